@@ -1,0 +1,39 @@
+"""``graphmatch demo``: the main job on the samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from graphmatch.command.filter import Reading, filter_all
+from graphmatch.command.session import Session
+from semantic.errors import GraphMatchError, InputError, Place, Problem
+
+
+def run(folder: Path) -> int:
+    """Filter the samples in a folder; return the exit status."""
+    session = Session()
+    try:
+        ontologies = sorted((folder / "ontologies").glob("*.*"))
+        if not ontologies:
+            what = "there are no samples: no `ontologies` folder"
+            remedy = "Run it in a clone of the project, or name the clone's folder."
+            return session.fail(InputError(Problem(what, Place(str(folder)), remedy)))
+        engine = session.engine(ontologies)
+    except GraphMatchError as error:
+        return session.fail(error)
+    data = folder / "data"
+    session.subscribe(engine, [data / "subscriptions", data / "subscriptions.jsonl"])
+    sources = [str(data / "feeds"), str(data / "publications")]
+    tally = filter_all(session, engine, Reading(sources, "auto", None, None), json=False)
+    session.out.print(
+        f"{tally.publications} publications met {len(engine)} subscriptions: "
+        f"{tally.matches} matches. The same, step by step:\n\n"
+        "  graphmatch ontology ontologies/news.ttl\n"
+        "  graphmatch check data/subscriptions --ontology ontologies/news.ttl\n"
+        "  graphmatch filter data/feeds --ontology ontologies/news.ttl "
+        "--subscriptions data/subscriptions\n"
+        "  graphmatch explain feeds-environment data/feeds/science.atom "
+        "--ontology ontologies/news.ttl --subscriptions data/subscriptions\n",
+        markup=False,
+    )
+    return session.status

@@ -1,0 +1,109 @@
+"""``graphmatch filter``: the main job."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphmatch.command.session import Session
+from graphmatch.command.show import as_json, as_text
+from graphmatch.engine import Engine
+from graphmatch.matcher import Match
+from semantic.cut import Cut
+from semantic.errors import GraphMatchError, InputError, Place, Problem
+from semantic.publication import Publication
+from semantic.syntax import format_of_media_type
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What to read, and how, as the command line says it."""
+
+    sources: Sequence[str]
+    cut: str
+    format: str | None
+    base: str | None
+
+    def checked(self) -> Reading:
+        """Return itself when its options mean something.
+
+        Raises
+        ------
+        InputError
+            When the format does not.
+        """
+        if self.format is not None:
+            format_of_media_type(self.format)
+        return self
+
+
+@dataclass(slots=True)
+class _Tally:
+    publications: int = 0
+    matched: int = 0
+    matches: int = 0
+
+
+def run(
+    reading: Reading,
+    subscriptions: Sequence[Path],
+    ontologies: Sequence[Path],
+    entailment: str,
+    *,
+    annotate: bool,
+    json: bool,
+) -> int:
+    """Filter, show, sum up; return the exit status."""
+    session = Session()
+    try:
+        reading.checked()
+        engine = session.engine(ontologies, entailment=entailment, annotate=annotate)
+    except GraphMatchError as error:
+        return session.fail(error)
+    session.subscribe(engine, subscriptions)
+    if not len(engine):
+        what, remedy = "there is no subscription to match", "Give some with --subscriptions."
+        return session.fail(InputError(Problem(what, Place("--subscriptions"), remedy)))
+    started = time.perf_counter()
+    tally = filter_all(session, engine, reading, json=json)
+    seconds = time.perf_counter() - started
+    session.err.print(
+        f"{tally.publications} publications, {len(engine)} subscriptions: "
+        f"{tally.matches} matches in {tally.matched} publications, "
+        f"{session.refused} refused, {seconds:.2f} s"
+    )
+    return session.status
+
+
+def filter_all(session: Session, engine: Engine, reading: Reading, *, json: bool) -> _Tally:
+    """Match every publication and show its matches."""
+    tally = _Tally()
+    comments = {s.id: s.comment for s in engine.subscriptions if s.comment}
+    publications = session.publications(
+        reading.sources, cut=Cut(reading.cut), format=reading.format, base=reading.base
+    )
+    for publication in publications:
+        tally.publications += 1
+        matches = engine.match(publication).matches
+        tally.matches += len(matches)
+        tally.matched += bool(matches)
+        if matches:
+            for line in _lines(engine, publication, matches, comments, json=json):
+                session.out.print(line, markup=not json)
+    return tally
+
+
+def _lines(
+    engine: Engine,
+    publication: Publication,
+    matches: Sequence[Match],
+    comments: Mapping[str, str],
+    *,
+    json: bool,
+) -> list[str]:
+    evidence = engine.evidence(publication, [match.subscription for match in matches])
+    if json:
+        return [as_json(publication, match, evidence[match.subscription]) for match in matches]
+    return list(as_text(publication, matches, evidence, comments, engine.ontology.prefixes))

@@ -1,0 +1,126 @@
+"""One run of the command: what was read, what was refused, and the exit status.
+
+Problems go to standard error as they come and are counted, so that nothing is lost
+silently; the exit status says whether there were any.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from graphmatch.engine import Engine
+from graphmatch.matcher import DuplicateError
+from semantic.annotate import Annotator
+from semantic.cut import Cut
+from semantic.errors import GraphMatchError, Problem, Severity
+from semantic.ontology.ontology import Ontology
+from semantic.publication import Publication
+from semantic.reading import read_publications
+from semantic.sparql.files import read_subscriptions
+
+DONE, REFUSED, FAILED = 0, 1, 2
+"""Exit statuses: done; done, with items refused and listed; could not run."""
+
+
+@dataclass(slots=True)
+class Session:
+    """The state of a run.
+
+    Parameters
+    ----------
+    out, err
+        Where results and everything else go.
+    problems
+        Whatever was reported.
+    """
+
+    out: Console = field(default_factory=lambda: Console(soft_wrap=True, highlight=False))
+    err: Console = field(
+        default_factory=lambda: Console(stderr=True, soft_wrap=True, highlight=False)
+    )
+    problems: list[Problem] = field(default_factory=list)
+
+    def report(self, problem: Problem) -> None:
+        """Show a problem at once, and remember it."""
+        self.problems.append(problem)
+        refused = problem.severity is Severity.REFUSED
+        word = "[red]refused[/]" if refused else "[yellow]warning[/]"
+        self.err.print(f"{word}  {escape(str(problem))}")
+
+    @property
+    def refused(self) -> int:
+        """How many items were passed over."""
+        return sum(problem.severity is Severity.REFUSED for problem in self.problems)
+
+    @property
+    def status(self) -> int:
+        """The exit status so far."""
+        return REFUSED if self.refused else DONE
+
+    def fail(self, error: GraphMatchError) -> int:
+        """Show the error that ends the run, and return its exit status."""
+        self.err.print(f"[red]error[/]    {escape(str(error))}")
+        return FAILED
+
+    def engine(
+        self, ontologies: Sequence[Path], *, entailment: str = "rdfs", annotate: bool = True
+    ) -> Engine:
+        """Load the ontology files and make an engine.
+
+        Raises
+        ------
+        OntologyError
+            When a file cannot be read.
+        """
+        with self.waiting("Loading the ontology") if ontologies else _nothing():
+            ontology = Ontology.load(*ontologies, on_problem=self.report)
+            annotator = None if annotate else Annotator([])
+            return Engine(ontology, entailment=entailment, annotator=annotator)
+
+    def subscribe(self, engine: Engine, paths: Iterable[Path]) -> None:
+        """Take in the subscriptions of files and folders; refused ones are reported."""
+        with self.waiting("Reading subscriptions"):
+            for subscription in read_subscriptions(
+                *paths, parser=engine.parser, on_problem=self.report
+            ):
+                try:
+                    engine.subscribe(subscription)
+                except DuplicateError as error:
+                    self.report(error.problem)
+
+    def publications(
+        self, sources: Sequence[str], *, cut: Cut, format: str | None, base: str | None
+    ) -> Iterator[Publication]:
+        """Yield the publications of the sources, with a progress bar on a terminal."""
+        from rich.progress import track
+
+        files = track(sources, "Filtering", console=self.err, disable=not self._interactive)
+        for source in files:
+            yield from read_publications(
+                source, cut=cut, format=format, base_iri=base, on_problem=self.report
+            )
+
+    @property
+    def _interactive(self) -> bool:
+        return self.err.is_terminal and sys.stdout.isatty()
+
+    @contextmanager
+    def waiting(self, what: str) -> Iterator[None]:
+        """Show on a terminal what is being waited for."""
+        if not self._interactive:
+            yield
+            return
+        with self.err.status(f"{what} …"):
+            yield
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield

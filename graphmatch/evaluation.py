@@ -1,0 +1,224 @@
+"""SPARQL evaluation of one subscription on one publication, by pyoxigraph.
+
+The data set is as docs/reference/semantics.md says: the default graph is the
+ontology's closure together with the publication, the one named graph is the
+publication. The ontology is loaded once; each publication is loaded when it is
+first asked about, and dropped with its `Evaluation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from pyoxigraph import (
+    BlankNode,
+    Literal,
+    NamedNode,
+    Quad,
+    QueryBoolean,
+    QuerySolutions,
+    QueryTriples,
+    Store,
+)
+
+from graphmatch.matcher import Match, Solution
+from semantic.ontology.ontology import Links, Ontology
+from semantic.publication import Publication
+from semantic.sparql.exact import FUNCTIONS, is_protected, protect, unprotect
+from semantic.sparql.query import Query, Resting
+from semantic.subscription import Subscription, TaxonomyOperator
+from semantic.terms import Term, Triple
+from semantic.vocabulary import GM, XSD
+
+_ONTOLOGY = NamedNode("urn:graphmatch:ontology")
+_REST = NamedNode("urn:graphmatch:rest")
+_TRUE = Literal("true", datatype=XSD["boolean"])
+_FALSE = Literal("false", datatype=XSD["boolean"])
+
+
+def taxonomy_test(
+    ontology: Ontology, operator: TaxonomyOperator, term: Term, other: Term, links: Links
+) -> bool:
+    """Whether one of the taxonomy operators holds between two terms.
+
+    Parameters
+    ----------
+    links
+        The is-a links that the publication states itself.
+    """
+    match operator:
+        case TaxonomyOperator.DESCENDANT:
+            return ontology.is_a(term, other, links)
+        case TaxonomyOperator.ANCESTOR:
+            return ontology.is_a(other, term, links)
+        case TaxonomyOperator.CHILD:
+            return ontology.is_child(term, other, links)
+
+
+class Evaluator:
+    """Evaluates queries over an ontology and one publication at a time.
+
+    Parameters
+    ----------
+    ontology
+        For the taxonomy operators.
+    background
+        The triples that every publication is seen together with.
+    """
+
+    def __init__(self, ontology: Ontology, background: Iterable[Triple]) -> None:
+        self._ontology = ontology
+        self._background = frozenset(background)
+        self._exact = any(is_protected(protect(t[2])) for t in self._background)
+        self._store = Store()
+        self._store.bulk_extend(_quads(self._background, _ONTOLOGY))
+
+    def meets(self, pattern: Iterable[Term | None]) -> bool:
+        """Whether a background triple has the given terms; ``None`` stands for any."""
+        subject, predicate, object_ = pattern
+        if not isinstance(subject, NamedNode | BlankNode | None):
+            return False
+        if not isinstance(predicate, NamedNode | None):
+            return False
+        stored = None if object_ is None else protect(object_)
+        found = self._store.quads_for_pattern(subject, predicate, stored, _ONTOLOGY)
+        return next(iter(found), None) is not None
+
+    @contextmanager
+    def publication(self, publication: Publication) -> Iterator[Evaluation]:
+        """Load a publication for the time of a ``with`` block."""
+        evaluation = Evaluation(
+            self._store, publication, self._background, self._ontology, exact=self._exact
+        )
+        try:
+            yield evaluation
+        finally:
+            evaluation.close()
+
+
+class Evaluation:
+    """One publication, ready for queries; loaded at the first."""
+
+    def __init__(
+        self,
+        store: Store,
+        publication: Publication,
+        background: frozenset[Triple],
+        ontology: Ontology,
+        *,
+        exact: bool,
+    ) -> None:
+        self._store = store
+        self._exact = exact
+        self._publication = publication
+        self._background = background
+        self._ontology = ontology
+        self._graph = publication.graph_name()
+        self._loaded = False
+
+    def _load(self) -> None:
+        """Load the publication, and apart from it what the background has not.
+
+        The default graph is the background and this rest: the evaluator puts the graphs of a
+        default graph side by side, and a triple in both would count twice.
+        """
+        if self._loaded:
+            return
+        self._loaded = True
+        triples = self._publication.triples
+        self._exact = self._exact or any(is_protected(protect(t[2])) for t in triples)
+        self._store.extend(_quads(triples, self._graph))
+        rest = [t for t in triples if t not in self._background]
+        self._split = len(rest) != len(triples)
+        if self._split:
+            self._store.extend(_quads(rest, _REST))
+
+    def close(self) -> None:
+        """Drop the publication from the store."""
+        if self._loaded:
+            self._store.remove_graph(self._graph)
+            self._store.remove_graph(_REST)
+
+    def match(self, subscription: Subscription, query: Query, *, resting: bool) -> Match | None:
+        """Return the match of a subscription, or ``None``.
+
+        Parameters
+        ----------
+        query
+            The subscription's query, roots put in.
+        resting
+            Whether solutions that rest on the ontology alone have to be kept out.
+        """
+        self._load()
+        whole = query.skeleton.resting is not Resting.SOLUTIONS
+        if resting and whole and not self._ask(query):
+            return None
+        answer = self._query(self._text(query, resting=resting and not whole))
+        solutions: tuple[Solution, ...] = ()
+        graph: tuple[Triple, ...] | None = None
+        if isinstance(answer, QueryBoolean):
+            solutions = ({},) if answer else ()
+            matched = bool(answer)
+        elif isinstance(answer, QuerySolutions):
+            solutions = tuple(_solutions(answer))
+            matched = bool(solutions)
+        else:
+            graph = tuple((t.subject, t.predicate, unprotect(t.object)) for t in answer)
+            matched = bool(graph) or self._ask(query)
+        if not matched:
+            return None
+        return Match(subscription.id, self._publication.id, solutions, graph)
+
+    def solutions(self, where: str) -> Iterator[Solution]:
+        """Yield the solutions of a group pattern."""
+        self._load()
+        answer = self._query(f"SELECT * {where}")
+        assert isinstance(answer, QuerySolutions)
+        return _solutions(answer)
+
+    def _ask(self, query: Query) -> bool:
+        return bool(self._query(self._text(query, resting=True, ask=True)))
+
+    def _text(self, query: Query, *, resting: bool, ask: bool = False) -> str:
+        exact = self._exact or query.has_protected()
+        return query.text(exact=exact, resting=resting, ask=ask)
+
+    def _query(self, text: str) -> QueryBoolean | QuerySolutions | QueryTriples:
+        return self._store.query(
+            text,
+            default_graph=[_ONTOLOGY, _REST if self._split else self._graph],
+            named_graphs=[self._graph],
+            custom_functions=self._functions(),
+        )
+
+    def _functions(self) -> dict[NamedNode, Callable[..., Term | None]]:
+        links = self._ontology.links(self._publication)
+        return {
+            GM[operator.value]: _function(self._ontology, operator, links)
+            for operator in TaxonomyOperator
+        } | FUNCTIONS
+
+
+def _quads(triples: Iterable[Triple], graph: NamedNode) -> Iterator[Quad]:
+    for subject, predicate, object_ in triples:
+        if isinstance(subject, NamedNode | BlankNode) and isinstance(predicate, NamedNode):
+            yield Quad(subject, predicate, protect(object_), graph)
+
+
+def _function(
+    ontology: Ontology, operator: TaxonomyOperator, links: Links
+) -> Callable[..., Term | None]:
+    def function(*arguments: Term) -> Term | None:
+        if len(arguments) != 2:
+            return None
+        term, other = map(unprotect, arguments)
+        return _TRUE if taxonomy_test(ontology, operator, term, other, links) else _FALSE
+
+    return function
+
+
+def _solutions(answer: QuerySolutions) -> Iterator[Solution]:
+    names = [variable.value for variable in answer.variables]
+    for row in answer:
+        yield {name: unprotect(row[name]) for name in names if row[name] is not None}

@@ -1,0 +1,223 @@
+"""Why a subscription matches a publication, or what is the first thing that fails.
+
+The necessary part is asked pattern by pattern, then filter by filter, then whole;
+the first question without an answer is the reason. Slow and thorough: it is made
+for a person who wonders about one pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from pyoxigraph import Variable
+
+from graphmatch.evaluation import Evaluation
+from graphmatch.filing import Filed
+from graphmatch.matcher import Match, Solution
+from graphmatch.provenance import Provenance
+from semantic.publication import Publication
+from semantic.subscription import Branch, Comparison, Filter, TaxonomyTest, TriplePattern
+from semantic.terms import Triple, compact
+from semantic.vocabulary import GM, PREFIXES
+
+LOOKED_AT = 1000
+"""How many solutions are searched for one that rests on the publication."""
+
+NEAREST = 3
+"""How many near misses are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A triple that met a pattern, or a filter that needed the taxonomy, and why it holds."""
+
+    pattern: TriplePattern | TaxonomyTest
+    triple: Triple | None
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What `Engine.explain` returns; ``str()`` of it is for people.
+
+    Parameters
+    ----------
+    filing
+        How the subscription is filed: what is indexed, what is evaluated, and why.
+    match
+        The match, or ``None``.
+    evidence
+        For a match, the triples of one solution.
+    failure
+        For no match, the first thing that failed.
+    nearest
+        Triples of the publication that came close to a pattern that nothing met.
+    """
+
+    subscription: str
+    publication: str
+    filing: tuple[str, ...]
+    match: Match | None
+    evidence: tuple[Evidence, ...] = ()
+    failure: str = ""
+    nearest: tuple[Triple, ...] = ()
+    prefixes: Mapping[str, str] = field(default_factory=lambda: PREFIXES)
+
+    def __str__(self) -> str:
+        """Return the explanation as lines."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        verb = "matches" if self.match else "does not match"
+        yield f"{self.publication} {verb} {self.subscription}"
+        yield from (f"  {line}" for line in self.filing)
+        for evidence in self.evidence:
+            yield f"  ✓ {evidence.pattern.write(self.prefixes)}"
+            if evidence.triple is not None:
+                yield f"      {self._write(evidence.triple)}"
+            yield from (f"        because {reason}" for reason in evidence.reasons)
+        if self.failure:
+            yield f"  ✗ {self.failure}"
+        for triple in self.nearest:
+            yield f"      the nearest: {self._write(triple)}"
+
+    def _write(self, triple: Triple) -> str:
+        return " ".join(compact(term, self.prefixes) for term in triple)
+
+
+def describe_filing(filed: Filed, prefixes: Mapping[str, str]) -> tuple[str, ...]:
+    """Say how a subscription is filed, one line a fact."""
+    lines = []
+    for entry in filed.entries:
+        lines.append("indexed: " + _conjunction(entry.patterns, prefixes))
+        lines += [f"indexed: FILTER({f.write(prefixes)})" for f in entry.filters]
+    if filed.unindexed:
+        lines.append(f"a candidate of every publication: {'; '.join(filed.unindexed)}")
+    if filed.checks:
+        lines.append(f"evaluated as SPARQL on candidates: {'; '.join(filed.checks)}")
+    else:
+        lines.append("the index decides: nothing is left to evaluate")
+    return tuple(lines)
+
+
+def explain(
+    filed: Filed,
+    match: Match | None,
+    publication: Publication,
+    evaluation: Evaluation,
+    provenance: Provenance,
+) -> Explanation:
+    """Explain one pair.
+
+    Parameters
+    ----------
+    match
+        What matching them gave.
+    publication
+        The publication, enriched.
+    evaluation
+        The same, ready for queries.
+    """
+    prefixes = provenance.prefixes
+    blank = Explanation(
+        filed.subscription.id,
+        publication.id,
+        describe_filing(filed, prefixes),
+        match,
+        prefixes=prefixes,
+    )
+    if match is not None:
+        return replace(blank, evidence=tuple(evidence(filed, evaluation, provenance)))
+    failures = [_failure(b, publication, evaluation, prefixes) for b in filed.branches]
+    found = [failure for failure in failures if failure is not None]
+    if len(found) < len(failures) or not found:
+        return replace(blank, failure=_rest_failed(filed))
+    text, nearest = found[0]
+    if len(found) > 1:
+        text += f" (and likewise in each of the other {len(found) - 1} branches)"
+    return replace(blank, failure=text, nearest=nearest)
+
+
+def _rest_failed(filed: Filed) -> str:
+    if not filed.checks:
+        return "its patterns are met by the ontology alone: no news"
+    why = "; ".join(filed.checks)
+    return f"the necessary part is met; what is evaluated as SPARQL is not: {why}"
+
+
+def evidence(filed: Filed, evaluation: Evaluation, provenance: Provenance) -> Iterator[Evidence]:
+    """Yield the triples of one solution of a subscription's necessary part, with their reasons."""
+    for branch in filed.branches:
+        for solution in islice(evaluation.solutions(_where(branch)), LOOKED_AT):
+            triples = [_instance(pattern, solution) for pattern in branch.patterns]
+            if any(map(provenance.holds, triples)):
+                for pattern, triple in zip(branch.patterns, triples, strict=True):
+                    yield Evidence(pattern, triple, tuple(provenance.reasons(triple)))
+                for filter_ in branch.filters:
+                    if isinstance(filter_, TaxonomyTest):
+                        value = solution[filter_.variable.value]
+                        reason = provenance.taxonomy_reason(filter_, value)
+                        yield Evidence(filter_, None, (reason,))
+                return
+
+
+def _failure(
+    branch: Branch,
+    publication: Publication,
+    evaluation: Evaluation,
+    prefixes: Mapping[str, str],
+) -> tuple[str, tuple[Triple, ...]] | None:
+    for number, pattern in enumerate(branch.patterns):
+        if _first(evaluation, Branch((pattern,))) is None:
+            return f"no triple meets {pattern.write(prefixes)}", _nearest(
+                pattern, publication.triples
+            )
+        if _first(evaluation, Branch(branch.patterns[: number + 1])) is None:
+            before = _conjunction(branch.patterns[:number], prefixes)
+            return f"{pattern.write(prefixes)} is met, but not together with {before}", ()
+    for number, filter_ in enumerate(branch.filters):
+        if _first(evaluation, Branch(branch.patterns, branch.filters[: number + 1])) is None:
+            solution = _first(evaluation, Branch(branch.patterns, branch.filters[:number]))
+            value = (solution or {}).get(filter_.variable.value)
+            shown = (
+                f": {filter_.variable} is {compact(value, prefixes)}" if value is not None else ""
+            )
+            return f"FILTER({filter_.write(prefixes)}) is not true{shown}", ()
+    return None
+
+
+def _first(evaluation: Evaluation, branch: Branch) -> Solution | None:
+    return next(iter(evaluation.solutions(_where(branch))), None)
+
+
+def _conjunction(patterns: Iterable[TriplePattern], prefixes: Mapping[str, str]) -> str:
+    return " . ".join(pattern.write(prefixes) for pattern in patterns)
+
+
+def _nearest(pattern: TriplePattern, triples: Sequence[Triple]) -> tuple[Triple, ...]:
+    """Return the triples that share the most terms with a pattern, at least one."""
+
+    def shared(triple: Triple) -> int:
+        return sum(node == term for node, term in zip(pattern, triple, strict=True))
+
+    close = sorted((t for t in triples if shared(t)), key=shared, reverse=True)
+    return tuple(close[:NEAREST])
+
+
+def _where(branch: Branch) -> str:
+    patterns = " . ".join(" ".join(map(str, pattern)) for pattern in branch.patterns)
+    filters = " ".join(f"FILTER({_filter_text(f)})" for f in branch.filters)
+    return f"{{ {patterns} {filters} }}"
+
+
+def _filter_text(filter_: Filter) -> str:
+    if isinstance(filter_, Comparison):
+        return f"{filter_.variable} {filter_.operator.value} {filter_.constant}"
+    return f"{GM[filter_.operator.value]}({filter_.variable}, {filter_.concept})"
+
+
+def _instance(pattern: TriplePattern, solution: Solution) -> Triple:
+    s, p, o = (solution[n.value] if isinstance(n, Variable) else n for n in pattern)
+    return s, p, o

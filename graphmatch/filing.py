@@ -1,0 +1,182 @@
+"""How a subscription is filed: what the index is asked, and what is checked afterwards.
+
+The index knows publications only. A triple pattern that the ontology alone might
+meet is therefore not necessary *in the publication*, and is left to the check; if
+all patterns of a branch are such, some pattern of the query (an optional one
+perhaps) has to be met by the publication, so each is filed by itself. What cannot
+be indexed at all makes the subscription a candidate of every publication, with the
+reason recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from pyoxigraph import Literal, NamedNode, Variable
+
+from graphmatch.evaluation import Evaluator
+from graphmatch.matcher import Capabilities
+from semantic.sparql.query import Query, Resting
+from semantic.subscription import (
+    Branch,
+    Filter,
+    Form,
+    Subscription,
+    TaxonomyTest,
+    TriplePattern,
+)
+from semantic.terms import Node, Term
+from semantic.values import Operator
+
+Root = Callable[[Term], Term]
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """A subscription as the engine keeps it.
+
+    Parameters
+    ----------
+    subscription
+        As it was submitted.
+    serial
+        Its place in the order of subscribing.
+    query
+        Its query with roots put in.
+    branches
+        Its branches with roots put in.
+    entries
+        What the index is given: each by itself makes the subscription a candidate.
+    unindexed
+        Why every publication is a candidate; empty when the entries decide.
+    checks
+        What is left to be evaluated on candidates; empty when the index's answer is the answer.
+    resting
+        Whether a solution might rest on the ontology alone.
+    """
+
+    subscription: Subscription
+    serial: int
+    query: Query
+    branches: tuple[Branch, ...]
+    entries: tuple[Branch, ...]
+    unindexed: tuple[str, ...]
+    checks: tuple[str, ...]
+    resting: bool
+
+    @property
+    def exact(self) -> bool:
+        """Whether the index's solutions are the answer."""
+        return not self.checks
+
+    def entry_subscriptions(self) -> Iterator[Subscription]:
+        """Yield what the index is to be given, each with an id of its own."""
+        for number, entry in enumerate(self.entries):
+            yield Subscription(
+                entry_id(self.subscription.id, number),
+                self.query,
+                self.subscription.form if self.exact else Form.ASK,
+                self.subscription.projection if self.exact else (),
+                self.subscription.distinct and self.exact,
+                (entry,),
+                None,
+            )
+
+
+def entry_id(subscription: str, number: int) -> str:
+    """Return the id under which a subscription's entry is in the index."""
+    return f"{number}:{subscription}"
+
+
+def owner(entry: str) -> str:
+    """Return the id of the subscription that an entry belongs to."""
+    return entry.partition(":")[2]
+
+
+def file(
+    subscription: Subscription,
+    serial: int,
+    root: Root,
+    background: Evaluator,
+    index: Capabilities,
+) -> Filed:
+    """Decide how a subscription is filed.
+
+    Parameters
+    ----------
+    root
+        Gives each constant its root.
+    background
+        Knows what the ontology alone meets.
+    index
+        What the index can express.
+    """
+    branches = tuple(_rooted_branch(branch, root) for branch in subscription.branches)
+    supports = subscription.supports and tuple(_rooted(p, root) for p in subscription.supports)
+    entries: dict[Branch, None] = {}
+    unindexed: dict[str, None] = {}
+    checks = dict.fromkeys(subscription.remainder)
+    resting = subscription.query.skeleton.resting is Resting.PATTERN
+    for branch in branches:
+        own = [p for p in branch.patterns if not _meets(background, p)]
+        resting |= not own
+        if len(own) < len(branch.patterns):
+            checks["a pattern that the ontology may meet"] = None
+        indexed = [p for p in own if _indexable(p, index)]
+        if len(indexed) < len(own):
+            checks["a variable in a property's place"] = None
+        if indexed:
+            entries[_part(branch, indexed)] = None
+            continue
+        if own or supports is None or not all(_indexable(p, index) for p in supports):
+            why = "paths of any length" if supports is None else "variables in properties' places"
+            unindexed[f"no pattern to index it by but {why}"] = None
+        else:
+            entries.update((Branch((pattern,)), None) for pattern in supports)
+    return Filed(
+        subscription,
+        serial,
+        subscription.query.rewritten(root),
+        branches,
+        () if unindexed else tuple(entries),
+        tuple(unindexed),
+        tuple(checks),
+        resting,
+    )
+
+
+def _indexable(pattern: TriplePattern, index: Capabilities) -> bool:
+    return index.property_variables or not isinstance(pattern.predicate, Variable)
+
+
+def _meets(background: Evaluator, pattern: TriplePattern) -> bool:
+    return background.meets(None if isinstance(n, Variable) else n for n in pattern)
+
+
+def _part(branch: Branch, patterns: Iterable[TriplePattern]) -> Branch:
+    """Return a branch's patterns with the filters on their variables."""
+    part = Branch(tuple(patterns))
+    bound = part.variables
+    return replace(part, filters=tuple(f for f in branch.filters if f.variable in bound))
+
+
+def _rooted_branch(branch: Branch, root: Root) -> Branch:
+    patterns = tuple(_rooted(pattern, root) for pattern in branch.patterns)
+    return Branch(patterns, tuple(_rooted_filter(f, root) for f in branch.filters))
+
+
+def _rooted(pattern: TriplePattern, root: Root) -> TriplePattern:
+    def change(node: Node) -> Node:
+        return node if isinstance(node, Variable) else root(node)
+
+    return TriplePattern(*map(change, pattern))
+
+
+def _rooted_filter(filter_: Filter, root: Root) -> Filter:
+    if isinstance(filter_, TaxonomyTest):
+        return replace(filter_, concept=root(filter_.concept))
+    constant = root(filter_.constant)
+    if filter_.operator is Operator.EQ and isinstance(constant, NamedNode | Literal):
+        return replace(filter_, constant=constant)
+    return filter_

@@ -1,0 +1,174 @@
+"""What a matcher is: subscriptions go in, publications are matched against them.
+
+The engine and every published algorithm keep this protocol, so that each can be
+put in another's place, compared with it, and held against the oracle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol, TypeAlias
+
+from semantic.errors import GraphMatchError, Place, Problem
+from semantic.publication import Publication
+from semantic.subscription import Subscription
+from semantic.terms import Term, Triple
+
+Solution: TypeAlias = Mapping[str, Term]
+"""Variable name, without its question mark, to the term that it is bound to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a matcher can express; what it cannot, it refuses with `UnsupportedError`.
+
+    Parameters
+    ----------
+    property_variables
+        Variables in the property's place of a triple pattern.
+    comparisons
+        Filters that compare a variable with a constant.
+    taxonomy
+        The taxonomy operators of ``gm:``.
+    full_sparql
+        Subscriptions that are not `Subscription.exact`.
+    entailment
+        Whether it applies the ontology's rules to publications itself.
+    """
+
+    property_variables: bool = True
+    comparisons: bool = True
+    taxonomy: bool = True
+    full_sparql: bool = False
+    entailment: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One subscription that a publication matches.
+
+    Parameters
+    ----------
+    subscription, publication
+        Their ids.
+    solutions
+        One mapping a solution of SELECT (with repetitions, as SPARQL has them); one empty
+        mapping for ASK; none for CONSTRUCT and DESCRIBE.
+    graph
+        What CONSTRUCT or DESCRIBE gives; ``None`` for the other forms.
+    """
+
+    subscription: str
+    publication: str
+    solutions: tuple[Solution, ...]
+    graph: tuple[Triple, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What a matcher did for one publication; tests assert these instead of times.
+
+    Parameters
+    ----------
+    probes
+        Look-ups in the index.
+    candidates
+        Subscriptions that were looked at one by one.
+    joins
+        Natural joins of two binding tables.
+    evaluated
+        Subscriptions that were evaluated as SPARQL.
+    matched
+        Subscriptions that matched.
+    """
+
+    probes: int = 0
+    candidates: int = 0
+    joins: int = 0
+    evaluated: int = 0
+    matched: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MatchReport:
+    """The matches of one publication, in the order of subscribing, and what they took.
+
+    It is iterable: ``for match in matcher.match(publication)``.
+    """
+
+    publication: str
+    matches: tuple[Match, ...]
+    counters: Counters = field(default_factory=Counters)
+
+    def __iter__(self) -> Iterator[Match]:
+        """Yield the matches."""
+        return iter(self.matches)
+
+    def __len__(self) -> int:
+        """Return how many subscriptions matched."""
+        return len(self.matches)
+
+
+class Matcher(Protocol):
+    """Takes subscriptions in and says which of them a publication matches.
+
+    The laws, which tests hold every implementation to:
+
+    1. `subscribe` with an id that is taken raises `DuplicateError` and changes nothing.
+    2. `subscribe` with what the matcher cannot express raises `UnsupportedError`, likewise.
+    3. `unsubscribe` with an unknown id raises `UnknownError`. After it the matcher behaves as if
+       the subscription had never been there; the id is free again.
+    4. A matcher without subscriptions matches nothing.
+    5. `match` changes neither its argument nor what the next call returns: the same publication
+       gives the same report.
+    6. The matches are those of docs/reference/semantics.md; a subscription appears at most
+       once, in the order of subscribing. The order of solutions is not fixed, unless the query
+       fixes it.
+    7. `match_many` gives what `match` gives, one after the other.
+    """
+
+    capabilities: ClassVar[Capabilities]
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Take a subscription in."""
+
+    def unsubscribe(self, id: str) -> None:
+        """Forget a subscription."""
+
+    def match(self, publication: Publication) -> MatchReport:
+        """Say which subscriptions a publication matches, and how."""
+
+    def match_many(self, publications: Iterable[Publication]) -> Iterator[MatchReport]:
+        """Match several publications, lazily."""
+        for publication in publications:
+            yield self.match(publication)
+
+    def __len__(self) -> int:
+        """Return how many subscriptions there are."""
+
+    def __contains__(self, id: object) -> bool:
+        """Whether there is a subscription with this id."""
+
+
+class DuplicateError(GraphMatchError):
+    """A subscription whose id is taken."""
+
+    def __init__(self, id: str) -> None:
+        what = "this id has a subscription already"
+        super().__init__(Problem(what, Place(id), "Choose another id, or unsubscribe it first."))
+
+
+class UnknownError(GraphMatchError):
+    """An id that no subscription has."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(Problem("no subscription has this id", Place(id), "Check the id."))
+
+
+class UnsupportedError(GraphMatchError):
+    """A subscription that a matcher cannot express."""
+
+    def __init__(self, id: str, what: str) -> None:
+        remedy = "Give it to the engine, which accepts all of SPARQL."
+        super().__init__(Problem(f"not expressible here: {what}", Place(id), remedy))

@@ -1,0 +1,95 @@
+"""Why a triple holds of a publication: stated, found in its text, or derived, and how.
+
+A derived triple leads back, step by step, to one that the publication states; each
+step is one rule of the ontology, which is named by the terms that it went through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from semantic.annotate import Annotation
+from semantic.ontology.ontology import Ontology
+from semantic.publication import Publication
+from semantic.subscription import TaxonomyOperator, TaxonomyTest
+from semantic.terms import Term, Triple, compact
+from semantic.vocabulary import TYPE
+
+
+class Provenance:
+    """The reasons of one publication's triples.
+
+    Parameters
+    ----------
+    ontology
+        What the triples follow by.
+    publication
+        The publication as it was read, annotations included.
+    annotations
+        What was found in its text.
+    """
+
+    def __init__(
+        self, ontology: Ontology, publication: Publication, annotations: Iterable[Annotation]
+    ) -> None:
+        self._ontology = ontology
+        self._links = ontology.links(publication)
+        self.prefixes = ontology.prefixes
+        self._parents: Mapping[Triple, Triple | None] = ontology.derivations(publication)
+        root = ontology.root
+        self._rooted = {(root(s), root(p), root(o)): (s, p, o) for s, p, o in publication.triples}
+        self._found: dict[Triple, Annotation] = {}
+        for annotation in annotations:
+            s, p, o = annotation.triple
+            self._found.setdefault((root(s), root(p), root(o)), annotation)
+
+    def holds(self, triple: Triple) -> bool:
+        """Whether a triple is the publication's, stated or derived."""
+        return triple in self._parents
+
+    def taxonomy_reason(self, test: TaxonomyTest, value: Term) -> str:
+        """Return why one of the taxonomy operators holds of a term."""
+        if test.operator is TaxonomyOperator.ANCESTOR:
+            return self._path(test.concept, value)
+        return self._path(value, test.concept)
+
+    def reasons(self, triple: Triple) -> list[str]:
+        """Return the steps that lead to a triple, the last one first; none where it is stated.
+
+        A triple that is the ontology's alone has the reason "in the ontology".
+        """
+        if triple not in self._parents:
+            return ["in the ontology"]
+        steps = []
+        while (parent := self._parents[triple]) is not None:
+            steps.append(self._step(parent, triple))
+            triple = parent
+        if (annotation := self._found.get(triple)) is not None:
+            where = self._write(annotation.property)
+            steps.append(f"“{annotation.label.text}” in {where} names {self._write(triple[2])}")
+        elif (stated := self._rooted.get(triple, triple)) != triple:
+            changed = zip(stated, triple, strict=True)
+            steps += [
+                f"{self._write(a)} is a name of {self._write(b)}" for a, b in changed if a != b
+            ]
+        return steps
+
+    def _step(self, parent: Triple, triple: Triple) -> str:
+        if parent[:2] == triple[:2]:
+            return self._path(parent[2], triple[2])
+        if (parent[0], parent[2]) == (triple[0], triple[2]):
+            return self._path(parent[1], triple[1])
+        if (parent[0], parent[2]) == (triple[2], triple[0]):
+            return f"{self._write(parent[1])} is the inverse of {self._write(triple[1])}"
+        if triple[1] == TYPE:
+            end = "domain" if triple[0] == parent[0] else "range"
+            return f"{self._write(triple[2])} is the {end} of {self._write(parent[1])}"
+        return f"from {' '.join(map(self._write, parent))}"
+
+    def _path(self, low: Term, high: Term) -> str:
+        """Write the way up from one term to another."""
+        path = self._ontology.path(low, high, self._links) or (low, high)
+        return " ⊑ ".join(self._write(term) for term in path)
+
+    def _write(self, term: Term) -> str:
+        return compact(term, self.prefixes)

@@ -1,0 +1,293 @@
+"""Concepts in the text of feed items: the labels of an ontology, found by one automaton.
+
+A plain RSS item states no concepts. `Annotator` finds the labels of an ontology in its
+title, description and categories, so that each concept found can be added to it as
+``dcterms:subject``. All labels are looked for at once: text and labels are folded into
+lines of words (`semantic.folding`), and an Aho-Corasick automaton over the labels' lines
+reports every label in one pass over the text's, however many labels there are.
+Construction is linear in the labels.
+
+References
+----------
+A. V. Aho, M. J. Corasick: Efficient string matching: an aid to bibliographic search.
+Communications of the ACM 18 (6), 1975.
+"""
+
+from __future__ import annotations
+
+import builtins
+from bisect import bisect_left
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
+from pyoxigraph import Literal, NamedNode
+
+from semantic.folding import FoldedText
+from semantic.labels import Label, Pattern, StopWords, compile_label
+from semantic.language import StatedLanguages, guess_language, primary_subtag
+from semantic.markup import plain_text
+from semantic.publication import Publication
+from semantic.terms import Term, Triple
+from semantic.vocabulary import DC, DCTERMS, RSS, TYPE
+
+__all__ = ["Annotation", "Annotator", "Label", "Languages", "Mention", "ShortLabels"]
+
+_ITEM, _SUBJECT = RSS["item"], DCTERMS["subject"]
+_PROPERTIES = frozenset({RSS["title"], RSS["description"], DC["subject"]})
+_EVERY_LANGUAGE: frozenset[str] = frozenset()
+
+
+class ShortLabels(Enum):
+    """How a label is found that has no word of three letters but stop words."""
+
+    EXACT = "exact"  # where the text has it letter by letter: "US", not "us"
+    NEVER = "never"
+
+
+class Languages(Enum):
+    """In which languages labels are looked for."""
+
+    ITEM = "item"  # that of the text: as stated, or else as guessed; every one where neither is
+    STATED = "stated"  # that of the text as stated; every one where none is
+    ALL = "all"  # every one
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A label found in a text.
+
+    Parameters
+    ----------
+    label
+        The label.
+    start, end
+        The part of the text that is it, in code points.
+    """
+
+    label: Label
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """A concept that an item names.
+
+    Parameters
+    ----------
+    item
+        The item.
+    concept
+        The concept.
+    label
+        The label by which the concept was found.
+    property
+        Where it was found: ``rss:title``, ``rss:description`` or ``dc:subject``.
+    start, end
+        The part of that property's text that is the label, in code points of
+        `semantic.markup.plain_text` of the literal: HTML tags are gone, character
+        references decoded.
+    """
+
+    item: Term
+    concept: NamedNode
+    label: Label
+    property: NamedNode
+    start: int
+    end: int
+
+    @builtins.property  # the name is a field's here
+    def triple(self) -> Triple:
+        """The triple that the annotation adds to the publication."""
+        return (self.item, _SUBJECT, self.concept)
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A literal of an item."""
+
+    property: NamedNode
+    literal: Literal
+    folded: FoldedText
+
+
+class Annotator:
+    """Finds the labels of an ontology in text.
+
+    A label is found where its words stand one after the other, whatever the case, the Unicode
+    form and the punctuation (`semantic.folding.FoldedText` says what a word is), inside one
+    paragraph. Of labels that overlap the longest is found (by letters, folded; the first of
+    several as long); all concepts of that label are.
+
+    A label without a *telling* word (three letters or digits, a Han character counting for
+    two, and no stop word), such as "US", "C++", "AT&T" or "The Who", is found only where the
+    text has it letter by letter, case and punctuation included, and not as a part of something
+    that goes on ("C" in "C++", 国 in 中国). A label without a letter or digit is never found.
+
+    Parameters
+    ----------
+    labels
+        The labels. Where several labels of one concept are found in one place, the first
+        is named in the result.
+    short_labels
+        What to do with labels that have no telling word.
+    stop_words
+        Words that tell nothing, in any case; ``None`` for `semantic.stopwords.STOP_WORDS` of
+        the label's language (of all its languages for a label without one).
+    languages
+        In which languages labels are looked for. Languages are compared by their primary
+        subtag (``en`` is ``en-GB``'s); labels without a language are always looked for.
+
+    Examples
+    --------
+    >>> climate = NamedNode("http://example.org/ClimateChange")
+    >>> annotator = Annotator([Label("climate change", "en", climate)])
+    >>> [(found.start, found.end) for found in annotator.find("On Climate-change policy")]
+    [(3, 17)]
+    """
+
+    __slots__ = ("_automaton", "_languages", "_patterns")
+
+    def __init__(
+        self,
+        labels: Iterable[Label],
+        *,
+        short_labels: ShortLabels = ShortLabels.EXACT,
+        stop_words: Collection[str] | None = None,
+        languages: Languages = Languages.ITEM,
+    ) -> None:
+        stops = StopWords(stop_words)
+        patterns: dict[str, list[Pattern]] = {}
+        for label in labels:
+            line, pattern = compile_label(label, stops)
+            if line and not (pattern.surface and short_labels is ShortLabels.NEVER):
+                patterns.setdefault(line, []).append(pattern)
+        self._languages = languages
+        self._patterns = list(patterns.values())
+        self._automaton = AhoCorasick(
+            patterns,
+            matchkind=MatchKind.Standard,
+            store_patterns=False,
+            implementation=Implementation.ContiguousNFA,
+        )
+
+    def annotate(self, publication: Publication) -> list[Annotation]:
+        """Return the concepts that a publication's items name.
+
+        Parameters
+        ----------
+        publication
+            Its subjects of type ``rss:item`` are looked at: the literals of their
+            ``rss:title``, ``rss:description`` and ``dc:subject``. A literal's language is its
+            tag; without one the item's ``dc:language``, without that the channel's; without
+            that it is guessed from all the texts of the item.
+
+        Returns
+        -------
+        list of Annotation
+            Item by item; of an item in the order of its literals, and in each by position. A
+            concept that is named twice is there twice.
+
+        Examples
+        --------
+        >>> item, energy = NamedNode("http://example.org/1"), NamedNode("http://example.org/E")
+        >>> feed = Publication.of("http://example.org/1", [
+        ...     (item, TYPE, RSS["item"]), (item, RSS["title"], Literal("Solar energy"))])
+        >>> Annotator([Label("energy", "en", energy)]).annotate(feed)[0].triple[2]
+        <NamedNode value=http://example.org/E>
+        """
+        stated = StatedLanguages(publication)
+        annotations = []
+        for item, texts in _texts_of_items(publication).items():
+            languages = [stated.of(item, text.literal) for text in texts]
+            if not all(languages):
+                guess = self._guess(text.folded for text in texts)
+                languages = [known or guess for known in languages]
+            for text, known in zip(texts, languages, strict=True):
+                annotations += [
+                    Annotation(
+                        item,
+                        found.label.concept,
+                        found.label,
+                        text.property,
+                        found.start,
+                        found.end,
+                    )
+                    for found in self._find(text.folded, known)
+                ]
+        return annotations
+
+    def find(self, text: str, language: str | None = None) -> list[Mention]:
+        """Return the labels in a plain text, by position.
+
+        Parameters
+        ----------
+        text
+            The text; markup in it is taken for text.
+        language
+            Its language tag; ``None`` where that is not known.
+
+        Examples
+        --------
+        >>> us = NamedNode("http://example.org/US")
+        >>> annotator = Annotator([Label("US", "en", us)])
+        >>> len(annotator.find("US tells us")), len(annotator.find("US", "fr"))
+        (1, 0)
+        """
+        folded = FoldedText.of(text)
+        known = primary_subtag(language)
+        return self._find(folded, self._guess([folded]) if known is None else frozenset({known}))
+
+    def _guess(self, texts: Iterable[FoldedText]) -> frozenset[str]:
+        if self._languages is not Languages.ITEM:
+            return _EVERY_LANGUAGE
+        guess = guess_language(word for text in texts for word in text.words())
+        return _EVERY_LANGUAGE if guess is None else frozenset({guess})
+
+    def _find(self, folded: FoldedText, languages: frozenset[str]) -> list[Mention]:
+        hits = self._automaton.find_matches_as_indexes(folded.line, overlapping=True)
+        if not hits:
+            return []
+        if self._languages is Languages.ALL:
+            languages = _EVERY_LANGUAGE
+        hits.sort(key=lambda hit: (hit[1] - hit[2], hit[1]))
+        places, spans = folded.places(), folded.spans()
+        taken = bytearray(len(spans))
+        mentions: list[Mention] = []
+        for pattern, start, end in hits:
+            first, last = bisect_left(places, start + 1), bisect_left(places, end) - 1
+            # What is taken is at least as long as this, so it would cover one of its ends.
+            if taken[first] or taken[last]:
+                continue
+            span = spans[first][0], spans[last][1]
+            found = _mentions(self._patterns[pattern], folded.text, span, languages)
+            if found:
+                taken[first : last + 1] = b"\1" * (last + 1 - first)
+                mentions += found
+        return sorted(mentions, key=lambda mention: mention.start)
+
+
+def _mentions(
+    patterns: list[Pattern], text: str, span: tuple[int, int], languages: frozenset[str]
+) -> list[Mention]:
+    """Return the labels of these, which have the same words, that the span of a text is."""
+    mentions: dict[NamedNode, Mention] = {}
+    for pattern in patterns:
+        place = pattern.span(text, *span, languages)
+        if place is not None:
+            mentions.setdefault(pattern.label.concept, Mention(pattern.label, *place))
+    return list(mentions.values())
+
+
+def _texts_of_items(publication: Publication) -> dict[Term, list[_Text]]:
+    texts: dict[Term, list[_Text]] = {
+        subject: [] for subject, p, o in publication.triples if p == TYPE and o == _ITEM
+    }
+    for item, predicate, value in publication.triples:
+        wanted = item in texts and predicate in _PROPERTIES
+        if wanted and isinstance(predicate, NamedNode) and isinstance(value, Literal):
+            folded = FoldedText.of(plain_text(value.value))
+            texts[item].append(_Text(predicate, value, folded))
+    return texts

@@ -1,0 +1,133 @@
+"""How a document is cut into publications.
+
+| cut | a publication is |
+| --- | --- |
+| `document` | the whole document |
+| `graph` | a named graph, and the default graph as one more |
+| `item` | a feed item, with its channel |
+| `subject` | the concise bounded description of an IRI that is a subject |
+| `component` | a weakly connected part |
+| `auto` | an item of a feed, a graph where there are named ones, else the document |
+
+The concise bounded description is W3C's submission of 2005: the subject's triples,
+and those of blank nodes reached from it. In a component, two triples belong together
+when they share a subject or object that is an IRI or a blank node; the object of
+``rdf:type`` is shared vocabulary and connects nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from itertools import groupby
+from typing import Any
+
+import networkx as nx
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
+
+from semantic.errors import OnProblem, Place, Problem, Severity
+from semantic.publication import Publication
+from semantic.terms import Term, Triple
+from semantic.vocabulary import DCTERMS, RSS, TYPE
+
+
+class Cut(Enum):
+    """What of a document becomes one publication; see the module's table."""
+
+    AUTO = "auto"
+    DOCUMENT = "document"
+    GRAPH = "graph"
+    ITEM = "item"
+    SUBJECT = "subject"
+    COMPONENT = "component"
+
+
+def triple_of(quad: Quad) -> Triple:
+    """Return a quad without its graph."""
+    return quad.subject, quad.predicate, quad.object
+
+
+def by_graph(quads: Iterable[Quad], source: str, on_problem: OnProblem) -> Iterator[Publication]:
+    """Yield a publication for each run of quads of one graph, without holding the others.
+
+    A graph that comes again later makes another publication with the same id, and is reported.
+    """
+    seen: set[str] = set()
+    for name, run in groupby(quads, key=lambda quad: quad.graph_name):
+        id = source if isinstance(name, DefaultGraph) else _graph_id(name, source)
+        place = Place(source, item=None if isinstance(name, DefaultGraph) else id)
+        publication = Publication.of(id, map(triple_of, run), place)
+        if id in seen:
+            what = "the graph's statements do not stand together: it was read as several"
+            remedy = "Sort the file by graph, so that each graph is one publication."
+            on_problem(Problem(what, place, remedy, Severity.WARNING))
+        seen.add(id)
+        yield publication
+
+
+def _graph_id(name: NamedNode | BlankNode, source: str) -> str:
+    return name.value if isinstance(name, NamedNode) else f"{source}#{name.value}"
+
+
+def by_document(quads: Iterable[Quad], source: str) -> Iterator[Publication]:
+    """Yield the whole document, its graphs put together."""
+    yield Publication.of(source, map(triple_of, quads), Place(source))
+
+
+def by_subject(quads: Iterable[Quad], source: str) -> Iterator[Publication]:
+    """Yield the concise bounded description of each IRI that is a subject."""
+    about = _about(map(triple_of, quads))
+    for subject in about:
+        if isinstance(subject, NamedNode):
+            place = Place(source, item=subject.value)
+            yield Publication.of(subject.value, describe(subject, about), place)
+
+
+def by_item(quads: Iterable[Quad], source: str) -> Iterator[Publication]:
+    """Yield each ``rss:item`` of a document with the description of its channel."""
+    about = _about(map(triple_of, quads))
+    for subject, triples in about.items():
+        if isinstance(subject, NamedNode) and (subject, TYPE, RSS["item"]) in triples:
+            channels = [o for _, p, o in triples if p == DCTERMS["isPartOf"]]
+            described = [t for s in (subject, *channels) for t in describe(s, about)]
+            yield Publication.of(subject.value, described, Place(source, item=subject.value))
+
+
+def by_component(quads: Iterable[Quad], source: str) -> Iterator[Publication]:
+    """Yield the weakly connected parts, in the order of their first triples."""
+    triples = list(dict.fromkeys(map(triple_of, quads)))
+    graph: nx.Graph[Any] = nx.Graph()
+    for subject, predicate, object_ in triples:
+        graph.add_node(subject)
+        if predicate != TYPE and not isinstance(object_, Literal):
+            graph.add_edge(subject, object_)
+    number = {
+        node: index
+        for index, component in enumerate(nx.connected_components(graph))
+        for node in component
+    }
+    parts: defaultdict[int, list[Triple]] = defaultdict(list)
+    for triple in triples:
+        parts[number[triple[0]]].append(triple)
+    for count, part in enumerate(parts.values(), 1):
+        id = source if len(parts) == 1 else f"{source}#{count}"
+        yield Publication.of(id, part, Place(source, item=f"component {count}"))
+
+
+def describe(subject: Term, about: Mapping[Term, Sequence[Triple]]) -> Iterator[Triple]:
+    """Yield the concise bounded description of a subject."""
+    seen, queue = {subject}, [subject]
+    for node in queue:
+        for triple in about.get(node, ()):
+            yield triple
+            if isinstance(triple[2], BlankNode) and triple[2] not in seen:
+                seen.add(triple[2])
+                queue.append(triple[2])
+
+
+def _about(triples: Iterable[Triple]) -> dict[Term, list[Triple]]:
+    about: defaultdict[Term, list[Triple]] = defaultdict(list)
+    for triple in triples:
+        about[triple[0]].append(triple)
+    return dict(about)

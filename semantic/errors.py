@@ -1,0 +1,118 @@
+"""What went wrong, where, and what to do about it.
+
+One `Problem` describes any fault: of a file, an item in it, a subscription, an
+ontology. A fault that stops one item only is *reported* (the problem is handed
+to a callback or collected) and the rest goes on; a fault that stops the whole
+call is *raised* as a `GraphMatchError` that carries the same problem.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Severity(Enum):
+    """Whether something was lost."""
+
+    REFUSED = "refused"  # the item was skipped
+    WARNING = "warning"  # the item was used, with something in it passed over or mended
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the input something stands.
+
+    Parameters
+    ----------
+    source
+        The file's name as the user wrote it, a subscription's id, or ``<stdin>``.
+    line, column
+        Counted from 1; ``None`` where they are not known.
+    item
+        What inside the source: a feed item's link, a named graph, …
+
+    Examples
+    --------
+    >>> print(Place("daily.rss", line=12, column=4))
+    daily.rss:12:4
+    >>> print(Place("daily.rss", item="item 3"))
+    daily.rss (item 3)
+    """
+
+    source: str
+    line: int | None = None
+    column: int | None = None
+    item: str | None = None
+
+    def __str__(self) -> str:
+        """Return ``source:line:column (item)``, leaving out what is not known."""
+        text = self.source
+        if self.line is not None:
+            text += f":{self.line}"
+            if self.column is not None:
+                text += f":{self.column}"
+        if self.item is not None:
+            text += f" ({self.item})"
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One fault: what it is, where it is, and what the user can do.
+
+    Examples
+    --------
+    >>> print(Problem("the file is empty", Place("a.ttl"), "Remove it or fill it."))
+    a.ttl: the file is empty. Remove it or fill it.
+    """
+
+    what: str
+    where: Place
+    remedy: str
+    severity: Severity = Severity.REFUSED
+
+    def __str__(self) -> str:
+        """Return the problem as one line."""
+        return f"{self.where}: {self.what}. {self.remedy}"
+
+
+class GraphMatchError(Exception):
+    """The root of every error that this project raises on purpose.
+
+    Attributes
+    ----------
+    problem
+        What went wrong, where, and what to do.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+class InputError(GraphMatchError):
+    """A publication, a feed or a file that cannot be read."""
+
+
+class SubscriptionError(GraphMatchError):
+    """A subscription that cannot be accepted; `Problem.where` has the position in its text."""
+
+
+class OntologyError(GraphMatchError):
+    """An ontology file that cannot be read or used."""
+
+
+class ProblemWarning(UserWarning):
+    """A problem that was reported to nobody in particular (see `warn_problem`)."""
+
+
+OnProblem = Callable[[Problem], None]
+"""What readers call with each item that they pass over."""
+
+
+def warn_problem(problem: Problem) -> None:
+    """Report a problem as a Python warning: the default, so that nothing is lost silently."""
+    warnings.warn(str(problem), ProblemWarning, stacklevel=3)

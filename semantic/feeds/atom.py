@@ -1,0 +1,89 @@
+"""The fields of Atom, 0.3 and 1.0.
+
+Sources: RFC 4287 (Atom), Media RSS 1.5.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+from xml.etree.ElementTree import Element
+
+from semantic.feeds.fields import Fields, base_of, distinct, language_of, text_of, unescaped
+from semantic.feeds.item import Channel, Item
+from semantic.feeds.names import short_name
+
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+
+
+def atom_channel(root: Element) -> Channel:
+    """Read the feed element of Atom.
+
+    Examples
+    --------
+    >>> from xml.etree.ElementTree import fromstring
+    >>> feed = fromstring('<feed xmlns="http://www.w3.org/2005/Atom"><link href="http://e/"/></feed>')
+    >>> atom_channel(feed).link
+    'http://e/'
+    """
+    if short_name(root.tag) == "atom:entry":
+        return Channel(base=base_of("", root), language=language_of(root))
+    fields = Fields(root, "atom")
+    return Channel(
+        id=fields.first("id"),
+        title=_title(fields),
+        link=fields.alternate("link"),
+        description=fields.markup("subtitle", "tagline"),
+        language=language_of(root) or fields.first("dc:language"),
+        creators=fields.people("author"),
+        base=base_of("", root),
+    )
+
+
+def atom_entry(number: int, line: int | None, element: Element, channel: Channel) -> Item:
+    """Read an entry of Atom; authors come from its source or the feed where it has none.
+
+    Examples
+    --------
+    >>> from xml.etree.ElementTree import fromstring
+    >>> entry = fromstring(
+    ...     '<entry xmlns="http://www.w3.org/2005/Atom"><title type="html">&lt;b&gt;A&lt;/b&gt;'
+    ...     '</title><category term="x"/></entry>')
+    >>> atom_entry(1, None, entry, Channel()).title, atom_entry(1, None, entry, Channel()).subjects
+    ('A', ('x',))
+    """
+    fields = Fields(element, "atom")
+    return Item(
+        number,
+        line,
+        id=fields.first("id"),
+        link=fields.alternate("link"),
+        title=_title(fields),
+        description=fields.markup("summary", "media:description")
+        or fields.within("media:group").markup("media:description"),
+        content=fields.markup("content"),
+        published=fields.first("published", "issued", "dc:date"),
+        updated=fields.first("updated", "modified"),
+        language=language_of(element) or fields.first("dc:language"),
+        creators=fields.people("author")
+        or fields.texts("dc:creator")
+        or fields.within("source").people("author")
+        or channel.creators,
+        subjects=_subjects(fields),
+        enclosures=fields.enclosures(),
+        base=base_of(channel.base, element),
+    )
+
+
+def _title(fields: Fields) -> str:
+    """Return the title without its markup."""
+    title = fields.element("title")
+    if title is None or title.get("type") not in ("html", "text/html"):
+        return text_of(title)
+    return unescaped(_TAG.sub("", text_of(title)))
+
+
+def _subjects(fields: Fields) -> tuple[str, ...]:
+    categories = ((c.get("term", ""), c.get("label", "")) for c in fields.all("category"))
+    terms = map(str.strip, chain.from_iterable(categories))
+    return distinct((*terms, *fields.texts("dc:subject")))

@@ -1,0 +1,205 @@
+"""JSON Feed 1 and 1.1 (jsonfeed.org). A field of the wrong type is reported and passed over."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from semantic.feeds.item import Channel, Enclosure, Item
+from semantic.feeds.report import Report
+
+_DECODER = json.JSONDecoder()
+_ITEMS = re.compile(r"\"items\"\s*:\s*\[")
+_SEPARATOR = re.compile(r"[\s,]*(?=\{)")
+
+
+class _Object:
+    """A JSON object whose fields are asked for by type."""
+
+    def __init__(self, value: dict[str, Any], report: Report, item: str) -> None:
+        self._value = value
+        self._report = report
+        self._item = item
+
+    def text(self, *names: str) -> str:
+        """Return the first of the fields that holds text."""
+        for name in names:
+            value = self._value.get(name)
+            if isinstance(value, str) and value.strip():
+                return _sound(value)
+            if value is not None and not isinstance(value, str):
+                self._pass_over(name, "text")
+        return ""
+
+    def identifier(self) -> str:
+        """Return the id, which may be a number: such feeds are common, and the meaning plain."""
+        value = self._value.get("id")
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return str(value)
+        return self.text("id")
+
+    def size(self, name: str) -> str:
+        """Return a number that is not negative, as text."""
+        value = self._value.get(name)
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
+            return str(value).removesuffix(".0")
+        if value is not None:
+            self._pass_over(name, "a number")
+        return ""
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return a list's members that are text, each once."""
+        texts = []
+        for value in self._list(name):
+            if isinstance(value, str):
+                texts.append(_sound(value))
+            else:
+                self._pass_over(f"{name}' member '{value}", "text")
+        return tuple(dict.fromkeys(filter(None, texts)))
+
+    def objects(self, name: str) -> Iterator[_Object]:
+        """Yield a list's members that are objects."""
+        for value in self._list(name):
+            if isinstance(value, dict):
+                yield _Object(value, self._report, self._item)
+            else:
+                self._pass_over(f"{name}' member '{value}", "an object")
+
+    def names(self) -> tuple[str, ...]:
+        """Return the authors' names: version 1.1 has a list, version 1 one object."""
+        authors = list(self.objects("authors"))
+        author = self._value.get("author")
+        if isinstance(author, dict):
+            authors.append(_Object(author, self._report, self._item))
+        elif author is not None:
+            self._pass_over("author", "an object")
+        names = (author.text("name", "url") for author in authors)
+        return tuple(dict.fromkeys(filter(None, names)))
+
+    def _list(self, name: str) -> list[Any]:
+        value = self._value.get(name)
+        if isinstance(value, list):
+            return value
+        if value is not None:
+            self._pass_over(name, "a list")
+        return []
+
+    def _pass_over(self, field: str, wanted: str) -> None:
+        what = f"the field '{field}' is not {wanted}"
+        self._report.warn(what, "It is passed over.", item=self._item)
+
+
+def read_json_feed(text: str, report: Report) -> tuple[Channel, list[Item]]:
+    """Read a JSON Feed.
+
+    Raises
+    ------
+    InputError
+        The text is no JSON, or has no list of items.
+
+    Examples
+    --------
+    >>> feed = '{"version": "https://jsonfeed.org/version/1.1", "items": [{"id": 7, "title": []}]}'
+    >>> channel, items = read_json_feed(feed, Report("a.json", print))
+    a.json (item 1): the field 'title' is not text. It is passed over.
+    >>> items[0].id
+    '7'
+    """
+    document = _parse(text, report)
+    feed = _Object(document, report, "the channel")
+    members = document.get("items")
+    if not isinstance(members, list):
+        report.fail("it has no list of items", "A JSON Feed needs one, even if it is empty.")
+    channel = Channel(
+        id=feed.text("feed_url"),
+        title=feed.text("title"),
+        link=feed.text("home_page_url"),
+        description=feed.text("description"),
+        language=feed.text("language"),
+        creators=feed.names(),
+    )
+    return channel, list(_items(members, channel, report))
+
+
+def _parse(text: str, report: Report) -> dict[str, Any]:
+    start = len(text) - len(text.lstrip())
+    try:
+        document, end = _DECODER.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        return _salvage(text, error, report)
+    except (RecursionError, ValueError):  # nested too deep; a number of too many digits
+        report.fail("its JSON nests too deep or has too long a number", "Have it mended.")
+    if not isinstance(document, dict):
+        report.fail("it is not a JSON object", "A JSON Feed is one.")
+    if text[end:].strip():
+        line = text.count("\n", 0, end) + 1
+        report.warn("there is text after the document's end", "It is passed over.", line)
+    return document
+
+
+def _salvage(text: str, error: json.JSONDecodeError, report: Report) -> dict[str, Any]:
+    """Take the items that are complete before the error, and what stands before the items."""
+    what = f"the JSON breaks off ({error.msg}) at {error.lineno}:{error.colno}"
+    remedy = "No item is complete: get the whole document."
+    start = _ITEMS.search(text)
+    try:
+        document = json.loads(text[: start.end()] + "]}") if start else {}
+    except (ValueError, RecursionError):
+        document = {}
+    items = _complete(text, start.end()) if start else []
+    if not items or not isinstance(document, dict):
+        report.fail(what, remedy, error.lineno, error.colno)
+    remedy = "The items before it are used: get the whole document."
+    report.refuse(what, remedy, error.lineno, f"item {len(items) + 1}")
+    return {**document, "items": items}
+
+
+def _complete(text: str, position: int) -> list[Any]:
+    items = []
+    try:
+        while separator := _SEPARATOR.match(text, position):
+            item, position = _DECODER.raw_decode(text, separator.end())
+            items.append(item)
+    except (ValueError, RecursionError):  # the one that breaks off
+        pass
+    return items
+
+
+def _sound(text: str) -> str:
+    """Replace halves of surrogate pairs, which JSON can escape and RDF cannot hold."""
+    return text.strip().encode("utf-8", errors="replace").decode("utf-8")
+
+
+def _items(members: list[Any], channel: Channel, report: Report) -> Iterator[Item]:
+    for number, member in enumerate(members, 1):
+        place = f"item {number}"
+        if isinstance(member, dict):
+            yield _item(number, _Object(member, report, place), channel)
+        else:
+            report.refuse("it is not an object", "The item is left out.", item=place)
+
+
+def _item(number: int, fields: _Object, channel: Channel) -> Item:
+    return Item(
+        number,
+        id=fields.identifier(),
+        link=fields.text("url", "external_url"),
+        title=fields.text("title"),
+        description=fields.text("summary"),
+        content=fields.text("content_html", "content_text"),
+        published=fields.text("date_published"),
+        updated=fields.text("date_modified"),
+        language=fields.text("language"),
+        creators=fields.names() or channel.creators,
+        subjects=fields.texts("tags"),
+        enclosures=tuple(_enclosures(fields)),
+    )
+
+
+def _enclosures(fields: _Object) -> Iterator[Enclosure]:
+    for file in fields.objects("attachments"):
+        url = file.text("url")
+        if url:
+            yield Enclosure(url, file.text("mime_type"), file.size("size_in_bytes"))

@@ -1,0 +1,35 @@
+"""The limits that keep hostile or broken input from taking the machine down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on what one input may cost; each error that they cause names the limit.
+
+    Parameters
+    ----------
+    document_bytes
+        A document that has to be held whole (a feed, an RDF/XML file, a query) may have this
+        many bytes. Formats that are streamed (N-Quads, N-Triples) are not bounded by it.
+    xml_expansion
+        How many characters XML entities may add to a document.
+    xml_depth
+        How deep XML elements may nest.
+    publication_triples
+        A publication may have this many triples.
+    subscription_branches
+        A subscription's UNIONs and alternative paths may multiply to this many branches before
+        the index takes only what all branches share.
+    """
+
+    document_bytes: int = 256 * 1024 * 1024
+    xml_expansion: int = 8 * 1024 * 1024
+    xml_depth: int = 256
+    publication_triples: int = 5_000_000
+    subscription_branches: int = 16
+
+
+DEFAULT_LIMITS = Limits()

@@ -1,0 +1,1 @@
+"""Ontologies: taxonomies, synonyms, labels, and what follows from them."""

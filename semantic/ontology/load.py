@@ -1,0 +1,81 @@
+"""Ontology files to triples and synonyms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem
+from semantic.limits import Limits
+from semantic.ontology.synonyms import SynonymPairs, merge_pairs, read_synonyms
+from semantic.syntax import (
+    HEAD_BYTES,
+    LINE_FORMATS,
+    format_of_content,
+    format_of_name,
+    is_html,
+    read_quads,
+)
+from semantic.terms import Triple
+
+_REMEDY = "Give RDF (Turtle, RDF/XML, JSON-LD, N-Triples, …) or a CSV file of synonyms."
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What the files of an ontology hold together."""
+
+    triples: list[Triple]
+    synonyms: SynonymPairs
+    prefixes: dict[str, str]
+
+
+def read_sources(paths: Sequence[Path], on_problem: OnProblem, limits: Limits) -> Sources:
+    """Read RDF files and synonym files (``.csv``), which together make one ontology.
+
+    Raises
+    ------
+    OntologyError
+        At the first file that cannot be read: an ontology with a part missing would answer
+        wrongly without a word.
+    """
+    triples: list[Triple] = []
+    synonyms: list[SynonymPairs] = []
+    prefixes: dict[str, str] = {}
+    for path in paths:
+        try:
+            if path.suffix.lower() == ".csv":
+                synonyms.append(read_synonyms(path, on_problem))
+            else:
+                triples += _read_rdf(path, prefixes, on_problem, limits)
+        except InputError as error:
+            raise OntologyError(error.problem) from error
+        except OSError as error:
+            what = f"cannot be read: {error.strerror or error}"
+            problem = Problem(what, Place(str(path)), "Check the name and permissions.")
+            raise OntologyError(problem) from error
+    return Sources(triples, merge_pairs(synonyms, on_problem), prefixes)
+
+
+def _read_rdf(
+    path: Path, prefixes: dict[str, str], on_problem: OnProblem, limits: Limits
+) -> list[Triple]:
+    source = str(path)
+    with path.open("rb") as stream:
+        head = stream.read(HEAD_BYTES)
+        syntax = None if is_html(head) else format_of_name(source) or format_of_content(head)
+        if not head.strip():
+            raise InputError(Problem("the file is empty", Place(source), _REMEDY))
+        if syntax is None:
+            raise InputError(Problem("not an RDF syntax", Place(source), _REMEDY))
+        stream.seek(0)
+        strict = _raise if syntax in LINE_FORMATS else on_problem
+        quads = read_quads(
+            stream, syntax, source, on_problem=strict, limits=limits, prefixes=prefixes
+        )
+        return [(quad.subject, quad.predicate, quad.object) for quad in quads]
+
+
+def _raise(problem: Problem) -> None:
+    raise InputError(problem)

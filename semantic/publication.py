@@ -1,0 +1,80 @@
+"""A publication: an RDF graph that arrives, with an id.
+
+This is the one thing that flows through the system. Readers make publications
+(`semantic.reading`, `semantic.feeds`), enrichment returns a larger one
+(`semantic.ontology.entailment`), matchers look at one at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyoxigraph import NamedNode, RdfFormat, parse
+
+from semantic.errors import Place
+from semantic.terms import Triple
+
+if TYPE_CHECKING:
+    import rdflib
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A set of triples with an id.
+
+    Parameters
+    ----------
+    id
+        An IRI where the source gives one (a named graph, a feed item's link); otherwise the
+        file's name, with a number where a file holds several.
+    triples
+        Distinct triples, in the order of the source.
+    derived
+        Those of the triples that enrichment added: nobody stated them.
+    source
+        Where the publication was read, for messages.
+
+    Examples
+    --------
+    >>> from pyoxigraph import Literal, NamedNode
+    >>> item, title = NamedNode("http://e/1"), NamedNode("http://purl.org/rss/1.0/title")
+    >>> Publication.of("http://e/1", [(item, title, Literal("Hello"))]).triples[0][2].value
+    'Hello'
+    """
+
+    id: str
+    triples: tuple[Triple, ...]
+    derived: frozenset[Triple] = field(default_factory=frozenset)
+    source: Place = field(default_factory=lambda: Place("<memory>"))
+
+    @classmethod
+    def of(cls, id: str, triples: Iterable[Triple], source: Place | None = None) -> Publication:
+        """Make a publication of any iterable of triples; repeated triples count once."""
+        distinct = tuple(dict.fromkeys(triples))
+        return cls(id, distinct, source=source or Place(id))
+
+    @classmethod
+    def from_rdflib(cls, graph: rdflib.Graph, id: str | None = None) -> Publication:
+        """Make a publication of an `rdflib.Graph`; its identifier is the id unless one is given.
+
+        Examples
+        --------
+        >>> import rdflib
+        >>> graph = rdflib.Graph(identifier="http://example.org/g")
+        >>> _ = graph.add((rdflib.URIRef("urn:a"), rdflib.RDFS.label, rdflib.Literal("a")))
+        >>> Publication.from_rdflib(graph).id
+        'http://example.org/g'
+        """
+        text = graph.serialize(format="nt11", encoding="utf-8")
+        quads = parse(text, format=RdfFormat.N_TRIPLES)
+        name = id if id is not None else str(graph.identifier)
+        return cls.of(name, ((q.subject, q.predicate, q.object) for q in quads), Place(name))
+
+    def graph_name(self) -> NamedNode:
+        """Return the name that SPARQL's GRAPH sees: the id where that is an IRI."""
+        try:
+            return NamedNode(self.id)
+        except ValueError:
+            return NamedNode("urn:graphmatch:publication")

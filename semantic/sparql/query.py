@@ -1,0 +1,132 @@
+"""A query that can be evaluated: a shared skeleton, its own constants.
+
+`Query.text` writes it in one of three ways: as it is; with the condition that each
+solution rests on the publication; or as an ASK with that condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from pyoxigraph import NamedNode, Variable
+
+from semantic.sparql.exact import is_protected, protect
+from semantic.sparql.slots import SlottedText
+from semantic.subscription import Branch, Form, TriplePattern
+from semantic.terms import Term
+
+
+class Resting(Enum):
+    """How the condition that a solution rests on the publication is put to a query."""
+
+    SOLUTIONS = "solutions"  # each solution by itself
+    PATTERN = "pattern"  # an aggregating query: some solution of its pattern
+    WHOLE = "whole"  # a query with a subquery: some triple pattern is met
+
+
+@dataclass(frozen=True, slots=True)
+class QueryText:
+    """A query's text up to its WHERE group, the inside of that, and what follows."""
+
+    head: SlottedText
+    where: SlottedText
+    tail: SlottedText
+
+
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    """What queries that differ in constants only have in common.
+
+    Parameters
+    ----------
+    form, projection, distinct, branches, supports, remainder
+        As in `Subscription`, with slots for constants.
+    plain
+        The query's text.
+    exact
+        The same with expressions put through `semantic.sparql.exact.FUNCTIONS`.
+    values
+        The slots of constants in expressions: those are compared by value.
+    condition
+        A filter that holds when a solution rests on the publication.
+    resting
+        What the condition is put to.
+    rewritten
+        The slots of literals that synonyms replace (IRIs always are).
+    """
+
+    form: Form
+    projection: tuple[Variable, ...]
+    distinct: bool
+    branches: tuple[Branch, ...]
+    supports: tuple[TriplePattern, ...] | None
+    remainder: tuple[str, ...]
+    plain: QueryText
+    exact: QueryText
+    values: frozenset[int]
+    condition: SlottedText
+    resting: Resting
+    rewritten: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A skeleton with constants.
+
+    Parameters
+    ----------
+    skeleton
+        Shared with all queries that differ in constants only.
+    constants
+        One term a slot.
+    """
+
+    skeleton: Skeleton
+    constants: tuple[Term, ...]
+
+    def rewritten(self, root: Callable[[Term], Term]) -> Query:
+        """Return the query with its constants replaced by their roots."""
+        return Query(
+            self.skeleton,
+            tuple(
+                root(term)
+                if isinstance(term, NamedNode) or number in self.skeleton.rewritten
+                else term
+                for number, term in enumerate(self.constants)
+            ),
+        )
+
+    def has_protected(self) -> bool:
+        """Whether a constant of a triple pattern is one that the store would change."""
+        return any(
+            number not in self.skeleton.values and is_protected(protect(term))
+            for number, term in enumerate(self.constants)
+        )
+
+    def text(self, *, exact: bool = False, resting: bool = False, ask: bool = False) -> str:
+        """Write the query as SPARQL without prologue.
+
+        Parameters
+        ----------
+        exact
+            For data in which some terms are protected (see `semantic.sparql.exact`).
+        resting
+            Only solutions that rest on the publication (the one named graph).
+        ask
+            Whether there is a solution at all, whatever the query's form.
+        """
+        text = self.skeleton.exact if exact else self.skeleton.plain
+        head = "ASK" if ask else self._fill(text.head, exact=exact)
+        where = self._fill(text.where, exact=exact)
+        tail = "" if ask else self._fill(text.tail, exact=exact)
+        if resting:
+            where = f"{{ {where} }} FILTER({self._fill(self.skeleton.condition, exact=exact)})"
+        return f"{head} {{ {where} }} {tail}"
+
+    def _fill(self, text: SlottedText, *, exact: bool) -> str:
+        if not exact:
+            return text.fill(self.constants)
+        values = self.skeleton.values
+        return text.fill(self.constants, lambda n, term: term if n in values else protect(term))

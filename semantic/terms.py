@@ -1,0 +1,67 @@
+"""RDF terms: what they are here, and how they are written.
+
+A term is a pyoxigraph object (immutable, hashable, equal by RDF term), and a
+triple is a plain tuple of three of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from pyoxigraph import BlankNode, Literal, NamedNode, Variable
+from pyoxigraph import Triple as TripleTerm
+
+from semantic.vocabulary import PREFIXES
+
+Term: TypeAlias = NamedNode | BlankNode | Literal | TripleTerm
+"""An RDF term. `TripleTerm` is RDF 1.2's; it is carried through, never looked into."""
+
+Triple: TypeAlias = tuple[Term, Term, Term]
+"""Subject, predicate, object."""
+
+Node: TypeAlias = Term | Variable
+"""A place of a triple pattern."""
+
+
+def compact(term: Node, prefixes: Mapping[str, str] = PREFIXES) -> str:
+    """Write a term for a person: a prefixed name where a prefix fits, N-Triples otherwise.
+
+    Parameters
+    ----------
+    term
+        The term or variable.
+    prefixes
+        Prefix to namespace; the longest namespace that fits wins.
+
+    Examples
+    --------
+    >>> compact(NamedNode("http://www.w3.org/2004/02/skos/core#Concept"))
+    'skos:Concept'
+    >>> compact(NamedNode("http://example.org/a/b"))
+    '<http://example.org/a/b>'
+    >>> compact(Literal("Klima", language="de"))
+    '"Klima"@de'
+    >>> compact(Literal("5", datatype=NamedNode("http://www.w3.org/2001/XMLSchema#integer")))
+    '5'
+    """
+    if isinstance(term, NamedNode):
+        return _compact_iri(term.value, prefixes)
+    if isinstance(term, Literal) and term.language is None:
+        datatype = _compact_iri(term.datatype.value, prefixes)
+        if datatype == "xsd:integer":
+            return term.value
+        if datatype != "xsd:string":
+            quoted = str(Literal(term.value))
+            return f"{quoted}^^{datatype}"
+    return str(term)
+
+
+def _compact_iri(iri: str, prefixes: Mapping[str, str]) -> str:
+    best = ""
+    for prefix, namespace in prefixes.items():
+        if iri.startswith(namespace) and len(namespace) > len(prefixes.get(best, "")):
+            local = iri[len(namespace) :]
+            if local and not set(local) & set("/#?&=:"):
+                best = prefix
+    return f"{best}:{iri[len(prefixes[best]) :]}" if best else f"<{iri}>"

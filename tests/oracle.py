@@ -1,0 +1,760 @@
+"""The oracle: what a match is, computed slowly and in the words of docs/reference/semantics.md.
+
+It shares no code with what it judges: only the data types and the names of vocabulary
+terms are imported. Entailment is a fixpoint over all pairs of triples, a basic graph
+pattern is a nested loop over all triples, a taxonomy is walked link by link.
+
+A query is a small tree (`Query`, `Group`, `Pattern`, filters) that knows its own truth
+(`answer`) and its own text (`to_sparql`).
+
+Source: SPARQL 1.1 section 18 (algebra), 17.2 and 17.3 (three-valued logic, operators).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from functools import cached_property
+from itertools import combinations
+from typing import Literal as OneOf
+from typing import TypeAlias, get_args
+
+from pyoxigraph import BlankNode, Literal, NamedNode, Variable
+
+from semantic.terms import Node, Term, Triple
+from semantic.vocabulary import (
+    BROADER,
+    BROADER_TRANSITIVE,
+    DOMAIN,
+    EQUIVALENT_CLASS,
+    EQUIVALENT_PROPERTY,
+    GM,
+    INVERSE_OF,
+    NARROWER,
+    OWL,
+    RANGE,
+    RDF,
+    RDFS,
+    SAME_AS,
+    SKOS,
+    SUBCLASS,
+    SUBPROPERTY,
+    TYPE,
+    XSD,
+)
+
+# --------------------------------------------------------------------------------------
+# The query tree
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A triple pattern; a blank node in it is the query's own, that is, a hidden variable."""
+
+    subject: Node
+    predicate: Node
+    object: Node
+
+    def __iter__(self) -> Iterator[Node]:
+        yield self.subject
+        yield self.predicate
+        yield self.object
+
+
+Operator = OneOf["=", "!=", "<", "<=", ">", ">="]
+Taxonomic = OneOf["descendantOf", "ancestorOf", "childOf"]
+Entailment = OneOf["rdfs", "none"]
+OPERATORS: tuple[Operator, ...] = get_args(Operator)
+TAXONOMIC: tuple[Taxonomic, ...] = get_args(Taxonomic)
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    variable: Variable
+    operator: Operator
+    constant: NamedNode | Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Isa:
+    """``gm:descendantOf(?variable, constant)`` and its kin."""
+
+    variable: Variable
+    which: Taxonomic
+    constant: NamedNode | Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    variable: Variable
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    operand: Filter
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    left: Filter
+    right: Filter
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    left: Filter
+    right: Filter
+
+
+@dataclass(frozen=True, slots=True)
+class NotExists:
+    """Of patterns and filters only: what SPARQL means by more than that is disputed."""
+
+    group: Group
+
+    def __post_init__(self) -> None:
+        if self.group.parts:
+            raise ValueError("NOT EXISTS holds patterns and filters only")
+
+
+Filter: TypeAlias = Compare | Isa | Bound | Not | And | Or | NotExists
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    branches: tuple[Group, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Minus:
+    group: Group
+
+
+Part: TypeAlias = Optional | Union | Minus
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """``{ patterns . parts, in order . FILTERs }``."""
+
+    patterns: tuple[Pattern, ...] = ()
+    filters: tuple[Filter, ...] = ()
+    parts: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """SELECT (``projection=None`` is ``*``) or ASK."""
+
+    where: Group
+    projection: tuple[Variable, ...] | None = None
+    distinct: bool = False
+    ask: bool = False
+
+
+def to_sparql(query: Query) -> str:
+    """Write the query as SPARQL 1.1."""
+    if query.ask:
+        return f"ASK {_text(query.where)}"
+    names = "*" if query.projection is None else " ".join(map(str, query.projection))
+    return f"SELECT {'DISTINCT ' * query.distinct}{names} WHERE {_text(query.where)}"
+
+
+def _text(node: Group | Part | Pattern | Filter) -> str:
+    match node:
+        case Group(patterns, filters, parts):
+            constraints = [f"FILTER({_text(constraint)})" for constraint in filters]
+            return "{ " + " ".join([*map(_text, (*patterns, *parts)), *constraints]) + " }"
+        case Pattern():
+            return " ".join(map(str, node)) + " ."
+        case Optional(group):
+            return f"OPTIONAL {_text(group)}"
+        case Union(branches):
+            return " UNION ".join(map(_text, branches))
+        case Minus(group):
+            return f"MINUS {_text(group)}"
+        case Compare(variable, operator, constant):
+            return f"({variable} {operator} {constant})"
+        case Isa(variable, which, constant):
+            return f"{GM[which]}({variable}, {constant})"
+        case Bound(variable):
+            return f"BOUND({variable})"
+        case Not(operand):
+            return f"(!{_text(operand)})"
+        case And(left, right):
+            return f"({_text(left)} && {_text(right)})"
+        case Or(left, right):
+            return f"({_text(left)} || {_text(right)})"
+        case NotExists(group):
+            return f"(NOT EXISTS {_text(group)})"
+
+
+def variables_of(group: Group) -> frozenset[Variable]:
+    """Return the variables that solutions of the group may bind: those ``*`` stands for."""
+    found = {node for pattern in group.patterns for node in pattern if isinstance(node, Variable)}
+    for part in group.parts:
+        match part:
+            case Optional(inner):
+                found |= variables_of(inner)
+            case Union(branches):
+                found |= {variable for branch in branches for variable in variables_of(branch)}
+    return frozenset(found)
+
+
+# --------------------------------------------------------------------------------------
+# Section 1: roots
+
+Pair: TypeAlias = tuple[Term, Term]
+_EQUIVALENCES = frozenset({SAME_AS, EQUIVALENT_CLASS, EQUIVALENT_PROPERTY})
+
+
+def _key(term: Term) -> Term:
+    """Return what a synonym is known by: of a text, the text without its language tag."""
+    if isinstance(term, Literal) and (term.language or term.datatype == XSD["string"]):
+        return Literal(term.value)
+    return term
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """Term to root; calling it with a term that has no other root gives the term back."""
+
+    of: Mapping[Term, Term]
+
+    def __call__(self, term: Term) -> Term:
+        return self.of.get(_key(term), term)
+
+    def triples(self, triples: Iterable[Triple]) -> frozenset[Triple]:
+        return frozenset((self(s), self(p), self(o)) for s, p, o in triples)
+
+    def query(self, query: Query) -> Query:
+        return Query(self._group(query.where), query.projection, query.distinct, query.ask)
+
+    def _group(self, group: Group) -> Group:
+        return Group(
+            tuple(Pattern(*map(self._node, pattern)) for pattern in group.patterns),
+            tuple(map(self._filter, group.filters)),
+            tuple(map(self._part, group.parts)),
+        )
+
+    def _node(self, node: Node) -> Node:
+        return node if isinstance(node, Variable) else self(node)
+
+    def _constant(self, constant: NamedNode | Literal) -> NamedNode | Literal:
+        root = self(constant)
+        assert isinstance(root, NamedNode | Literal)
+        return root
+
+    def _part(self, part: Part) -> Part:
+        if isinstance(part, Union):
+            return Union(tuple(map(self._group, part.branches)))
+        return type(part)(self._group(part.group))
+
+    def _filter(self, constraint: Filter) -> Filter:
+        match constraint:
+            case Compare(variable, "=" | "!=" as operator, constant):
+                return Compare(variable, operator, self._constant(constant))
+            case Isa(variable, which, constant):
+                return Isa(variable, which, self._constant(constant))
+            case Not(operand):
+                return Not(self._filter(operand))
+            case And(left, right) | Or(left, right):
+                return type(constraint)(self._filter(left), self._filter(right))
+            case NotExists(group):
+                return NotExists(self._group(group))
+        return constraint
+
+
+def roots(ontology: Iterable[Triple], synonyms: Iterable[Pair] = ()) -> Roots:
+    """Find the root of every term. A synonym pair is (synonym, root).
+
+    Replacing terms may close a cycle, and so make more terms the same: repeated until
+    nothing is new.
+    """
+    ontology, synonyms = frozenset(ontology), tuple(synonyms)
+    named = {_key(root): root for _, root in synonyms}
+    final = named.keys() - {_key(synonym) for synonym, root in synonyms if synonym != root}
+    declared = {s for s, p, _ in ontology if p == TYPE}
+    pairs = {(_key(synonym), _key(root)) for synonym, root in synonyms}
+    while True:
+        mapping: dict[Term, Term] = {}
+        for members in _partition(pairs):
+            best = members & final or members & named.keys() or members & declared or members
+            root = min(best, key=_written)
+            mapping |= dict.fromkeys(members, named.get(root, root))
+        result = Roots(mapping)
+        rewritten = result.triples(ontology)
+        new: set[Pair] = {
+            (s, o)
+            for s, p, o in rewritten
+            if p in _EQUIVALENCES and isinstance(s, NamedNode) and isinstance(o, NamedNode)
+        }
+        for kind in ({SUBCLASS}, {SUBPROPERTY}, {BROADER, NARROWER}):
+            new |= _cycles(_links(t for t in rewritten if t[1] in kind))
+        new = {(a, b) for a, b in new if a != b}
+        if not new:
+            return result
+        pairs |= new
+
+
+def _written(term: Term) -> str:
+    assert isinstance(term, NamedNode | Literal)
+    return term.value
+
+
+def _partition(pairs: Iterable[Pair]) -> list[frozenset[Term]]:
+    classes: list[frozenset[Term]] = []
+    for pair in pairs:
+        touched = [members for members in classes if members & set(pair)]
+        classes = [members for members in classes if members not in touched]
+        classes.append(frozenset(pair).union(*touched))
+    return classes
+
+
+def _links(triples: Iterable[Triple]) -> frozenset[Pair]:
+    """Return the stated is-a links, each from the narrower to the broader."""
+    found = set()
+    for s, p, o in triples:
+        if p in (SUBCLASS, SUBPROPERTY, BROADER, TYPE):
+            found.add((s, o))
+        elif p == NARROWER:
+            found.add((o, s))
+    return frozenset(found)
+
+
+def _reachable(start: Term, links: Iterable[Pair]) -> frozenset[Term]:
+    """Return what one or more links lead to."""
+    found: set[Term] = set()
+    while new := {b for a, b in links if a == start or a in found} - found:
+        found |= new
+    return frozenset(found)
+
+
+def _cycles(links: frozenset[Pair]) -> set[Pair]:
+    nodes = {node for link in links for node in link if isinstance(node, NamedNode)}
+    reach = {node: _reachable(node, links) for node in nodes}
+    return {(a, b) for a, b in combinations(nodes, 2) if a in reach[b] and b in reach[a]}
+
+
+# --------------------------------------------------------------------------------------
+# Sections 2 and 3: entailment
+
+_RESERVED = (RDF.iri, RDFS.iri, OWL.iri, SKOS.iri)
+Conclusion: TypeAlias = tuple[str, Triple]
+
+
+def _from_one(triple: Triple) -> Iterator[Conclusion]:
+    c, p, d = triple
+    if p == NARROWER:
+        yield "narrower", (d, BROADER, c)
+    if p == BROADER:
+        yield "narrower", (d, NARROWER, c)
+        yield "broader", (c, BROADER_TRANSITIVE, d)
+
+
+def _from_two(schema: Triple, triple: Triple) -> Iterator[Conclusion]:
+    a, says, b = schema
+    x, p, y = triple
+    if says == DOMAIN and p == a:
+        yield "rdfs2", (x, TYPE, b)
+    if says == RANGE and p == a and not isinstance(y, Literal):
+        yield "rdfs3", (y, TYPE, b)
+    if says == SUBPROPERTY:
+        if p == SUBPROPERTY and x == b:
+            yield "rdfs5", (a, SUBPROPERTY, y)
+        if p == a:
+            yield "rdfs7", (x, b, y)
+    if says == SUBCLASS:
+        if p == TYPE and y == a:
+            yield "rdfs9", (x, TYPE, b)
+        if p == SUBCLASS and x == b:
+            yield "rdfs11", (a, SUBCLASS, y)
+    if says == INVERSE_OF and not isinstance(y, Literal):
+        if p == a:
+            yield "inverse", (y, b, x)
+        if p == b:
+            yield "inverse", (y, a, x)
+    if says == BROADER_TRANSITIVE:
+        if p == BROADER_TRANSITIVE and x == b:
+            yield "broader", (a, BROADER_TRANSITIVE, y)
+        if y == a and not (isinstance(p, NamedNode) and p.value.startswith(_RESERVED)):
+            yield "topic", (x, p, b)
+
+
+def _heard_from_one(triple: Triple) -> Iterator[Conclusion]:
+    """A publication's equivalences: not in the ontology, where they make roots."""
+    a, says, b = triple
+    if says == EQUIVALENT_CLASS:
+        yield "own equivalentClass", (a, SUBCLASS, b)
+        yield "own equivalentClass", (b, SUBCLASS, a)
+    if says == EQUIVALENT_PROPERTY:
+        yield "own equivalentProperty", (a, SUBPROPERTY, b)
+        yield "own equivalentProperty", (b, SUBPROPERTY, a)
+
+
+def _heard_from_two(same: Triple, triple: Triple) -> Iterator[Conclusion]:
+    a, says, b = same
+    x, p, y = triple
+    if says == SAME_AS and a != b and not isinstance(b, Literal):
+        for one, other in ((a, b), (b, a)):
+            if x == one:
+                yield "own sameAs", (other, p, y)
+            if y == one:
+                yield "own sameAs", (x, p, other)
+
+
+def _may_be(triple: Triple) -> bool:
+    return not isinstance(triple[0], Literal) and isinstance(triple[1], NamedNode)
+
+
+def conclusions(c: frozenset[Triple], e: frozenset[Triple] | None) -> Iterator[Conclusion]:
+    """Yield, with its rule, all that one step gives.
+
+    Of *c* alone where *e* is ``None``; otherwise with at least one premise in *e*.
+    """
+    everything = c if e is None else c | e
+    for first in everything:
+        yield from _from_one(first) if e is None or first in e else ()
+        if e is not None and first in e:
+            yield from _heard_from_one(first)
+            for second in everything:
+                yield from _heard_from_two(first, second)
+        if first[1] not in _SCHEMA:
+            continue
+        for second in everything if e is None or first in e else e:
+            yield from _from_two(first, second)
+
+
+_SCHEMA = frozenset({DOMAIN, RANGE, SUBPROPERTY, SUBCLASS, INVERSE_OF, BROADER_TRANSITIVE})
+
+
+def _saturated(c: frozenset[Triple], e: frozenset[Triple] | None) -> frozenset[Triple]:
+    known = c if e is None else e
+    while True:
+        step = conclusions(known, None) if e is None else conclusions(c, known)
+        new = {triple for _, triple in step if _may_be(triple)} - known
+        if not new:
+            return known
+        known |= new
+
+
+def closure(
+    ontology: Iterable[Triple], publication: Iterable[Triple]
+) -> tuple[frozenset[Triple], frozenset[Triple]]:
+    """Return *C(O)* and *E(P)*, of triples whose terms are roots already."""
+    c = _saturated(frozenset(ontology), None)
+    return c, _saturated(c, frozenset(publication))
+
+
+# --------------------------------------------------------------------------------------
+# The graph that a subscription is asked of
+
+
+@dataclass(frozen=True)
+class World:
+    """What one publication is matched in: *C(O)*, *E(P)*, the stated links, the roots."""
+
+    background: frozenset[Triple]
+    news: frozenset[Triple]
+    links: frozenset[Pair]
+    roots: Roots
+    entailment: Entailment = "rdfs"
+
+    @classmethod
+    def of(
+        cls,
+        ontology: Iterable[Triple],
+        publication: Iterable[Triple],
+        synonyms: Iterable[Pair] = (),
+        *,
+        entailment: Entailment = "rdfs",
+    ) -> World:
+        o, p = frozenset(ontology), frozenset(publication)
+        root = roots(o, synonyms)
+        links = _links(root.triples(o | p))
+        if entailment == "none":
+            return cls(o, p, links, root, entailment)
+        return cls(*closure(root.triples(o), root.triples(p)), links, root, entailment)
+
+    @cached_property
+    def graph(self) -> frozenset[Triple]:
+        return self.background | self.news
+
+    def isa(self, which: Taxonomic, x: Term, c: Term) -> bool:
+        """Decide a taxonomy operator by walking the stated links."""
+        x, c = self.roots(x), self.roots(c)
+        match which:
+            case "descendantOf":
+                return x == c or c in _reachable(x, self.links)
+            case "ancestorOf":
+                return x == c or x in _reachable(c, self.links)
+            case "childOf":
+                return x != c and (x, c) in self.links
+
+
+# --------------------------------------------------------------------------------------
+# Comparisons by value
+
+Truth: TypeAlias = bool | None
+"""``None`` is SPARQL's type error."""
+
+_NUMBERS = {XSD["integer"]: int, XSD["decimal"]: Decimal, XSD["double"]: float}
+
+
+def _value(literal: Literal) -> tuple[str, object]:
+    if literal.datatype in _NUMBERS:
+        return "number", _NUMBERS[literal.datatype](literal.value)
+    if literal.datatype == XSD["string"]:
+        return "string", literal.value
+    if literal.datatype == XSD["boolean"]:
+        return "boolean", {"true": True, "1": True, "false": False, "0": False}[literal.value]
+    if literal.datatype == XSD["dateTime"]:
+        return "dateTime", datetime.fromisoformat(literal.value)
+    if literal.datatype == XSD["date"]:
+        return "date", date.fromisoformat(literal.value)
+    if literal.language:
+        return "tagged", (literal.value, literal.language)
+    raise NotImplementedError(f"the oracle knows no values of {literal.datatype}")
+
+
+def compare(left: Term, operator: Operator, right: Term) -> Truth:
+    """Compare two terms as SPARQL's operators do.
+
+    Literals of two known kinds are not equal; where SPARQL 1.1's table calls that an error
+    it lets an implementation know better (17.3.1). A dateTime with a zone and one without
+    are never equal, and have an order where it holds for every zone (XML Schema 1.1, 3.3.7).
+    """
+    if operator == "!=":
+        equal = compare(left, "=", right)
+        return None if equal is None else not equal
+    if not (isinstance(left, Literal) and isinstance(right, Literal)):
+        return left == right if operator == "=" else None
+    (kind, a), (other_kind, b) = _value(left), _value(right)
+    if operator == "=":
+        return kind == other_kind and _sign(a, b) == 0
+    if kind != other_kind or kind == "tagged":
+        return None
+    sign = _sign(a, b)
+    if sign is None:
+        return None
+    return {"<": sign < 0, "<=": sign <= 0, ">": sign > 0, ">=": sign >= 0}[operator]
+
+
+def _sign(a: object, b: object) -> int | None:
+    """Return -1, 0 or 1 for two values of one kind, ``None`` where they have no order."""
+    if isinstance(a, datetime) and isinstance(b, datetime):
+        if (a.tzinfo is None) == (b.tzinfo is None):
+            return (a > b) - (a < b)
+        if a.tzinfo is not None:
+            reverse = _sign(b, a)
+            return None if reverse is None else -reverse
+        earliest, latest = (a.replace(tzinfo=UTC) + timedelta(hours=shift) for shift in (-14, 14))
+        return -1 if latest < b else 1 if earliest > b else None
+    if isinstance(a, float) or isinstance(b, float):
+        a, b = float(a), float(b)  # type: ignore[arg-type]
+    return int(a > b) - int(a < b)  # type: ignore[operator]
+
+
+# --------------------------------------------------------------------------------------
+# Evaluation
+
+Binding: TypeAlias = dict[Node, Term]
+Row: TypeAlias = frozenset[tuple[str, Term]]
+"""A solution: (variable's name, term) for each variable that is bound."""
+
+Answer: TypeAlias = Counter[Row]
+"""A multiset of solutions."""
+
+
+def _basic(
+    patterns: Iterable[Pattern], graph: Iterable[Triple], given: Binding
+) -> Iterator[Binding]:
+    """Yield every way to extend *given*, blank nodes of the query included."""
+    match list(patterns):
+        case []:
+            yield given
+        case [first, *rest]:
+            for triple in graph:
+                extended = _extended(given, first, triple)
+                if extended is not None:
+                    yield from _basic(rest, graph, extended)
+
+
+def _extended(given: Binding, pattern: Pattern, triple: Triple) -> Binding | None:
+    extended = given
+    for node, term in zip(pattern, triple, strict=True):
+        if isinstance(node, NamedNode | Literal):
+            if node != term:
+                return None
+        elif node not in extended:
+            extended = extended | {node: term}
+        elif extended[node] != term:
+            return None
+    return extended
+
+
+def _compatible(a: Binding, b: Binding) -> bool:
+    return all(a[node] == b[node] for node in a.keys() & b.keys())
+
+
+def _solutions(group: Group, world: World, given: Binding) -> list[Binding]:
+    return [
+        solution
+        for solution in _unfiltered(group, world, given)
+        if _holds(group.filters, solution, world)
+    ]
+
+
+def _unfiltered(group: Group, world: World, given: Binding) -> list[Binding]:
+    omega: list[Binding] = [
+        {node: term for node, term in binding.items() if isinstance(node, Variable)}
+        for binding in _basic(group.patterns, world.graph, given)
+    ]
+    for part in group.parts:
+        match part:
+            case Optional(inner):
+                omega = _left_join(omega, inner, world)
+            case Union(branches):
+                right = [b for branch in branches for b in _solutions(branch, world, {})]
+                omega = [a | b for a in omega for b in right if _compatible(a, b)]
+            case Minus(inner):
+                right = _solutions(inner, world, {})
+                omega = [
+                    a
+                    for a in omega
+                    if not any(a.keys() & b.keys() and _compatible(a, b) for b in right)
+                ]
+    return omega
+
+
+def _left_join(omega: list[Binding], inner: Group, world: World) -> list[Binding]:
+    right = _unfiltered(inner, world, {})
+    joined: list[Binding] = []
+    for a in omega:
+        more = [a | b for b in right if _compatible(a, b)]
+        joined += [both for both in more if _holds(inner.filters, both, world)] or [a]
+    return joined
+
+
+def _holds(filters: Iterable[Filter], solution: Binding, world: World) -> bool:
+    return all(_truth(constraint, solution, world) is True for constraint in filters)
+
+
+def _truth(constraint: Filter, solution: Binding, world: World) -> Truth:
+    match constraint:
+        case Compare(variable, operator, constant):
+            term = solution.get(variable)
+            return None if term is None else compare(term, operator, constant)
+        case Isa(variable, which, constant):
+            term = solution.get(variable)
+            return None if term is None else world.isa(which, term, constant)
+        case Bound(variable):
+            return variable in solution
+        case Not(operand):
+            truth = _truth(operand, solution, world)
+            return None if truth is None else not truth
+        case And(left, right):
+            both = {_truth(left, solution, world), _truth(right, solution, world)}
+            return False if False in both else None if None in both else True
+        case Or(left, right):
+            both = {_truth(left, solution, world), _truth(right, solution, world)}
+            return True if True in both else None if None in both else False
+        case NotExists(group):
+            return not _solutions(group, world, solution)
+
+
+# --------------------------------------------------------------------------------------
+# Section 4: what rests on the publication
+
+
+def _basic_graph_patterns(group: Group) -> Iterator[tuple[Pattern, ...]]:
+    """Yield those of the query that count: not those under MINUS and NOT EXISTS."""
+    yield group.patterns
+    for part in group.parts:
+        match part:
+            case Optional(inner):
+                yield from _basic_graph_patterns(inner)
+            case Union(branches):
+                for branch in branches:
+                    yield from _basic_graph_patterns(branch)
+
+
+def _neighbours(pattern: Pattern, patterns: Iterable[Pattern]) -> set[Pattern]:
+    """Return the patterns that blank nodes of the query tie to this one, itself included."""
+    found = {pattern}
+    while True:
+        blanks = {node for known in found for node in known if isinstance(node, BlankNode)}
+        more = {other for other in patterns if blanks & set(other)} - found
+        if not more:
+            return found
+        found |= more
+
+
+def rests(where: Group, solution: Binding, world: World) -> bool:
+    """Whether a triple pattern, with the solution's bindings put in, is a triple of *E(P)*."""
+    for patterns in _basic_graph_patterns(where):
+        for pattern in patterns:
+            tied = _neighbours(pattern, patterns)
+            if any(
+                isinstance(node, Variable) and node not in solution for one in tied for node in one
+            ):
+                continue
+            for witness in _basic(tied, world.graph, solution):
+                s, p, o = (witness.get(node, node) for node in pattern)
+                if (s, p, o) in world.news:
+                    return True
+    return False
+
+
+# --------------------------------------------------------------------------------------
+# The answer
+
+
+def all_solutions(query: Query, world: World) -> Answer:
+    """Answer the query as SPARQL does, whatever the solutions rest on."""
+    return _answer(query, world, resting=False)
+
+
+def answer_in(query: Query, world: World) -> Answer:
+    """Answer the query with the solutions that rest on the publication: the matches."""
+    return _answer(query, world, resting=True)
+
+
+def answer(
+    query: Query,
+    ontology: Iterable[Triple],
+    publication: Iterable[Triple],
+    synonyms: Iterable[Pair] = (),
+    *,
+    entailment: Entailment = "rdfs",
+) -> Answer:
+    """Answer the query from what was stated. It matches when the answer isn't empty."""
+    return answer_in(query, World.of(ontology, publication, synonyms, entailment=entailment))
+
+
+def _answer(query: Query, world: World, *, resting: bool) -> Answer:
+    if world.entailment != "none":
+        query = world.roots.query(query)
+    kept = [
+        solution
+        for solution in _solutions(query.where, world, {})
+        if not resting or rests(query.where, solution, world)
+    ]
+    if query.ask:
+        return Counter([frozenset()] if kept else [])
+    shown = variables_of(query.where) if query.projection is None else query.projection
+    rows = [
+        frozenset(
+            (variable.value, kept_one[variable]) for variable in shown if variable in kept_one
+        )
+        for kept_one in kept
+    ]
+    return Counter(set(rows) if query.distinct else rows)

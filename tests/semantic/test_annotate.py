@@ -1,0 +1,527 @@
+"""Labels found in text and in feed items, compared with a naive reference."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, parse
+
+from semantic.annotate import Annotator, Label, Languages, ShortLabels
+from semantic.markup import plain_text
+from semantic.publication import Publication
+from semantic.terms import Term, Triple
+from semantic.vocabulary import DC, DCTERMS, LABEL, OWL, RSS, TYPE
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+ITEM = NamedNode("http://example.org/item")
+CHANNEL = BlankNode()
+
+
+def concept(name: str) -> NamedNode:
+    return NamedNode(f"http://example.org/concept/{name}")
+
+
+def label(text: str, language: str | None = None, name: str = "c") -> Label:
+    return Label(text, language, concept(name))
+
+
+def found(text: str, *labels: str, language: str | None = None) -> list[str]:
+    """Return the surfaces in a text of labels without a language."""
+    annotator = Annotator([label(each) for each in labels])
+    return [text[m.start : m.end] for m in annotator.find(text, language)]
+
+
+# --- words and folding ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "surfaces"),
+    [
+        ("Climate policy", "climate", ["Climate"]),
+        ("acclimated climates", "climate", []),
+        ("climate_change", "climate change", ["climate_change"]),
+        ("climate,\n change", "climate change", ["climate,\n change"]),
+        ("of covid 19, COVID-19 and COVID19", "COVID-19", ["covid 19", "COVID-19"]),
+        ("De l\u2019énergie", "l'énergie", ["l\u2019énergie"]),
+        ("America's turn", "america", ["America"]),
+        ("IN THE STRASSE", "Straße", ["STRASSE"]),
+        ("die STRAẞE", "strasse", ["STRAẞE"]),
+        ("the ﬁnance ministry", "finance", ["ﬁnance"]),
+        ("\uff23limate now", "climate", ["\uff23limate"]),
+        ("in İSTANBUL, in istanbul, in Istanbul", "İstanbul", ["İSTANBUL", "istanbul", "Istanbul"]),
+        ("un cafe\u0301 noir", "café", ["cafe\u0301"]),
+        ("un café noir", "cafe\u0301", ["café"]),
+        ("un cafe noir", "café", []),
+        ("ΟΔΥΣΣΕΥΣ και", "οδυσσευς", ["ΟΔΥΣΣΕΥΣ"]),
+        (
+            "\u0399\u0308\u0301\u03a3\u039f\u03a3",
+            "\u0390\u03c3\u03bf\u03c2",
+            ["\u0399\u0308\u0301\u03a3\u039f\u03a3"],
+        ),
+        ("cli\u00admate", "climate", ["cli\u00admate"]),
+        ("मैं हिन्दी में", "हिन्दी", ["हिन्दी"]),
+        ("मैं हिन्दी में", "हिन", []),
+        ("全球气候变化问题", "气候变化", ["气候变化"]),
+        ("ｶﾞﾗｽの街", "ガラス", ["ｶﾞﾗｽ"]),
+        ("カ\u3099ラスの街", "カラス", []),
+        ("การเปลี่ยนแปลง", "เปลี่ยน", ["เปลี่ยน"]),
+        ("การเปลี่ยนแปลง", "เปลีย", []),
+        ("in 5G网络 and", "网络", ["网络"]),
+        ("😀climate😀", "climate", ["climate"]),
+    ],
+)
+def test_words_are_folded_and_whole(text: str, wanted: str, surfaces: list[str]) -> None:
+    assert found(text, wanted) == surfaces
+
+
+def test_no_label_goes_across_a_paragraph_or_an_address() -> None:
+    assert found("climate\n \nchange, climate\nchange", "climate change") == ["climate\nchange"]
+    assert found("climate\u2029change ä", "climate change") == []
+    assert found("climate https://example.org/climate-change change", "climate change") == []
+    assert found("See WWW.climate.org or (http://climate.org/?q=é)", "climate") == []
+    assert found("see http://example.org/a climate", "HTTP://example.org/a") == [
+        "http://example.org/a"
+    ]
+    assert found('"http://example.org/"climate<', "climate") == ["climate"]
+
+
+def test_signs_are_part_of_names() -> None:
+    assert found("net gains in .NET", ".NET") == [".NET"]
+    assert found("NOTEPAD++ and notepad", "Notepad++") == ["NOTEPAD++"]
+    assert found("solar+storage", "solar") == ["solar"]
+    assert found("wait...net", "net", ".net") == ["net"]
+
+
+def test_a_label_without_words_is_never_found() -> None:
+    assert found("?! 😀 \n\n", "?!", "😀", "", "  ", "\n\n") == []
+
+
+def test_no_labels_find_nothing() -> None:
+    assert Annotator([]).find("climate") == []
+
+
+# --- overlaps ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "surfaces"),
+    [
+        ("climate change policy", ["climate", "climate change"], ["climate change"]),
+        ("climate change", ["climate", "change"], ["climate", "change"]),
+        ("new york city council", ["new york", "york city council"], ["york city council"]),
+        ("aaa bbb ccc", ["aaa bbb", "bbb ccc"], ["aaa bbb"]),
+        ("energy energy energy", ["energy energy", "energy"], ["energy energy", "energy"]),
+        # The longer one is to be exact, and is not.
+        ("at t-mobile of us", ["AT&T", "mobile"], ["mobile"]),
+        ("go to war", ["Go To", "to war"], ["to war"]),
+    ],
+)
+def test_the_longest_label_wins(text: str, labels: list[str], surfaces: list[str]) -> None:
+    assert found(text, *labels) == surfaces
+
+
+def test_a_longer_label_of_another_language_hides_nothing() -> None:
+    annotator = Annotator([label("plan climat", "fr"), label("climat", "en")])
+    assert [m.label.text for m in annotator.find("plan climat", "en")] == ["climat"]
+    assert [m.label.text for m in annotator.find("plan climat", "fr")] == ["plan climat"]
+
+
+def test_all_concepts_of_a_label_are_found_and_each_once() -> None:
+    labels = [
+        label("Bank", "en", "river"),
+        label("bank", "de", "money"),
+        label("BANK", None, "river"),
+    ]
+    mentions = Annotator(labels).find("a bank")
+    assert [m.label for m in mentions] == labels[:2]
+    assert [m.label for m in Annotator(labels).find("a bank", "de")] == labels[1:]
+
+
+# --- short labels and stop words --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "surfaces"),
+    [
+        ("US tells us, Us", "US", ["US"]),
+        ("The U.S. and the u.s. and US", "U.S.", ["U.S."]),
+        ("C++ and c++ and C", "C++", ["C++"]),
+        ("C++, C# and C", "C", ["C"]),
+        ("at T-Mobile, AT&T", "AT&T", ["AT&T"]),
+        ("who heard The Who?", "The Who", ["The Who"]),
+        ("the Band", "The Band", ["the Band"]),
+        ("J.R.R. Tolkien uses R, not 'R-2'", "R", ["R"]),
+        ("T-shirt T", "T", ["T"]),
+        ("中国 国, 国", "国", ["国", "国"]),
+        ("大学", "大学", ["大学"]),
+        ("ที่国", "国", []),
+        ("国ที่", "国", []),
+        ("か\u3099き", "が", []),
+        ("ｶﾞｷ ｷ", "ｷ", ["ｷ"]),
+        ("いえと いえ", "いえ", ["いえ"]),
+        ("ÇA va, c\u0327a", "ça", ["c\u0327a"]),
+        ("(US)", " US ", ["US"]),
+    ],
+)
+def test_a_label_without_a_telling_word_is_found_exactly(
+    text: str, wanted: str, surfaces: list[str]
+) -> None:
+    assert found(text, wanted) == surfaces
+    assert not Annotator([label("of")], short_labels=ShortLabels.NEVER).find("of")
+
+
+def test_short_labels_can_be_left_out() -> None:
+    labels = [label("US"), label("The Who"), label("USA")]
+    annotator = Annotator(labels, short_labels=ShortLabels.NEVER)
+    assert [m.label.text for m in annotator.find("US, USA, The Who")] == ["USA"]
+
+
+def test_stop_words_are_those_of_the_labels_language() -> None:
+    annotator = Annotator([label("war", "en"), label("war", "de", "d")], languages=Languages.ALL)
+    assert [m.label.language for m in annotator.find("War, war")] == ["en", "en", "de"]
+
+
+def test_stop_words_can_be_given() -> None:
+    annotator = Annotator([label("Straße"), label("the")], stop_words=["STRASSE"])
+    assert [(m.start, m.end) for m in annotator.find("THE strasse Straße")] == [(0, 3), (12, 18)]
+    assert len(Annotator([label("the")], stop_words=[]).find("THE")) == 1
+
+
+# --- languages --------------------------------------------------------------------------
+
+LANGUAGES = [label("pays", "fr", "fr"), label("pays", "en-GB", "en"), label("PAYS", None, "any")]
+
+
+@pytest.mark.parametrize(
+    ("languages", "text", "tag", "concepts"),
+    [
+        (Languages.ITEM, "pays", "fr-CA", ["fr", "any"]),
+        (Languages.ITEM, "pays", "EN_us", ["en", "any"]),
+        (Languages.ITEM, "pays", "de", ["any"]),
+        (Languages.ITEM, "pays", None, ["fr", "en", "any"]),
+        (Languages.ITEM, "pays", "und", ["fr", "en", "any"]),
+        (Languages.ITEM, "it pays for the bridge of the city", None, ["en", "any"]),
+        (Languages.ITEM, "it pays for the bridge of the city", "fr", ["fr", "any"]),
+        (Languages.STATED, "it pays for the bridge of the city", None, ["fr", "en", "any"]),
+        (Languages.STATED, "pays", "fr", ["fr", "any"]),
+        (Languages.ALL, "pays", "fr", ["fr", "en", "any"]),
+    ],
+)
+def test_labels_of_the_texts_language_are_found(
+    languages: Languages, text: str, tag: str | None, concepts: list[str]
+) -> None:
+    mentions = Annotator(LANGUAGES, languages=languages).find(text, tag)
+    assert [m.label.concept for m in mentions] == [concept(name) for name in concepts]
+
+
+# --- publications -----------------------------------------------------------------------
+
+
+def publication(*triples: tuple[Term, NamedNode, Term]) -> Publication:
+    return Publication.of("http://example.org/item", [(ITEM, TYPE, RSS["item"]), *triples])
+
+
+def concepts_of(annotator: Annotator, *triples: tuple[Term, NamedNode, Term]) -> list[NamedNode]:
+    return [annotation.concept for annotation in annotator.annotate(publication(*triples))]
+
+
+def test_title_description_and_categories_are_looked_at_in_order() -> None:
+    html = "<p>On <b>cli</b>mate &amp; <a title='energy'>sun</a></p><p>climate</p>"
+    annotations = Annotator(
+        [label("climate", "en", "climate"), label("energy", "en", "energy")]
+    ).annotate(
+        publication(
+            (ITEM, DC["subject"], Literal("Energy")),
+            (ITEM, RSS["description"], Literal(html)),
+            (ITEM, RSS["title"], Literal("energy &amp; climate")),
+            (ITEM, RSS["link"], Literal("climate")),
+        )
+    )
+    texts = {
+        DC["subject"]: "Energy",
+        RSS["description"]: plain_text(html),
+        RSS["title"]: "energy & climate",
+    }
+    assert [(a.property, texts[a.property][a.start : a.end]) for a in annotations] == [
+        (DC["subject"], "Energy"),
+        (RSS["description"], "climate"),
+        (RSS["description"], "climate"),
+        (RSS["title"], "energy"),
+        (RSS["title"], "climate"),
+    ]
+    assert annotations[0].triple == (ITEM, DCTERMS["subject"], concept("energy"))
+    assert annotations[1].label == label("climate", "en", "climate")
+
+
+def test_only_items_are_annotated() -> None:
+    title = RSS["title"]
+    triples: list[Triple] = [
+        (CHANNEL, TYPE, RSS["channel"]),
+        (CHANNEL, title, Literal("climate")),
+        (ITEM, title, Literal("climate")),
+        (ITEM, RSS["description"], NamedNode("urn:climate")),
+    ]
+    annotator = Annotator([label("climate")])
+    assert annotator.annotate(Publication.of("urn:p", triples)) == []
+    triples.append((ITEM, TYPE, RSS["item"]))  # the order of the triples does not matter
+    assert [a.item for a in annotator.annotate(Publication.of("urn:p", triples))] == [ITEM]
+
+
+def test_nearer_statements_of_language_win() -> None:
+    annotator = Annotator(LANGUAGES[:2])
+    title = (ITEM, RSS["title"], Literal("pays"))
+    channel: list[tuple[Term, NamedNode, Term]] = [
+        (CHANNEL, TYPE, RSS["channel"]),
+        (CHANNEL, DC["language"], Literal("en-us")),
+    ]
+    item = (ITEM, DC["language"], Literal("fr"))
+    tagged = (ITEM, RSS["title"], Literal("pays", language="en"))
+    french, english = concept("fr"), concept("en")
+    assert concepts_of(annotator, title) == [french, english]
+    assert concepts_of(annotator, title, *channel) == [english]
+    assert concepts_of(annotator, title, *channel, item) == [french]
+    assert concepts_of(annotator, tagged, *channel, item) == [english]
+    assert concepts_of(annotator, title, item, (ITEM, DC["language"], Literal("en"))) == [
+        french,
+        english,
+    ]
+
+
+def test_a_language_is_guessed_from_all_texts_of_an_item() -> None:
+    title = (ITEM, RSS["title"], Literal("pays"))
+    text = (ITEM, RSS["description"], Literal("<p>Who will build the bridge over the river?</p>"))
+    assert concepts_of(Annotator(LANGUAGES[:2]), title, text) == [concept("en")]
+    tagged = (ITEM, RSS["description"], Literal("pays", language="fr"))
+    assert concepts_of(Annotator(LANGUAGES[:2]), title, text, tagged) == [
+        concept("en"),
+        concept("fr"),
+    ]
+
+
+# --- a naive reference ------------------------------------------------------------------
+
+SCRIPTS = ("CJK UNIFIED", "HIRAGANA LETTER", "KATAKANA LETTER", "THAI CHARACTER")
+STOPS = {"the", "who"}
+Word = tuple[str, int, int]
+Hit = tuple[int, int, NamedNode]
+
+
+def naive_kind(text: str, i: int, last: str) -> str:
+    before, letter, after = text[i - 1] if i else "", text[i], text[i + 1 : i + 2]
+    if unicodedata.category(letter).startswith("M"):
+        return last if last in ("letter", "unspaced") else ""
+    if letter.isalnum():
+        return "unspaced" if unicodedata.name(letter).startswith(SCRIPTS) else "letter"
+    if letter in "+#" and (last in ("letter", "unspaced", "sign") or before == "_"):
+        return "sign"
+    in_word = last in ("letter", "unspaced") or before in ("_", ".")
+    return "dot" if letter == "." and after.isalnum() and not in_word else ""
+
+
+def naive_words(text: str) -> list[Word]:
+    """Cut a paragraph into (folded word, start, end), letter by letter."""
+    words: list[Word] = []
+    kind = ""
+    for i, letter in enumerate(text):
+        last, kind = kind, naive_kind(text, i, kind)
+        goes_on = unicodedata.category(letter).startswith("M") or (
+            kind == last and kind in ("letter", "sign")
+        )
+        if kind and goes_on:
+            words[-1] = (words[-1][0] + letter, words[-1][1], i + 1)
+        elif kind:
+            words.append((letter, i, i + 1))
+    return [(naive_fold(word), start, end) for word, start, end in words]
+
+
+def naive_fold(word: str) -> str:
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).casefold())
+
+
+def naive_is_telling(words: list[str]) -> bool:
+    letters = [[letter for letter in word if letter.isalnum()] for word in words]
+    names = [unicodedata.name(letter) for word in letters for letter in word]
+    if any(name.startswith(SCRIPTS) for name in names):
+        return len(names) + sum(name.startswith("CJK UNIFIED") for name in names) >= 3
+    return any(len(word) >= 3 and "".join(word) not in STOPS for word in letters)
+
+
+def naive_span(text: str, wanted: str, start: int, end: int) -> tuple[int, int] | None:
+    """Return where a label is whose words are there: those of the text, or the exact label."""
+    words = naive_words(wanted)
+    if naive_is_telling([word for word, _, _ in words]):
+        return start, end
+    start, end = start - words[0][1], end + len(wanted) - words[-1][2]
+    around = [text[start - 1] if start > 0 else " ", text[end] if end < len(text) else " "]
+    composed = [unicodedata.normalize("NFC", each) for each in (text[max(start, 0) : end], wanted)]
+    if start < 0 or composed[0] != composed[1] or around[1] in "+#":
+        return None
+    if end - start == 1 and set(around) & set("-._+#"):
+        return None
+    for place in (start, end):
+        bare = [each for each in text[:place] if not unicodedata.category(each).startswith("M")]
+        sides = ["".join(bare[-1:]), text[place : place + 1]]
+        if all(each and unicodedata.name(each, "").startswith(SCRIPTS) for each in sides):
+            return None
+    return start, end
+
+
+def naive_find(text: str, labels: list[Label], language: str) -> set[Hit]:
+    """Find labels by comparing each with each run of words; the longest first."""
+    words = naive_words(text)
+    candidates: dict[tuple[int, int, int], dict[NamedNode, Hit]] = {}
+    for each in labels:
+        wanted = [word for word, _, _ in naive_words(each.text)]
+        for first in range(len(words) if wanted and each.language in (None, language) else 0):
+            run = words[first : first + len(wanted)]
+            if [word for word, _, _ in run] == wanted:
+                span = naive_span(text, each.text, run[0][1], run[-1][2])
+                if span is not None:
+                    key = (-len(" ".join(wanted)), first, first + len(wanted))
+                    here = candidates.setdefault(key, {})
+                    here.setdefault(each.concept, (*span, each.concept))
+    hits: set[Hit] = set()
+    free = set(range(len(words)))
+    for (_, first, last), here in sorted(candidates.items(), key=lambda item: item[0]):
+        if set(range(first, last)) <= free:
+            free -= set(range(first, last))
+            hits |= set(here.values())
+    return hits
+
+
+ATOMS = [
+    *[
+        "climate",
+        "Change",
+        "US",
+        "us",
+        "C",
+        "c",
+        "the",
+        "Who",
+        "1",
+        "_",
+        "\uff35\uff33",
+        "½",
+        "ﬁ",
+        "fi",
+    ],
+    *[
+        "ß",
+        "SS",
+        "ss",
+        "e\u0301",
+        "é",
+        "É",
+        "气",
+        "候",
+        "国",
+        "ア",
+        "か\u3099",
+        "が",
+        "ไ",
+        "ที่",
+        "हि",
+    ],
+]
+JOINS = st.sampled_from(["", " ", " ", " ", "-", ", ", "+", "++", "#", ".", ". ", "'", "\n"])
+WORDS = st.sampled_from(ATOMS)
+PHRASES = st.lists(st.tuples(WORDS, JOINS), min_size=1, max_size=4).map(
+    lambda pairs: "".join(word + join for word, join in pairs).strip()
+)
+LABELS = st.builds(
+    Label,
+    PHRASES,
+    st.sampled_from([None, "en", "fr"]),
+    st.sampled_from([concept("a"), concept("b")]),
+)
+TEXTS = st.lists(st.tuples(WORDS, JOINS), max_size=12).map(
+    lambda pairs: "".join(word + join for word, join in pairs)
+)
+
+
+@st.composite
+def texts_with_labels(draw: st.DrawFn) -> tuple[str, list[Label]]:
+    """Texts with parts of their own as labels, so that most examples find something."""
+    text = draw(TEXTS)
+    labels = draw(st.lists(LABELS, max_size=5))
+    for _ in range(draw(st.integers(0, 4)) if text else 0):
+        start = draw(st.integers(0, len(text) - 1))
+        part = text[start : draw(st.integers(start + 1, len(text)))].strip()
+        part = part.lstrip("\u0301\u3099\u0e35\u0e48\u093f").strip()  # a mark is no beginning
+        labels.append(label(part.swapcase() if draw(st.booleans()) else part, None, str(start)))
+    return text, labels
+
+
+@settings(max_examples=500)
+@given(texts_with_labels())
+@example(("US US.", [label("US."), label("us")]))
+def test_finds_what_the_naive_reference_finds(example: tuple[str, list[Label]]) -> None:
+    text, labels = example
+    mentions = Annotator(labels, stop_words=STOPS).find(text, "en")
+    expected = naive_find(text, labels, "en")
+    assert {(m.start, m.end, m.label.concept) for m in mentions} == expected
+    assert len(mentions) == len(expected)
+    assert [m.start for m in mentions] == sorted(m.start for m in mentions)
+    assert all(m.label in labels for m in mentions)
+
+
+@given(texts_with_labels(), texts_with_labels())
+def test_paragraphs_are_found_in_one_by_one(
+    one: tuple[str, list[Label]], other: tuple[str, list[Label]]
+) -> None:
+    annotator = Annotator(one[1] + other[1], languages=Languages.ALL)
+    first, second = one[0].strip("\n"), other[0].strip("\n")
+    offset = len(first) + 2
+    assert [(m.label, m.start, m.end) for m in annotator.find(f"{first}\n\n{second}")] == [
+        *((m.label, m.start, m.end) for m in annotator.find(first)),
+        *((m.label, m.start + offset, m.end + offset) for m in annotator.find(second)),
+    ]
+
+
+# --- real data --------------------------------------------------------------------------
+
+
+def feed_texts() -> Iterator[str]:
+    for path in sorted((DATA / "feeds").glob("????????????????.rss")):
+        for item in ET.parse(path).iter("item"):
+            yield plain_text(item.findtext("title") or "")
+            yield plain_text(item.findtext("description") or "")
+
+
+def class_labels() -> list[Label]:
+    quads = list(parse(path=DATA / "ontologies" / "dbpedia.owl", format=RdfFormat.RDF_XML))
+    classes = {q.subject for q in quads if q.predicate == TYPE and q.object == OWL["Class"]}
+    return [
+        Label(q.object.value, q.object.language, q.subject)
+        for q in quads
+        if q.predicate == LABEL and q.subject in classes
+        if isinstance(q.object, Literal) and isinstance(q.subject, NamedNode)
+    ]
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="needs the folder of real data, ../shared/data")
+def test_classes_of_dbpedia_in_real_feeds() -> None:
+    labels = [each for each in class_labels() if each.language == "en"]
+    words = {each.text.casefold() for each in labels if re.fullmatch("[A-Za-z]{3,}", each.text)}
+    annotator = Annotator(labels, languages=Languages.ALL, stop_words=[])
+    one_word = re.compile(rf"(?i)(?<![^\W_])(?:{'|'.join(words)})(?![^\W_])")
+    count = 0
+    for text in feed_texts():
+        if not text.isascii() or re.search("https?://|www[.]", text, re.IGNORECASE):
+            continue
+        mentions = annotator.find(text)
+        count += len(mentions)
+        for mention in mentions:
+            surface = re.sub("[^a-z0-9]+", " ", text[mention.start : mention.end].lower())
+            assert surface == re.sub("[^a-z0-9]+", " ", mention.label.text.lower()).strip()
+        covered = {i for mention in mentions for i in range(mention.start, mention.end)}
+        assert all(match.start() in covered for match in one_word.finditer(text))
+    assert count > 300

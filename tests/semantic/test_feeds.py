@@ -1,0 +1,809 @@
+"""Feeds of every format come out in one vocabulary, and nothing is lost silently."""
+
+from __future__ import annotations
+
+import json
+import re
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from pyoxigraph import Literal, NamedNode
+
+from semantic.errors import InputError, Problem, ProblemWarning, Severity
+from semantic.feeds import FeedFormat, read_feed, sniff_feed
+from semantic.limits import Limits
+from semantic.publication import Publication
+from semantic.reading import read_publications
+from semantic.terms import Term, compact
+from semantic.vocabulary import CONTENT, DC, DCTERMS, ENCLOSURE, RSS, TYPE, XSD
+
+REAL = Path(__file__).parents[2].parent / "shared" / "data" / "feeds"
+REAL_FEEDS = sorted(REAL.glob("*")) if REAL.is_dir() else []
+
+RSS2 = """<?xml version="1.0" encoding="utf-8"?>
+<rss version="2.0" xmlns:dc="http://purl.org/dc/elements/1.1/"
+  xmlns:content="http://purl.org/rss/1.0/modules/content/"
+  xmlns:media="http://search.yahoo.com/mrss/" xmlns:atom="http://www.w3.org/2005/Atom">
+<channel><title>News</title><link>http://example.org/</link><description>All of it</description>
+<language>de</language><atom:link rel="self" href="http://example.org/feed"/>
+<item>
+  <atom:link rel="self" href="http://example.org/self"/>
+  <title>Caf&amp;eacute; &amp;amp; Bar</title><link> http://example.org/1 </link>
+  <description>&lt;p&gt;Short&lt;/p&gt;</description>
+  <content:encoded><![CDATA[<p>Long</p>]]></content:encoded>
+  <pubDate>Sat, 13 Dec 2003 18:30:02 +0200</pubDate>
+  <author>a@example.org (Anna)</author><dc:creator>Ben</dc:creator><dc:creator>Cem</dc:creator>
+  <category>Climate</category><category domain="x">Energy</category><dc:subject>Sea</dc:subject>
+  <enclosure url="http://example.org/1.mp3" type="audio/mpeg" length="77"/>
+  <media:group><media:content url="http://example.org/1.jpg" type="image/jpeg" fileSize="9"/>
+  </media:group>
+  <guid isPermaLink="false">12</guid>
+</item></channel></rss>"""
+
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="de" xml:base="http://example.org/x/">
+<title type="html">&lt;b&gt;News&lt;/b&gt;</title><subtitle>All of it</subtitle>
+<link rel="self" href="/feed"/><link href="/"/><id>urn:feed</id>
+<author><name>Feed Author</name></author>
+<entry xml:lang="fr">
+  <title type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">Hello <b>you</b></div></title>
+  <link rel="self" href="self/1"/><link href="1"/><link rel="alternate" href="other"/>
+  <link rel="enclosure" href="1.mp3" type="audio/mpeg" length="77"/>
+  <id>tag:example.org,2003:1</id><summary>Short</summary>
+  <content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">A &amp; <i>B</i></div></content>
+  <published>2003-12-13T18:30:02.250+02:00</published><updated>2003-12-14T00:00:00Z</updated>
+  <author><name>Anna</name></author><author><name>Ben</name></author>
+  <category term="climate" label="Climate"/><category term="sea"/>
+</entry>
+<entry><title>Second</title><id>tag:example.org,2003:2</id><updated>2004-01-01T00:00:00Z</updated>
+</entry></feed>"""
+
+RDF1 = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+  xmlns="http://purl.org/rss/1.0/" xmlns:dc="http://purl.org/dc/elements/1.1/"
+  xmlns:foaf="http://xmlns.com/foaf/0.1/" xml:lang="en">
+<channel rdf:about="http://example.org/feed"><title>News</title><link>http://example.org/</link>
+<description>All of it</description><dc:language>en</dc:language>
+<items><rdf:Seq><rdf:li rdf:resource="http://example.org/1"/></rdf:Seq></items></channel>
+<item rdf:about="http://example.org/1"><title>One</title><link>http://example.org/1</link>
+<dc:date>2003-12-13</dc:date><foaf:maker rdf:resource="http://example.org/anna"/></item>
+<item rdf:about="http://example.org/2"><title>Two</title><link>http://example.org/2</link></item>
+<foaf:Person rdf:about="http://example.org/anna"><foaf:name>Anna</foaf:name></foaf:Person>
+</rdf:RDF>"""
+
+JSON = {
+    "version": "https://jsonfeed.org/version/1.1",
+    "title": "News",
+    "home_page_url": "http://example.org/",
+    "description": "All of it",
+    "language": "de",
+    "authors": [{"name": "Feed Author"}],
+    "items": [
+        {
+            "id": "1",
+            "url": "http://example.org/1",
+            "title": "One",
+            "summary": "Short",
+            "content_html": "<p>Long</p>",
+            "date_published": "2003-12-13T18:30:02+02:00",
+            "date_modified": "2003-12-14T00:00:00Z",
+            "authors": [{"name": "Anna"}, {"name": "Ben"}],
+            "tags": ["Climate", "Sea"],
+            "attachments": [
+                {"url": "http://example.org/1.mp3", "mime_type": "audio/mpeg", "size_in_bytes": 77}
+            ],
+        },
+        {"id": 2, "content_text": "Second"},
+    ],
+}
+
+
+def read(feed: str | bytes, limits: Limits | None = None) -> tuple[list[Publication], list[str]]:
+    """Read a feed; return its publications and what was reported."""
+    data = feed.encode() if isinstance(feed, str) else feed
+    problems: list[Problem] = []
+    found = read_feed(data, "f.xml", on_problem=problems.append, limits=limits or Limits())
+    return list(found), [f"{p.severity.value}: {p}" for p in problems]
+
+
+def refusal(feed: str | bytes, limits: Limits | None = None) -> str:
+    with pytest.raises(InputError) as caught:
+        read(feed, limits)
+    return str(caught.value)
+
+
+def rss(*items: str, head: str = "") -> str:
+    channel = f"<title>T</title><link>http://example.org/</link>{head}{''.join(items)}"
+    return f'<rss version="2.0"><channel>{channel}</channel></rss>'
+
+
+def item(fields: str = "", link: str = "http://example.org/1") -> str:
+    return f"<item><title>t</title><link>{link}</link>{fields}</item>"
+
+
+def values(
+    publication: Publication, predicate: NamedNode, subject: Term | None = None
+) -> list[str]:
+    subject = subject or NamedNode(publication.id)
+    return [
+        compact(o) for s, p, o in publication.triples if (s, p) == (subject, predicate)
+    ]  # in the order of the publication
+
+
+def channel_of(publication: Publication) -> Term:
+    (channel,) = {o for _, p, o in publication.triples if p == DCTERMS["isPartOf"]}
+    return channel
+
+
+# One vocabulary -----------------------------------------------------------------------------
+
+
+def test_rss_2() -> None:
+    (publication,), problems = read(RSS2)
+    assert problems == []
+    assert publication.id == "http://example.org/1"
+    assert (publication.source.line, publication.source.item) == (7, "http://example.org/1")
+    assert values(publication, TYPE) == ["rss:item"]
+    assert values(publication, RSS["title"]) == ['"Café & Bar"']
+    assert values(publication, RSS["link"]) == ["<http://example.org/1>"]
+    assert values(publication, RSS["description"]) == ['"<p>Short</p>"']
+    assert values(publication, CONTENT["encoded"]) == ['"<p>Long</p>"']
+    assert values(publication, DC["date"]) == ['"2003-12-13T16:30:02Z"^^xsd:dateTime']
+    assert values(publication, DCTERMS["modified"]) == []
+    assert values(publication, DC["creator"]) == ['"Anna"', '"Ben"', '"Cem"']
+    assert values(publication, DC["subject"]) == ['"Climate"', '"Energy"', '"Sea"']
+    assert values(publication, DC["language"]) == ['"de"']
+    assert values(publication, DCTERMS["identifier"]) == ['"12"']
+
+
+def test_rss_2_enclosures_and_media() -> None:
+    (publication,), _ = read(RSS2)
+    sound, picture = NamedNode("http://example.org/1.mp3"), NamedNode("http://example.org/1.jpg")
+    assert values(publication, ENCLOSURE["enclosure"]) == [str(sound), str(picture)]
+    assert values(publication, ENCLOSURE["url"], sound) == [str(sound)]
+    assert values(publication, ENCLOSURE["type"], sound) == ['"audio/mpeg"']
+    assert values(publication, ENCLOSURE["length"], sound) == ["77"]
+    assert values(publication, ENCLOSURE["length"], picture) == ["9"]
+
+
+@pytest.mark.parametrize("feed", [RSS2, ATOM, RDF1, json.dumps(JSON)])
+def test_the_channel(feed: str) -> None:
+    for publication in read(feed)[0]:
+        channel = channel_of(publication)
+        assert values(publication, TYPE, channel) == ["rss:channel"]
+        assert '"News"' in values(publication, RSS["title"], channel)
+        assert "<http://example.org/>" in values(publication, RSS["link"], channel)
+        assert '"All of it"' in values(publication, RSS["description"], channel)
+        assert values(publication, DC["language"], channel)[-1] in ('"de"', '"en"')
+
+
+def test_atom() -> None:
+    (publication, second), problems = read(ATOM)
+    assert problems == []
+    assert publication.id == "http://example.org/x/1"
+    assert values(publication, RSS["title"]) == ['"Hello you"']
+    assert values(publication, RSS["link"]) == ["<http://example.org/x/1>"]
+    assert values(publication, RSS["description"]) == ['"Short"']
+    assert values(publication, CONTENT["encoded"]) == ['"A &amp; <i>B</i>"']
+    assert values(publication, DC["date"]) == ['"2003-12-13T16:30:02.25Z"^^xsd:dateTime']
+    assert values(publication, DCTERMS["modified"]) == ['"2003-12-14T00:00:00Z"^^xsd:dateTime']
+    assert values(publication, DC["creator"]) == ['"Anna"', '"Ben"']
+    assert values(publication, DC["subject"]) == ['"climate"', '"Climate"', '"sea"']
+    assert values(publication, DC["language"]) == ['"fr"']
+    assert values(publication, DCTERMS["identifier"]) == ['"tag:example.org,2003:1"']
+    enclosure = NamedNode("http://example.org/x/1.mp3")
+    assert values(publication, ENCLOSURE["enclosure"]) == [str(enclosure)]
+    assert values(publication, ENCLOSURE["length"], enclosure) == ["77"]
+    assert second.id == "tag:example.org,2003:2"
+    assert values(second, RSS["link"]) == []
+    assert values(second, DC["creator"]) == ['"Feed Author"']
+    assert values(second, DC["language"]) == ['"de"']
+    assert values(second, DC["date"]) == ['"2004-01-01T00:00:00Z"^^xsd:dateTime']
+
+
+@pytest.mark.parametrize("namespace", ["http://purl.org/atom/ns#", "http://www.w3.org/2005/Atom"])
+def test_atom_dates_of_both_versions(namespace: str) -> None:
+    feed = f'<feed xmlns="{namespace}"><entry><id>urn:a</id><%s>2003-01-02</%s></entry></feed>'
+    name = "issued" if namespace.endswith("#") else "published"
+    (publication,), _ = read(feed % (name, name))
+    assert values(publication, DC["date"]) == ['"2003-01-02T00:00:00Z"^^xsd:dateTime']
+
+
+def test_an_atom_entry_alone() -> None:
+    entry = '<entry xmlns="http://www.w3.org/2005/Atom"><id>urn:a</id><title>A</title></entry>'
+    assert [p.id for p in read(entry)[0]] == ["urn:a"]
+
+
+def test_rss_1_keeps_its_triples_and_gains_the_common_ones() -> None:
+    (publication, second), problems = read(RDF1)
+    assert problems == []
+    assert [publication.id, second.id] == ["http://example.org/1", "http://example.org/2"]
+    assert values(publication, RSS["title"]) == ['"One"@en', '"One"']
+    assert values(publication, DC["date"]) == [
+        '"2003-12-13"@en',
+        '"2003-12-13T00:00:00Z"^^xsd:dateTime',
+    ]
+    anna = NamedNode("http://example.org/anna")
+    assert values(publication, NamedNode("http://xmlns.com/foaf/0.1/maker")) == [str(anna)]
+    assert values(publication, NamedNode("http://xmlns.com/foaf/0.1/name"), anna) == ['"Anna"@en']
+    assert values(publication, RSS["items"], channel_of(publication)) == []
+    assert channel_of(publication) == NamedNode("http://example.org/feed")
+    assert anna not in {s for s, _, _ in second.triples}
+
+
+def test_rss_090_is_read_by_its_elements() -> None:
+    feed = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+      xmlns="http://my.netscape.com/rdf/simple/0.9/"><channel><title>T</title></channel>
+      <item><title>One</title><link>http://example.org/1</link></item></rdf:RDF>"""
+    (publication,), problems = read(feed)
+    assert problems == []
+    assert values(publication, RSS["title"]) == ['"One"']
+    assert values(publication, RSS["title"], channel_of(publication)) == ['"T"']
+
+
+def test_rss_091_with_entities_of_its_dtd() -> None:
+    doctype = '<!DOCTYPE rss PUBLIC "-//Netscape//DTD RSS 0.91//EN" "http://example.org/rss.dtd">'
+    (publication,), problems = read(doctype + rss("<item><title>Caf&eacute;</title></item>"))
+    assert problems == []
+    assert values(publication, RSS["title"]) == ['"Café"']
+
+
+def test_json_feed() -> None:
+    (publication, second), problems = read(json.dumps(JSON))
+    assert problems == []
+    assert publication.id == "http://example.org/1"
+    assert values(publication, RSS["title"]) == ['"One"']
+    assert values(publication, RSS["description"]) == ['"Short"']
+    assert values(publication, CONTENT["encoded"]) == ['"<p>Long</p>"']
+    assert values(publication, DC["date"]) == ['"2003-12-13T16:30:02Z"^^xsd:dateTime']
+    assert values(publication, DCTERMS["modified"]) == ['"2003-12-14T00:00:00Z"^^xsd:dateTime']
+    assert values(publication, DC["creator"]) == ['"Anna"', '"Ben"']
+    assert values(publication, DC["subject"]) == ['"Climate"', '"Sea"']
+    assert values(publication, DC["language"]) == ['"de"']
+    enclosure = NamedNode("http://example.org/1.mp3")
+    assert values(publication, ENCLOSURE["length"], enclosure) == ["77"]
+    assert second.id.startswith("urn:graphmatch:item:")
+    assert values(second, DCTERMS["identifier"]) == ['"2"']
+    assert values(second, DC["creator"]) == ['"Feed Author"']
+
+
+def test_json_feed_1_has_one_author() -> None:
+    feed = {"version": "https://jsonfeed.org/version/1", "items": [{"author": {"name": "Anna"}}]}
+    (publication,), _ = read(json.dumps(feed))
+    assert values(publication, DC["creator"]) == ['"Anna"']
+
+
+# What the sources write ---------------------------------------------------------------------
+
+
+def test_internal_entities_are_expanded() -> None:
+    feed = '<!DOCTYPE rss [<!ENTITY co "Acme">]>' + rss("<item><title>An &co; day</title></item>")
+    assert values(read(feed)[0][0], RSS["title"]) == ['"An Acme day"']
+
+
+def test_a_guid_is_a_link_unless_it_says_no() -> None:
+    guids = "<item><guid>http://e/1</guid></item><item><guid isPermaLink='false'>http://e/2</guid></item>"
+    first, second = read(rss(guids))[0]
+    assert (first.id, second.id) == ("http://e/1", "http://e/2")
+    assert values(first, RSS["link"]) == ["<http://e/1>"]
+    assert values(second, RSS["link"]) == []
+
+
+def test_a_guid_is_never_taken_for_a_date() -> None:
+    (publication,), _ = read(rss(item("<guid isPermaLink='false'>12</guid>")))
+    assert values(publication, DC["date"]) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "read_as"),
+    [
+        ("Sat, 13 Dec 2003 18:30:02 GMT", "2003-12-13T18:30:02Z"),
+        ("13 Dec 03 18:30 EST", "2003-12-13T23:30:00Z"),
+        ("Sat, 13 Dec 2003 18:30:02 CEST", "2003-12-13T16:30:02Z"),
+        ("Sat, 13 Dec 2003 18:30:02", "2003-12-13T18:30:02Z"),
+        ("2003-12-13 18:30:02 +0200", "2003-12-13T16:30:02Z"),
+        ("2003-12-13T18:30Z", "2003-12-13T18:30:00Z"),
+        ("2003-12-13T18:30:02.123456789Z", "2003-12-13T18:30:02.123456Z"),
+        ("2003-12-13", "2003-12-13T00:00:00Z"),
+        ("13 Dec 2003", "2003-12-13T00:00:00Z"),
+        ("Mon, 01 Jan 0001 00:00:00 +0000", "0001-01-01T00:00:00Z"),
+        ("Mon, 01 Jan 01 00:00:00 -0000", "2001-01-01T00:00:00Z"),
+        ("Sat, 13 Dec 2003 18:30:02 +02:00", "2003-12-13T16:30:02Z"),
+        ("Sat, 13 Dec 2003 18:30:02 GMT+2", "2003-12-13T16:30:02Z"),
+        ("Sat, 13 Dec 2003 18:30:02+0200 (CEST)", "2003-12-13T16:30:02Z"),
+        ("Sat Dec 13 18:30:02 CET 2003", "2003-12-13T17:30:02Z"),
+        ("Saturday, 13 Sept, 2003 18:30:02 EDT", "2003-09-13T22:30:02Z"),
+    ],
+)
+def test_dates(written: str, read_as: str) -> None:
+    (publication,), problems = read(rss(item(f"<pubDate>{written}</pubDate>")))
+    date = Literal(read_as, datatype=XSD["dateTime"])
+    assert (values(publication, DC["date"]), problems) == ([compact(date)], [])
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "yesterday",
+        "2003-02-30",
+        "Sat, 13 Dec 2003 18:30:02 XYZ",
+        "Sat, 13 Dec 2003 18:30:02 +zz:00",
+        "Sat, 13 Dec 2003 6:30:02 PM",
+        "Sat Dec 13 18:30:02 XYZ 2003",
+        "0000-01-01",
+        "13 Dec 99999",
+        "2003",
+    ],
+)
+def test_dates_that_cannot_be_read(written: str) -> None:
+    (publication,), problems = read(rss(item(f"<pubDate>{written}</pubDate>")))
+    assert values(publication, DC["date"]) == [f'"{written}"']
+    assert problems == [
+        f"warning: f.xml:1 (http://example.org/1): the date '{written}' cannot be read. "
+        "It is kept as text."
+    ]
+
+
+def test_each_unreadable_date_is_reported_once() -> None:
+    atom = '<atom:updated xmlns:atom="http://www.w3.org/2005/Atom">later</atom:updated>'
+    (publication,), problems = read(rss(item(atom)))
+    assert (
+        values(publication, DCTERMS["modified"]) == values(publication, DC["date"]) == ['"later"']
+    )
+    assert len(problems) == 1
+    assert len(read(rss(item("<pubDate>soon</pubDate>" + atom)))[1]) == 2
+
+
+@pytest.mark.parametrize(
+    ("author", "name"),
+    [
+        ("a@example.org (Anna B.)", "Anna B."),
+        ('"Anna" &lt;a@example.org&gt;', "Anna"),
+        ("Anna (a@example.org)", "Anna"),
+        ("Anna (Ben)", "Anna (Ben)"),
+        ("Anna", "Anna"),
+        ("a@example.org", "a@example.org"),
+    ],
+)
+def test_authors(author: str, name: str) -> None:
+    (publication,), _ = read(rss(item(f"<author>{author}</author>")))
+    assert values(publication, DC["creator"]) == [f'"{name}"']
+
+
+def test_markup_as_elements_stays_markup() -> None:
+    html = '<body xmlns="http://www.w3.org/1999/xhtml"><p>A &lt; <br/>B</p></body>'
+    (publication,), _ = read(rss(item(html)))
+    assert values(publication, CONTENT["encoded"]) == ['"<p>A &lt; <br />B</p>"']
+
+
+def test_content_that_is_a_picture() -> None:
+    picture = '<div xmlns="http://www.w3.org/1999/xhtml"><img src="a.png" /></div>'
+    (publication, _), _ = read(
+        ATOM.replace("<summary>Short</summary>", f"<summary>{picture}</summary>")
+    )
+    assert values(publication, RSS["description"]) == [r'"<img src=\"a.png\" />"']
+
+
+def test_drawings_keep_the_names_that_html_knows() -> None:
+    drawing = (
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
+        '<a xlink:href="/b">x</a></svg>'
+    )
+    (publication,), _ = read(rss(item(f"<description>{drawing}</description>")))
+    assert values(publication, RSS["description"]) == [r'"<svg><a xlink:href=\"/b\">x</a></svg>"']
+
+
+def test_markup_as_elements_in_rss_1_that_is_read_item_by_item() -> None:
+    body = '<body xmlns="http://www.w3.org/1999/xhtml" rdf:parseType="Literal"><p>A</p></body>'
+    spoiled = RDF1.replace("</item>", f"{body}</item>").replace('"http://example.org/2"', '"a b"')
+    publications, problems = read(spoiled)
+    assert [values(p, CONTENT["encoded"])[-1] for p in publications] == ['"<p>A</p>"'] * 2
+    assert len(problems) == 1  # the item with the space
+
+
+def test_misspelt_namespaces() -> None:
+    head = '<rss xmlns:media="http://search.yahoo.com/mrss" xmlns:it="http://www.itunes.com/DTDs/Podcast-1.0.dtd">'
+    fields = '<media:content url="http://example.org/a"/><it:author>Anna</it:author>'
+    (publication,), _ = read(rss(item(fields)).replace('<rss version="2.0">', head))
+    assert values(publication, ENCLOSURE["enclosure"]) == ["<http://example.org/a>"]
+    assert values(publication, DC["creator"]) == ['"Anna"']
+
+
+def test_the_date_of_issue() -> None:
+    issued = '<issued xmlns="http://purl.org/dc/terms/">2003-12-13T18:30:02Z</issued>'
+    (publication,), _ = read(rss(item(issued)))
+    assert values(publication, DC["date"]) == ['"2003-12-13T18:30:02Z"^^xsd:dateTime']
+
+
+def test_an_xml_declaration_in_the_text_stays() -> None:
+    quoted = "<description><![CDATA[<?xml version='1.0'?>]]></description>"
+    (publication,), _ = read(rss(item(quoted)))
+    assert values(publication, RSS["description"]) == ["\"<?xml version='1.0'?>\""]
+
+
+# Links --------------------------------------------------------------------------------------
+
+
+def test_links_with_spaces_are_mended() -> None:
+    (publication,), problems = read(rss(item(link="http://example.org/a b|c")))
+    assert publication.id == "http://example.org/a%20b%7Cc"
+    assert problems == [
+        "warning: f.xml:1 (item 1): the link 'http://example.org/a b|c' is no IRI. "
+        "It is read as http://example.org/a%20b%7Cc."
+    ]
+
+
+def test_paths_belong_to_the_site() -> None:
+    (publication,), problems = read(rss(item(link="/a")))
+    assert publication.id == "http://example.org/a"
+    assert len(problems) == 1
+
+
+def test_relative_links_without_a_base_stay_text() -> None:
+    (publication,), problems = read(rss(item(link="example.org/a")))
+    assert publication.id.startswith("urn:graphmatch:item:")
+    assert values(publication, RSS["link"]) == ['"example.org/a"']
+    assert problems == [
+        "warning: f.xml:1 (item 1): the link 'example.org/a' is no IRI. It is kept as text."
+    ]
+
+
+def test_items_without_a_link_have_the_same_name_every_time() -> None:
+    first, second = read(rss("<item><title>a</title></item><item><title>b</title></item>"))[0]
+    again, _ = read(rss("<item><title>a</title></item><item><title>b</title></item>"))[0]
+    assert first.id == again.id != second.id
+
+
+def test_an_item_that_links_to_the_site_is_not_the_channel() -> None:
+    (publication,), _ = read(
+        rss(item("<guid isPermaLink='false'>urn:a</guid>", "http://example.org/"))
+    )
+    assert publication.id == "urn:a"
+    assert values(publication, RSS["link"]) == ["<http://example.org/>"]
+
+
+def test_two_items_with_one_link_are_both_delivered() -> None:
+    publications, problems = read(
+        rss(item(), item(), item(link="http://e/#a"), item(link="http://e/#a"))
+    )
+    assert [p.id for p in publications] == [
+        "http://example.org/1",
+        "http://example.org/1#item-2",
+        "http://e/#a",
+        "http://e/#a-item-4",
+    ]
+    assert values(publications[1], RSS["title"], NamedNode("http://example.org/1")) == ['"t"']
+    assert problems[0] == (
+        "warning: f.xml:1 (http://example.org/1): the item has the link of item 1. "
+        "Both are delivered, this one with the id http://example.org/1#item-2."
+    )
+
+
+def test_enclosures_that_are_wrong() -> None:
+    wrong = '<enclosure url="no iri" length="big"/><enclosure length="3"/>'
+    (publication,), problems = read(rss(item(wrong)))
+    (node,) = {o for _, p, o in publication.triples if p == ENCLOSURE["enclosure"]}
+    assert values(publication, ENCLOSURE["url"], node) == ['"no iri"']
+    assert [p.rpartition(": ")[2] for p in problems] == [
+        "the link 'no iri' is no IRI. It is kept as text.",
+        "the enclosure's length 'big' is no number. It is passed over.",
+    ]
+
+
+# Which format -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        (RSS2, FeedFormat.RSS),
+        (ATOM, FeedFormat.ATOM),
+        (RDF1, FeedFormat.RSS1),
+        (json.dumps(JSON), FeedFormat.JSON_FEED),
+        (
+            '\n <!-- <feed> --><?x <rdf?><!DOCTYPE rss [<!ENTITY a "b">]><rss version="0.91">',
+            FeedFormat.RSS,
+        ),
+        ('<a:feed xmlns:a="http://www.w3.org/2005/Atom">', FeedFormat.ATOM),
+        ("<feed>", None),
+        ("<html>", None),
+        ('<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">', None),
+        ('{"items": []}', None),
+        ("", None),
+    ],
+)
+def test_sniffing(head: str, expected: FeedFormat | None) -> None:
+    assert sniff_feed(head.encode()) is expected
+    assert sniff_feed(head.encode("utf-8-sig")) is expected
+    assert sniff_feed(head.encode("utf-16")) is expected
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1", "shift_jis", "koi8-r", "utf-8-sig"])
+def test_encodings(encoding: str) -> None:
+    word = {"shift_jis": "気候", "koi8-r": "климат"}.get(encoding, "Übel")
+    declared = "utf-8" if encoding == "utf-8-sig" else encoding
+    feed = f'<?xml version="1.0" encoding="{declared}"?>' + rss(
+        f"<item><title>{word}</title></item>"
+    )
+    assert values(read(feed.encode(encoding))[0][0], RSS["title"]) == [f'"{word}"']
+
+
+# Whole feeds that cannot be used ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("feed", "message"),
+    [
+        ("", "f.xml: it is empty. Get the feed again."),
+        (" \n", "f.xml: it is empty. Get the feed again."),
+        (
+            "<!doctype html><p>",
+            "f.xml: it is an HTML page. Look in it for the address of its feed.",
+        ),
+        ("<html></html>", "f.xml: it is an HTML page. Look in it for the address of its feed."),
+        ("<opml/>", "f.xml: its root element <opml> is no feed's. RSS, Atom and JSON Feed can be"),
+        ("Hello", "f.xml: it is neither XML nor a JSON Feed. RSS, Atom and JSON Feed can be"),
+        (b"<rss>\n<a>\xff", "f.xml:2:4: it is not in its encoding, utf-8 (invalid start byte)"),
+        ('<?xml version="1.0" encoding="x-no"?><rss/>', "f.xml:1: unknown encoding: x-no. Convert"),
+        ("<rss><channel><item><title>", "f.xml:1: the document ends early, at 1:28. No item"),
+        ("<rss><channel><it", "f.xml:1: the document ends early, at 1:15. No item"),
+        (
+            "<rss><channel></rss>",
+            "f.xml:1:17: the XML is damaged at 1:17 (mismatched tag). No item",
+        ),
+        ("<rss>" + "<a>" * 300, "f.xml:1:771: its elements nest more than 256 deep"),
+        ('{"version": "https://jsonfeed.org/version/1"}', "f.xml: it has no list of items"),
+        (
+            '{"version": "https://jsonfeed.org/version/1", "items": [{',
+            "f.xml:1:58: the JSON breaks",
+        ),
+    ],
+)
+def test_feeds_that_cannot_be_used(feed: str | bytes, message: str) -> None:
+    assert refusal(feed).startswith(message)
+
+
+def test_an_entity_bomb_is_refused() -> None:
+    entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+    bomb = f'<!DOCTYPE rss [<!ENTITY l0 "lol">{entities}]>' + rss(item("&l9;"))
+    assert "raise the limit xml_expansion" in refusal(bomb)
+    doctype = bomb[: bomb.index("]>") + 2].replace("rss", "rdf:RDF")
+    assert "raise the limit xml_expansion" in refusal(doctype + RDF1.replace("One", "&l9;"))
+
+
+def test_a_large_feed_is_refused() -> None:
+    assert refusal(RSS2, Limits(document_bytes=100)) == (
+        "f.xml: it has more than 100 bytes. Raise the limit document_bytes, or split the feed."
+    )
+
+
+def test_a_feed_without_items_is_none_the_worse() -> None:
+    assert read(rss()) == ([], [])
+
+
+@pytest.mark.parametrize("feed", [RSS2, ATOM, RDF1, json.dumps(JSON)])
+def test_items_of_too_many_triples_are_refused(feed: str) -> None:
+    problems: list[Problem] = []
+    whole = list(read_publications(BytesIO(feed.encode())))
+    most = max(len(publication.triples) for publication in whole)
+    limits = Limits(publication_triples=most - 1)
+    found = read_publications(BytesIO(feed.encode()), on_problem=problems.append, limits=limits)
+    kept = [publication.id for publication in found]
+    assert kept == [p.id for p in whole if len(p.triples) < most] != [p.id for p in whole]
+    assert len(kept) + len(problems) == len(whole)
+    assert {problem.severity for problem in problems} == {Severity.REFUSED}
+    assert f"a publication of {most} triples, more than {most - 1}. Raise" in str(problems[0])
+
+
+# Broken feeds -------------------------------------------------------------------------------
+
+
+def test_text_after_the_end_is_passed_over() -> None:
+    publications, problems = read(rss(item()) + "\nmore")
+    assert len(publications) == 1
+    assert problems == [
+        "warning: f.xml:2: there is text after the document's end, at 2:1. It is passed over."
+    ]
+
+
+@pytest.mark.parametrize("feed", [rss(*[item(link=f"http://e/{n}") for n in range(5)]), RDF1, ATOM])
+def test_wherever_a_feed_is_cut_each_item_is_delivered_or_reported(feed: str) -> None:
+    whole, _ = read(feed)
+    start = feed.index("</item>" if "</item>" in feed else "</entry>") + 8
+    for end in range(start, len(feed.rstrip())):
+        cut = feed[:end]
+        publications, problems = read(cut)
+        begun = len(re.findall(r"<(?:item|entry)[ >]", cut))
+        refused = [p for p in problems if p.startswith("refused: ")]
+        assert len(publications) + len(refused) == begun
+        assert len(problems) == 1
+        assert "the document ends early, at " in problems[0]
+        assert [p.id for p in publications] == [p.id for p in whole[: len(publications)]]
+
+
+def test_a_cut_json_feed() -> None:
+    text = json.dumps(JSON)
+    publications, problems = read(text[:-10])
+    assert [p.id for p in publications] == ["http://example.org/1"]
+    assert problems[0].startswith("refused: f.xml:1 (item 2): the JSON breaks off (")
+
+
+def test_damage_that_is_mended_without_a_loss() -> None:
+    damaged = item("<category>A & B\x01</category>", "http://e/?a=1&b=2") + item(
+        "<media:title>x</media:title><category>Caf&eacute; &unheard; &lt;</category>", "http://e/2"
+    )
+    publications, problems = read(
+        rss(damaged, "<item><description><![CDATA[&x]]></description></item>")
+    )
+    assert [p.id for p in publications[:2]] == ["http://e/?a=1&b=2", "http://e/2"]
+    assert values(publications[0], DC["subject"]) == ['"A & B"']
+    assert values(publications[1], DC["subject"]) == ['"Café &unheard; <"']
+    assert values(publications[2], RSS["description"]) == ['"&x"']
+    (problem,) = problems
+    assert problem.startswith("warning: f.xml:1: the XML is damaged at 1:")
+    assert problem.endswith("It was mended, as far as that goes; have it mended where it is made.")
+
+
+def test_an_xml_declaration_that_is_not_at_the_start() -> None:
+    publications, problems = read("<!-- kept for an hour -->\n" + RSS2)
+    assert [p.id for p in publications] == ["http://example.org/1"]
+    assert [p.source.line for p in publications] == [8]
+    assert len(problems) == 1
+
+
+def test_tags_that_do_not_fit() -> None:
+    publications, problems = read(rss(item("<b><i></b>"), item(link="http://example.org/2")))
+    assert [p.id for p in publications] == ["http://example.org/1", "http://example.org/2"]
+    assert "(mismatched tag)" in problems[0]
+
+
+def test_items_that_recovery_cannot_reach_are_counted() -> None:
+    lost = item("<description><![CDATA[never closed</description>") + item() + item()
+    publications, problems = read(rss(item(link="http://e/0"), lost))
+    assert [p.id for p in publications] == ["http://e/0"]
+    assert problems[0].startswith("refused: f.xml:1 (item 2): the document ends early")
+    assert problems[1] == "refused: f.xml: 2 more items cannot be read. Get the whole document."
+
+
+@pytest.mark.parametrize("opener", ["<![CDATA[", "<!-- ", "&<!--"])
+def test_many_asides_that_are_not_closed(opener: str) -> None:
+    publications, problems = read(rss(item()).removesuffix("</channel></rss>") + opener * 100_000)
+    assert len(publications) == 1
+    assert problems != []
+
+
+def test_a_bad_item_of_rss_1_spoils_no_other() -> None:
+    spoiled = RDF1.replace('<item rdf:about="http://example.org/2">', '<item rdf:about="a b">')
+    publications, problems = read(spoiled)
+    assert [p.id for p in publications] == ["http://example.org/1", "http://example.org/2"]
+    assert [values(p, RSS["title"])[-1] for p in publications] == ['"One"', '"Two"']
+    assert problems == [
+        "warning: f.xml:9 (item 2): the item is not valid RDF. It is read by its elements alone."
+    ]
+
+
+def test_rss_1_items_with_one_name_keep_their_own_triples() -> None:
+    doubled = RDF1.replace("http://example.org/2", "http://example.org/1")
+    first, second = read(doubled)[0]
+    node = NamedNode("http://example.org/1")
+    assert values(first, RSS["title"], node) == ['"One"@en', '"One"']
+    assert values(second, RSS["title"], node) == ['"Two"@en', '"Two"']
+    assert second.id == "http://example.org/1#item-2"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("title", 5, "the field 'title' is not text. It is passed over."),
+        ("tags", "a", "the field 'tags' is not a list. It is passed over."),
+        ("tags", [1], "the field 'tags' member '1' is not text. It is passed over."),
+        ("authors", ["Anna"], "the field 'authors' member 'Anna' is not an object."),
+        ("author", "Anna", "the field 'author' is not an object. It is passed over."),
+        (
+            "attachments",
+            [{"url": "http://e/", "size_in_bytes": "big"}],
+            "the field 'size_in_bytes' is not a number. It is passed over.",
+        ),
+    ],
+)
+def test_json_fields_of_the_wrong_type(field: str, value: object, message: str) -> None:
+    items = [{"id": "urn:a", field: value}]
+    publications, problems = read(json.dumps({**JSON, "items": items}))
+    assert [p.id for p in publications] == ["urn:a"]
+    (problem,) = problems
+    assert problem.startswith(f"warning: f.xml (item 1): {message}")
+
+
+def test_a_json_item_that_is_no_object_is_refused() -> None:
+    publications, problems = read(json.dumps({**JSON, "items": [3, {"id": "urn:a"}]}))
+    assert [p.id for p in publications] == ["urn:a"]
+    assert problems == ["refused: f.xml (item 1): it is not an object. The item is left out."]
+
+
+def test_half_a_surrogate_pair_in_json() -> None:
+    feed = json.dumps({**JSON, "items": [{"id": "urn:a", "title": "x\ud800", "tags": ["\udc00"]}]})
+    assert values(read(feed)[0][0], RSS["title"]) == ['"x?"']
+
+
+def test_problems_are_warnings_unless_somebody_listens() -> None:
+    with pytest.warns(ProblemWarning, match="text after the document's end"):
+        list(read_feed((rss() + "more").encode(), "f.xml"))
+
+
+# Real feeds ---------------------------------------------------------------------------------
+
+needs_real_feeds = pytest.mark.skipif(not REAL_FEEDS, reason="needs the feeds of ../shared/data")
+_CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>|<!--.*?-->", re.DOTALL)
+
+
+def count(text: str, pattern: str) -> int:
+    """Count in the items of an XML feed, by its text alone."""
+    bare = _CDATA.sub(lambda found: "x" if (found[1] or "").strip() else "", text)
+    items = re.findall(r"<(?:item|entry)[\s>].*?</(?:item|entry)>", bare, re.DOTALL)
+    return sum(bool(re.search(pattern, item, re.DOTALL)) for item in items)
+
+
+@needs_real_feeds
+@pytest.mark.parametrize("path", REAL_FEEDS, ids=lambda path: path.name)
+def test_nothing_of_a_real_feed_is_lost(path: Path) -> None:
+    text = path.read_text("utf-8-sig")
+    problems: list[Problem] = []
+    publications = list(read_feed(path.read_bytes(), path.name, on_problem=problems.append))
+    refused = [problem for problem in problems if problem.severity is Severity.REFUSED]
+    found = {
+        name: sum(
+            any(p == predicate for _, p, _ in publication.triples) for publication in publications
+        )
+        for name, predicate in {
+            "dates": DC["date"],
+            "subjects": DC["subject"],
+            "creators": DC["creator"],
+            "contents": CONTENT["encoded"],
+            "enclosures": ENCLOSURE["enclosure"],
+        }.items()
+    }
+    titles = sum(bool(titles_of(publication)) for publication in publications)
+    if path.suffix == ".json":
+        members = json.JSONDecoder().raw_decode(text)[0]["items"]
+        assert len(publications) + len(refused) == len(members)
+        assert titles == sum("title" in member for member in members)
+        assert found["dates"] == sum("date_published" in member for member in members)
+        return
+    assert len(publications) + len(refused) == count(text, "") > 0
+    assert titles == count(text, r"<title[^>]*>\s*[^<\s]")
+    assert found == {
+        "dates": count(text, r"<(?:pubDate|dc:date|published|updated)[^>]*>\s*[^<\s]"),
+        "subjects": count(
+            text, r"<(?:category|dc:subject)[^>]*>\s*[^<\s]|<category [^>]*term=.[^\"']"
+        ),
+        "creators": count(
+            text, r"<(?:author|dc:creator|itunes:author)>\s*[^<\s]|<author>\s*<name>[^<]"
+        )
+        or (len(publications) if "<author>" in text.split("<entry")[0] and "<feed" in text else 0),
+        "contents": count(
+            text, r"<content:encoded[^>]*>\s*[^<\s]|<content(?:\s[^>]*)?(?<!/)>\s*\S"
+        ),
+        "enclosures": count(text, r"<enclosure[^>]*url=|<media:content[^>]*url=|rel=.enclosure"),
+    }
+
+
+def titles_of(publication: Publication) -> list[str]:
+    nodes = [s for s, p, o in publication.triples if (p, o) == (TYPE, RSS["item"])]
+    return values(publication, RSS["title"], nodes[0])
+
+
+@needs_real_feeds
+def test_real_feeds_have_the_problems_that_they_have() -> None:
+    problems: list[Problem] = []
+    publications = [
+        publication
+        for path in REAL_FEEDS
+        for publication in read_feed(path.read_bytes(), path.name, on_problem=problems.append)
+    ]
+    assert len(REAL_FEEDS) == 70
+    assert len(publications) == 1447
+    kinds = [
+        sum(text in problem.what for problem in problems)
+        for text in ("text after the document's end", "has the link of item", "is no IRI")
+    ]
+    assert kinds == [8, 10, 11]
+    assert sum(kinds) == len(problems)

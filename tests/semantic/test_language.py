@@ -1,0 +1,60 @@
+"""The language of a text: as stated, or as its function words tell."""
+
+from __future__ import annotations
+
+import pytest
+
+from semantic.folding import FoldedText
+from semantic.language import guess_language, primary_subtag
+from semantic.stopwords import STOP_WORDS
+
+SENTENCES = {
+    "en": "Ministers have agreed on a plan to cut emissions before the end of the year",
+    "de": "Die Regierung hat sich auf einen Plan geeinigt, mit dem die Emissionen sinken sollen",
+    "fr": "Le gouvernement a trouvé un accord sur un plan pour réduire les émissions du pays",
+    "es": "El gobierno ha llegado a un acuerdo sobre un plan para reducir las emisiones del país",
+    "it": "Il governo ha trovato un accordo su un piano per ridurre le emissioni nel paese",
+    "nl": "De regering is het eens geworden over een plan om de uitstoot van het land te verlagen",
+    "pt": "O governo chegou a um acordo sobre um plano para reduzir as emissões do país",
+}
+OTHERS = (
+    "Klimaet forandrer sig hurtigere end man troede, og det er en udfordring for de lande",
+    "Klimatet förändras snabbare än man trodde och det är en utmaning för de länder",
+    "El canvi climàtic és un dels reptes més importants de la nostra època, i les ciutats",
+    "Zmiany klimatu to jedno z najważniejszych wyzwań naszych czasów, mówią naukowcy",
+    "全球气候变化问题",
+    "Climate change",
+    "The end of history",
+    "Emissions targets: ministers agree plan; industry groups criticise cost of measures "
+    "as markets across Europe fall to lowest level this year",  # function words, but few
+    "",
+)
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+def test_a_sentence_tells_its_language(language: str) -> None:
+    assert guess_language(FoldedText.of(SENTENCES[language]).words()) == language
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_what_is_not_clear_is_left_open(text: str) -> None:
+    assert guess_language(FoldedText.of(text).words()) is None
+
+
+def test_a_text_half_and_half_is_left_open() -> None:
+    words = FoldedText.of(SENTENCES["en"] + " " + SENTENCES["de"]).words()
+    assert guess_language(words) is None
+
+
+@pytest.mark.parametrize(
+    ("tag", "primary"),
+    [("en", "en"), ("EN-us", "en"), (" pt_BR ", "pt"), ("und", None), ("", None), (None, None)],
+)
+def test_primary_subtag(tag: str | None, primary: str | None) -> None:
+    assert primary_subtag(tag) == primary
+
+
+@pytest.mark.parametrize("language", STOP_WORDS)
+def test_stop_words_are_folded_words(language: str) -> None:
+    for word in STOP_WORDS[language]:
+        assert FoldedText.of(word).words() == [word]

@@ -1,0 +1,624 @@
+"""Hypothesis strategies: ontologies, publications, and subscriptions that often match.
+
+Everything is drawn from one small vocabulary, so that things meet. A subscription is
+derived from what is true: some triples of the world (`oracle.World`), with terms turned
+into variables, filters that mostly hold of those very triples, and now and then something
+changed so that it may fail. Constants are any name of a term, not only its root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, permutations, product
+from typing import TypeVar
+
+from hypothesis import strategies as st
+from pyoxigraph import BlankNode, Literal, NamedNode, Variable
+
+from semantic.publication import Publication
+from semantic.terms import Node, Term, Triple
+from semantic.vocabulary import (
+    BROADER,
+    DOMAIN,
+    EQUIVALENT_CLASS,
+    EQUIVALENT_PROPERTY,
+    INVERSE_OF,
+    NARROWER,
+    OWL,
+    RANGE,
+    SAME_AS,
+    SUBCLASS,
+    SUBPROPERTY,
+    TYPE,
+    XSD,
+    Namespace,
+)
+from tests.oracle import (
+    OPERATORS,
+    TAXONOMIC,
+    And,
+    Bound,
+    Compare,
+    Entailment,
+    Filter,
+    Group,
+    Isa,
+    Minus,
+    Not,
+    NotExists,
+    Optional,
+    Or,
+    Pair,
+    Part,
+    Pattern,
+    Query,
+    Union,
+    World,
+    compare,
+    variables_of,
+)
+
+EX = Namespace("http://example.org/")
+RESOURCES = tuple(EX[name] for name in ("ann", "bob", "cat", "dan", "eve", "fay", "gus"))
+PROPERTIES = tuple(EX[name] for name in ("p", "q", "r", "s", "t"))
+CLASSES = tuple(EX[name] for name in ("A", "B", "C", "D", "E", "F"))
+CONCEPTS = tuple(EX[name] for name in ("art", "jazz", "music", "opera"))
+TEXT_SYNONYMS: tuple[Pair, ...] = ((Literal("US"), Literal("United States")),)
+
+# Equal by value and not by term: the ones, the truths, the first two dateTimes.
+LITERALS = (
+    Literal("1", datatype=XSD["integer"]),
+    Literal("01", datatype=XSD["integer"]),
+    Literal("1.0", datatype=XSD["decimal"]),
+    Literal("1", datatype=XSD["double"]),
+    Literal("2", datatype=XSD["integer"]),
+    Literal("-3.5", datatype=XSD["decimal"]),
+    Literal("US"),
+    Literal("US", language="en"),
+    Literal("United States"),
+    Literal("true", datatype=XSD["boolean"]),
+    Literal("1", datatype=XSD["boolean"]),
+    Literal("2024-01-01T00:00:00Z", datatype=XSD["dateTime"]),
+    Literal("2024-01-01T01:00:00+01:00", datatype=XSD["dateTime"]),
+    Literal("2024-01-03T00:00:00", datatype=XSD["dateTime"]),
+    Literal("2024-01-01", datatype=XSD["date"]),
+)
+NODES = (*RESOURCES, *CLASSES, *CONCEPTS)
+TERMS: tuple[Term, ...] = (*NODES, *PROPERTIES, *LITERALS)
+ORDERED = tuple(literal for literal in LITERALS if literal.language is None)
+"""Constants for ``<`` and its kin. SPARQL 1.1 gives IRIs and tagged texts no order;
+implementations do, so they are not asked."""
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One publication and one subscription, with what they are matched under."""
+
+    ontology: tuple[Triple, ...]
+    synonyms: tuple[Pair, ...]
+    publication: Publication
+    query: Query
+
+    def world(self, entailment: Entailment = "rdfs") -> World:
+        return World.of(
+            self.ontology, self.publication.triples, self.synonyms, entailment=entailment
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Several publications and subscriptions under one ontology."""
+
+    ontology: tuple[Triple, ...]
+    synonyms: tuple[Pair, ...]
+    publications: tuple[Publication, ...]
+    queries: tuple[Query, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a generated subscription may hold."""
+
+    patterns: int = 4
+    variable_properties: bool = True
+    blank_nodes: bool = True
+    comparisons: bool = True
+    taxonomic: bool = True
+    forms: bool = True  # projections, DISTINCT and ASK; otherwise SELECT *, of no variables too
+    everything: bool = False  # OPTIONAL, UNION, MINUS, NOT EXISTS, && || !, !=, BOUND
+
+
+# --------------------------------------------------------------------------------------
+# Ontologies and publications
+
+
+def _chance(draw: st.DrawFn, percent: int) -> bool:
+    return draw(st.integers(0, 99)) >= 100 - percent
+
+
+def _some(items: Sequence[_T], most: int, least: int = 0) -> st.SearchStrategy[list[_T]]:
+    most = min(most, len(items))
+    return st.integers(least, most).flatmap(
+        lambda size: st.lists(st.sampled_from(items), min_size=size, max_size=size, unique=True)
+    )
+
+
+def _links_of(members: Sequence[Term], link: Term) -> list[Triple]:
+    return [(a, link, b) for a, b in permutations(members, 2)]
+
+
+def _stated(
+    subjects: Sequence[Term], predicate: Term, objects: Sequence[Term], most: int
+) -> st.SearchStrategy[list[Triple]]:
+    triples = [(s, predicate, o) for s, o in product(subjects, objects) if s != o]
+    return _some(triples, most)
+
+
+def _dag(members: Sequence[Term], link: Term, most: int) -> st.SearchStrategy[list[Triple]]:
+    return _some([(a, link, b) for a, b in combinations(members, 2)], most)
+
+
+def _knot(members: Sequence[Term], link: Term) -> st.SearchStrategy[list[Triple]]:
+    """Return a link that runs against the others: it may close a cycle."""
+    return _some([(b, link, a) for a, b in combinations(members, 2)], 1, 1)
+
+
+@st.composite
+def ontologies(draw: st.DrawFn) -> tuple[Triple, ...]:
+    """Draw an ontology: taxonomies, schema, equivalences, instances, a little data."""
+    outside: tuple[Term, ...] = (*RESOURCES, BlankNode("o0"))
+    parts: list[st.SearchStrategy[list[Triple]]] = [
+        _dag(CLASSES, SUBCLASS, 7),
+        _dag(PROPERTIES, SUBPROPERTY, 3),
+        _stated(PROPERTIES, DOMAIN, CLASSES, 2),
+        _stated(PROPERTIES, RANGE, CLASSES, 2),
+        _dag(CONCEPTS, BROADER, 3),
+        _stated(RESOURCES, TYPE, CLASSES, 4),
+        _data(outside, most=5),
+    ]
+    now_and_then: list[tuple[int, st.SearchStrategy[list[Triple]]]] = [
+        (40, _stated(PROPERTIES, INVERSE_OF, PROPERTIES, 2)),
+        (30, _knot(CONCEPTS, NARROWER)),
+        (15, _knot(CLASSES, SUBCLASS)),
+        (10, _knot(PROPERTIES, SUBPROPERTY)),
+        (10, _knot(CONCEPTS, BROADER)),
+        (20, _stated(CLASSES, EQUIVALENT_CLASS, CLASSES, 2)),
+        (15, _stated(PROPERTIES, EQUIVALENT_PROPERTY, PROPERTIES, 1)),
+        (25, _stated(RESOURCES, SAME_AS, RESOURCES, 2)),
+        (20, _stated(CLASSES, TYPE, (OWL["Class"],), 3)),
+        (20, _some([(p, INVERSE_OF, p) for p in PROPERTIES], 1)),
+        (30, _stated(RESOURCES, PROPERTIES[0], CONCEPTS, 2)),
+    ]
+    parts += [part for percent, part in now_and_then if _chance(draw, percent)]
+    return tuple(dict.fromkeys(triple for part in parts for triple in draw(part)))
+
+
+@st.composite
+def synonyms(draw: st.DrawFn) -> tuple[Pair, ...]:
+    """Draw the pairs (synonym, root) of a synonym file: of IRIs of one kind, and of texts."""
+    pairs: list[Pair] = []
+    if _chance(draw, 30):
+        kind = draw(st.sampled_from((RESOURCES, CLASSES, PROPERTIES, CONCEPTS)))
+        pairs += draw(_some(list(permutations(kind, 2)), 2))
+    if _chance(draw, 30):
+        pairs += TEXT_SYNONYMS
+    return tuple(pairs)
+
+
+@st.composite
+def _data(draw: st.DrawFn, nodes: Sequence[Term], most: int, least: int = 0) -> list[Triple]:
+    """Draw triples of the properties, with loops and several edges between two nodes."""
+    kinds = (nodes, LITERALS, nodes, LITERALS, nodes, LITERALS, CONCEPTS, (*CLASSES, *PROPERTIES))
+    triples: list[Triple] = []
+    for _ in range(draw(st.integers(least, most))):
+        if triples and _chance(draw, 20):
+            s, _, o = draw(st.sampled_from(triples))
+        else:
+            s = draw(st.sampled_from(nodes))
+            o = s if _chance(draw, 6) else draw(st.sampled_from(draw(st.sampled_from(kinds))))
+        triples.append((s, draw(st.sampled_from(PROPERTIES)), o))
+    return triples
+
+
+@st.composite
+def publications(
+    draw: st.DrawFn, ontology: Sequence[Triple] = (), name: str = "http://example.org/publication"
+) -> Publication:
+    """Draw a publication: data with blank nodes, types, now and then schema of its own."""
+    here = draw(st.permutations(RESOURCES))[:4]
+    nodes: tuple[Term, ...] = (*here, BlankNode("b0"), BlankNode("b1"))
+    triples = draw(_data(nodes, most=7, least=1))
+    triples += draw(_stated(nodes, TYPE, CLASSES, 3))
+    schema = (
+        _links_of(CLASSES, SUBCLASS),
+        _links_of(PROPERTIES, SUBPROPERTY),
+        list(product(PROPERTIES, (DOMAIN, RANGE), CLASSES)),
+        _links_of(PROPERTIES, INVERSE_OF),
+        _links_of(CONCEPTS, BROADER),
+        _links_of(CONCEPTS, NARROWER),
+    )
+    same = (
+        _links_of(CLASSES, EQUIVALENT_CLASS),
+        _links_of(PROPERTIES, EQUIVALENT_PROPERTY),
+        _links_of(nodes, SAME_AS),
+    )
+    if _chance(draw, 25):
+        kinds = draw(_some(range(len(schema)), 3, 1))
+        triples += [draw(st.sampled_from(schema[kind])) for kind in kinds]
+    if _chance(draw, 20):
+        triples.append(draw(st.sampled_from(draw(st.sampled_from(same)))))
+    if ontology and _chance(draw, 15):
+        sayable = [t for t in ontology if not any(isinstance(term, BlankNode) for term in t)]
+        triples += draw(_some(sayable, 2)) if sayable else []
+    return Publication.of(name, draw(st.permutations(triples)))
+
+
+# --------------------------------------------------------------------------------------
+# Subscriptions
+
+
+class _Writer:
+    """Turns true triples into patterns, and remembers what each variable stands for."""
+
+    def __init__(self, draw: st.DrawFn, world: World, profile: Profile) -> None:
+        self.draw, self.world, self.profile = draw, world, profile
+        self.witness: dict[Variable, Term] = {}
+        self._names: dict[Term, Node | None] = {}  # None: stays a constant
+        self._free = 2  # variables that may stand on a property, or part from their like
+        self._used: list[Triple] = []
+        self._blanks = 0
+
+    def chance(self, percent: int) -> bool:
+        return _chance(self.draw, percent)
+
+    def pick(self, items: Sequence[_T]) -> _T:
+        return self.draw(st.sampled_from(items))
+
+    def triple(self) -> Triple:
+        """Pick a triple, mostly one that meets those picked before."""
+        news, everything = _listed(self.world.news), _listed(self.world.graph)
+        data = [t for t in news if t[1] in PROPERTIES or t[1] == TYPE]
+        pool = self.pick([data or news, news, news, everything])
+        if self._used and not (self._free and self.chance(12)):
+            last = self.pick(self._used)
+            ends = {term for triple in self._used for term in (triple[0], triple[2])}
+            between = [t for t in everything if (t[0], t[2]) == (last[0], last[2])]
+            meeting = [t for t in pool if {t[0], t[2]} & ends]
+            meeting = meeting or [t for t in everything if {t[0], t[2]} & ends]
+            pool = between if self.chance(12) else meeting
+        elif self._used:
+            self._free -= 1
+        loops = [t for t in pool if t[0] == t[2]]
+        chosen = self.pick(loops) if loops and self.chance(8) else self.pick(pool)
+        self._used.append(chosen)
+        return chosen
+
+    def pattern(self) -> Pattern:
+        s, p, o = self.triple()
+        return Pattern(self._node(s), self._property(p), self._node(o))
+
+    def _variable(self, term: Term) -> Variable:
+        variable = Variable(f"v{len(self.witness)}")
+        self.witness[variable] = term
+        return variable
+
+    def _blank(self) -> BlankNode:
+        self._blanks += 1
+        return BlankNode(f"n{self._blanks}")
+
+    def _constant(self, term: Term) -> Term:
+        """Name the term by itself or by any term with the same root."""
+        same = [t for t in TERMS if self.world.roots(t) == term]
+        if self.world.entailment != "none" and same and self.chance(50):
+            return self.pick(same)
+        return term
+
+    def _node(self, term: Term) -> Node:
+        if term not in self._names:
+            name: Node | None = None
+            if isinstance(term, BlankNode) or self.chance(80):
+                hidden = self.profile.blank_nodes and self.chance(10)
+                name = self._blank() if hidden else self._variable(term)
+            self._names[term] = name
+        name = self._names[term]
+        if name is None or (not isinstance(term, BlankNode) and self.chance(5)):
+            return self._constant(term)
+        if self._free and self.chance(5):
+            self._free -= 1
+            return self._variable(term)
+        return name
+
+    def _property(self, term: Term) -> Node:
+        if self.profile.variable_properties and self._free and self.chance(10):
+            self._free -= 1
+            name = self._names.get(term)
+            if not isinstance(name, Variable):
+                name = self._names[term] = self._variable(term)
+            return name
+        return self._constant(term)
+
+    def fresh_part(self) -> None:
+        """Forget the blank nodes of the query: they live in one basic graph pattern."""
+        self._names = {
+            term: name for term, name in self._names.items() if not isinstance(name, BlankNode)
+        }
+
+    def spoilt(self, patterns: list[Pattern]) -> list[Pattern]:
+        """Change one place, so that the patterns may have no solution."""
+        at = self.draw(st.integers(0, len(patterns) - 1))
+        changed, variables = patterns[at], sorted(self.witness, key=str)
+        place = self.pick(("subject", "predicate", "object", "object"))
+        choices: dict[str, tuple[Node, ...]] = {
+            "subject": (*NODES, *variables),
+            "predicate": (*PROPERTIES, TYPE),
+            "object": (*NODES, *LITERALS, *variables),
+        }
+        if isinstance(changed.predicate, Variable) and place == "predicate":
+            return patterns
+        return [
+            *patterns[:at],
+            replace(changed, **{place: self.pick(choices[place])}),
+            *patterns[at + 1 :],
+        ]
+
+    def test(self, variables: Sequence[Variable]) -> Filter:
+        """Write a comparison or a taxonomy operator that mostly holds of the witness."""
+        values = [v for v in variables if isinstance(self.witness[v], Literal)]
+        variable = self.pick(values if values and self.chance(70) else variables)
+        term = self.witness[variable]
+        taxonomic = self.profile.taxonomic and not (
+            isinstance(term, Literal) and self.profile.comparisons
+        )
+        if taxonomic and (not self.profile.comparisons or self.chance(65)):
+            return self._isa(variable, term)
+        return self._compare(variable, term)
+
+    def _isa(self, variable: Variable, term: Term) -> Isa:
+        which = self.pick(TAXONOMIC)
+        constants = (*CLASSES, *CONCEPTS, *PROPERTIES, *RESOURCES)
+        true = [c for c in constants if self.world.isa(which, term, c)]
+        return Isa(variable, which, self.pick(true if true and self.chance(55) else constants))
+
+    def _compare(self, variable: Variable, term: Term) -> Compare:
+        full = self.profile.everything
+        operator = self.pick([sign for sign in OPERATORS if full or sign != "!="])
+        constants: Sequence[NamedNode | Literal] = ORDERED
+        if operator in ("=", "!="):
+            constants = LITERALS if isinstance(term, Literal) else NODES
+        true = [c for c in constants if compare(term, operator, c)]
+        return Compare(
+            variable, operator, self.pick(true if true and self.chance(55) else constants)
+        )
+
+
+def _listed(triples: frozenset[Triple]) -> list[Triple]:
+    return sorted(triples, key=str)
+
+
+@st.composite
+def queries(draw: st.DrawFn, world: World, profile: Profile) -> Query:
+    """Draw a query out of what is true in the world."""
+    writer = _Writer(draw, world, profile)
+    size = draw(st.sampled_from([n for n in (1, 1, 2, 2, 2, 3, 3, 4) if n <= profile.patterns]))
+    patterns = [writer.pattern() for _ in range(size)]
+    if writer.chance(45 if profile.everything else 65):
+        patterns = writer.spoilt(patterns)
+    where = Group(tuple(dict.fromkeys(patterns)))
+    if profile.everything:
+        where = _with_parts(writer, where)
+    where = _with_filters(writer, where)
+    shown = sorted(variables_of(where), key=str)
+    if profile.forms and (not shown or writer.chance(10)):
+        return Query(where, ask=True)
+    if not profile.forms or writer.chance(50):
+        return Query(where)
+    return Query(where, tuple(draw(_some(shown, len(shown), 1))), distinct=writer.chance(40))
+
+
+def _with_filters(writer: _Writer, where: Group) -> Group:
+    variables = sorted(variables_of(where) & writer.witness.keys(), key=str)
+    profile = writer.profile
+    filters: list[Filter] = []
+    if variables and (profile.comparisons or profile.taxonomic):
+        for _ in range(writer.pick((0, 1, 1, 2))):
+            test = writer.test(variables)
+            filters.append(_combined(writer, test, variables) if profile.everything else test)
+    if profile.everything and writer.chance(15):
+        filters.append(_not_exists(writer))
+    return replace(where, filters=tuple(filters))
+
+
+def _combined(writer: _Writer, test: Filter, variables: Sequence[Variable]) -> Filter:
+    match writer.pick(("test", "test", "or", "and", "not", "bound")):
+        case "or":
+            return Or(writer.test(variables), test)
+        case "and":
+            return And(test, Or(writer.test(variables), Not(writer.test(variables))))
+        case "not":
+            return Not(Not(test)) if writer.chance(60) else Not(test)
+        case "bound":
+            bound = Bound(writer.pick(variables))
+            return Or(Not(bound), test) if writer.chance(50) else And(bound, test)
+    return test
+
+
+def _more(writer: _Writer, *, spoilt: int) -> Group:
+    """Write another group that meets the query; of 100, so many are changed to maybe fail."""
+    writer.fresh_part()
+    patterns = [writer.pattern() for _ in range(writer.pick((1, 1, 2)))]
+    if writer.chance(spoilt):
+        patterns = writer.spoilt(patterns)
+    group = Group(tuple(dict.fromkeys(patterns)))
+    inside = sorted(variables_of(group) & writer.witness.keys(), key=str)
+    if inside and writer.chance(25):
+        group = replace(group, filters=(writer.test(inside),))
+    return group
+
+
+def _not_exists(writer: _Writer) -> Filter:
+    exists = _more(writer, spoilt=75)
+    return Not(NotExists(exists)) if writer.chance(25) else NotExists(exists)
+
+
+def _with_parts(writer: _Writer, where: Group) -> Group:
+    parts: list[Part] = []
+    for _ in range(writer.pick((0, 1, 1, 2))):
+        match writer.pick(("optional", "optional", "union", "union", "minus")):
+            case "optional":
+                inner = _more(writer, spoilt=35)
+                if writer.chance(30):  # a filter that sees the variables outside
+                    seen = sorted(writer.witness.keys() & variables_of(where), key=str)
+                    inner = replace(inner, filters=(writer.test(seen),)) if seen else inner
+                if writer.chance(20):
+                    inner = replace(inner, parts=(Optional(_more(writer, spoilt=35)),))
+                parts.append(Optional(inner))
+            case "union":
+                branches = [_more(writer, spoilt=20), _more(writer, spoilt=50)]
+                parts.append(Union(tuple(writer.draw(st.permutations(branches)))))
+            case "minus":
+                parts.append(Minus(_more(writer, spoilt=75)))
+    group = replace(where, parts=tuple(parts))
+    if any(isinstance(part, Union) for part in parts) and writer.chance(25):
+        union = next(part for part in parts if isinstance(part, Union))
+        return Group(parts=(union, *(part for part in parts if part is not union)))
+    return group
+
+
+def basic_subscriptions(
+    world: World,
+    *,
+    patterns: int = 4,
+    variable_properties: bool = True,
+    blank_nodes: bool = True,
+    comparisons: bool = True,
+    taxonomic: bool = True,
+    forms: bool = True,
+) -> st.SearchStrategy[Query]:
+    """Draw basic graph patterns with ``= < <= > >=`` and taxonomy operators."""
+    profile = Profile(patterns, variable_properties, blank_nodes, comparisons, taxonomic, forms)
+    return queries(world, profile)
+
+
+def subscriptions(world: World) -> st.SearchStrategy[Query]:
+    """Draw from all that the oracle evaluates."""
+    return queries(world, Profile(everything=True))
+
+
+# --------------------------------------------------------------------------------------
+# The whole
+
+BASIC = Profile()
+FULL = Profile(everything=True)
+
+
+@st.composite
+def cases(draw: st.DrawFn, profile: Profile = BASIC, entailment: Entailment = "rdfs") -> Case:
+    """Draw one publication and one subscription under an ontology.
+
+    The subscription is derived from what is true under that entailment.
+    """
+    scenario = draw(scenarios(profile, publications=1, queries=1, entailment=entailment))
+    return Case(scenario.ontology, scenario.synonyms, scenario.publications[0], scenario.queries[0])
+
+
+@st.composite
+def scenarios(
+    draw: st.DrawFn,
+    profile: Profile = BASIC,
+    *,
+    publications: int = 3,
+    queries: int = 6,
+    entailment: Entailment = "rdfs",
+) -> Scenario:
+    """Draw up to so many publications and subscriptions under one ontology."""
+    ontology = draw(ontologies())
+    pairs = draw(synonyms())
+    published = [
+        draw(_publications(ontology, f"http://example.org/publication/{number}"))
+        for number in range(draw(st.integers(1, publications)))
+    ]
+    worlds = [World.of(ontology, p.triples, pairs, entailment=entailment) for p in published]
+    asked = [
+        draw(_queries(draw(st.sampled_from(worlds)), profile))
+        for _ in range(draw(st.integers(1, queries)))
+    ]
+    return Scenario(ontology, pairs, tuple(published), tuple(asked))
+
+
+_publications, _queries = publications, queries
+
+
+def features(query: Query) -> frozenset[str]:
+    """Name what the query exercises, for counting what was generated."""
+    found: set[str] = set()
+    _group_features(query.where, found)
+    if query.ask:
+        found.add("ASK")
+    if query.distinct:
+        found.add("DISTINCT")
+    if query.projection is not None:
+        found.add("projection")
+    return frozenset(found)
+
+
+def _group_features(group: Group, found: set[str]) -> None:
+    for pattern in group.patterns:
+        for place, node in zip(("subject", "property", "object"), pattern, strict=True):
+            kind = "variable" if isinstance(node, Variable) else "constant"
+            found.add("blank node" if isinstance(node, BlankNode) else f"{kind} {place}")
+            if isinstance(node, Literal):
+                found.add("literal")
+        if len(set(pattern)) < 3:
+            found.add("repeated in one pattern")
+        if pattern.subject == pattern.object:
+            found.add("loop")
+    for a, b in combinations(group.patterns, 2):
+        if (a.subject, a.object) == (b.subject, b.object):
+            found.add("several edges")
+    if not _connected(group.patterns):
+        found.add("disconnected")
+    for constraint in group.filters:
+        _filter_features(constraint, found)
+    for part in group.parts:
+        found.add(type(part).__name__.upper())
+        for inner in part.branches if isinstance(part, Union) else (part.group,):
+            _group_features(inner, found)
+
+
+def _connected(patterns: Sequence[Pattern]) -> bool:
+    open_ends = [
+        {n for n in pattern if not isinstance(n, NamedNode | Literal)} for pattern in patterns
+    ]
+    while len(open_ends) > 1:
+        first, *rest = open_ends
+        met = next((ends for ends in rest if ends & first), None)
+        if met is None:
+            return False
+        rest.remove(met)
+        open_ends = [first | met, *rest]
+    return True
+
+
+def _filter_features(constraint: Filter, found: set[str]) -> None:
+    match constraint:
+        case Compare(_, operator, constant):
+            found |= (
+                {operator, "compares an IRI"} if isinstance(constant, NamedNode) else {operator}
+            )
+        case Isa(_, which, _):
+            found.add(which)
+        case Not(operand):
+            found.add("!")
+            _filter_features(operand, found)
+        case And(left, right) | Or(left, right):
+            found.add("&&" if isinstance(constraint, And) else "||")
+            _filter_features(left, found)
+            _filter_features(right, found)
+        case Bound():
+            found.add("BOUND")
+        case NotExists(group):
+            found.add("NOT EXISTS")
+            _group_features(group, found)

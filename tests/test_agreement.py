@@ -1,0 +1,122 @@
+"""Every matcher gives the oracle's answers on whatever Hypothesis generates."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import event, given
+from pyoxigraph import Literal, NamedNode
+
+from graphmatch import Engine
+from graphmatch.matcher import Matcher, MatchReport, UnsupportedError
+from graphmatch.published.gtopss import GToPSS
+from graphmatch.published.naive import Naive
+from semantic import Ontology, Publication, SubscriptionParser
+from semantic.ontology.synonyms import SynonymPairs
+from semantic.terms import Term
+from tests.oracle import Answer, World, answer_in, to_sparql
+from tests.strategies import FULL, Profile, Scenario, scenarios
+
+PARSER = SubscriptionParser()
+GRAPHS = Profile(variable_properties=False)
+"""What G-ToPSS expresses: basic graph patterns with comparisons and taxonomy operators."""
+
+
+def synonyms_of(scenario: Scenario) -> dict[Term, Term]:
+    """Return the pairs, the first root of each name: a second one is refused when read."""
+    pairs: dict[Term, Term] = {}
+    for name, root in scenario.synonyms:
+        pairs.setdefault(name, root)
+    return pairs
+
+
+def ontology_of(scenario: Scenario) -> Ontology:
+    synonyms = synonyms_of(scenario).items()
+    pairs = SynonymPairs(
+        {t: r for t, r in synonyms if isinstance(t, NamedNode) and isinstance(r, NamedNode)},
+        {
+            t.value: r.value
+            for t, r in synonyms
+            if isinstance(t, Literal) and isinstance(r, Literal)
+        },
+    )
+    return Ontology(scenario.ontology, pairs, on_problem=lambda _: None)
+
+
+def answers(report: MatchReport) -> dict[str, Answer]:
+    return {
+        match.subscription: Counter(frozenset(s.items()) for s in match.solutions)
+        for match in report
+    }
+
+
+def expected(scenario: Scenario, publication: Publication, entailment: str) -> dict[str, Answer]:
+    world = World.of(
+        scenario.ontology,
+        publication.triples,
+        tuple(synonyms_of(scenario).items()),
+        entailment=entailment,
+    )
+    found = {str(n): answer_in(query, world) for n, query in enumerate(scenario.queries)}
+    return {id: answer for id, answer in found.items() if answer}
+
+
+def agree(matcher: Matcher, scenario: Scenario, entailment: str) -> None:
+    for number, query in enumerate(scenario.queries):
+        matcher.subscribe(PARSER.parse(str(number), to_sparql(query)))
+    for publication in scenario.publications:
+        found = answers(matcher.match(publication))
+        assert found == expected(scenario, publication, entailment)
+
+
+@given(scenarios(FULL, entailment="rdfs"))
+def test_naive_with_entailment(scenario: Scenario) -> None:
+    agree(Naive(ontology_of(scenario)), scenario, "rdfs")
+
+
+@given(scenarios(FULL, entailment="none"))
+def test_naive_without_entailment(scenario: Scenario) -> None:
+    agree(Naive(ontology_of(scenario), entailment=False), scenario, "none")
+
+
+@given(scenarios(FULL, entailment="rdfs"))
+def test_engine_with_entailment(scenario: Scenario) -> None:
+    agree(Engine(ontology_of(scenario)), scenario, "rdfs")
+
+
+@given(scenarios(GRAPHS, entailment="rdfs"))
+def test_engine_on_graph_patterns(scenario: Scenario) -> None:
+    agree(Engine(ontology_of(scenario)), scenario, "rdfs")
+
+
+@given(scenarios(FULL, entailment="none"))
+def test_engine_without_entailment(scenario: Scenario) -> None:
+    agree(Engine(ontology_of(scenario), entailment="none"), scenario, "none")
+
+
+@given(scenarios(GRAPHS, entailment="none"))
+def test_gtopss(scenario: Scenario) -> None:
+    """G-ToPSS knows the ontology as a taxonomy only: nothing of it is a triple to match."""
+    gtopss = GToPSS(ontology_of(scenario))
+    taken = {}
+    for number, query in enumerate(scenario.queries):
+        subscription = PARSER.parse(str(number), to_sparql(query))
+        if subscription.exact:
+            gtopss.subscribe(subscription)
+            taken[subscription.id] = query
+        else:
+            with pytest.raises(UnsupportedError):
+                gtopss.subscribe(subscription)
+    event(f"{len(taken)} of {len(scenario.queries)} expressible")
+    for publication in scenario.publications:
+        world = World.of(
+            scenario.ontology,
+            publication.triples,
+            tuple(synonyms_of(scenario).items()),
+            entailment="none",
+        )
+        alone = replace(world, background=frozenset())
+        found = {id: answer_in(query, alone) for id, query in taken.items()}
+        assert answers(gtopss.match(publication)) == {id: a for id, a in found.items() if a}

@@ -1,0 +1,439 @@
+"""The samples in `ontologies/` and `data/`: each subscription matches what its comment says.
+
+The tables do not come from the engine: they were worked out from docs/reference/semantics.md
+and read over, and say what somebody who reads the samples should expect.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+ONTOLOGIES = (
+    "ontologies/news.ttl",
+    "ontologies/academic.ttl",
+    "ontologies/products.ttl",
+    "ontologies/synonyms.csv",
+)
+SUBSCRIPTIONS = ROOT / "data/subscriptions"
+SOURCES = ("data/feeds", "data/publications")
+
+PUBLICATIONS: set[str] = {
+    "data/publications/paper17.ttl",
+    "data/publications/people.ttl",
+    "https://graphmatch.example/offers/john",
+    "https://graphmatch.example/offers/laptop-350",
+    "https://graphmatch.example/offers/notebook-380",
+    "https://graphmatch.example/offers/ultrabook-1400",
+    "https://graphmatch.example/offers/laptop-euro",
+    "https://graphmatch.example/offers/phone-90",
+    "https://graphmatch.example/offers/taishiji",
+    "https://graphmatch.example/offers/wanted-computer",
+    "https://graphmatch.example/sensors/morning",
+    "https://graphmatch.example/sensors/noon",
+    "https://graphmatch.example/sensors/afternoon",
+    "https://graphmatch.example/sensors/network",
+    "https://graphmatch.example/sensors/network-repaired",
+    "https://graphmatch.example/sensors/calibration",
+    "https://graphmatch.example/sensors/installation",
+    "https://graphmatch.example/sensors/new-device",
+    "https://daily.example/2025/11/sea-walls",
+    "https://daily.example/2025/11/valmora-solar",
+    "https://daily.example/2025/11/rates",
+    "https://daily.example/2025/11/northmark-live",
+    "https://daily.example/2025/11/carbon-tax",
+    "https://daily.example/2025/11/half-marathon",
+    "https://daily.example/2025/11/chip-plant",
+    "https://daily.example/2025/11/soups",
+    "https://notebook.example/almen",
+    "https://notebook.example/raumsonde",
+    "https://notebook.example/electricite-verte",
+    "https://notebook.example/malaria-vaccine",
+    "https://notebook.example/iron-world",
+    "https://notebook.example/brieftauben",
+    "https://podcast.example/41-missed",
+    "https://podcast.example/42-bearing",
+    "https://podcast.example/43-vina",
+    "https://podcast.example/44-rooftop",
+    "https://podcast.example/45-velodrome",
+    "https://podcast.example/trailer",
+    "https://library.example/new/counting",
+    "https://library.example/new/moving-taxonomies",
+    "https://library.example/new/warm-houses",
+    "https://library.example/new/call-graphs",
+    "https://library.example/new/call-notes",
+    "https://library.example/new/reading-room",
+}
+"""All of them: a named graph's IRI, a feed item's link, or a file's name as it was given."""
+
+EXPECTED: dict[str, set[str]] = {
+    "bulk-cheap": {"https://graphmatch.example/offers/phone-90"},
+    "bulk-cool": {"https://graphmatch.example/sensors/morning"},
+    "bulk-economy": {"https://daily.example/2025/11/rates"},
+    "bulk-gateway": {
+        "https://graphmatch.example/sensors/network",
+        "https://graphmatch.example/sensors/network-repaired",
+    },
+    "bulk-health": {"https://notebook.example/malaria-vaccine"},
+    "bulk-noor-haddad": {
+        "https://podcast.example/41-missed",
+        "https://podcast.example/42-bearing",
+        "https://podcast.example/44-rooftop",
+        "https://podcast.example/45-velodrome",
+        "https://podcast.example/trailer",
+    },
+    "bulk-sport": {
+        "https://daily.example/2025/11/half-marathon",
+        "https://podcast.example/45-velodrome",
+    },
+    "bulk-ultrabooks": {"https://graphmatch.example/offers/ultrabook-1400"},
+    "ctps-figure-3": {
+        "https://graphmatch.example/offers/laptop-350",
+        "https://graphmatch.example/offers/notebook-380",
+    },
+    "feeds-any-property": {"https://podcast.example/42-bearing"},
+    "feeds-audio": {
+        "https://podcast.example/41-missed",
+        "https://podcast.example/42-bearing",
+        "https://podcast.example/43-vina",
+    },
+    "feeds-climate-french-name": {
+        "https://daily.example/2025/11/carbon-tax",
+        "https://daily.example/2025/11/sea-walls",
+        "https://library.example/new/warm-houses",
+        "https://notebook.example/almen",
+        "https://podcast.example/43-vina",
+        "https://podcast.example/44-rooftop",
+    },
+    "feeds-climate-german": {"https://notebook.example/almen"},
+    "feeds-elections-to-read": {
+        "https://daily.example/2025/11/carbon-tax",
+        "https://daily.example/2025/11/northmark-live",
+    },
+    "feeds-elections-with-audio": {
+        "https://daily.example/2025/11/carbon-tax",
+        "https://daily.example/2025/11/northmark-live",
+        "https://podcast.example/41-missed",
+    },
+    "feeds-energy-path": {
+        "https://daily.example/2025/11/valmora-solar",
+        "https://notebook.example/electricite-verte",
+    },
+    "feeds-environment": {
+        "https://daily.example/2025/11/carbon-tax",
+        "https://daily.example/2025/11/sea-walls",
+        "https://daily.example/2025/11/valmora-solar",
+        "https://library.example/new/warm-houses",
+        "https://notebook.example/almen",
+        "https://notebook.example/electricite-verte",
+        "https://podcast.example/43-vina",
+        "https://podcast.example/44-rooftop",
+    },
+    "feeds-environment-not-politics": {
+        "https://daily.example/2025/11/valmora-solar",
+        "https://library.example/new/warm-houses",
+        "https://notebook.example/almen",
+        "https://notebook.example/electricite-verte",
+        "https://podcast.example/43-vina",
+        "https://podcast.example/44-rooftop",
+    },
+    "feeds-inflation-alarm": {"https://daily.example/2025/11/rates"},
+    "feeds-keyword": {
+        "https://daily.example/2025/11/chip-plant",
+        "https://daily.example/2025/11/sea-walls",
+    },
+    "feeds-live": {"https://daily.example/2025/11/northmark-live"},
+    "feeds-machines-or-stars": {
+        "https://daily.example/2025/11/chip-plant",
+        "https://notebook.example/iron-world",
+        "https://notebook.example/raumsonde",
+        "https://podcast.example/42-bearing",
+    },
+    "feeds-many-categories": {"https://podcast.example/41-missed"},
+    "feeds-numbers-in-title": {"https://daily.example/2025/11/soups"},
+    "feeds-reading-list": {
+        "https://notebook.example/iron-world",
+        "https://notebook.example/raumsonde",
+    },
+    "feeds-recent-technology": {
+        "https://daily.example/2025/11/chip-plant",
+        "https://notebook.example/raumsonde",
+        "https://podcast.example/42-bearing",
+    },
+    "feeds-same-two-authors": {
+        "https://library.example/new/moving-taxonomies",
+        "https://podcast.example/42-bearing",
+    },
+    "feeds-space-described": {
+        "https://notebook.example/iron-world",
+        "https://notebook.example/raumsonde",
+    },
+    "feeds-sport-or-health": {
+        "https://daily.example/2025/11/half-marathon",
+        "https://notebook.example/malaria-vaccine",
+        "https://podcast.example/45-velodrome",
+    },
+    "feeds-summits": {"https://daily.example/2025/11/sea-walls"},
+    "feeds-two-authors": {
+        "https://daily.example/2025/11/rates",
+        "https://daily.example/2025/11/sea-walls",
+        "https://notebook.example/iron-world",
+        "https://notebook.example/raumsonde",
+    },
+    "feeds-united-states": {
+        "https://daily.example/2025/11/chip-plant",
+        "https://daily.example/2025/11/rates",
+        "https://notebook.example/electricite-verte",
+        "https://podcast.example/41-missed",
+    },
+    "feeds-weekend": {
+        "https://daily.example/2025/11/half-marathon",
+        "https://daily.example/2025/11/northmark-live",
+        "https://daily.example/2025/11/soups",
+        "https://notebook.example/almen",
+        "https://podcast.example/45-velodrome",
+    },
+    "gtopss-figure-5a": {"data/publications/paper17.ttl"},
+    "gtopss-figure-5b": {"data/publications/paper17.ttl"},
+    "papers-climate-reports": {"https://library.example/new/warm-houses"},
+    "papers-constants": {"data/publications/paper17.ttl"},
+    "papers-jacobsens-own": {"data/publications/paper17.ttl"},
+    "papers-nairobi": {"https://library.example/new/counting"},
+    "papers-one-variable": {"data/publications/paper17.ttl"},
+    "papers-proceedings": {"https://library.example/new/counting"},
+    "papers-titles": {
+        "data/publications/paper17.ttl",
+        "https://library.example/new/counting",
+        "https://library.example/new/moving-taxonomies",
+        "https://library.example/new/warm-houses",
+    },
+    "papers-where-to-submit": {"https://library.example/new/call-graphs"},
+    "people-alias": {"data/publications/people.ttl"},
+    "people-friends-of-friends": {"data/publications/people.ttl"},
+    "people-interests": {"data/publications/people.ttl"},
+    "people-within-reach": {"data/publications/people.ttl"},
+    "sensors-as-expected": {"https://graphmatch.example/sensors/calibration"},
+    "sensors-back-and-forth": {"https://graphmatch.example/sensors/network"},
+    "sensors-control-loop": {"https://graphmatch.example/sensors/installation"},
+    "sensors-heat": {
+        "https://graphmatch.example/sensors/afternoon",
+        "https://graphmatch.example/sensors/noon",
+    },
+    "sensors-jump": {
+        "https://graphmatch.example/sensors/afternoon",
+        "https://graphmatch.example/sensors/noon",
+    },
+    "sensors-mean": {"https://graphmatch.example/sensors/noon"},
+    "sensors-new-kinds": {"https://graphmatch.example/sensors/new-device"},
+    "sensors-self-loop": {"https://graphmatch.example/sensors/network"},
+    "shop-complete-offers": {
+        "https://graphmatch.example/offers/john",
+        "https://graphmatch.example/offers/notebook-380",
+        "https://graphmatch.example/offers/ultrabook-1400",
+    },
+    "shop-contact": {
+        "https://graphmatch.example/offers/john",
+        "https://graphmatch.example/offers/notebook-380",
+        "https://graphmatch.example/offers/ultrabook-1400",
+        "https://graphmatch.example/offers/wanted-computer",
+    },
+    "shop-desktop-category": {"https://graphmatch.example/offers/taishiji"},
+    "shop-ibm": {"https://graphmatch.example/offers/notebook-380"},
+    "shop-ibm-disk": {"https://graphmatch.example/offers/john"},
+    "shop-in-euros": {
+        "https://graphmatch.example/offers/laptop-350",
+        "https://graphmatch.example/offers/phone-90",
+    },
+    "shop-laptops": {
+        "https://graphmatch.example/offers/laptop-350",
+        "https://graphmatch.example/offers/laptop-euro",
+        "https://graphmatch.example/offers/notebook-380",
+        "https://graphmatch.example/offers/ultrabook-1400",
+    },
+    "shop-offers": {
+        "https://graphmatch.example/offers/john",
+        "https://graphmatch.example/offers/laptop-350",
+        "https://graphmatch.example/offers/laptop-euro",
+        "https://graphmatch.example/offers/notebook-380",
+        "https://graphmatch.example/offers/phone-90",
+        "https://graphmatch.example/offers/ultrabook-1400",
+    },
+    "shop-sellers": {
+        "https://graphmatch.example/offers/john",
+        "https://graphmatch.example/offers/notebook-380",
+        "https://graphmatch.example/offers/ultrabook-1400",
+    },
+    "shop-wanted": {"https://graphmatch.example/offers/wanted-computer"},
+    "shop-which-publication": {"https://graphmatch.example/offers/laptop-euro"},
+}
+"""Subscription to the publications that it matches; it matches no other."""
+
+NO_NEWS: set[str] = {
+    "https://notebook.example/brieftauben",
+    "https://library.example/new/call-notes",
+    "https://library.example/new/reading-room",
+}
+"""Publications that no subscription matches."""
+
+AC = "https://graphmatch.example/academic#"
+OFFERS = "https://graphmatch.example/offers/"
+NEWS = "https://graphmatch.example/news#"
+SENSORS = "https://graphmatch.example/sensors#"
+PAPER_17 = "data/publications/paper17.ttl"
+
+Found = dict[str, dict[str, Any]]
+"""Subscription to publication to match."""
+
+
+def subscriptions() -> dict[str, str]:
+    """Return the sample subscriptions, id to SPARQL."""
+    texts = {
+        path.stem: path.read_text(encoding="utf-8") for path in sorted(SUBSCRIPTIONS.glob("*.rq"))
+    }
+    for line in (ROOT / "data/subscriptions.jsonl").read_text(encoding="utf-8").splitlines():
+        entry = json.loads(line)
+        assert entry.keys() == {"id", "query", "comment"}
+        assert entry["id"] not in texts
+        texts[entry["id"]] = entry["query"]
+    return texts
+
+
+def solutions(match: Any) -> list[dict[str, str]]:
+    """Return a match's solutions as names and texts."""
+    return [
+        {str(variable).lstrip("?"): term.value for variable, term in solution.items()}
+        for solution in match.solutions
+    ]
+
+
+@pytest.fixture(scope="module")
+def sample_matches() -> Found:
+    """Match every sample publication against every sample subscription, once."""
+    from graphmatch import Engine
+    from semantic import Ontology, read_publications
+
+    found: Found = {name: {} for name in subscriptions()}
+    read: list[str] = []
+    with chdir(ROOT):
+        engine = Engine(Ontology.load(*ONTOLOGIES))
+        for name, text in subscriptions().items():
+            engine.subscribe(name, text)
+        for source in SOURCES:
+            for publication in read_publications(source):
+                read.append(publication.id)
+                for match in engine.match(publication):
+                    found[match.subscription][publication.id] = match
+    assert sorted(read) == sorted(PUBLICATIONS)
+    return found
+
+
+# --- What the tables say ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_matches_what_it_should_and_nothing_else(name: str, sample_matches: Found) -> None:
+    assert set(sample_matches[name]) == EXPECTED[name]
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_shows_a_match_and_a_miss(name: str) -> None:
+    assert EXPECTED[name]
+    assert EXPECTED[name] < PUBLICATIONS
+
+
+def test_tables_are_complete() -> None:
+    assert set(EXPECTED) == set(subscriptions())
+    assert set().union(*EXPECTED.values()) == PUBLICATIONS - NO_NEWS
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in SUBSCRIPTIONS.iterdir()))
+def test_starts_with_what_it_wants(name: str) -> None:
+    assert name.endswith(".rq")
+    lines = (SUBSCRIPTIONS / name).read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("# ")
+    assert lines[1].startswith("# ")
+    assert all(len(line) <= 100 for line in lines)
+
+
+# --- The examples of the papers --------------------------------------------------------------
+
+
+def test_gtopss_figure_5a(sample_matches: Found) -> None:
+    (solution,) = solutions(sample_matches["gtopss-figure-5a"][PAPER_17])
+    assert solution == {"z": "2001"}
+
+
+def test_gtopss_figure_5b(sample_matches: Found) -> None:
+    (solution,) = solutions(sample_matches["gtopss-figure-5b"][PAPER_17])
+    assert solution == {"y": f"{AC}ArnosPaper17", "x": "2001"}
+
+
+def test_ctps_figure_3_finds_the_laptop_for_350_dollars(sample_matches: Found) -> None:
+    (solution,) = solutions(sample_matches["ctps-figure-3"][f"{OFFERS}laptop-350"])
+    assert solution == {"offer": f"{OFFERS}laptop-350#offer", "amount": "350"}
+
+
+@pytest.mark.parametrize(
+    "offer",
+    [
+        pytest.param("john", id="450 dollars"),
+        pytest.param("ultrabook-1400", id="1400 dollars"),
+        pytest.param("laptop-euro", id="300 euros"),
+        pytest.param("phone-90", id="no computer"),
+        pytest.param("taishiji", id="no price"),
+    ],
+)
+def test_ctps_figure_3_leaves_out(offer: str, sample_matches: Found) -> None:
+    assert f"{OFFERS}{offer}" not in sample_matches["ctps-figure-3"]
+
+
+# --- Bindings that a newcomer may wonder about ------------------------------------------------
+
+
+def test_german_item_on_climate_change_is_about_the_environment(sample_matches: Found) -> None:
+    item = "https://notebook.example/almen"
+    (solution,) = solutions(sample_matches["feeds-environment"][item])
+    assert solution == {"item": item, "title": "Der Klimawandel erreicht die Almen"}
+
+
+def test_topic_is_named_in_french_by_the_ontology(sample_matches: Found) -> None:
+    item = "https://notebook.example/almen"
+    (solution,) = solutions(sample_matches["feeds-climate-french-name"][item])
+    assert solution == {
+        "item": item,
+        "topic": f"{NEWS}ClimateChange",
+        "name": "Changement climatique",
+    }
+
+
+def test_optional_part_binds_only_where_there_is_one(sample_matches: Found) -> None:
+    matches = sample_matches["feeds-elections-with-audio"]
+    (heard,) = solutions(matches["https://podcast.example/41-missed"])
+    assert heard["address"] == "https://podcast.example/audio/41.mp3"
+    (read,) = solutions(matches["https://daily.example/2025/11/northmark-live"])
+    assert "address" not in read
+
+
+def test_repeated_variable_is_one_term_not_one_value(sample_matches: Found) -> None:
+    (match,) = sample_matches["sensors-as-expected"].values()
+    assert solutions(match) == [{"instrument": f"{SENSORS}barometer1", "reading": "1013.0"}]
+
+
+def test_graph_is_named_after_the_publication(sample_matches: Found) -> None:
+    (solution,) = solutions(sample_matches["shop-which-publication"][f"{OFFERS}laptop-euro"])
+    assert solution == {
+        "publication": f"{OFFERS}laptop-euro",
+        "offer": f"{OFFERS}laptop-euro#offer",
+    }
+
+
+def test_mean_is_computed_over_one_publication(sample_matches: Found) -> None:
+    (match,) = sample_matches["sensors-mean"].values()
+    (solution,) = solutions(match)
+    assert solution["sensor"] == f"{SENSORS}thermo1"
+    assert float(solution["mean"]) == 35.5
