@@ -256,12 +256,17 @@ class Engine(Matcher):
             return explain(filed, match, enriched, evaluation, self._provenance(publication))
 
     def evidence(
-        self, publication: Publication, ids: Iterable[str]
+        self, publication: Publication, matches: Iterable[Match]
     ) -> Mapping[str, tuple[Evidence, ...]]:
-        """Return, for each of the subscriptions, the triples of one solution and their reasons."""
+        """Return, by subscription, the triples that a match rests on, and why they hold."""
         provenance = self._provenance(publication)
         with self._evaluator.publication(self.enrich(publication)) as evaluation:
-            return {id: tuple(evidence(self.filing(id), evaluation, provenance)) for id in ids}
+            return {
+                m.subscription: tuple(
+                    evidence(self.filing(m.subscription), m, evaluation, provenance)
+                )
+                for m in matches
+            }
 
     def _provenance(self, publication: Publication) -> Provenance:
         annotations = self._annotator.annotate(publication)

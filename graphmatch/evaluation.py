@@ -170,6 +170,14 @@ class Evaluation:
             return None
         return Match(subscription.id, self._publication.id, solutions, graph)
 
+    def rows(self, query: Query) -> Iterator[Solution]:
+        """Yield all that the pattern of a query binds, projected or not."""
+        self._load()
+        exact = self._exact or query.has_protected()
+        answer = self._query(query.text(exact=exact, form="SELECT *"))
+        assert isinstance(answer, QuerySolutions)
+        return _solutions(answer)
+
     def solutions(self, where: str) -> Iterator[Solution]:
         """Yield the solutions of a group pattern."""
         self._load()
@@ -182,7 +190,7 @@ class Evaluation:
 
     def _text(self, query: Query, *, resting: bool, ask: bool = False) -> str:
         exact = self._exact or query.has_protected()
-        return query.text(exact=exact, resting=resting, ask=ask)
+        return query.text(exact=exact, resting=resting, form="ASK" if ask else None)
 
     def _query(self, text: str) -> QueryBoolean | QuerySolutions | QueryTriples:
         return self._store.query(

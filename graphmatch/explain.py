@@ -11,19 +11,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from pyoxigraph import Variable
+from pyoxigraph import BlankNode, Variable
 
 from graphmatch.evaluation import Evaluation
 from graphmatch.filing import Filed
 from graphmatch.matcher import Match, Solution
 from graphmatch.provenance import Provenance
 from semantic.publication import Publication
+from semantic.sparql.exact import VALUE, protect
 from semantic.subscription import Branch, Comparison, Filter, TaxonomyTest, TriplePattern
-from semantic.terms import Triple, compact
+from semantic.terms import Node, Triple, compact
 from semantic.vocabulary import GM, PREFIXES
 
 LOOKED_AT = 1000
-"""How many solutions are searched for one that rests on the publication."""
+"""How many solutions are searched for the one that a match reports."""
 
 NEAREST = 3
 """How many near misses are shown."""
@@ -129,7 +130,7 @@ def explain(
         prefixes=prefixes,
     )
     if match is not None:
-        return replace(blank, evidence=tuple(evidence(filed, evaluation, provenance)))
+        return replace(blank, evidence=tuple(evidence(filed, match, evaluation, provenance)))
     failures = [_failure(b, publication, evaluation, prefixes) for b in filed.branches]
     found = [failure for failure in failures if failure is not None]
     if len(found) < len(failures) or not found:
@@ -147,20 +148,35 @@ def _rest_failed(filed: Filed) -> str:
     return f"the necessary part is met; what is evaluated as SPARQL is not: {why}"
 
 
-def evidence(filed: Filed, evaluation: Evaluation, provenance: Provenance) -> Iterator[Evidence]:
-    """Yield the triples of one solution of a subscription's necessary part, with their reasons."""
-    for branch in filed.branches:
-        for solution in islice(evaluation.solutions(_where(branch)), LOOKED_AT):
-            triples = [_instance(pattern, solution) for pattern in branch.patterns]
-            if any(map(provenance.holds, triples)):
-                for pattern, triple in zip(branch.patterns, triples, strict=True):
-                    yield Evidence(pattern, triple, tuple(provenance.reasons(triple)))
-                for filter_ in branch.filters:
-                    if isinstance(filter_, TaxonomyTest):
-                        value = solution[filter_.variable.value]
-                        reason = provenance.taxonomy_reason(filter_, value)
-                        yield Evidence(filter_, None, (reason,))
+def evidence(
+    filed: Filed, match: Match, evaluation: Evaluation, provenance: Provenance
+) -> Iterator[Evidence]:
+    """Yield the triples that a match's first solution rests on, with their reasons."""
+    first = match.solutions[0] if match.solutions else {}
+    for row in islice(evaluation.rows(filed.query), LOOKED_AT):
+        if any(row.get(name, term) != term for name, term in first.items()):
+            continue
+        for branch in filed.branches:
+            found = tuple(_evidence(branch, row, evaluation, provenance))
+            if any(e.triple is not None and provenance.holds(e.triple) for e in found):
+                yield from found
                 return
+
+
+def _evidence(
+    branch: Branch, row: Solution, evaluation: Evaluation, provenance: Provenance
+) -> Iterator[Evidence]:
+    """Yield the evidence for one branch with the bindings of a row, if it holds."""
+    solution = _first(evaluation, branch, row)
+    if solution is None:
+        return
+    for pattern in branch.patterns:
+        triple = _instance(pattern, solution)
+        yield Evidence(pattern, triple, tuple(provenance.reasons(triple)))
+    for filter_ in branch.filters:
+        if isinstance(filter_, TaxonomyTest):
+            reason = provenance.taxonomy_reason(filter_, solution[filter_.variable.value])
+            yield Evidence(filter_, None, (reason,) if reason else ())
 
 
 def _failure(
@@ -188,8 +204,16 @@ def _failure(
     return None
 
 
-def _first(evaluation: Evaluation, branch: Branch) -> Solution | None:
-    return next(iter(evaluation.solutions(_where(branch))), None)
+def _first(
+    evaluation: Evaluation, branch: Branch, bindings: Solution | None = None
+) -> Solution | None:
+    """Return a solution of a branch in which some variables are bound already."""
+    bound = {n: t for n, t in (bindings or {}).items() if not isinstance(t, BlankNode)}
+    for solution in evaluation.solutions(_where(branch, bound)):
+        whole = {**bound, **solution}
+        if all(whole.get(name, term) == term for name, term in (bindings or {}).items()):
+            return whole
+    return None
 
 
 def _conjunction(patterns: Iterable[TriplePattern], prefixes: Mapping[str, str]) -> str:
@@ -206,15 +230,26 @@ def _nearest(pattern: TriplePattern, triples: Sequence[Triple]) -> tuple[Triple,
     return tuple(close[:NEAREST])
 
 
-def _where(branch: Branch) -> str:
-    patterns = " . ".join(" ".join(map(str, pattern)) for pattern in branch.patterns)
-    filters = " ".join(f"FILTER({_filter_text(f)})" for f in branch.filters)
+def _where(branch: Branch, bindings: Solution) -> str:
+    """Write a branch as a group pattern, with terms for the variables that are bound."""
+
+    def write(node: Node) -> str:
+        if isinstance(node, Variable):
+            if node.value not in bindings:
+                return str(node)
+            node = bindings[node.value]
+        return str(protect(node))
+
+    patterns = " . ".join(" ".join(map(write, pattern)) for pattern in branch.patterns)
+    filters = " ".join(
+        f"FILTER({_filter_text(f)})" for f in branch.filters if f.variable.value not in bindings
+    )
     return f"{{ {patterns} {filters} }}"
 
 
 def _filter_text(filter_: Filter) -> str:
     if isinstance(filter_, Comparison):
-        return f"{filter_.variable} {filter_.operator.value} {filter_.constant}"
+        return f"{VALUE}({filter_.variable}) {filter_.operator.value} {filter_.constant}"
     return f"{GM[filter_.operator.value]}({filter_.variable}, {filter_.concept})"
 
 

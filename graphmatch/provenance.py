@@ -87,9 +87,9 @@ class Provenance:
         return f"from {' '.join(map(self._write, parent))}"
 
     def _path(self, low: Term, high: Term) -> str:
-        """Write the way up from one term to another."""
+        """Write the way up from one term to another; nothing where they are the same."""
         path = self._ontology.path(low, high, self._links) or (low, high)
-        return " ⊑ ".join(self._write(term) for term in path)
+        return " ⊑ ".join(self._write(term) for term in path) if len(path) > 1 else ""
 
     def _write(self, term: Term) -> str:
         return compact(term, self.prefixes)

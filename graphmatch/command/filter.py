@@ -103,7 +103,7 @@ def _lines(
     *,
     json: bool,
 ) -> list[str]:
-    evidence = engine.evidence(publication, [match.subscription for match in matches])
+    evidence = engine.evidence(publication, matches)
     if json:
         return [as_json(publication, match, evidence[match.subscription]) for match in matches]
     return list(as_text(publication, matches, evidence, comments, engine.ontology.prefixes))

@@ -26,7 +26,7 @@ from semantic.vocabulary import GM, RDF, XSD
 
 _PROTECTED = "urn:graphmatch:protected:"
 _PLAIN = frozenset({XSD["string"].value, RDF["langString"].value})
-_VALUE, _LEXICAL, _DATATYPE = GM["value"], GM["lexical"], GM["datatype"]
+VALUE, _LEXICAL, _DATATYPE = GM["value"], GM["lexical"], GM["datatype"]
 
 
 @lru_cache(maxsize=65_536)
@@ -43,7 +43,7 @@ def protect(term: Term) -> Term:
     if not isinstance(term, Literal) or term.datatype.value in _PLAIN:
         return term
     store = Store()
-    store.add(Quad(_VALUE, _VALUE, term))
+    store.add(Quad(VALUE, VALUE, term))
     if next(iter(store)).object == term:
         return term
     return Literal(term.value, datatype=NamedNode(_PROTECTED + term.datatype.value))
@@ -75,7 +75,7 @@ def _datatype(term: Term) -> Term | None:
 
 
 FUNCTIONS: dict[NamedNode, Callable[..., Term | None]] = {
-    _VALUE: unprotect,
+    VALUE: unprotect,
     _LEXICAL: _lexical,
     _DATATYPE: _datatype,
 }
@@ -178,7 +178,7 @@ def _variable(pieces: Sequence[str], index: int, context: Context, *, ordered: b
     before = pieces[index - 1].upper() if index else ""
     after = pieces[index + 1].upper() if index + 1 < len(pieces) else ""
     if context is Context.PATTERN:
-        return f"({_VALUE}({piece}))" if ordered else piece
+        return f"({VALUE}({piece}))" if ordered else piece
     if context is Context.TERM or before == "AS" or (before == "(" and after == "AS"):
         return piece
-    return f"{_LEXICAL if context is Context.LEXICAL else _VALUE}({piece})"
+    return f"{_LEXICAL if context is Context.LEXICAL else VALUE}({piece})"

@@ -105,7 +105,9 @@ class Query:
             for number, term in enumerate(self.constants)
         )
 
-    def text(self, *, exact: bool = False, resting: bool = False, ask: bool = False) -> str:
+    def text(
+        self, *, exact: bool = False, resting: bool = False, form: str | None = None
+    ) -> str:
         """Write the query as SPARQL without prologue.
 
         Parameters
@@ -114,13 +116,13 @@ class Query:
             For data in which some terms are protected (see `semantic.sparql.exact`).
         resting
             Only solutions that rest on the publication (the one named graph).
-        ask
-            Whether there is a solution at all, whatever the query's form.
+        form
+            ``"ASK"`` or ``"SELECT *"``: that of the query's pattern, whatever the query's form.
         """
         text = self.skeleton.exact if exact else self.skeleton.plain
-        head = "ASK" if ask else self._fill(text.head, exact=exact)
+        head = form or self._fill(text.head, exact=exact)
         where = self._fill(text.where, exact=exact)
-        tail = "" if ask else self._fill(text.tail, exact=exact)
+        tail = "" if form else self._fill(text.tail, exact=exact)
         if resting:
             where = f"{{ {where} }} FILTER({self._fill(self.skeleton.condition, exact=exact)})"
         return f"{head} {{ {where} }} {tail}"
