@@ -1,0 +1,85 @@
+"""Imports point one way: cli, command → engine → published → matcher → semantic."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LAYERS = (
+    ("semantic",),
+    ("graphmatch.matcher",),
+    ("graphmatch.evaluation",),
+    ("graphmatch.published",),
+    ("graphmatch.filing", "graphmatch.provenance"),
+    ("graphmatch.explain",),
+    ("graphmatch.engine",),
+    ("graphmatch.command",),
+    ("graphmatch.cli",),
+)
+"""From the ground up; a module imports from its own layer and those below."""
+
+HEAVY = ("rdflib", "networkx", "lxml", "pyspark", "numba", "owlready2")
+"""What a module of another kind has no business with."""
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for package in ("semantic", "graphmatch"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            yield ".".join(part for part in parts if part != "__init__"), path
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def layer(module: str) -> int | None:
+    best: tuple[int, int] | None = None
+    for number, names in enumerate(LAYERS):
+        for name in names:
+            if module == name or module.startswith(name + "."):
+                best = max(best or (0, 0), (len(name), number))
+    return None if best is None else best[1]
+
+
+MODULES = list(modules())
+
+
+@pytest.mark.parametrize(("module", "path"), MODULES, ids=[module for module, _ in MODULES])
+def test_imports_point_down(module: str, path: Path) -> None:
+    if module == "graphmatch":
+        return  # the front door names what is behind it
+    own = layer(module)
+    assert own is not None, f"{module} has no layer: add it to LAYERS"
+    for imported in imports(path):
+        below = layer(imported)
+        assert below is None or below <= own, f"{module} imports {imported}, which is above it"
+
+
+def test_that_every_layer_exists() -> None:
+    found = {module for module, _ in MODULES}
+    for names in LAYERS:
+        for name in names:
+            assert name in found
+
+
+def test_that_semantic_knows_no_matching() -> None:
+    for module, path in MODULES:
+        if module.startswith("semantic"):
+            assert not any(name.startswith("graphmatch") for name in imports(path)), module
+
+
+def test_that_the_algorithms_read_without_a_library() -> None:
+    for module, path in MODULES:
+        if module.startswith("graphmatch.published."):
+            used = {name.split(".")[0] for name in imports(path)}
+            assert not used & set(HEAVY), module
