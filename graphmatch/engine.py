@@ -27,7 +27,7 @@ from graphmatch.matcher import (
 )
 from graphmatch.provenance import Provenance
 from graphmatch.published.gtopss import GToPSS
-from semantic.annotate import Annotation, Annotator
+from semantic.annotate import Annotator
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.sparql.parse import SubscriptionParser
@@ -182,20 +182,15 @@ class Engine(Matcher):
 
     def enrich(self, publication: Publication) -> Publication:
         """Return the publication as subscriptions see it: concepts found, roots, is-a."""
-        annotated = self._annotated(publication, self._annotator.annotate(publication))
+        annotated = self.annotate(publication)
         if self._entailment is Entailment.NONE:
             return annotated
         return self._ontology.enrich(annotated)
 
-    def _annotated(
-        self, publication: Publication, annotations: Iterable[Annotation]
-    ) -> Publication:
-        known = frozenset(publication.triples)
-        new = dict.fromkeys(a.triple for a in annotations if a.triple not in known)
-        if not new:
-            return publication
-        triples = (*publication.triples, *new)
-        return replace(publication, triples=triples, derived=publication.derived.union(new))
+    def annotate(self, publication: Publication) -> Publication:
+        """Return the publication with the concepts that its text names."""
+        found = self._annotator.annotate(publication)
+        return publication.with_derived(annotation.triple for annotation in found)
 
     def _checked(self, enriched: Publication, found: MatchReport) -> tuple[dict[str, Match], int]:
         """Turn the index's matches into answers, evaluating what the index cannot decide.
@@ -270,6 +265,6 @@ class Engine(Matcher):
 
     def _provenance(self, publication: Publication) -> Provenance:
         annotations = self._annotator.annotate(publication)
-        annotated = self._annotated(publication, annotations)
+        annotated = publication.with_derived(a.triple for a in annotations)
         ontology = Ontology() if self._entailment is Entailment.NONE else self._ontology
         return Provenance(ontology, annotated, annotations)

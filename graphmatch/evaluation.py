@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 
 from pyoxigraph import (
     BlankNode,
@@ -197,9 +198,10 @@ class Evaluation:
             text,
             default_graph=[_ONTOLOGY, _REST if self._split else self._graph],
             named_graphs=[self._graph],
-            custom_functions=self._functions(),
+            custom_functions=self._functions,
         )
 
+    @cached_property
     def _functions(self) -> dict[NamedNode, Callable[..., Term | None]]:
         links = self._ontology.links(self._publication)
         return {

@@ -8,7 +8,7 @@ This is the one thing that flows through the system. Readers make publications
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode, RdfFormat, parse
@@ -71,6 +71,14 @@ class Publication:
         quads = parse(text, format=RdfFormat.N_TRIPLES)
         name = id if id is not None else str(graph.identifier)
         return cls.of(name, ((q.subject, q.predicate, q.object) for q in quads), Place(name))
+
+    def with_derived(self, triples: Iterable[Triple]) -> Publication:
+        """Return the publication with triples that nobody stated; those it has are left out."""
+        known = frozenset(self.triples)
+        new = tuple(dict.fromkeys(triple for triple in triples if triple not in known))
+        if not new:
+            return self
+        return replace(self, triples=self.triples + new, derived=self.derived.union(new))
 
     def graph_name(self) -> NamedNode:
         """Return the name that SPARQL's GRAPH sees: the id where that is an IRI."""
