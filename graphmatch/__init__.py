@@ -1,6 +1,21 @@
-"""Says which of many standing subscriptions a new RDF graph matches, and with which bindings."""
+"""Says which of many standing subscriptions a new RDF graph matches, and with which bindings.
 
-from graphmatch.engine import Engine
-from graphmatch.matcher import Match, Matcher, MatchReport, Solution
+What is named here is imported when it is first used, so that the command starts at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from graphmatch.engine import Engine
+    from graphmatch.matcher import Match, Matcher, MatchReport, Solution
 
 __all__ = ["Engine", "Match", "MatchReport", "Matcher", "Solution"]
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name from the module that has it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = "graphmatch.engine" if name == "Engine" else "graphmatch.matcher"
+    return getattr(import_module(module), name)

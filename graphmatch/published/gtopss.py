@@ -140,6 +140,11 @@ class GToPSS(Matcher):
     def __contains__(self, id: object) -> bool:
         return id in self._stored
 
+    @property
+    def edges(self) -> int:
+        """How many edges the merged graph G_M has."""
+        return sum(map(len, self._t1.values()))
+
     def subscribe(self, subscription: Subscription) -> None:
         """Insert a subscription (Algorithm Insert, section 4.2)."""
         if subscription.id in self._stored:

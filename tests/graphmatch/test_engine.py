@@ -1,0 +1,160 @@
+"""The engine: how subscriptions are filed, what it counts, and changes while it runs."""
+
+from __future__ import annotations
+
+import pytest
+from pyoxigraph import Literal, NamedNode
+
+from graphmatch import Engine
+from semantic import Ontology, Publication, SubscriptionParser
+from semantic.errors import GraphMatchError
+from semantic.ontology.synonyms import SynonymPairs
+from semantic.vocabulary import BROADER, DCTERMS, RSS, SKOS, SUBCLASS, TYPE
+
+EX = "http://example.org/"
+LAPTOP, COMPUTER, ITEM, PRICE = (NamedNode(EX + n) for n in ("Laptop", "Computer", "i", "price"))
+KNOWN = Ontology([(LAPTOP, SUBCLASS, COMPUTER), (NamedNode(EX + "museum1"), TYPE, COMPUTER)])
+
+
+def engine(ontology: Ontology | None = None, **queries: str) -> Engine:
+    made = Engine(ontology)
+    for id, query in queries.items():
+        made.subscribe(id, f"PREFIX : <{EX}> {query}")
+    return made
+
+
+def laptop() -> Publication:
+    return Publication.of("urn:p", [(ITEM, TYPE, LAPTOP), (ITEM, PRICE, Literal(350))])
+
+
+def test_that_an_exact_subscription_is_not_evaluated() -> None:
+    report = engine(s="SELECT ?x { ?x :price ?p FILTER(?p < 400) }").match(laptop())
+    assert report.counters.evaluated == 0
+    assert report.matches[0].solutions == ({"x": ITEM},)
+
+
+def test_that_only_candidates_are_evaluated() -> None:
+    made = engine(
+        near="SELECT ?x { ?x :price ?p OPTIONAL { ?x :sale ?s } }",
+        **{f"far{n}": f"SELECT ?x {{ ?x :p{n} ?p OPTIONAL {{ ?x :q ?s }} }}" for n in range(20)},
+    )
+    counters = made.match(laptop()).counters
+    assert (counters.candidates, counters.evaluated, counters.matched) == (1, 1, 1)
+
+
+def test_that_a_filter_keeps_a_candidate_from_being_evaluated() -> None:
+    made = engine(s="SELECT ?x { ?x :price ?p FILTER(?p > 400) OPTIONAL { ?x :sale ?s } }")
+    assert made.match(laptop()).counters.evaluated == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "unindexed", "checks"),
+    [
+        ("SELECT * { ?x :price ?p }", (), ()),
+        ("SELECT * { ?x ?any 350 }", ("variables in properties' places",), ("property's place",)),
+        ("SELECT * { ?x :price ?p . ?x ?any ?o }", (), ("the ontology may meet",)),
+        ("ASK { ?x :knows+ :a }", (), ("path +",)),
+        ("SELECT * { ?x a :Computer }", (), ("the ontology may meet",)),
+        ("SELECT * { ?x rdfs:subClassOf+ :Computer }", ("any length",), ("path +",)),
+        ("SELECT * { { ?x :p ?y } UNION { ?x :q ?y } }", (), ("UNION",)),
+        ("SELECT ?x { ?x :p ?y } ORDER BY ?y", (), ("ORDER BY",)),
+    ],
+)
+def test_how_a_subscription_is_filed(
+    query: str, unindexed: tuple[str, ...], checks: tuple[str, ...]
+) -> None:
+    filed = engine(KNOWN, s=query).filing("s")
+    assert len(filed.unindexed) == len(unindexed)
+    assert all(part in found for part, found in zip(unindexed, filed.unindexed, strict=True))
+    assert all(any(part in check for check in filed.checks) for part in checks)
+    assert bool(filed.checks) is bool(checks)
+    assert bool(filed.entries) is not bool(unindexed)
+
+
+def test_that_what_the_ontology_alone_answers_is_no_news() -> None:
+    made = engine(KNOWN, s="SELECT ?x { ?x a :Computer }")
+    (match,) = made.match(laptop())
+    assert match.solutions == ({"x": ITEM},)
+    assert len(made.match(Publication.of("urn:q", [(ITEM, PRICE, Literal(1))]))) == 0
+
+
+def test_that_a_pattern_may_join_publication_and_ontology() -> None:
+    made = engine(KNOWN, s="SELECT ?c { ?x a ?k . ?k rdfs:subClassOf ?c . ?x :price ?p }")
+    assert made.match(laptop()).matches[0].solutions == ({"c": COMPUTER},)
+
+
+def test_that_aggregates_count_over_everything() -> None:
+    made = engine(KNOWN, s="SELECT (COUNT(?x) AS ?n) { ?x a :Computer }")
+    assert made.match(laptop()).matches[0].solutions[0]["n"] == Literal(2)
+    assert len(made.match(Publication.of("urn:q", [(ITEM, PRICE, Literal(1))]))) == 0
+
+
+def test_that_lexical_forms_are_kept() -> None:
+    integer = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
+    one, other = Literal("01", datatype=integer), Literal("1", datatype=integer)
+    publication = Publication.of("urn:p", [(ITEM, PRICE, one), (ITEM, PRICE, other)])
+    made = engine(
+        exact="SELECT ?p { ?x :price ?p }",
+        evaluated="SELECT ?p { ?x :price ?p OPTIONAL { ?x :sale ?s } }",
+        term="SELECT ?x { ?x :price 01 OPTIONAL { ?x :sale ?s } }",
+        value="SELECT ?p { ?x :price ?p FILTER(?p = 1 || ?p = 2) }",
+    )
+    found = {m.subscription: m.solutions for m in made.match(publication)}
+    for id in ("exact", "evaluated", "value"):
+        assert {s["p"] for s in found[id]} == {one, other}
+    assert len(found["term"]) == 1
+
+
+def test_that_the_ontology_can_be_replaced() -> None:
+    made = engine(s="SELECT ?x { ?x a :Computer }", t="SELECT ?x { ?x :price ?p }")
+    assert [m.subscription for m in made.match(laptop())] == ["t"]
+    made.replace_ontology(KNOWN)
+    assert [m.subscription for m in made.match(laptop())] == ["s", "t"]
+    made.replace_ontology(Ontology())
+    assert [m.subscription for m in made.match(laptop())] == ["t"]
+    made.unsubscribe("t")
+    assert len(made.match(laptop())) == 0
+
+
+def test_that_a_bad_subscription_changes_nothing() -> None:
+    made = engine(s="SELECT ?x { ?x :price ?p }")
+    with pytest.raises(GraphMatchError):
+        made.subscribe("t", "SELECT ?x { ?x :price }")
+    assert len(made) == 1
+    assert "t" not in made
+
+
+def test_that_synonyms_hold_on_both_sides() -> None:
+    pairs = SynonymPairs(texts={"US": "United States", "USA": "US"})
+    place = NamedNode(EX + "place")
+    made = engine(
+        Ontology([], pairs),
+        pattern='SELECT ?x { ?x :place "USA" }',
+        filter='SELECT ?x { ?x :place ?p FILTER(?p = "US") }',
+        text='SELECT ?x { ?x :place ?p FILTER(CONTAINS(?p, "US")) }',
+    )
+    for text in ("US", "USA", "United States"):
+        found = made.match(Publication.of("urn:p", [(ITEM, place, Literal(text))]))
+        assert [m.subscription for m in found] == ["pattern", "filter"]
+
+
+def test_that_a_feed_item_is_annotated_and_its_topics_are_widened() -> None:
+    warming, climate = NamedNode(EX + "Warming"), NamedNode(EX + "Climate")
+    ontology = Ontology(
+        [
+            (warming, BROADER, climate),
+            (warming, SKOS["altLabel"], Literal("Klimakrise", language="de")),
+        ]
+    )
+    made = engine(ontology, s="SELECT ?x { ?x dcterms:subject :Climate }")
+    title = (ITEM, RSS["title"], Literal("Die Klimakrise ist da"))
+    item = Publication.of(ITEM.value, [(ITEM, TYPE, RSS["item"]), title])
+    assert [m.subscription for m in made.match(item)] == ["s"]
+    assert (ITEM, DCTERMS["subject"], climate) in made.enrich(item).derived
+    assert len(made.match(Publication.of(ITEM.value, [title]))) == 0
+
+
+def test_that_a_parsed_subscription_is_taken_too() -> None:
+    made = Engine()
+    made.subscribe(SubscriptionParser().parse("s", f"ASK {{ ?x <{PRICE.value}> ?p }}"))
+    assert made.match(laptop()).matches[0].solutions == ({},)
