@@ -143,7 +143,7 @@ def read_quads(
             continue
         if quad is None:
             if prefixes is not None:
-                prefixes.update({k: v for k, v in quads.prefixes.items() if k})
+                prefixes.update(quads.prefixes)
             return
         if base == _RELATIVE:
             _refuse_relative(quad, source)

@@ -58,10 +58,10 @@ def compact(term: Node, prefixes: Mapping[str, str] = PREFIXES) -> str:
 
 
 def _compact_iri(iri: str, prefixes: Mapping[str, str]) -> str:
-    best = ""
+    best: tuple[str, str] | None = None
     for prefix, namespace in prefixes.items():
-        if iri.startswith(namespace) and len(namespace) > len(prefixes.get(best, "")):
+        if iri.startswith(namespace) and (best is None or len(namespace) > len(best[1])):
             local = iri[len(namespace) :]
             if local and not set(local) & set("/#?&=:"):
-                best = prefix
-    return f"{best}:{iri[len(prefixes[best]) :]}" if best else f"<{iri}>"
+                best = prefix, namespace
+    return f"<{iri}>" if best is None else f"{best[0]}:{iri[len(best[1]) :]}"

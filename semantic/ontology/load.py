@@ -71,10 +71,12 @@ def _read_rdf(
             raise InputError(Problem("not an RDF syntax", Place(source), _REMEDY))
         stream.seek(0)
         strict = _raise if syntax in LINE_FORMATS else on_problem
-        quads = read_quads(
-            stream, syntax, source, on_problem=strict, limits=limits, prefixes=prefixes
-        )
-        return [(quad.subject, quad.predicate, quad.object) for quad in quads]
+        own: dict[str, str] = {}
+        quads = read_quads(stream, syntax, source, on_problem=strict, limits=limits, prefixes=own)
+        triples: list[Triple] = [(q.subject, q.predicate, q.object) for q in quads]
+        for prefix, namespace in own.items():
+            prefixes.setdefault(prefix, namespace)  # of two files that differ the first is shown
+        return triples
 
 
 def _raise(problem: Problem) -> None:

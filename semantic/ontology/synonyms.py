@@ -21,9 +21,12 @@ from pyoxigraph import Literal, NamedNode
 
 from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity
 from semantic.terms import Term, Triple
-from semantic.vocabulary import RDF, XSD
+from semantic.vocabulary import RDF, RESERVED, XSD
 
 _Name = TypeVar("_Name", NamedNode, str)
+_FIXED = (*RESERVED, XSD.iri)
+"""Vocabularies whose terms are their own roots: what they mean is built in."""
+
 _TEXT_TYPES = frozenset({XSD["string"].value, RDF["langString"].value})
 
 
@@ -75,9 +78,24 @@ class Roots:
         graph: nx.Graph[NamedNode] = nx.Graph()
         graph.add_edges_from(groups)
         graph.add_edges_from(pairs.terms.items())
+        graph.remove_edges_from(
+            [
+                (a, b)
+                for a, b in graph.edges
+                if a.value.startswith(_FIXED) and b.value.startswith(_FIXED)
+            ]
+        )
         self._terms: dict[Term, Term] = {}
         for component in nx.connected_components(graph):
-            root = min(component, key=lambda t: (t not in named, t not in declared, t.value))
+            root = min(
+                component,
+                key=lambda t: (
+                    not t.value.startswith(_FIXED),
+                    t not in named,
+                    t not in declared,
+                    t.value,
+                ),
+            )
             self._terms.update((term, root) for term in component if term != root)
         self._texts = {text: Literal(_end(text, pairs.texts)) for text in pairs.texts}
         self._texts.update((end.value, end) for end in list(self._texts.values()))

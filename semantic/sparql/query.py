@@ -105,9 +105,7 @@ class Query:
             for number, term in enumerate(self.constants)
         )
 
-    def text(
-        self, *, exact: bool = False, resting: bool = False, form: str | None = None
-    ) -> str:
+    def text(self, *, exact: bool = False, resting: bool = False, form: str | None = None) -> str:
         """Write the query as SPARQL without prologue.
 
         Parameters
