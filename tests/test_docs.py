@@ -1,0 +1,433 @@
+"""What the documentation says is there, and what is there is in the documentation.
+
+- Every command and option is in docs/reference/command.md.
+- Every message of a problem is in docs/reference/errors.md.
+- Links lead somewhere.
+- Examples run: each ``python`` block, each command of a ``console`` block; and they print what
+  stands below them. A line with "…" stands for any number of lines, seconds for any seconds.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import chdir, redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from graphmatch.cli import app
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TOLD = [
+    ROOT / "README.md",
+    ROOT / "docs/architecture.md",
+    *sorted((ROOT / "docs/guides").glob("*.md")),
+]
+"""The pages whose examples are run."""
+
+COMMAND_PAGE = ROOT / "docs/reference/command.md"
+ERRORS_PAGE = ROOT / "docs/reference/errors.md"
+PACKAGES = ("semantic", "graphmatch")
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+# --- Commands and options ------------------------------------------------------------------------
+
+
+def commands() -> dict[str, Any]:
+    """Return the commands as typer makes them: click's, or its own copy of click's."""
+    group: Any = typer.main.get_command(app)
+    return dict(group.commands)
+
+
+def choices(command: Any, parameter: str) -> tuple[str, ...]:
+    hint = get_type_hints(command.callback)[parameter]
+    return get_args(hint) if get_origin(hint) is Literal else ()
+
+
+def section(name: str) -> str:
+    """Return what docs/reference/command.md says about a command."""
+    text = COMMAND_PAGE.read_text(encoding="utf-8")
+    found = re.search(rf"^## `graphmatch {name}`\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
+    assert found is not None, f"{name_of(COMMAND_PAGE)} has no section “## `graphmatch {name}`”"
+    return found[1]
+
+
+def parameters() -> list[object]:
+    return [
+        pytest.param(name, parameter, id=f"{name}-{parameter.name}")
+        for name, command in commands().items()
+        for parameter in command.params
+        if parameter.name != "help"
+    ]
+
+
+@pytest.mark.parametrize(("name", "parameter"), parameters())
+def test_parameter_is_described(name: str, parameter: Any) -> None:
+    text = section(name)
+    if parameter.param_type_name == "argument":
+        assert f"| `{parameter.name.upper()}" in text
+        return
+    for option in (*parameter.opts, *parameter.secondary_opts):
+        assert re.search(rf"`{option}[` ]", text), option
+    for choice in choices(commands()[name], parameter.name):
+        assert f"`{choice}`" in text, choice
+    if isinstance(parameter.default, str | int) and not isinstance(parameter.default, bool):
+        assert f"`{parameter.default}`" in text
+
+
+def test_no_command_is_described_that_is_not_there() -> None:
+    text = COMMAND_PAGE.read_text(encoding="utf-8")
+    described = re.findall(r"^## `graphmatch (\w+)`", text, re.MULTILINE)
+    assert sorted(described) == sorted(commands())
+
+
+def test_no_option_is_described_that_is_not_there() -> None:
+    for name, command in commands().items():
+        there = {o for p in command.params for o in (*p.opts, *p.secondary_opts)} | {"--help"}
+        rows = re.findall(r"^\| (`-.*?) \|", section(name), re.MULTILINE)
+        described = {option for row in rows for option in re.findall(r"`(--?[\w-]+)", row)}
+        assert described <= there
+
+
+# --- Messages ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sink:
+    """A function one of whose parameters becomes the `what` of a problem."""
+
+    name: str
+    parameter: str
+    position: int
+
+
+class Messages:
+    """The messages in the sources, "…" for what differs.
+
+    A message is the first argument of ``Problem(…)``, or of a function that hands one of its
+    parameters on as that. A name stands for whatever its function assigns to it.
+    """
+
+    def __init__(self) -> None:
+        self.sinks = {
+            Sink("Problem", "what", 0),
+            Sink("LexicalError", "message", 0),  # becomes a Problem by way of an attribute
+        }
+        self.modules = [
+            ast.parse(path.read_text(encoding="utf-8"))
+            for package in PACKAGES
+            for path in sorted((ROOT / package).rglob("*.py"))
+        ]
+        while True:
+            known = len(self.sinks)
+            self.found = set(self._collect())
+            if len(self.sinks) == known:
+                break
+
+    def _collect(self) -> Iterator[str]:
+        for module in self.modules:
+            functions = [n for n in ast.walk(module) if isinstance(n, ast.FunctionDef)]
+            for function in functions:
+                for call in ast.walk(function):
+                    if isinstance(call, ast.Call):
+                        for value in self._messages(call):
+                            yield from self._texts(value, function, class_of(module, function))
+
+    def _messages(self, call: ast.Call) -> Iterator[ast.expr]:
+        called = call.func
+        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+        for sink in [sink for sink in self.sinks if sink.name == name]:
+            named = [k.value for k in call.keywords if k.arg == sink.parameter]
+            yield from named or call.args[sink.position : sink.position + 1]
+
+    def _texts(
+        self, value: ast.expr, function: ast.FunctionDef, class_: str | None
+    ) -> Iterator[str]:
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            yield value.value
+        elif isinstance(value, ast.JoinedStr):
+            yield "".join(
+                str(part.value) if isinstance(part, ast.Constant) else "…" for part in value.values
+            )
+            for part in value.values:  # a parameter inside is a message, too
+                if isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name):
+                    self._note_parameter(part.value.id, function, class_)
+        elif isinstance(value, ast.IfExp):
+            yield from self._texts(value.body, function, class_)
+            yield from self._texts(value.orelse, function, class_)
+        elif isinstance(value, ast.Name):
+            self._note_parameter(value.id, function, class_)
+            for assigned in assignments(function, value.id):
+                yield from self._texts(assigned, function, class_)
+
+    def _note_parameter(self, name: str, function: ast.FunctionDef, class_: str | None) -> None:
+        names = [a.arg for a in function.args.args if a.arg != "self"]
+        if name == "what" and name in names:
+            called = class_ if function.name == "__init__" and class_ else function.name
+            self.sinks.add(Sink(called, name, names.index(name)))
+
+
+def class_of(module: ast.Module, function: ast.FunctionDef) -> str | None:
+    return next(
+        (n.name for n in ast.walk(module) if isinstance(n, ast.ClassDef) and function in n.body),
+        None,
+    )
+
+
+def assignments(function: ast.FunctionDef, name: str) -> Iterator[ast.expr]:
+    """Yield what a function assigns to a name, alone or in a tuple."""
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Assign):
+            continue
+        for target in node.targets:
+            if isinstance(target, ast.Name) and target.id == name:
+                yield node.value
+            elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                for left, right in zip(target.elts, node.value.elts, strict=True):
+                    if isinstance(left, ast.Name) and left.id == name:
+                        yield right
+
+
+MESSAGES = sorted({" ".join(text.replace("`", "").split()) for text in Messages().found} - {"…"})
+
+
+def test_messages_are_found() -> None:
+    samples = {
+        "this id has a subscription already",  # a literal, by way of a name
+        "… is an update, not a query",  # by way of a function
+        "there is text after the document's end, at …",  # by way of a method
+        "its elements nest",  # by way of a function that adds to it
+        "not expressible here: …",  # in a constructor
+        "the prefix …: is not declared",  # by way of an exception
+    }
+    assert samples <= set(MESSAGES)
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_message_is_described(message: str) -> None:
+    """Each literal part stands in one line of the page, in this order."""
+    page = ERRORS_PAGE.read_text(encoding="utf-8").replace("`", "")
+    parts = [re.escape(part.strip()) for part in message.split("…") if part.strip()]
+    assert re.search("[^\n|]*?".join(parts), page), message
+
+
+# --- Links ---------------------------------------------------------------------------------------
+
+
+def links() -> list[object]:
+    return [
+        pytest.param(page, target, id=f"{name_of(page)}-{target}")
+        for page in PAGES
+        for target in dict.fromkeys(
+            re.findall(r"\]\(([^()\s]+)\)", without_code(page.read_text(encoding="utf-8")))
+        )
+        if not target.startswith(("http:", "https:", "mailto:"))
+    ]
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"^```.*?^```|`[^`\n]*`", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def slug(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize(("page", "target"), links())
+def test_link_leads_somewhere(page: Path, target: str) -> None:
+    name, _, fragment = target.partition("#")
+    path = (page.parent / name).resolve() if name else page
+    assert path.is_relative_to(ROOT)
+    assert path.exists()
+    if fragment:
+        text = path.read_text(encoding="utf-8")
+        assert fragment in {slug(h) for h in re.findall(r"^#+ (.+)$", text, re.MULTILINE)}
+
+
+def test_every_page_is_linked_to() -> None:
+    reached = {
+        (page.parent / target.partition("#")[0]).resolve()
+        for page in PAGES
+        for target in re.findall(r"\]\(([^()\s]+)\)", page.read_text(encoding="utf-8"))
+        if "://" not in target
+    }
+    assert [name_of(p) for p in PAGES if p not in reached and p.name != "README.md"] == []
+
+
+# --- Examples ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Block:
+    """A code block, and the line of its page on which it begins."""
+
+    language: str
+    text: str
+    line: int
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(found[1], found[2], text.count("\n", 0, found.start()) + 1)
+        for found in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """Return a folder with the samples in it, which examples may write to."""
+    for name in ("data", "ontologies"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    with chdir(tmp_path):
+        yield tmp_path
+
+
+def python_blocks() -> list[object]:
+    found = []
+    for page in TOLD:
+        several = [*blocks(page), Block("", "", 0)]
+        for block, after in pairwise(several):
+            if block.language == "python":
+                expected = after.text if after.language == "text" else None
+                id = f"{name_of(page)}:{block.line}"
+                found.append(pytest.param(block.text, expected, id=id))
+    return found
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("code", "expected"), python_blocks())
+def test_python_example_runs(code: str, expected: str | None) -> None:
+    out = StringIO()
+    with redirect_stdout(out):
+        exec(compile(code, "<example>", "exec"), {"__name__": "example"})
+    if expected is not None:
+        assert_prints(expected.splitlines(), out.getvalue())
+
+
+def consoles() -> list[object]:
+    return [
+        pytest.param(page, id=name_of(page))
+        for page in TOLD
+        if any(block.language == "console" for block in blocks(page))
+    ]
+
+
+@pytest.mark.parametrize("page", consoles())
+def test_commands_print_what_is_shown(page: Path, folder: Path) -> None:
+    for block in blocks(page):
+        if block.language == "console":
+            for command, expected in steps(block.text):
+                assert_prints(expected, output(command, folder))
+
+
+def steps(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the commands of a console block, each with the lines shown after it."""
+    command: list[str] = []
+    expected: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            if command:
+                yield "\n".join(command), expected
+            command, expected = [line[2:]], []
+        elif line.startswith("> "):
+            command.append(line[2:])
+        else:
+            expected.append(line)
+    yield "\n".join(command), expected
+
+
+STATUS = re.compile(r"; echo \"exit status \$\?\"$")
+
+
+def output(command: str, folder: Path) -> str:
+    """Run a command of the documentation, and return what it prints, both streams."""
+    command = command.replace("make demo", ".venv/bin/graphmatch demo")
+    if command == "make test":
+        return ""
+    shows_status = STATUS.search(command) is not None
+    bare = STATUS.sub("", command)
+    if bare.startswith(".venv/bin/graphmatch ") and not re.search(r"[|<>$;&]", bare):
+        result = CliRunner().invoke(app, shlex.split(bare)[1:], prog_name="graphmatch")
+        if shows_status:
+            return f"{result.output}\nexit status {result.exit_code}\n"
+        assert result.exit_code == 0, result.output
+        return result.output
+    return shell(command, folder)
+
+
+def shell(command: str, folder: Path) -> str:
+    if "jq " in command and shutil.which("jq") is None:
+        pytest.skip("jq is not installed")
+    ours = f"{shlex.quote(sys.executable)} -m graphmatch.cli"
+    result = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command.replace(".venv/bin/graphmatch", ours)],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+        timeout=60,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout + result.stderr
+
+
+def assert_prints(expected: list[str], printed: str) -> None:
+    """Assert that the lines stand in what is printed, one after the other.
+
+    "…" stands for any lines between two; standard error may come where it likes.
+    """
+    lines = [normal(line) for line in printed.splitlines()]
+    place, skipping = 0, True
+    for line in map(normal, filter(str.strip, expected)):
+        if line == "…":
+            skipping = True
+            continue
+        while place < len(lines) and not lines[place]:
+            place += 1
+        found = lines.index(line, place) if line in lines[place:] else None
+        assert found is not None, f"not printed (any more): {line}\n\n{printed}"
+        assert skipping or found == place, f"not printed right after the line before: {line}"
+        place, skipping = found + 1, False
+
+
+def normal(line: str) -> str:
+    return re.sub(r"\d+\.\d\d s\b", "… s", line.rstrip())
+
+
+# --- Dependencies --------------------------------------------------------------------------------
+
+
+def dependencies() -> list[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"].values()
+    return [*project["dependencies"], *(each for several in extras for each in several)]
+
+
+@pytest.mark.parametrize("dependency", dependencies())
+def test_dependency_has_its_reason(dependency: str) -> None:
+    name = re.match(r"[\w-]+", dependency)
+    assert name is not None
+    page = (ROOT / "docs/decisions/dependencies.md").read_text(encoding="utf-8")
+    described = f"`{name[0]}` `{dependency.removeprefix(name[0])}`"
+    assert described in page.replace("` | `", "` `")
