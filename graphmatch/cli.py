@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NoReturn
 
 import typer
 
@@ -65,8 +68,10 @@ def filter(
     from graphmatch.command.filter import Reading, run
 
     reading = Reading(publications, cut, format, base)
-    raise SystemExit(
-        run(reading, subscriptions, ontology or [], entailment, annotate=annotate, json=json)
+    _exit(
+        lambda: run(
+            reading, subscriptions, ontology or [], entailment, annotate=annotate, json=json
+        )
     )
 
 
@@ -83,7 +88,7 @@ def check(
     """
     from graphmatch.command.check import run
 
-    raise SystemExit(run(subscriptions, ontology or [], entailment, json=json))
+    _exit(lambda: run(subscriptions, ontology or [], entailment, json=json))
 
 
 @app.command()
@@ -98,7 +103,7 @@ def ontology(
     """
     from graphmatch.command.ontology import run
 
-    raise SystemExit(run(files, depth, json=json))
+    _exit(lambda: run(files, depth, json=json))
 
 
 @app.command()
@@ -125,8 +130,8 @@ def explain(
     from graphmatch.command.filter import Reading
 
     reading = Reading(publications, cut, format, base)
-    raise SystemExit(
-        run(
+    _exit(
+        lambda: run(
             subscription,
             reading,
             subscriptions,
@@ -148,16 +153,33 @@ def demo(
     """
     from graphmatch.command.demo import run
 
-    raise SystemExit(run(folder))
+    _exit(lambda: run(folder))
+
+
+def _exit(run: Callable[[], int]) -> NoReturn:
+    """Run a command, and end with its status; an output that is closed early is no error."""
+    try:
+        status = run()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        status = 0
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the end
+    except OSError as error:
+        status = 2
+        typer.echo(f"error    the output cannot be written: {error.strerror}", err=True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        status = 130
+        typer.echo("interrupted", err=True)
+    raise SystemExit(status)
 
 
 def main() -> None:
-    """Run the command; an output that is closed early is no error."""
-    try:
-        app()
-    except BrokenPipeError:
-        sys.stderr.close()
-        raise SystemExit(0) from None
+    """Run the command; what an output's encoding cannot write is written as an escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    app()
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from graphmatch.matcher import (
 )
 from graphmatch.provenance import Provenance
 from graphmatch.published.gtopss import GToPSS
-from semantic.annotate import Annotator
+from semantic.annotation.annotate import Annotator
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.sparql.parse import SubscriptionParser

@@ -25,15 +25,17 @@ from pyoxigraph import (
 
 from graphmatch.matcher import Match, Solution
 from semantic.ontology.ontology import Links, Ontology
+from semantic.pattern import TaxonomyOperator
 from semantic.publication import Publication
 from semantic.sparql.exact import FUNCTIONS, is_protected, protect, unprotect
 from semantic.sparql.query import Query, Resting
-from semantic.subscription import Subscription, TaxonomyOperator
+from semantic.subscription import Subscription
 from semantic.terms import Term, Triple
 from semantic.vocabulary import GM, XSD
 
-_ONTOLOGY = NamedNode("urn:graphmatch:ontology")
-_REST = NamedNode("urn:graphmatch:rest")
+# Blank nodes, for a publication may have any IRI as its name.
+_ONTOLOGY = BlankNode("ontology")
+_REST = BlankNode("rest")
 _TRUE = Literal("true", datatype=XSD["boolean"])
 _FALSE = Literal("false", datatype=XSD["boolean"])
 
@@ -210,7 +212,7 @@ class Evaluation:
         } | FUNCTIONS
 
 
-def _quads(triples: Iterable[Triple], graph: NamedNode) -> Iterator[Quad]:
+def _quads(triples: Iterable[Triple], graph: NamedNode | BlankNode) -> Iterator[Quad]:
     for subject, predicate, object_ in triples:
         if isinstance(subject, NamedNode | BlankNode) and isinstance(predicate, NamedNode):
             yield Quad(subject, predicate, protect(object_), graph)

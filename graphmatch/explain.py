@@ -17,9 +17,9 @@ from graphmatch.evaluation import Evaluation
 from graphmatch.filing import Filed
 from graphmatch.matcher import Match, Solution
 from graphmatch.provenance import Provenance
+from semantic.pattern import Branch, Comparison, Filter, TaxonomyTest, TriplePattern
 from semantic.publication import Publication
 from semantic.sparql.exact import VALUE, protect
-from semantic.subscription import Branch, Comparison, Filter, TaxonomyTest, TriplePattern
 from semantic.terms import Node, Triple, compact
 from semantic.vocabulary import GM, PREFIXES
 

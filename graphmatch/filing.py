@@ -17,15 +17,9 @@ from pyoxigraph import Literal, NamedNode, Variable
 
 from graphmatch.evaluation import Evaluator
 from graphmatch.matcher import Capabilities
+from semantic.pattern import Branch, Filter, Form, TaxonomyTest, TriplePattern
 from semantic.sparql.query import Query, Resting
-from semantic.subscription import (
-    Branch,
-    Filter,
-    Form,
-    Subscription,
-    TaxonomyTest,
-    TriplePattern,
-)
+from semantic.subscription import Subscription
 from semantic.terms import Node, Term
 from semantic.values import Operator
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from semantic.annotate import Annotation
+from semantic.annotation.annotate import Annotation
 from semantic.ontology.ontology import Ontology
+from semantic.pattern import TaxonomyOperator, TaxonomyTest
 from semantic.publication import Publication
-from semantic.subscription import TaxonomyOperator, TaxonomyTest
 from semantic.terms import Term, Triple, compact
-from semantic.vocabulary import TYPE
+from semantic.vocabulary import BROADER, DOMAIN, INVERSE_OF, NARROWER, RANGE, TYPE
 
 
 class Provenance:
@@ -75,20 +75,30 @@ class Provenance:
         return steps
 
     def _step(self, parent: Triple, triple: Triple) -> str:
-        if parent[:2] == triple[:2]:
-            return self._path(parent[2], triple[2])
-        if (parent[0], parent[2]) == (triple[0], triple[2]):
-            return self._path(parent[1], triple[1])
-        if (parent[0], parent[2]) == (triple[2], triple[0]):
-            return f"{self._write(parent[1])} is the inverse of {self._write(triple[1])}"
+        """Name the rule that leads from one triple to the next."""
+        if parent[:2] == triple[:2] and (path := self._path(parent[2], triple[2])):
+            return path
+        if parent[::2] == triple[::2] and (path := self._path(parent[1], triple[1])):
+            return path
         if triple[1] == TYPE:
-            end = "domain" if triple[0] == parent[0] else "range"
-            return f"{self._write(triple[2])} is the {end} of {self._write(parent[1])}"
-        return f"from {' '.join(map(self._write, parent))}"
+            for end, says, node in (("domain", DOMAIN, 0), ("range", RANGE, 2)):
+                if triple[0] == parent[node] and self._fact(parent[1], says, triple[2]):
+                    return f"{self._write(triple[2])} is the {end} of {self._write(parent[1])}"
+        if parent[::2] == triple[2::-2] and self._inverse(parent[1], triple[1]):
+            return f"{self._write(parent[1])} is the inverse of {self._write(triple[1])}"
+        return f"it follows from {' '.join(map(self._write, parent))}"
+
+    def _fact(self, subject: Term, predicate: Term, object_: Term) -> bool:
+        fact = (subject, predicate, object_)
+        return fact in self._parents or fact in self._ontology.closure
+
+    def _inverse(self, one: Term, other: Term) -> bool:
+        stated = self._fact(one, INVERSE_OF, other) or self._fact(other, INVERSE_OF, one)
+        return stated or {one, other} == {BROADER, NARROWER}
 
     def _path(self, low: Term, high: Term) -> str:
-        """Write the way up from one term to another; nothing where they are the same."""
-        path = self._ontology.path(low, high, self._links) or (low, high)
+        """Write the way up from one term to another; nothing where there is none."""
+        path = self._ontology.path(low, high, self._links)
         return " ⊑ ".join(self._write(term) for term in path) if len(path) > 1 else ""
 
     def _write(self, term: Term) -> str:

@@ -20,16 +20,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 import networkx as nx
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
 
 from semantic.errors import OnProblem, Place, Problem, Severity
+from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
 from semantic.vocabulary import DCTERMS, RSS, TYPE
+
+_PIECE = 10_000
+"""After how many triples a publication's size is looked at."""
 
 
 class Cut(Enum):
@@ -48,31 +52,64 @@ def triple_of(quad: Quad) -> Triple:
     return quad.subject, quad.predicate, quad.object
 
 
-def by_graph(quads: Iterable[Quad], source: str, on_problem: OnProblem) -> Iterator[Publication]:
-    """Yield a publication for each run of quads of one graph, without holding the others.
-
-    A graph that comes again later makes another publication with the same id, and is reported.
-    """
+def by_graph(
+    quads: Iterable[Quad],
+    source: str,
+    on_problem: OnProblem,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Iterator[Publication]:
+    """Yield a publication for each run of quads of one graph; statements apart are reported."""
     seen: set[str] = set()
     for name, run in groupby(quads, key=lambda quad: quad.graph_name):
         id = source if isinstance(name, DefaultGraph) else _graph_id(name, source)
         place = Place(source, item=None if isinstance(name, DefaultGraph) else id)
-        publication = Publication.of(id, map(triple_of, run), place)
         if id in seen:
             what = "the graph's statements do not stand together: it was read as several"
             remedy = "Sort the file by graph, so that each graph is one publication."
             on_problem(Problem(what, place, remedy, Severity.WARNING))
         seen.add(id)
-        yield publication
+        yield from _bounded(id, map(triple_of, run), place, on_problem, limits)
 
 
 def _graph_id(name: NamedNode | BlankNode, source: str) -> str:
     return name.value if isinstance(name, NamedNode) else f"{source}#{name.value}"
 
 
-def by_document(quads: Iterable[Quad], source: str) -> Iterator[Publication]:
+def by_document(
+    quads: Iterable[Quad],
+    source: str,
+    on_problem: OnProblem,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Iterator[Publication]:
     """Yield the whole document, its graphs put together."""
-    yield Publication.of(source, map(triple_of, quads), Place(source))
+    yield from _bounded(source, map(triple_of, quads), Place(source), on_problem, limits)
+
+
+def _bounded(
+    id: str, triples: Iterator[Triple], place: Place, on_problem: OnProblem, limits: Limits
+) -> Iterator[Publication]:
+    """Yield one publication, unless it is empty, or larger than ``limits.publication_triples``.
+
+    Too many triples are not held: what comes after the limit is not read into memory.
+    """
+    distinct: dict[Triple, None] = {}
+    while piece := dict.fromkeys(islice(triples, _PIECE)):
+        distinct.update(piece)
+        if len(distinct) > limits.publication_triples:
+            on_problem(too_large(place, limits))
+            return
+    if distinct:
+        yield Publication(id, tuple(distinct), source=place)
+
+
+def too_large(place: Place, limits: Limits, size: int | None = None) -> Problem:
+    """Return the problem of a publication with too many triples; of its size, where it is known."""
+    most = f"{limits.publication_triples:,}"
+    what = f"a publication of more than {most} triples"
+    if size is not None:
+        what = f"a publication of {size:,} triples, more than {most}"
+    remedy = "Raise the limit `publication_triples`, or cut the document into smaller publications."
+    return Problem(what, place, remedy)
 
 
 def by_subject(quads: Iterable[Quad], source: str) -> Iterator[Publication]:

@@ -18,18 +18,26 @@ class Limits:
         How many characters XML entities may add to a document.
     xml_depth
         How deep XML elements may nest.
+    nesting
+        How deep the objects and lists of JSON-LD, triple terms, and the groups and brackets of a
+        query may nest.
     publication_triples
         A publication may have this many triples.
     subscription_branches
         A subscription's UNIONs and alternative paths may multiply to this many branches before
         the index takes only what all branches share.
+    subscription_operators
+        A subscription may have this many keywords, functions and operators; how many constants,
+        variables and triples is not bounded by it. A parser's or an optimizer's stack is.
     """
 
     document_bytes: int = 256 * 1024 * 1024
     xml_expansion: int = 8 * 1024 * 1024
     xml_depth: int = 256
+    nesting: int = 256
     publication_triples: int = 5_000_000
     subscription_branches: int = 16
+    subscription_operators: int = 1000
 
 
 DEFAULT_LIMITS = Limits()

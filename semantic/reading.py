@@ -9,43 +9,45 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, TypeAlias
 
-from pyoxigraph import Quad, RdfFormat
+from pyoxigraph import NamedNode, Quad, RdfFormat
 
-from semantic.cut import Cut, by_component, by_document, by_graph, by_item, by_subject
+from semantic.cut import (
+    Cut,
+    by_component,
+    by_document,
+    by_graph,
+    by_item,
+    by_subject,
+    too_large,
+)
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity, warn_problem
 from semantic.feeds import FeedFormat, read_feed, sniff_feed
+from semantic.folders import files_in, unreadable
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.publication import Publication
-from semantic.syntax import (
-    HEAD_BYTES,
-    format_of_content,
-    format_of_media_type,
-    format_of_name,
-    is_html,
-    read_quads,
-    read_whole,
-)
+from semantic.quads import read_quads, read_whole
+from semantic.stream import Pieces, Readable, pieces
+from semantic.syntax import HEAD_BYTES, format_of_media_type, refuse_foreign, tell_syntax
 
 if TYPE_CHECKING:
     import rdflib
 
-
-@runtime_checkable
-class Readable(Protocol):
-    """What bytes can be read from."""
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Return at most `size` bytes, fewer only at the end."""
-
-
 Source: TypeAlias = "str | Path | Readable | rdflib.Graph"
 
 _DATASETS = frozenset({RdfFormat.N_QUADS, RdfFormat.TRIG, RdfFormat.JSON_LD})
+_STDIN = "<stdin>"
+_BLANK = b" \t\r\n\xef\xbb\xbf\0"
+_NOT_PUBLICATIONS = {
+    ".rq": ("a file of a subscription", "Give it with --subscriptions."),
+    ".jsonl": ("a file of subscriptions", "Give it with --subscriptions."),
+    ".csv": ("a file of synonyms", "Give it with --ontology."),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +94,26 @@ def read_publications(
     [('urn:g1', 1), ('urn:g2', 1)]
     """
     syntax = None if format is None else format_of_media_type(format)
+    if base_iri is not None:
+        check_base(base_iri)
     options = _Options(Cut(cut), syntax, base_iri, on_problem, limits)
     for source in sources:
         for publication in _from_source(source, options):
             if len(publication.triples) > limits.publication_triples:
-                on_problem(_too_large(publication, limits))
+                size = len(publication.triples)
+                on_problem(too_large(publication.source, limits, size))
             else:
                 yield publication
+
+
+def check_base(base_iri: str) -> None:
+    """Raise `InputError` for a base that is none."""
+    try:
+        NamedNode(base_iri)
+    except ValueError as error:
+        what = f"the base {base_iri!r} is not an absolute IRI"
+        remedy = "Give one such as https://example.org/."
+        raise InputError(Problem(what, Place("base"), remedy)) from error
 
 
 def _from_source(source: Source, options: _Options) -> Iterator[Publication]:
@@ -112,97 +127,115 @@ def _from_source(source: Source, options: _Options) -> Iterator[Publication]:
 
 def _from_path(name: str, options: _Options) -> Iterator[Publication]:
     if name == "-":
-        yield from _from_stream(sys.stdin.buffer, "<stdin>", options)
+        yield from _from_stdin(options)
         return
-    for path in _files(name, options.on_problem):
+    for path in files_in(name, options.on_problem):
         try:
             with path.open("rb") as stream:
                 yield from _from_stream(stream, str(path), options)
         except OSError as error:
-            options.on_problem(_unreadable(str(path), error))
+            options.on_problem(unreadable(str(path), error))
 
 
-def _files(name: str, on_problem: OnProblem) -> Iterable[Path]:
-    path = Path(name)
-    if path.is_dir():
-        files = sorted(f for f in path.rglob("*") if f.is_file() and not f.name.startswith("."))
-        if not files:
-            what, remedy = "the folder has no files", "Give a folder with publications in it."
-            on_problem(Problem(what, Place(name), remedy, Severity.WARNING))
-        return files
-    return [path]
-
-
-def _unreadable(name: str, error: OSError) -> Problem:
-    reason = error.strerror or str(error)
-    return Problem(f"cannot be read: {reason}", Place(name), "Check the name and permissions.")
+def _from_stdin(options: _Options) -> Iterator[Publication]:
+    if sys.stdin is None:
+        what, remedy = "standard input is closed", "Pipe a document into it."
+        options.on_problem(Problem(what, Place(_STDIN), remedy))
+        return
+    try:
+        yield from _from_stream(sys.stdin.buffer, _STDIN, options)
+    except OSError as error:
+        options.on_problem(unreadable(_STDIN, error))
 
 
 def _from_stream(stream: Readable, source: str, options: _Options) -> Iterator[Publication]:
-    """Yield a document's publications; report the fault that ends it early."""
-    head = stream.read(HEAD_BYTES)
-    whole = io.BufferedReader(_Rewound(head, stream))
+    """Yield a document's publications; report the fault that ends it early, or that it has none."""
+    told: list[Problem] = []
+    found = False
+
+    def report(problem: Problem) -> None:
+        told.append(problem)
+        options.on_problem(problem)
+
+    own = replace(options, on_problem=report)
     try:
-        yield from _document(head, whole, source, options)
+        for publication in _document(stream, source, own):
+            found = True
+            yield publication
     except InputError as error:
-        options.on_problem(error.problem)
+        report(error.problem)
+    if not found and not told:
+        what = f"it holds no publication, with the cut `{options.cut.value}`"
+        remedy = "Check that it is the right file, or use another cut."
+        report(Problem(what, Place(source), remedy, Severity.WARNING))
 
 
-def _document(
-    head: bytes, stream: IO[bytes], source: str, options: _Options
-) -> Iterator[Publication]:
-    if not head.strip(b" \t\r\n\xef\xbb\xbf\0"):
-        raise InputError(Problem("the file is empty", Place(source), "Remove or fill it."))
+def _document(stream: Readable, source: str, options: _Options) -> Iterator[Publication]:
+    rest = pieces(stream)
+    head = _head(rest, 1 if options.format else HEAD_BYTES)
+    whole = io.BufferedReader(Pieces(chain([head], rest)))
+    if not head.strip(_BLANK):
+        raise InputError(_empty(source))
     feed = sniff_feed(head) if options.format is None else None
     if feed is not None and options.cut in (Cut.AUTO, Cut.ITEM):
-        data = read_whole(stream, source, options.limits)
+        data = read_whole(whole, source, options.limits)
         yield from read_feed(data, source, on_problem=options.on_problem, limits=options.limits)
         return
     syntax = options.format or _syntax(head, source, feed)
+    if options.format is not None:
+        refuse_foreign(head, source)
     quads = read_quads(
-        stream,
+        whole,
         syntax,
         source,
         on_problem=options.on_problem,
         base_iri=options.base_iri,
         limits=options.limits,
+        remedy="Correct the document there, or name its format with --format.",
     )
-    yield from filter(lambda publication: publication.triples, _cut(quads, syntax, source, options))
+    if syntax == RdfFormat.JSON_LD:
+        quads = _of_json(quads, source)
+    yield from _cut(quads, syntax, source, options)
+
+
+def _of_json(quads: Iterator[Quad], source: str) -> Iterator[Quad]:
+    """Refuse JSON of which nothing becomes a triple: most JSON is no JSON-LD."""
+    first = next(quads, None)
+    if first is None:
+        what = "JSON that is neither a feed nor JSON-LD: nothing in it is a triple"
+        remedy = "Give it a @context that makes its names IRIs."
+        raise InputError(Problem(what, Place(source), remedy))
+    yield first
+    yield from quads
+
+
+def _head(rest: Iterator[bytes], size: int) -> bytes:
+    """Take at least so many bytes, or all there are."""
+    head = b""
+    while len(head) < size and (piece := next(rest, b"")):
+        head += piece
+    return head
+
+
+def _empty(source: str) -> Problem:
+    if source == _STDIN:
+        return Problem("nothing came in", Place(source), "Pipe a document into it.")
+    return Problem("the file is empty", Place(source), "Remove or fill it.")
 
 
 def _syntax(head: bytes, source: str, feed: FeedFormat | None) -> RdfFormat:
     if feed not in (None, FeedFormat.RSS1):
-        raise InputError(
-            Problem(
-                "a feed can only be cut into items", Place(source), "Use the cut `item` or `auto`."
-            )
-        )
-    if is_html(head):
-        raise InputError(
-            Problem(
-                "an HTML page, not RDF or a feed",
-                Place(source),
-                "Give the address of the data itself; a page often names its feed in a <link>.",
-            )
-        )
-    found = format_of_name(source) or format_of_content(head)
-    if found is None:
-        raise InputError(
-            Problem(
-                "neither its name nor its content tells an RDF syntax or a feed format",
-                Place(source),
-                "Name the syntax with --format (for example turtle, nq, jsonld, rdf).",
-            )
-        )
-    return found
+        what, remedy = "a feed can only be cut into items", "Use the cut `item` or `auto`."
+        raise InputError(Problem(what, Place(source), remedy))
+    if (other := _NOT_PUBLICATIONS.get(Path(source).suffix.lower())) is not None:
+        raise InputError(Problem(f"{other[0]}, not of publications", Place(source), other[1]))
+    return tell_syntax(head, source)
 
 
 def _cut(
     quads: Iterator[Quad], syntax: RdfFormat, source: str, options: _Options
 ) -> Iterator[Publication]:
     match options.cut:
-        case Cut.DOCUMENT:
-            return by_document(quads, source)
         case Cut.SUBJECT:
             return by_subject(quads, source)
         case Cut.COMPONENT:
@@ -210,36 +243,8 @@ def _cut(
         case Cut.ITEM:
             return by_item(quads, source)
         case Cut.GRAPH:
-            return by_graph(quads, source, options.on_problem)
-        case Cut.AUTO:
-            if syntax in _DATASETS:
-                return by_graph(quads, source, options.on_problem)
-            return by_document(quads, source)
-
-
-def _too_large(publication: Publication, limits: Limits) -> Problem:
-    return Problem(
-        f"a publication of {len(publication.triples):,} triples, "
-        f"more than {limits.publication_triples:,}",
-        publication.source,
-        "Raise the limit `publication_triples`, or cut the document into smaller publications.",
-    )
-
-
-class _Rewound(io.RawIOBase):
-    """A stream whose first bytes were read already."""
-
-    def __init__(self, head: bytes, rest: Readable) -> None:
-        self._head = head
-        self._rest = rest
-
-    def readable(self) -> bool:
-        """Return that this stream can be read."""
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """Fill the buffer from the head while there is some, then from the rest."""
-        piece = self._head[: len(buffer)] or self._rest.read(len(buffer))
-        self._head = self._head[len(piece) :]
-        buffer[: len(piece)] = piece
-        return len(piece)
+            return by_graph(quads, source, options.on_problem, options.limits)
+        case Cut.AUTO if syntax in _DATASETS:
+            return by_graph(quads, source, options.on_problem, options.limits)
+        case _:
+            return by_document(quads, source, options.on_problem, options.limits)

@@ -11,10 +11,11 @@ Source: SPARQL 1.1 section 17.3 (operator mapping), XPath functions section 6.2
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from enum import Enum
 from typing import TypeAlias, TypeVar
 
@@ -100,15 +101,18 @@ _DATE = XSD["date"].value
 _DATE_TIMES = frozenset({XSD["dateTime"].value, XSD["dateTimeStamp"].value})
 
 _INTEGER_RANGE = range(-(2**63), 2**63)
-_DECIMAL_BOUND = Decimal(2**127) / Decimal(10**18)
-_INTEGER_FORM = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_EXACT = Context(prec=60)
+_UNIT = 10**18
+"""A decimal is a count of these parts, in 128 bits."""
+_DECIMAL_END = _EXACT.divide(Decimal(2**127), Decimal(_UNIT))
+_INTEGER_FORM = re.compile(r"([+-]?)0*([0-9]{1,19})", re.ASCII)
 _DECIMAL_FORM = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)", re.ASCII)
 _DOUBLE_FORM = re.compile(
     r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)",
     re.ASCII | re.IGNORECASE,
 )
 _DATE_TIME_FORM = re.compile(
-    r"(-?(?:[1-9][0-9]{3,}|0[0-9]{3}))-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+    r"(-?(?:[1-9][0-9]{3,12}|0[0-9]{3}))-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
     r"(?:T([01][0-9]|2[0-4]):([0-5][0-9]):([0-5][0-9](?:\.[0-9]{1,18})?))?"
     r"(Z|[+-](?:0[0-9]|1[0-3]):[0-5][0-9]|[+-]14:00)?",
     re.ASCII,
@@ -133,15 +137,17 @@ def value_of(literal: Literal) -> Value | None:
     if datatype == _STRING:
         return text
     if datatype in _INTEGERS:
-        if _INTEGER_FORM.fullmatch(text) and int(text) in _INTEGER_RANGE:
-            return Number(NumericType.INTEGER, Decimal(text))
+        if parts := _INTEGER_FORM.fullmatch(text):
+            value = int(parts[1] + parts[2])
+            if value in _INTEGER_RANGE:
+                return Number(NumericType.INTEGER, Decimal(value))
     elif datatype == _DECIMAL:
         return _decimal(text)
     elif datatype in (_FLOAT, _DOUBLE):
         if _DOUBLE_FORM.fullmatch(text):
             if datatype == _DOUBLE:
                 return Number(NumericType.DOUBLE, float(text))
-            return Number(NumericType.FLOAT, _single(float(text)))
+            return Number(NumericType.FLOAT, _single(text))
     elif datatype == _DATE or datatype in _DATE_TIMES:
         return _instant(text, date=datatype == _DATE)
     elif datatype == _BOOLEAN:
@@ -212,8 +218,24 @@ def _compare_numbers(left: Number, operator: Operator, right: Number) -> bool:
     promoted = max(left.type.value, right.type.value)
     if promoted < NumericType.FLOAT.value:
         return _ordered(Decimal(left.value), operator, Decimal(right.value))
-    convert = _single if promoted == NumericType.FLOAT.value else float
-    return _ordered(convert(left.value), operator, convert(right.value))
+    convert = _as_single if promoted == NumericType.FLOAT.value else _as_double
+    return _ordered(convert(left), operator, convert(right))
+
+
+def _as_double(number: Number) -> float:
+    if number.type is not NumericType.DECIMAL:
+        return float(number.value)
+    # as the evaluator does it: two roundings, one of the parts, one of the quotient
+    parts, unit = int(_EXACT.multiply(Decimal(number.value), Decimal(_UNIT))), _UNIT
+    while unit != 1 and parts % 10 == 0:
+        parts, unit = parts // 10, unit // 10
+    return float(parts) / float(unit)
+
+
+def _as_single(number: Number) -> float:
+    if number.type is NumericType.INTEGER:
+        return _single(str(number.value))
+    return _single(repr(_as_double(number)))
 
 
 def _compare_instants(left: Instant, operator: Operator, right: Instant) -> bool:
@@ -225,7 +247,7 @@ def _compare_instants(left: Instant, operator: Operator, right: Instant) -> bool
     # (XML Schema 3.2.7.4), and equality never.
     strict = {Operator.LE: Operator.LT, Operator.GE: Operator.GT}.get(operator, operator)
     return operator is not Operator.EQ and all(
-        _ordered(left.seconds + shift, strict, right.seconds)
+        _ordered(_EXACT.add(left.seconds, shift), strict, right.seconds)
         for shift in (-_ZONE_REACH, _ZONE_REACH)
     )
 
@@ -235,17 +257,27 @@ def _decimal(text: str) -> Number | None:
         return None
     value = Decimal(text)
     digits = len(text.partition(".")[2].rstrip("0"))
-    if digits > 18 or abs(value) >= _DECIMAL_BOUND:
+    if digits > 18 or not -_DECIMAL_END <= value < _DECIMAL_END:
         return None
     return Number(NumericType.DECIMAL, value)
 
 
-def _single(value: Decimal | float) -> float:
-    """Round to single precision, as ``xsd:float`` holds it."""
+def _single(text: str) -> float:
+    """Return the single precision number nearest to a number, as ``xsd:float`` holds it.
+
+    A double midway between two singles has been rounded once already, perhaps to the wrong
+    side; rounded to an odd last bit instead it still says where the number was.
+    """
+    value = float(text)
+    if value and math.isfinite(value):
+        exact = Decimal(text)
+        (bits,) = struct.unpack("<q", struct.pack("<d", value))
+        if exact != value and not bits & 1:
+            value = math.nextafter(value, math.inf if exact > value else -math.inf)
     try:
         return float(struct.unpack("f", struct.pack("f", value))[0])
     except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
+        return math.copysign(math.inf, value)
 
 
 def _instant(text: str, *, date: bool) -> Instant | None:
@@ -256,16 +288,19 @@ def _instant(text: str, *, date: bool) -> Instant | None:
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     if day > _MONTH_DAYS[month - 1] + (month == 2 and leap):
         return None
-    seconds = Decimal(_days(year, month, day) * 86400)
+    whole, second = _days(year, month, day) * 86400, Decimal(0)
     if not date:
         hour, minute, second = int(parts[4]), int(parts[5]), Decimal(parts[6])
         if hour == 24 and (minute or second):
             return None
-        seconds += hour * 3600 + minute * 60 + second
+        whole += hour * 3600 + minute * 60
     zone = parts[7]
     if zone is not None and zone != "Z":
         offset = int(zone[1:3]) * 3600 + int(zone[4:6]) * 60
-        seconds -= offset if zone[0] == "+" else -offset
+        whole -= offset if zone[0] == "+" else -offset
+    seconds = _EXACT.add(Decimal(whole), second)
+    if not -_DECIMAL_END <= seconds < _DECIMAL_END:
+        return None
     return Instant("date" if date else "dateTime", seconds, zone is not None)
 
 

@@ -10,7 +10,7 @@ often). OWL files use entities legitimately, so they cannot simply be forbidden.
 2. The document, run through expat, which counts what it delivers and how deep elements nest.
    Cost: about 10 ms a megabyte (30 to 40 with entities), as pyoxigraph's own parse takes 10.
 
-Whether the document is well-formed is left to the parser that reads it; nothing is fetched.
+What is not well-formed is returned, not refused: that is up to who reads it. Nothing is fetched.
 
 Source: XML 1.0 section 4 (entities) and appendix F (detection of encodings).
 """
@@ -19,11 +19,14 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 from xml.parsers import expat
 
 from semantic.errors import InputError, Place, Problem
 from semantic.limits import DEFAULT_LIMITS, Limits
+
+Fault: TypeAlias = expat.ExpatError
+"""Something that is not well-formed: `code`, `lineno`, `offset`."""
 
 _AMPLIFICATION = 43  # expat's XML_ERROR_AMPLIFICATION_LIMIT_BREACH; pyexpat has no name for it
 
@@ -51,7 +54,7 @@ _REFERENCE = re.compile(r"([&%])([^;#&%\s<>\"']{1,200});")
 _ESCAPED_AMPERSAND = re.compile(r"&#(?:38|x0*26);")
 
 
-def check_xml(data: bytes, source: str, limits: Limits = DEFAULT_LIMITS) -> None:
+def check_xml(data: bytes, source: str, limits: Limits = DEFAULT_LIMITS) -> Fault | None:
     """Refuse a document with external entities, or one that expands or nests beyond the limits.
 
     Parameters
@@ -64,6 +67,11 @@ def check_xml(data: bytes, source: str, limits: Limits = DEFAULT_LIMITS) -> None
     limits
         `Limits.xml_expansion` (characters that entities add) and `Limits.xml_depth`.
 
+    Returns
+    -------
+    Fault or None
+        The first thing that is not well-formed, for the reader to judge.
+
     Raises
     ------
     InputError
@@ -72,6 +80,8 @@ def check_xml(data: bytes, source: str, limits: Limits = DEFAULT_LIMITS) -> None
     Examples
     --------
     >>> check_xml(b'<!DOCTYPE a [<!ENTITY owl "http://www.w3.org/">]><a b="&owl;"/>', "a.owl")
+    >>> check_xml(b"<a>cut", "a.owl").lineno
+    1
     >>> check_xml(b'<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/passwd">]><a>&e;</a>', "a.owl")
     Traceback (most recent call last):
     ...
@@ -84,7 +94,7 @@ fetched: write its text into the document instead.
         text = data.decode("latin-1")
     if "<!ENTITY" in text:
         _Declarations(text, source, limits).check()
-    _Delivery(text, source, limits).check()
+    return _Delivery(text, source, limits).check()
 
 
 def decode_xml(data: bytes) -> str:
@@ -211,13 +221,15 @@ class _Delivery:
         self._parser.EndElementHandler = self._end
         self._parser.EntityDeclHandler = self._declare
 
-    def check(self) -> None:
+    def check(self) -> Fault | None:
         try:
             self._parser.Parse(self._data, True)
         except expat.ExpatError as error:
             if error.code == _AMPLIFICATION:
                 place = Place(self._source, error.lineno, error.offset + 1)
                 _refuse_expansion(place, self._limits)
+            return error
+        return None
 
     def _start(self, _name: str, _attributes: list[str]) -> None:
         self._depth += 1

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json as json_
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich.markup import escape
+from rich.text import Text
 
+from graphmatch.command.console import styled
 from graphmatch.command.session import Session
 from graphmatch.engine import Engine
 from graphmatch.explain import describe_filing
@@ -25,8 +25,11 @@ def run(
         return session.fail(error)
     session.subscribe(engine, subscriptions)
     for subscription in engine.subscriptions:
-        line = _json(engine, subscription.id) if json else _text(engine, subscription.id)
-        session.out.print(line, markup=not json)
+        if json:
+            session.out.write_json(_json(engine, subscription.id))
+            continue
+        for line in _text(engine, subscription.id):
+            session.out.print(line)
     session.err.print(
         f"{len(engine)} accepted, {session.refused} refused, "
         f"{engine.parser.skeletons} different queries but for their constants"
@@ -34,16 +37,16 @@ def run(
     return session.status
 
 
-def _text(engine: Engine, id: str) -> str:
+def _text(engine: Engine, id: str) -> Iterator[Text]:
     filed = engine.filing(id)
-    lines = [f"[green]✓ {escape(id)}[/]  [dim]{escape(filed.subscription.comment)}[/]"]
-    lines += [f"    {escape(line)}" for line in describe_filing(filed, engine.ontology.prefixes)]
-    return "\n".join(lines)
+    yield styled((f"✓ {id}", "green"), "  ", (filed.subscription.comment, "dim"))
+    for line in describe_filing(filed, engine.ontology.prefixes):
+        yield styled(f"    {line}")
 
 
-def _json(engine: Engine, id: str) -> str:
+def _json(engine: Engine, id: str) -> dict[str, object]:
     filed = engine.filing(id)
-    row = {
+    return {
         "id": id,
         "form": filed.subscription.form.value,
         "indexed": [
@@ -56,4 +59,3 @@ def _json(engine: Engine, id: str) -> str:
         "unindexed": list(filed.unindexed),
         "evaluated": list(filed.checks),
     }
-    return json_.dumps(row, ensure_ascii=False)

@@ -33,7 +33,6 @@ def run(folder: Path) -> int:
         "  graphmatch filter data/feeds --ontology ontologies/news.ttl "
         "--subscriptions data/subscriptions\n"
         "  graphmatch explain feeds-environment data/feeds/science.atom "
-        "--ontology ontologies/news.ttl --subscriptions data/subscriptions\n",
-        markup=False,
+        "--ontology ontologies/news.ttl --subscriptions data/subscriptions\n"
     )
     return session.status

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json as json_
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
-from rich.markup import escape
-
+from graphmatch.command.console import visible
 from graphmatch.command.filter import Reading
-from graphmatch.command.session import FAILED, Session
+from graphmatch.command.session import Session
 from graphmatch.engine import Engine
 from graphmatch.explain import Explanation
-from graphmatch.matcher import UnknownError
 from semantic.cut import Cut
-from semantic.errors import GraphMatchError
+from semantic.errors import GraphMatchError, Place, Problem
 
 
 def run(
@@ -34,15 +32,30 @@ def run(
         reading.checked()
         session.subscribe(engine, subscriptions)
         if subscription not in engine:
-            raise UnknownError(subscription)
+            raise _unknown(subscription, [known.id for known in engine.subscriptions])
     except GraphMatchError as error:
         return session.fail(error)
     shown = _explain_all(session, engine, subscription, reading, publication, json=json)
     if not shown:
-        wanted = f" with the id {publication}" if publication is not None else ""
-        session.err.print(f"[red]error[/]    no publication{escape(wanted)} was read")
-        return FAILED
+        return session.fail(_nothing_read(reading, publication))
     return session.status
+
+
+def _unknown(id: str, known: Iterable[str]) -> GraphMatchError:
+    remedy = "Check the id."
+    if near := get_close_matches(id, known, 1):
+        remedy = f"Is {near[0]} meant?"
+    return GraphMatchError(Problem("no subscription has this id", Place(id), remedy))
+
+
+def _nothing_read(reading: Reading, wanted: str | None) -> GraphMatchError:
+    place = Place(" ".join(reading.sources))
+    if wanted is None:
+        what, remedy = "no publication was read", "Give a file with one."
+    else:
+        what = f"no publication has the id {wanted}"
+        remedy = "Leave --publication out to see them all."
+    return GraphMatchError(Problem(what, place, remedy))
 
 
 def _explain_all(
@@ -60,14 +73,16 @@ def _explain_all(
     ):
         if wanted is None or publication.id == wanted:
             explanation = engine.explain(subscription, publication)
-            text = _json(explanation) if json else str(explanation)
-            session.out.print(text, markup=False)
+            if json:
+                session.out.write_json(_json(explanation))
+            else:
+                session.out.print(visible(str(explanation), lines=True))
             shown += 1
     return shown
 
 
-def _json(explanation: Explanation) -> str:
-    row = {
+def _json(explanation: Explanation) -> dict[str, object]:
+    return {
         "subscription": explanation.subscription,
         "publication": explanation.publication,
         "matches": explanation.match is not None,
@@ -83,4 +98,3 @@ def _json(explanation: Explanation) -> str:
         "failure": explanation.failure or None,
         "nearest": [" ".join(map(str, triple)) for triple in explanation.nearest],
     }
-    return json_.dumps(row, ensure_ascii=False)

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.text import Text
+
 from graphmatch.command.session import Session
 from graphmatch.command.show import as_json, as_text
 from graphmatch.engine import Engine
@@ -14,6 +16,7 @@ from graphmatch.matcher import Match
 from semantic.cut import Cut
 from semantic.errors import GraphMatchError, InputError, Place, Problem
 from semantic.publication import Publication
+from semantic.reading import check_base
 from semantic.syntax import format_of_media_type
 
 
@@ -32,10 +35,12 @@ class Reading:
         Raises
         ------
         InputError
-            When the format does not.
+            When the format or the base does not.
         """
         if self.format is not None:
             format_of_media_type(self.format)
+        if self.base is not None:
+            check_base(self.base)
         return self
 
 
@@ -90,20 +95,23 @@ def filter_all(session: Session, engine: Engine, reading: Reading, *, json: bool
         tally.matches += len(matches)
         tally.matched += bool(matches)
         if matches:
-            for line in _lines(engine, publication, matches, comments, json=json):
-                session.out.print(line, markup=not json)
+            _show(session, engine, publication, matches, comments, json=json)
     return tally
 
 
-def _lines(
+def _show(
+    session: Session,
     engine: Engine,
     publication: Publication,
     matches: Sequence[Match],
     comments: Mapping[str, str],
     *,
     json: bool,
-) -> list[str]:
+) -> None:
     evidence = engine.evidence(publication, matches)
     if json:
-        return [as_json(publication, match, evidence[match.subscription]) for match in matches]
-    return list(as_text(publication, matches, evidence, comments, engine.ontology.prefixes))
+        for match in matches:
+            session.out.write_json(as_json(publication, match, evidence[match.subscription]))
+        return
+    lines = as_text(publication, matches, evidence, comments, engine.ontology.prefixes)
+    session.out.print(Text("\n").join(lines))

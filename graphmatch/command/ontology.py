@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json as json_
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pyoxigraph import NamedNode
-from rich.markup import escape
-from rich.tree import Tree
+from rich.text import Text
 
+from graphmatch.command.console import styled
 from graphmatch.command.session import Session
 from semantic.errors import GraphMatchError
 from semantic.ontology.ontology import Ontology
@@ -30,15 +29,25 @@ def run(files: Sequence[Path], depth: int, *, json: bool) -> int:
     except GraphMatchError as error:
         return session.fail(error)
     if json:
-        session.out.print(json_.dumps(_counts(ontology, session), ensure_ascii=False), markup=False)
+        session.out.write_json(_counts(ontology, session))
         return session.status
     names = _labels(ontology)
     for kind, taxonomy in _taxonomies(ontology).items():
         if _named(taxonomy):
-            session.out.print(_tree(kind, taxonomy, ontology, names, depth))
+            session.out.print(styled((kind, "bold")))
+            for line in _Tree(taxonomy, ontology, names, depth).lines():
+                session.out.print(line)
     for name, count in _counts(ontology, session).items():
-        session.out.print(f"{count:>8,}  {name}" if isinstance(count, int) else f"{name}: {count}")
+        session.out.print(_count(name, count))
     return session.status
+
+
+def _count(name: str, count: object) -> Text:
+    if isinstance(count, dict):
+        listed = ", ".join(f"{key} {number:,}" for key, number in count.items())
+        return styled(f"          {name}: {listed or 'none'}")
+    number = count if isinstance(count, int) else len(count) if isinstance(count, list) else 0
+    return styled(f"{number:>8,}  {name}")
 
 
 def _taxonomies(ontology: Ontology) -> dict[str, Taxonomy]:
@@ -86,24 +95,42 @@ def _labels(ontology: Ontology) -> Mapping[Term, str]:
     return best
 
 
-def _tree(
-    kind: str, taxonomy: Taxonomy, ontology: Ontology, names: Mapping[Term, str], depth: int
-) -> Tree:
-    tree = Tree(f"[bold]{kind}[/]")
+class _Tree:
+    """A taxonomy as lines, however wide: an IRI is not cut at the terminal's edge."""
 
-    def grow(branch: Tree, terms: Sequence[Term], level: int) -> None:
-        for term in terms[:SIBLINGS]:
-            twig = branch.add(_line(term, ontology, names))
-            below = _sorted(taxonomy.children(term))
-            if level < depth:
-                grow(twig, below, level + 1)
+    def __init__(
+        self, taxonomy: Taxonomy, ontology: Ontology, names: Mapping[Term, str], depth: int
+    ) -> None:
+        self._taxonomy = taxonomy
+        self._ontology = ontology
+        self._names = names
+        self._depth = depth
+
+    def lines(self) -> Iterator[Text]:
+        yield from self._branch(_tops(self._taxonomy), "", 1)
+
+    def _branch(self, terms: Sequence[Term], indent: str, level: int) -> Iterator[Text]:
+        more = len(terms) - SIBLINGS
+        for number, term in enumerate(terms[:SIBLINGS], 1):
+            is_last = number == len(terms)
+            yield styled(indent + ("└── " if is_last else "├── "), *self._term(term))
+            below = _sorted(self._taxonomy.children(term))
+            inner = indent + ("    " if is_last else "│   ")
+            if level < self._depth:
+                yield from self._branch(below, inner, level + 1)
             elif below:
-                twig.add(f"[dim]… {len(taxonomy.descendants(term)):,} below[/]")
-        if len(terms) > SIBLINGS:
-            branch.add(f"[dim]… and {len(terms) - SIBLINGS:,} more[/]")
+                count = len(self._taxonomy.descendants(term))
+                yield styled(f"{inner}└── ", (f"… {count:,} below", "dim"))
+        if more > 0:
+            yield styled(f"{indent}└── ", (f"… and {more:,} more", "dim"))
 
-    grow(tree, _tops(taxonomy), 1)
-    return tree
+    def _term(self, term: Term) -> Iterator[str | tuple[str, str]]:
+        yield compact(term, self._ontology.prefixes)
+        if label := self._names.get(term):
+            yield f"  {label}", "dim"
+        if others := self._ontology.roots.names(term):
+            listed = ", ".join(compact(other, self._ontology.prefixes) for other in others)
+            yield f"  = {listed}", "cyan"
 
 
 def _tops(taxonomy: Taxonomy) -> list[Term]:
@@ -118,14 +145,3 @@ def _tops(taxonomy: Taxonomy) -> list[Term]:
 
 def _sorted(terms: Sequence[Term]) -> list[Term]:
     return sorted((term for term in terms if isinstance(term, NamedNode)), key=str)
-
-
-def _line(term: Term, ontology: Ontology, names: Mapping[Term, str]) -> str:
-    line = escape(compact(term, ontology.prefixes))
-    if label := names.get(term):
-        line += f"  [dim]{escape(label)}[/]"
-    others = ontology.roots.names(term)
-    if others:
-        listed = ", ".join(compact(other, ontology.prefixes) for other in others)
-        line += f"  [cyan]= {escape(listed)}[/]"
-    return line

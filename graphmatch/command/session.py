@@ -6,18 +6,15 @@ silently; the exit status says whether there were any.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rich.console import Console
-from rich.markup import escape
-
+from graphmatch.command.console import CommandConsole, styled
 from graphmatch.engine import Engine
 from graphmatch.matcher import DuplicateError
-from semantic.annotate import Annotator
+from semantic.annotation.annotate import Annotator
 from semantic.cut import Cut
 from semantic.errors import GraphMatchError, Problem, Severity
 from semantic.ontology.ontology import Ontology
@@ -41,18 +38,21 @@ class Session:
         Whatever was reported.
     """
 
-    out: Console = field(default_factory=lambda: Console(soft_wrap=True, highlight=False))
-    err: Console = field(
-        default_factory=lambda: Console(stderr=True, soft_wrap=True, highlight=False)
-    )
+    out: CommandConsole = field(default_factory=CommandConsole)
+    err: CommandConsole = field(default_factory=lambda: CommandConsole(stderr=True))
     problems: list[Problem] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Write to one console where both are a terminal: progress stays below what is printed."""
+        if self.out.is_terminal and self.err.is_terminal:
+            self.err = self.out
 
     def report(self, problem: Problem) -> None:
         """Show a problem at once, and remember it."""
         self.problems.append(problem)
         refused = problem.severity is Severity.REFUSED
-        word = "[red]refused[/]" if refused else "[yellow]warning[/]"
-        self.err.print(f"{word}  {escape(str(problem))}")
+        word = ("refused", "red") if refused else ("warning", "yellow")
+        self.err.print(styled(word, f"  {problem}"))
 
     @property
     def refused(self) -> int:
@@ -66,7 +66,7 @@ class Session:
 
     def fail(self, error: GraphMatchError) -> int:
         """Show the error that ends the run, and return its exit status."""
-        self.err.print(f"[red]error[/]    {escape(str(error))}")
+        self.err.print(styled(("error", "red"), f"    {error}"))
         return FAILED
 
     def engine(
@@ -101,20 +101,16 @@ class Session:
         """Yield the publications of the sources, with a progress bar on a terminal."""
         from rich.progress import track
 
-        files = track(sources, "Filtering", console=self.err, disable=not self._interactive)
+        files = track(sources, "Filtering", console=self.err, disable=not self.err.is_terminal)
         for source in files:
             yield from read_publications(
                 source, cut=cut, format=format, base_iri=base, on_problem=self.report
             )
 
-    @property
-    def _interactive(self) -> bool:
-        return self.err.is_terminal and sys.stdout.isatty()
-
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:
         """Show on a terminal what is being waited for."""
-        if not self._interactive:
+        if not self.err.is_terminal:
             yield
             return
         with self.err.status(f"{what} …"):

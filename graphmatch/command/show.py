@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from pyoxigraph import Literal, NamedNode
-from rich.markup import escape
+from pyoxigraph import Literal
+from rich.text import Text
 
+from graphmatch.command.console import styled
 from graphmatch.explain import Evidence
 from graphmatch.matcher import Match
 from semantic.publication import Publication
@@ -17,14 +17,16 @@ from semantic.vocabulary import DC, DCTERMS, LABEL, RSS
 _TITLES = (RSS["title"], DCTERMS["title"], DC["title"], LABEL)
 SHOWN = 5
 """How many solutions and constructed triples of a match are shown as text."""
+TITLE, VALUE = 200, 100
+"""How much of a title and of a literal is shown as text; an IRI is always shown whole."""
 
 
 def title(publication: Publication) -> str | None:
     """Return what a publication calls itself: the title of what it is about, if it has one."""
-    about = NamedNode(publication.id) if ":" in publication.id else None
+    about = publication.graph_name()
     for property_ in _TITLES:
         titles = {s: o for s, p, o in publication.triples if p == property_}
-        found = titles.get(about) if about is not None else None
+        found = titles.get(about)
         if found is None and len(titles) == 1:
             found = next(iter(titles.values()))
         if isinstance(found, Literal):
@@ -38,7 +40,7 @@ def as_text(
     evidence: Mapping[str, Sequence[Evidence]],
     comments: Mapping[str, str],
     prefixes: Mapping[str, str],
-) -> Iterator[str]:
+) -> Iterator[Text]:
     """Yield the lines for one publication and the subscriptions that it matches.
 
     Parameters
@@ -51,16 +53,16 @@ def as_text(
         For showing terms.
     """
     name = title(publication)
-    yield f"[bold]{escape(name or publication.id)}[/]"
+    yield styled((_short(name or publication.id, TITLE), "bold"))
     if name is not None:
-        yield f"  [blue]{escape(publication.id)}[/]"
+        yield styled("  ", (publication.id, "blue"))
     for match in matches:
         comment = comments.get(match.subscription, "")
-        yield f"  [green]▸ {escape(match.subscription)}[/]  [dim]{escape(_sentence(comment))}[/]"
-        yield from (f"      {escape(line)}" for line in _bindings(match, publication, prefixes))
+        yield styled("  ", (f"▸ {match.subscription}", "green"), "  ", (_sentence(comment), "dim"))
+        yield from (styled(f"      {line}") for line in _bindings(match, publication, prefixes))
         for reason in reasons(evidence.get(match.subscription, ())):
-            yield f"      [dim]because {escape(reason)}[/]"
-    yield ""
+            yield styled("      ", (f"because {reason}", "dim"))
+    yield Text()
 
 
 def _sentence(comment: str) -> str:
@@ -71,14 +73,14 @@ def _sentence(comment: str) -> str:
 def _bindings(match: Match, publication: Publication, prefixes: Mapping[str, str]) -> Iterator[str]:
     lines = dict.fromkeys(
         "  ".join(
-            f"?{name} = {_short(compact(term, prefixes))}"
+            f"?{name} = {_term(term, prefixes)}"
             for name, term in solution.items()
             if str(term) != f"<{publication.id}>"
         )
         for solution in match.solutions
     )
     lines.update(
-        (" ".join(compact(t, prefixes) for t in triple), None) for triple in match.graph or ()
+        (" ".join(_term(t, prefixes) for t in triple), None) for triple in match.graph or ()
     )
     shown = [line for line in lines if line]
     yield from shown[:SHOWN]
@@ -86,7 +88,17 @@ def _bindings(match: Match, publication: Publication, prefixes: Mapping[str, str
         yield f"… and {len(shown) - SHOWN} more"
 
 
-def _short(text: str, width: int = 100) -> str:
+def _term(term: Term, prefixes: Mapping[str, str]) -> str:
+    """Write a term; a long literal is cut inside its quotation marks."""
+    if not isinstance(term, Literal) or len(term.value) <= VALUE:
+        return compact(term, prefixes)
+    value = _short(term.value, VALUE)
+    if term.language is not None:
+        return compact(Literal(value, language=term.language), prefixes)
+    return compact(Literal(value, datatype=term.datatype), prefixes)
+
+
+def _short(text: str, width: int) -> str:
     text = " ".join(text.split())
     return text if len(text) <= width else text[: width - 1] + "…"
 
@@ -97,9 +109,11 @@ def reasons(evidence: Sequence[Evidence]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def as_json(publication: Publication, match: Match, evidence: Sequence[Evidence]) -> str:
-    """Write one match as a line of JSON, its terms as N-Triples writes them."""
-    row = {
+def as_json(
+    publication: Publication, match: Match, evidence: Sequence[Evidence]
+) -> dict[str, object]:
+    """Return one match for JSON, its terms as N-Triples writes them."""
+    return {
         "publication": publication.id,
         "title": title(publication),
         "source": str(publication.source),
@@ -108,7 +122,6 @@ def as_json(publication: Publication, match: Match, evidence: Sequence[Evidence]
         "graph": None if match.graph is None else [_triple(triple) for triple in match.graph],
         "because": reasons(evidence),
     }
-    return json.dumps(row, ensure_ascii=False)
 
 
 def _terms(solution: Mapping[str, Term]) -> dict[str, str]:

@@ -56,8 +56,9 @@ from graphmatch.matcher import (
     UnsupportedError,
 )
 from semantic.ontology.ontology import Links, Ontology
+from semantic.pattern import Comparison, Filter, Form, TriplePattern
 from semantic.publication import Publication
-from semantic.subscription import Comparison, Filter, Form, Subscription, TriplePattern
+from semantic.subscription import Subscription
 from semantic.terms import Term, Triple
 from semantic.values import compare
 

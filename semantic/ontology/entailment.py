@@ -72,7 +72,7 @@ class Schema:
         concepts: Taxonomy,
     ) -> None:
         self._classes = classes
-        self._properties = properties
+        self.properties = properties
         self._concepts = concepts
         self._domains = _pairs(triples, DOMAIN)
         self._ranges = _pairs(triples, RANGE)
@@ -84,8 +84,8 @@ class Schema:
     def consequences(self, triple: Triple) -> Iterator[Triple]:
         """Yield what follows from one triple and the ontology's schema in one step."""
         subject, predicate, object_ = triple
-        resource = not isinstance(object_, Literal)
-        for above in self._properties.ancestors(predicate):
+        resource = isinstance(object_, NamedNode | BlankNode)
+        for above in self.properties.ancestors(predicate):
             if isinstance(above, NamedNode):
                 yield subject, above, object_
         for class_ in self._domains.get(predicate, ()):
@@ -103,9 +103,10 @@ class Schema:
         if predicate in (TYPE, SUBCLASS):
             above = self._classes.ancestors(object_)
         elif predicate == SUBPROPERTY:
-            above = self._properties.ancestors(object_)
+            above = self.properties.ancestors(object_)
         elif predicate == BROADER:
-            yield subject, BROADER_TRANSITIVE, object_
+            if not isinstance(object_, Literal):
+                yield subject, BROADER_TRANSITIVE, object_
         elif predicate == BROADER_TRANSITIVE or not is_reserved(predicate):
             above = self._concepts.ancestors(object_)
         for term in above:

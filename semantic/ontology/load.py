@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem
+from semantic.folders import is_folder, unreadable
 from semantic.limits import Limits
 from semantic.ontology.synonyms import SynonymPairs, merge_pairs, read_synonyms
-from semantic.syntax import (
-    HEAD_BYTES,
-    LINE_FORMATS,
-    format_of_content,
-    format_of_name,
-    is_html,
-    read_quads,
-)
+from semantic.quads import LINE_FORMATS, read_quads
+from semantic.syntax import HEAD_BYTES, tell_syntax
 from semantic.terms import Triple
 
 _REMEDY = "Give RDF (Turtle, RDF/XML, JSON-LD, N-Triples, …) or a CSV file of synonyms."
@@ -45,6 +41,8 @@ def read_sources(paths: Sequence[Path], on_problem: OnProblem, limits: Limits) -
     prefixes: dict[str, str] = {}
     for path in paths:
         try:
+            if is_folder(path):
+                _refuse_folder(path)
             if path.suffix.lower() == ".csv":
                 synonyms.append(read_synonyms(path, on_problem))
             else:
@@ -52,10 +50,13 @@ def read_sources(paths: Sequence[Path], on_problem: OnProblem, limits: Limits) -
         except InputError as error:
             raise OntologyError(error.problem) from error
         except OSError as error:
-            what = f"cannot be read: {error.strerror or error}"
-            problem = Problem(what, Place(str(path)), "Check the name and permissions.")
-            raise OntologyError(problem) from error
+            raise OntologyError(unreadable(str(path), error)) from error
     return Sources(triples, merge_pairs(synonyms, on_problem), prefixes)
+
+
+def _refuse_folder(path: Path) -> NoReturn:
+    what, remedy = "a folder, not a file", "Name the files that make up the ontology."
+    raise InputError(Problem(what, Place(str(path)), remedy))
 
 
 def _read_rdf(
@@ -64,11 +65,9 @@ def _read_rdf(
     source = str(path)
     with path.open("rb") as stream:
         head = stream.read(HEAD_BYTES)
-        syntax = None if is_html(head) else format_of_name(source) or format_of_content(head)
         if not head.strip():
             raise InputError(Problem("the file is empty", Place(source), _REMEDY))
-        if syntax is None:
-            raise InputError(Problem("not an RDF syntax", Place(source), _REMEDY))
+        syntax = tell_syntax(head, source, _REMEDY)
         stream.seek(0)
         strict = _raise if syntax in LINE_FORMATS else on_problem
         own: dict[str, str] = {}

@@ -9,49 +9,36 @@ when it is first asked for.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from pyoxigraph import BlankNode, Literal, NamedNode
+from pyoxigraph import Literal, NamedNode
 
-from semantic.annotate import Label
+from semantic.annotation.annotate import Label
 from semantic.errors import OnProblem, Place, Problem, Severity, warn_problem
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology import rules
 from semantic.ontology.entailment import SCHEMA, Schema, is_reserved, states_schema
-from semantic.ontology.synonyms import Roots, SynonymPairs
+from semantic.ontology.statements import LINKS, edges_of, gives_schema, members_of, same_names
+from semantic.ontology.synonyms import Roots, SynonymPairs, is_text
 from semantic.ontology.taxonomy import Taxonomy, find_cycles, shortest_path
 from semantic.publication import Publication
 from semantic.terms import Term, Triple, compact
 from semantic.vocabulary import (
-    BROADER,
-    BROADER_TRANSITIVE,
-    EQUIVALENT_CLASS,
-    EQUIVALENT_PROPERTY,
     LABEL,
     NARROWER,
     OWL,
     PREFIXES,
-    RDF,
     RDFS,
-    SAME_AS,
     SKOS,
-    SUBCLASS,
-    SUBPROPERTY,
     TYPE,
 )
 
 Links = Mapping[Term, Sequence[Term]]
 """Terms to the terms directly above them, as a publication states it."""
 
-_SAME = (SAME_AS, EQUIVALENT_CLASS, EQUIVALENT_PROPERTY)
-_CLASS_TYPES = frozenset({RDFS["Class"], OWL["Class"]})
-_PROPERTY_TYPES = frozenset(
-    {RDF["Property"], OWL["ObjectProperty"], OWL["DatatypeProperty"], OWL["AnnotationProperty"]}
-)
-_LINKS = frozenset({TYPE, SUBCLASS, SUBPROPERTY, BROADER, NARROWER})
 _NO_TOPICS = frozenset({OWL["Ontology"], SKOS["ConceptScheme"], RDFS["Datatype"]})
 _LABELS = (LABEL, SKOS["prefLabel"], SKOS["altLabel"], SKOS["hiddenLabel"])
 
@@ -72,7 +59,7 @@ class Ontology:
 
     Examples
     --------
-    >>> from pyoxigraph import NamedNode
+    >>> from semantic.vocabulary import SUBCLASS
     >>> laptop, computer = NamedNode("urn:laptop"), NamedNode("urn:computer")
     >>> ontology = Ontology([(laptop, SUBCLASS, computer)])
     >>> ontology.is_a(laptop, computer)
@@ -96,16 +83,14 @@ class Ontology:
         self._pairs = synonyms or SynonymPairs()
         self.problems: list[Problem] = []
         self._on_problem = on_problem
-        declared = frozenset(s for s, p, _ in self.stated if p == TYPE)
-        same = _same_names(self.stated)
-        self.roots = Roots(same, self._pairs, declared)
-        cycles = self._cycles(self.roots.rewrite(self.stated))
-        if cycles:
-            folded = [(group[0], other) for group in cycles for other in group[1:]]
-            self.roots = Roots([*same, *folded], self._pairs, declared)
-        self.triples: tuple[Triple, ...] = tuple(self.roots.rewrite(self.stated))
+        self.roots, self.triples = self._rooted()
         self._by_name = self._names()
-        self._compile()
+        self.schema = self._compile()
+        self._linking = self._link_properties()
+        edges, kinds = edges_of(self._stated_links(self.triples)), members_of(self.triples)
+        self.classes = Taxonomy(edges["classes"], kinds["classes"])
+        self.properties = Taxonomy(edges["properties"], kinds["properties"])
+        self.concepts = Taxonomy(edges["concepts"], kinds["concepts"])
 
     @classmethod
     def load(
@@ -133,12 +118,34 @@ class Ontology:
         self.problems.append(problem)
         self._on_problem(problem)
 
-    def _cycles(self, triples: Iterable[Triple]) -> list[tuple[NamedNode, ...]]:
-        """Find the is-a cycles, report them, and return their named members."""
+    def _rooted(self) -> tuple[Roots, tuple[Triple, ...]]:
+        """Find the roots, and put them in.
+
+        With roots put in, more terms may turn out to be the same: two cycles that shared no
+        term before, say. So this is repeated until nothing is new.
+        """
+        declared = frozenset(s for s, p, _ in self.stated if p == TYPE)
+        same: dict[tuple[NamedNode, NamedNode], None] = {}
+        while True:
+            roots = Roots(same, self._pairs, declared)
+            triples = tuple(roots.rewrite(self.stated))
+            new = dict.fromkeys(same_names(triples))
+            for cycle in self._cycles(triples, same):
+                new.update(((cycle[0], other), None) for other in cycle[1:])
+            if new.keys() <= same.keys():
+                return roots, triples
+            same |= new
+
+    def _cycles(
+        self, triples: Iterable[Triple], known: Container[tuple[NamedNode, NamedNode]]
+    ) -> list[tuple[NamedNode, ...]]:
+        """Find the is-a cycles, report those not known, and return their named members."""
         found = []
-        for kind, edges in _edges(triples).items():
+        for kind, edges in edges_of(triples, LINKS).items():
             for cycle in find_cycles(edges):
                 names = tuple(term for term in cycle if isinstance(term, NamedNode))
+                if len(names) < 2 or names[:2] in known:
+                    continue
                 listed = ", ".join(compact(term) for term in cycle)
                 self._report(
                     f"a cycle of {kind}: {listed} are all above each other",
@@ -147,35 +154,44 @@ class Ontology:
                 found.append(names)
         return found
 
-    def _compile(self) -> None:
-        triples = list(self.triples)
-        while True:
-            edges = _edges(triples)
-            kinds = _members(triples)
-            self.classes = Taxonomy(edges["classes"], kinds["classes"])
-            self.properties = Taxonomy(edges["properties"], kinds["properties"])
-            self.concepts = Taxonomy(edges["concepts"], kinds["concepts"])
-            self.schema = Schema(triples, self.classes, self.properties, self.concepts)
-            known = set(triples)
-            used = dict.fromkeys(t for t in triples if t[1] not in SCHEMA)
-            more = [
-                t
-                for t in self.schema.close(t for t in used if self._leads_to_schema(t[1]))
-                if t[1] in SCHEMA and t not in known
-            ]
-            if not more:
-                break
-            triples.extend(more)
+    def _compile(self) -> Schema:
+        """Compile the rules, those included that the ontology has by its own rules only.
 
-    def _leads_to_schema(self, predicate: Term) -> bool:
-        return any(above in SCHEMA for above in self.properties.ancestors(predicate))
+        An ontology may state its schema by properties of its own: sub-properties or inverses
+        of ``rdfs:subClassOf``, say.
+        """
+        triples = dict.fromkeys(self.triples)
+        while True:
+            edges = edges_of(triples)
+            schema = Schema(triples, *(Taxonomy(edges[kind]) for kind in edges))
+            if not any(map(gives_schema, triples)):
+                return schema
+            more = [t for t in schema.close(triples) if t[1] in SCHEMA and t not in triples]
+            if not more:
+                return schema
+            triples |= dict.fromkeys(more)
+
+    def _link_properties(self) -> Mapping[Term, tuple[Term, ...]]:
+        """Return the is-a properties that each property says: itself, and those above it."""
+        found: dict[Term, tuple[Term, ...]] = {link: (link,) for link in LINKS}
+        for property_ in self.schema.properties:
+            above = (property_, *self.schema.properties.ancestors(property_))
+            if links := tuple(dict.fromkeys(p for p in above if p in LINKS)):
+                found[property_] = links
+        return found
+
+    def _stated_links(self, triples: Iterable[Triple]) -> Iterator[Triple]:
+        """Yield the is-a links among triples, those said by a sub-property written out."""
+        for subject, predicate, object_ in triples:
+            for link in self._linking.get(predicate, ()):
+                yield subject, link, object_
 
     # -- what is known ----------------------------------------------------------------------
 
     @cached_property
     def closure(self) -> frozenset[Triple]:
         """Everything that follows from the ontology alone: C(O)."""
-        return frozenset(self.schema.close((*self.triples, *self._named(self.triples))))
+        return frozenset(self._with_named(self.triples, self.schema.close))
 
     @cached_property
     def _lookup(self) -> rules.Lookup:
@@ -185,7 +201,7 @@ class Ontology:
     def types(self) -> Mapping[Term, tuple[Term, ...]]:
         """Each instance's classes, as stated."""
         types: defaultdict[Term, list[Term]] = defaultdict(list)
-        for subject, predicate, object_ in self.triples:
+        for subject, predicate, object_ in self._stated_links(self.triples):
             if predicate == TYPE:
                 types[subject].append(object_)
         return {subject: tuple(classes) for subject, classes in types.items()}
@@ -226,8 +242,11 @@ class Ontology:
     def _names(self) -> Mapping[str, tuple[NamedNode, ...]]:
         names: defaultdict[str, list[NamedNode]] = defaultdict(list)
         for text, iri in self._pairs.labels:
-            names[text].append(self._resource(iri))
-        return {text: tuple(terms) for text, terms in names.items()}
+            root = self.root(Literal(text))
+            assert isinstance(root, Literal)
+            for name in {text: None, root.value: None}:
+                names[name].append(self._resource(iri))
+        return {text: tuple(dict.fromkeys(terms)) for text, terms in names.items()}
 
     def _resource(self, iri: NamedNode) -> NamedNode:
         root = self.root(iri)
@@ -309,10 +328,8 @@ class Ontology:
     def links(self, publication: Publication) -> Links:
         """Return the is-a links that a publication states itself, roots put in."""
         links: defaultdict[Term, list[Term]] = defaultdict(list)
-        for triple in publication.triples:
-            subject, predicate, object_ = triple
-            if predicate not in _LINKS or triple in publication.derived:
-                continue
+        stated = (triple for triple in publication.triples if triple not in publication.derived)
+        for subject, predicate, object_ in self._stated_links(stated):
             if predicate == NARROWER:
                 subject, object_ = object_, subject
             links[self.root(subject)].append(self.root(object_))
@@ -341,12 +358,26 @@ class Ontology:
         return self._follow(self.rewrite(publication))
 
     def _follow(self, rooted: Publication) -> Mapping[Triple, Triple | None]:
-        named = self._named(rooted.triples)
-        given = (*rooted.triples, *named)
-        closed = self.schema.close(given)
-        if states_schema(closed):
-            closed = rules.extend(given, self._lookup)
-        return closed | named if named else closed
+        def close(triples: Iterable[Triple]) -> dict[Triple, Triple | None]:
+            closed = self.schema.close(triples)
+            if states_schema(closed):
+                return rules.extend(triples, self._lookup)
+            return closed
+
+        return self._with_named(rooted.triples, close)
+
+    def _with_named(
+        self,
+        triples: Sequence[Triple],
+        close: Callable[[Iterable[Triple]], dict[Triple, Triple | None]],
+    ) -> dict[Triple, Triple | None]:
+        """Close triples under the rules and the names that synonyms give for terms."""
+        closed = close(triples)
+        found: dict[Triple, Triple | None] = {}
+        while new := {t: by for t, by in self._named(closed).items() if t not in closed}:
+            found |= new
+            closed = close((*triples, *found)) | found
+        return closed
 
     def _named(self, triples: Iterable[Triple]) -> dict[Triple, Triple | None]:
         """Return the triples in which a text that synonyms give for a term stands for the term."""
@@ -355,45 +386,6 @@ class Ontology:
         return {
             (subject, predicate, term): (subject, predicate, object_)
             for subject, predicate, object_ in triples
-            if isinstance(object_, Literal) and not is_reserved(predicate)
+            if isinstance(object_, Literal) and is_text(object_) and not is_reserved(predicate)
             for term in self._by_name.get(object_.value, ())
         }
-
-
-def _same_names(triples: Iterable[Triple]) -> list[tuple[NamedNode, NamedNode]]:
-    return [
-        (s, o)
-        for s, p, o in triples
-        if p in _SAME and isinstance(s, NamedNode) and isinstance(o, NamedNode)
-    ]
-
-
-def _edges(triples: Iterable[Triple]) -> dict[str, list[tuple[Term, Term]]]:
-    """Sort the is-a triples into the edges of the three taxonomies."""
-    edges: dict[str, list[tuple[Term, Term]]] = {"classes": [], "properties": [], "concepts": []}
-    for subject, predicate, object_ in triples:
-        if isinstance(object_, Literal):
-            continue
-        if predicate == SUBCLASS:
-            edges["classes"].append((subject, object_))
-        elif predicate == SUBPROPERTY:
-            edges["properties"].append((subject, object_))
-        elif predicate in (BROADER, BROADER_TRANSITIVE):
-            edges["concepts"].append((subject, object_))
-        elif predicate == NARROWER:
-            edges["concepts"].append((object_, subject))
-    return edges
-
-
-def _members(triples: Iterable[Triple]) -> dict[str, list[Term]]:
-    """Sort the declared terms into the three taxonomies."""
-    members: dict[str, list[Term]] = {"classes": [], "properties": [], "concepts": []}
-    for subject, predicate, object_ in triples:
-        if predicate == TYPE and not isinstance(subject, BlankNode):
-            if object_ in _CLASS_TYPES:
-                members["classes"].append(subject)
-            elif object_ in _PROPERTY_TYPES:
-                members["properties"].append(subject)
-            elif object_ == SKOS["Concept"]:
-                members["concepts"].append(subject)
-    return members

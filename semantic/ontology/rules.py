@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pyoxigraph import BlankNode, NamedNode, Variable
+from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
-from semantic.ontology.entailment import is_reserved
+from semantic.ontology.entailment import SCHEMA, is_reserved
 from semantic.terms import Node, Term, Triple
 from semantic.vocabulary import (
     BROADER,
@@ -41,17 +41,36 @@ Lookup: TypeAlias = Callable[[Term | None, Term | None, Term | None], Iterable[T
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """If all premises hold, the conclusion does."""
+    """If all premises hold, the conclusion does.
+
+    Parameters
+    ----------
+    name
+        The rule's, in docs/reference/semantics.md.
+    premises, conclusion
+        One or two patterns, and one.
+    guard
+        What else has to hold.
+    heard
+        Whether the first premise counts only where the publication says it: what the ontology
+        says of the kind are its roots.
+    """
 
     name: str
     premises: tuple[_Pattern, ...]
     conclusion: _Pattern
     guard: Callable[[_Bindings], bool] = lambda _: True
+    heard: bool = False
 
 
 _C, _D, _E = Variable("c"), Variable("d"), Variable("e")
 _P, _Q, _R = Variable("p"), Variable("q"), Variable("r")
 _X, _Y = Variable("x"), Variable("y")
+
+
+def _differ(bindings: _Bindings) -> bool:
+    return bindings[_X] != bindings[_Y]
+
 
 RULES: tuple[Rule, ...] = (
     Rule("rdfs2", ((_P, DOMAIN, _C), (_X, _P, _Y)), (_X, TYPE, _C)),
@@ -81,8 +100,8 @@ RULES: tuple[Rule, ...] = (
     Rule("property", ((_P, EQUIVALENT_PROPERTY, _Q),), (_P, SUBPROPERTY, _Q)),
     Rule("property", ((_P, EQUIVALENT_PROPERTY, _Q),), (_Q, SUBPROPERTY, _P)),
     Rule("same", ((_X, SAME_AS, _Y),), (_Y, SAME_AS, _X)),
-    Rule("same", ((_X, SAME_AS, _Y), (_X, _P, _C)), (_Y, _P, _C)),
-    Rule("same", ((_X, SAME_AS, _Y), (_C, _P, _X)), (_C, _P, _Y)),
+    Rule("same", ((_X, SAME_AS, _Y), (_X, _P, _C)), (_Y, _P, _C), _differ, heard=True),
+    Rule("same", ((_X, SAME_AS, _Y), (_C, _P, _X)), (_C, _P, _Y), _differ, heard=True),
 )
 
 
@@ -140,27 +159,29 @@ def _consequences(triple: Triple, new: Lookup, ontology: Lookup) -> Iterator[Tri
         for position, premise in enumerate(rule.premises):
             if (bindings := _unify(premise, triple, {})) is None:
                 continue
-            for full in _complete(rule.premises, position, bindings, new, ontology):
+            for full in _complete(rule, position, bindings, new, ontology):
                 conclusion = _instantiate(rule.conclusion, full)
                 if rule.guard(full) and _is_triple(conclusion):
                     yield conclusion
 
 
 def _complete(
-    premises: tuple[_Pattern, ...], position: int, bindings: _Bindings, new: Lookup, old: Lookup
+    rule: Rule, position: int, bindings: _Bindings, new: Lookup, old: Lookup
 ) -> Iterator[_Bindings]:
-    if len(premises) == 1:
+    if len(rule.premises) == 1:
         yield bindings
         return
-    other = premises[1 - position]
+    other = rule.premises[1 - position]
     wanted = [bindings.get(n) if isinstance(n, Variable) else n for n in other]
-    for lookup in (new, old):
+    for lookup in (new,) if rule.heard and position == 1 else (new, old):
         for triple in lookup(*wanted):
             if (full := _unify(other, triple, bindings)) is not None:
                 yield full
 
 
 def _unify(pattern: _Pattern, triple: Triple, bindings: _Bindings) -> _Bindings | None:
+    if pattern[1] in SCHEMA and isinstance(triple[2], Literal):
+        return None  # a literal is no class, property or concept
     result = dict(bindings)
     for node, term in zip(pattern, triple, strict=True):
         if isinstance(node, Variable):

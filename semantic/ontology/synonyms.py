@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -74,31 +74,16 @@ class Roots:
         pairs: SynonymPairs,
         declared: frozenset[Term],
     ) -> None:
-        named = _chain_ends(pairs.terms)
         graph: nx.Graph[NamedNode] = nx.Graph()
         graph.add_edges_from(groups)
         graph.add_edges_from(pairs.terms.items())
-        graph.remove_edges_from(
-            [
-                (a, b)
-                for a, b in graph.edges
-                if a.value.startswith(_FIXED) and b.value.startswith(_FIXED)
-            ]
-        )
+        better = (*_named(pairs.terms), declared)
         self._terms: dict[Term, Term] = {}
         for component in nx.connected_components(graph):
-            root = min(
-                component,
-                key=lambda t: (
-                    not t.value.startswith(_FIXED),
-                    t not in named,
-                    t not in declared,
-                    t.value,
-                ),
-            )
-            self._terms.update((term, root) for term in component if term != root)
-        self._texts = {text: Literal(_end(text, pairs.texts)) for text in pairs.texts}
-        self._texts.update((end.value, end) for end in list(self._texts.values()))
+            fixed = [term for term in component if _is_fixed(term)]
+            root = _first(fixed, ()) if fixed else _first(component, better)
+            self._terms.update((t, root) for t in component if t != root and t not in fixed)
+        self._texts = _text_roots(pairs.texts)
 
     def __len__(self) -> int:
         """Return how many names have another name as their root."""
@@ -107,7 +92,7 @@ class Roots:
     def root(self, term: Term) -> Term:
         """Return the term that stands for this one; the term itself where it has no synonyms."""
         if isinstance(term, Literal):
-            if self._texts and term.datatype.value in _TEXT_TYPES:
+            if self._texts and is_text(term):
                 return self._texts.get(term.value, term)
             return term
         return self._terms.get(term, term)
@@ -126,16 +111,41 @@ class Roots:
         return (*others, *map(Literal, texts))
 
 
-def _chain_ends(terms: Mapping[NamedNode, NamedNode]) -> frozenset[NamedNode]:
-    return frozenset(root for root in terms.values() if terms.get(root, root) == root)
+def is_text(literal: Literal) -> bool:
+    """Whether a literal is a text, in a language or none: what a name can be."""
+    return literal.datatype.value in _TEXT_TYPES
 
 
-def _end(text: str, texts: Mapping[str, str]) -> str:
-    seen = {text}
-    while text in texts and texts[text] not in seen:
-        text = texts[text]
-        seen.add(text)
-    return text
+def _is_fixed(term: NamedNode) -> bool:
+    return term.value.startswith(_FIXED)
+
+
+def _named(pairs: Mapping[_Name, _Name]) -> tuple[frozenset[_Name], frozenset[_Name]]:
+    """Return the ends of the chains of pairs, and all that some pair names as a root."""
+    roots = frozenset(pairs.values())
+    return frozenset(root for root in roots if pairs.get(root, root) == root), roots
+
+
+def _first(names: Iterable[_Name], better: Iterable[Container[Term | str]]) -> _Name:
+    """Return the first in code point order of the names in the first set that has any."""
+    ordered = sorted(names, key=_spelling)
+    chosen = ([name for name in ordered if name in some] for some in better)
+    return next((few[0] for few in chosen if few), ordered[0])
+
+
+def _spelling(name: NamedNode | str) -> str:
+    return name if isinstance(name, str) else name.value
+
+
+def _text_roots(pairs: Mapping[str, str]) -> dict[str, Literal]:
+    graph: nx.Graph[str] = nx.Graph()
+    graph.add_edges_from(pairs.items())
+    better = _named(pairs)
+    found: dict[str, Literal] = {}
+    for component in nx.connected_components(graph):
+        root = Literal(_first(component, better))
+        found.update(dict.fromkeys(component, root))
+    return found
 
 
 def read_synonyms(path: Path, on_problem: OnProblem) -> SynonymPairs:
@@ -165,6 +175,10 @@ def read_synonyms(path: Path, on_problem: OnProblem) -> SynonymPairs:
             for row in rows:
                 term, root = ((row[name] or "").strip() for name in ("term", "root"))
                 collector.add(term, root, rows.line_num)
+    except csv.Error as error:
+        raise OntologyError(
+            Problem(f"not CSV: {error}", Place(str(path)), "Write `term,root` on each line.")
+        ) from error
     except UnicodeDecodeError as error:
         raise OntologyError(
             Problem(f"not UTF-8 at byte {error.start}", Place(str(path)), "Save the file as UTF-8.")

@@ -1,8 +1,9 @@
-"""One is-a hierarchy: a directed acyclic graph of terms with several parents.
+"""One is-a hierarchy: a directed graph of terms with several parents.
 
 Terms have small integer ids inside, and neighbours are tuples of ids, so that a
 walk touches integers only. A cycle is no hierarchy: `find_cycles` names those of
-a set of edges, and whoever builds the taxonomy folds each into one term first.
+a set of edges, and whoever builds the taxonomy folds each into one term first. The
+terms of a cycle that is left are all above each other, and above themselves.
 
 Cost: building is linear in the edges; `parents` and `children` are look-ups;
 `ancestors` and `descendants` walk what they return; `ancestors` is remembered.
@@ -24,14 +25,9 @@ class Taxonomy:
     Parameters
     ----------
     edges
-        Pairs of child and parent; loops are ignored, cycles are an error.
+        Pairs of child and parent; loops are ignored.
     members
         Terms that belong to the taxonomy even without an edge.
-
-    Raises
-    ------
-    ValueError
-        When the edges have a cycle.
 
     Examples
     --------
@@ -56,8 +52,6 @@ class Taxonomy:
             self._id(term)
         for child, parent in distinct:
             self._link(self._id(child), self._id(parent))
-        if cycles := find_cycles(distinct):
-            raise ValueError(f"not a taxonomy: {cycles[0]} are all above each other")
 
     def _id(self, term: Term) -> int:
         if term not in self._ids:
@@ -104,7 +98,7 @@ class Taxonomy:
         return () if position is None else tuple(self._terms[i] for i in table[position])
 
     def ancestors(self, term: Term) -> tuple[Term, ...]:
-        """Return all terms above, nearest first, without the term itself."""
+        """Return all terms above, nearest first, without the term itself if it is in no cycle."""
         position = self._ids.get(term)
         if position is None:
             return ()
@@ -113,7 +107,7 @@ class Taxonomy:
         return self._ancestors[position]
 
     def descendants(self, term: Term) -> tuple[Term, ...]:
-        """Return all terms below, nearest first, without the term itself."""
+        """Return all terms below, nearest first, without the term itself if it is in no cycle."""
         position = self._ids.get(term)
         return () if position is None else self._reach(position, self._children)
 

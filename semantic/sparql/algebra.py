@@ -21,11 +21,11 @@ from rdflib.paths import Path
 from rdflib.plugins.sparql.parserutils import CompValue
 
 from semantic.limits import Limits
+from semantic.pattern import Branch, Filter, TriplePattern
 from semantic.sparql import paths
 from semantic.sparql.filters import conjuncts, describe, necessary_filter
 from semantic.sparql.resting import Edge
 from semantic.sparql.slots import slot_number, to_node
-from semantic.subscription import Branch, Filter, TriplePattern
 from semantic.terms import Node
 
 
@@ -70,7 +70,7 @@ class Analysis:
         """
         patterns: dict[TriplePattern, None] = {}
         for edge in (edge for group in self.groups for edge in group):
-            steps, open_ = paths.expand(edge.subject, edge.path, edge.object, self.fresh)
+            steps, open_ = self._expand(edge)
             if open_:
                 return None
             patterns.update((pattern, None) for step in steps for pattern in step)
@@ -119,7 +119,7 @@ class Analysis:
         for s, p, o in triples:
             edge = Edge(to_node(s), p, to_node(o))
             edges.append(edge)
-            steps, open_ = paths.expand(edge.subject, p, edge.object, self.fresh)
+            steps, open_ = self._expand(edge)
             for reason in open_:
                 self.leave_open(reason)
             if len(steps) > 1:
@@ -128,6 +128,10 @@ class Analysis:
         if edges:
             self.groups.append(edges)
         return branches
+
+    def _expand(self, edge: Edge) -> tuple[paths.Steps, tuple[str, ...]]:
+        limit = self.limits.subscription_branches
+        return paths.expand(edge.subject, edge.path, edge.object, self.fresh, limit)
 
     def _left_join(self, p: CompValue) -> list[Branch]:
         self.leave_open("OPTIONAL")
@@ -182,7 +186,7 @@ class Analysis:
         """Keep what all branches share when there are too many of them."""
         if len(branches) <= self.limits.subscription_branches:
             return branches
-        self.leave_open("more branches than subscription_branches")
+        self.leave_open(paths.TOO_MANY)
         patterns = [p for p in branches[0].patterns if all(p in b.patterns for b in branches)]
         filters = [f for f in branches[0].filters if all(f in b.filters for b in branches)]
         return [Branch(tuple(patterns), tuple(filters))]

@@ -8,8 +8,9 @@ apart; and in the query every variable of an expression is put through a functio
 that gives the value back (`value_text`).
 
 A variable stays as it is where a term and not a value is asked for: in BOUND,
-sameTerm and COUNT, alone in ``(?x AS ?y)``, in GROUP BY. STR and DATATYPE get the
-original's lexical form and datatype.
+sameTerm and COUNT, alone in ``(?x AS ?y)``, in GROUP BY, and where COALESCE, IF or
+SAMPLE gives it to one of these. STR and DATATYPE get the original's lexical form and
+datatype. MIN and MAX give values: they come back as the store writes them.
 """
 
 from __future__ import annotations
@@ -89,15 +90,18 @@ class Context(Enum):
     VALUE = "value"  # an expression: values
     LEXICAL = "lexical"  # the argument of STR
     TERM = "term"  # the argument of BOUND, sameTerm, COUNT
+    CONDITION = "condition"  # the first argument of an IF of which a term is asked
 
 
 _TERM_FUNCTIONS = frozenset({"BOUND", "SAMETERM", "COUNT", "DATATYPE"})
 _CLAUSES = frozenset({"SELECT", "HAVING", "FILTER", "BIND", "VALUES", "GROUP", "ORDER", "LIMIT"})
 _EXPRESSION_CLAUSES = frozenset({"SELECT", "GROUP", "ORDER", "HAVING"})
+_CHOICES = frozenset({"COALESCE", "IF", "SAMPLE"})
+"""Functions that give one of their arguments."""
 
 
-def contexts(pieces: Sequence[str]) -> list[tuple[Context, bool]]:
-    """Return what each piece of a query stands in, and whether ORDER BY orders by it.
+def contexts(pieces: Sequence[str]) -> list[tuple[Context, str]]:
+    """Return what each piece of a query stands in, and the clause around it.
 
     Examples
     --------
@@ -106,18 +110,20 @@ def contexts(pieces: Sequence[str]) -> list[tuple[Context, bool]]:
     ['pattern', 'pattern', 'pattern', 'value']
     """
     found = []
-    open_: list[Context] = []
-    clause = ""
+    open_: list[tuple[Context, str]] = []
+    context, clause = Context.PATTERN, ""
     for index, piece in enumerate(pieces):
-        context = open_[-1] if open_ else Context.PATTERN
-        found.append((context, clause == "ORDER" and not open_))
+        found.append((context, clause))
         if piece == "(":
-            open_.append(_opened(pieces, index, context, clause))
+            open_.append((context, clause))
+            context = _opened(pieces, index, context, clause)
         elif piece == "{":
-            open_.append(Context.PATTERN)
-            clause = ""
+            open_.append((context, clause))
+            context, clause = Context.PATTERN, ""
         elif piece[0] in ")}" and open_:
-            open_.pop()
+            context, clause = open_.pop()
+        elif piece == "," and context is Context.CONDITION:
+            context = Context.TERM
         elif piece.upper() in _CLAUSES:
             clause = piece.upper()
     return found
@@ -134,9 +140,35 @@ def _opened(pieces: Sequence[str], index: int, context: Context, clause: str) ->
             return Context.PATTERN
     if word in _TERM_FUNCTIONS:
         return Context.TERM
-    if word == "STR" or before == str(XSD["string"]):
+    if word in _CHOICES and _keeps_term(pieces, index - 1, _closing(pieces, index), context):
+        return Context.CONDITION if word == "IF" else Context.TERM
+    if word in ("STR", "GROUP_CONCAT") or before == str(XSD["string"]):
         return Context.LEXICAL
     return Context.VALUE
+
+
+def _closing(pieces: Sequence[str], index: int) -> int:
+    """Return the place of the bracket that closes the one at `index`."""
+    depth = 0
+    for place in range(index, len(pieces)):
+        depth += (pieces[place] == "(") - (pieces[place][0] == ")")
+        if depth == 0:
+            return place
+    return len(pieces) - 1
+
+
+def _keeps_term(pieces: Sequence[str], first: int, last: int, context: Context) -> bool:
+    """Whether the expression of these pieces is asked for its term, not its value."""
+    before = pieces[first - 1].upper() if first else ""
+    after = pieces[last + 1].upper() if last + 1 < len(pieces) else ""
+    if before == "(" and after == "AS":
+        return True
+    return context is Context.TERM and _is_alone(before, after)
+
+
+def _is_alone(before: str, after: str) -> bool:
+    """Whether what stands between two pieces is a whole argument."""
+    return before in ("(", ",", "DISTINCT") and after[:1] in (")", ",", ";")
 
 
 def value_text(pieces: Sequence[str]) -> tuple[list[str], frozenset[int]]:
@@ -161,24 +193,31 @@ def value_text(pieces: Sequence[str]) -> tuple[list[str], frozenset[int]]:
     """
     written: list[str] = []
     values: set[int] = set()
-    for index, (piece, (context, ordered)) in enumerate(zip(pieces, contexts(pieces), strict=True)):
-        if context in (Context.VALUE, Context.LEXICAL):
-            values.update(slot_of_text(piece))
+    for index, (piece, (context, clause)) in enumerate(zip(pieces, contexts(pieces), strict=True)):
+        wrapper = _wrapper(pieces, index, context, clause)
+        slots = slot_of_text(piece)
         if piece[0] == "?" and len(piece) > 1:
-            written.append(_variable(pieces, index, context, ordered=ordered))
+            written.append(f"{wrapper}({piece})" if wrapper else piece)
+        elif slots and piece[0] == '"' and wrapper == _LEXICAL:
+            written.append(f"{wrapper}({piece})")
         elif piece.upper() == "DATATYPE":
             written.append(str(_DATATYPE))
         else:
+            if wrapper:
+                values.update(slots)
             written.append(piece)
+        if clause == "ORDER" and context is Context.PATTERN and written[-1] != piece:
+            written[-1] = f"({written[-1]})"
     return written, frozenset(values)
 
 
-def _variable(pieces: Sequence[str], index: int, context: Context, *, ordered: bool) -> str:
-    piece = pieces[index]
+def _wrapper(pieces: Sequence[str], index: int, context: Context, clause: str) -> NamedNode | None:
+    """Return the function that a variable is put through; ``None`` where its term is asked for."""
     before = pieces[index - 1].upper() if index else ""
     after = pieces[index + 1].upper() if index + 1 < len(pieces) else ""
     if context is Context.PATTERN:
-        return f"({VALUE}({piece}))" if ordered else piece
-    if context is Context.TERM or before == "AS" or (before == "(" and after == "AS"):
-        return piece
-    return f"{_LEXICAL if context is Context.LEXICAL else VALUE}({piece})"
+        return VALUE if clause == "ORDER" else None
+    if before == "AS" or _keeps_term(pieces, index, index, context):
+        return None
+    alone = _is_alone(before, after)
+    return _LEXICAL if context is Context.LEXICAL and alone else VALUE

@@ -9,11 +9,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from semantic.errors import InputError, OnProblem, Place, Problem, SubscriptionError, warn_problem
+from semantic.folders import files_in, unreadable
+from semantic.limits import DEFAULT_LIMITS
+from semantic.nesting import query_depth
 from semantic.sparql.parse import SubscriptionParser
 from semantic.subscription import Subscription
+from semantic.syntax import HEAD_BYTES, is_html
+
+_REMEDY = 'Write {"id": "…", "query": "…"} on one line.'
 
 
 def read_subscriptions(
@@ -33,38 +40,61 @@ def read_subscriptions(
         Called with each subscription that cannot be accepted.
     """
     parser = parser or SubscriptionParser()
+    taken: dict[str, Place] = {}
     for path in _files(paths, on_problem):
         try:
-            lines = path.suffix.lower() == ".jsonl"
-            yield from _bulk(path, parser, on_problem) if lines else _single(path, parser)
-        except (InputError, SubscriptionError) as error:
-            on_problem(error.problem)
+            for place, subscription in _of_file(path, parser, on_problem):
+                if subscription.id in taken:
+                    on_problem(_duplicate(subscription.id, place, taken[subscription.id]))
+                else:
+                    taken[subscription.id] = place
+                    yield subscription
         except OSError as error:
-            what = f"cannot be read: {error.strerror or error}"
-            on_problem(Problem(what, Place(str(path)), "Check the name and permissions."))
-        except UnicodeDecodeError as error:
-            what = f"not UTF-8 at byte {error.start}"
-            on_problem(Problem(what, Place(str(path)), "Save the file as UTF-8."))
+            on_problem(unreadable(str(path), error))
 
 
 def _files(paths: Iterable[str | Path], on_problem: OnProblem) -> Iterator[Path]:
-    for path in map(Path, paths):
-        if not path.is_dir():
-            yield path
-            continue
-        files = sorted(f for f in path.rglob("*") if f.suffix.lower() in (".rq", ".jsonl"))
-        if not files:
-            what, remedy = "the folder has no .rq or .jsonl files", "Give one with subscriptions."
-            on_problem(Problem(what, Place(str(path)), remedy))
-        yield from files
+    for path in paths:
+        yield from files_in(path, on_problem, (".rq", ".jsonl"))
 
 
-def _single(path: Path, parser: SubscriptionParser) -> Iterator[Subscription]:
-    text = path.read_text(encoding="utf-8-sig")
+def _duplicate(id: str, place: Place, first: Place) -> Problem:
+    what = f"the id {id!r} has a subscription already, at {replace(first, item=None)}"
+    return Problem(what, place, "Choose another id; the first one holds.")
+
+
+def _of_file(
+    path: Path, parser: SubscriptionParser, on_problem: OnProblem
+) -> Iterator[tuple[Place, Subscription]]:
+    lines = path.suffix.lower() == ".jsonl"
     try:
-        yield parser.parse(path.stem, text, _head_comment(text))
+        yield from _bulk(path, parser, on_problem) if lines else _single(path, parser)
+    except (InputError, SubscriptionError) as error:
+        on_problem(error.problem)
+
+
+def _single(path: Path, parser: SubscriptionParser) -> Iterator[tuple[Place, Subscription]]:
+    place = Place(str(path))
+    data = path.read_bytes()
+    if is_html(data[:HEAD_BYTES]):
+        remedy = "Give the address of the query itself."
+        raise InputError(Problem("an HTML page, not a query", place, remedy))
+    text = _decoded(data, place)
+    try:
+        yield place, _parse(parser, path.stem, text, _head_comment(text))
     except SubscriptionError as error:
         raise SubscriptionError(_placed(error.problem, path)) from error
+
+
+def _decoded(data: bytes, place: Place) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        line = before.count(b"\n") + (place.line or 1)
+        column = len(before[before.rfind(b"\n") + 1 :].decode()) + 1
+        where = replace(place, line=line, column=column)
+        raise InputError(Problem("not UTF-8", where, "Save the file as UTF-8.")) from error
 
 
 def _placed(problem: Problem, path: Path) -> Problem:
@@ -82,34 +112,66 @@ def _head_comment(text: str) -> str:
     return " ".join(lines)
 
 
-def _bulk(path: Path, parser: SubscriptionParser, on_problem: OnProblem) -> Iterator[Subscription]:
-    with path.open(encoding="utf-8-sig") as file:
+def _bulk(
+    path: Path, parser: SubscriptionParser, on_problem: OnProblem
+) -> Iterator[tuple[Place, Subscription]]:
+    with path.open("rb") as file:
         for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
+            place = Place(str(path), line=number)
             try:
-                yield _of_line(line, Place(str(path), line=number), parser)
+                text = _decoded(line, place)
+                if text.strip():
+                    subscription = _of_line(text, place, parser)
+                    yield replace(place, item=subscription.id), subscription
             except (InputError, SubscriptionError) as error:
                 on_problem(error.problem)
 
 
 def _of_line(line: str, place: Place, parser: SubscriptionParser) -> Subscription:
-    remedy = 'Write {"id": "…", "query": "…"} on one line.'
+    id, query, comment = _fields(line, place)
     try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise InputError(Problem(f"not JSON: {error}", place, remedy)) from error
-    if not isinstance(row, dict):
-        raise InputError(Problem("not a JSON object", place, remedy))
-    fields = [row.get(name, "") for name in ("id", "query", "comment")]
-    if not all(isinstance(field, str) for field in fields) or not fields[0] or not fields[1]:
-        raise InputError(Problem("`id` and `query` must be texts", place, remedy))
-    id, query, comment = fields
-    try:
-        return parser.parse(id, query, comment)
+        return _parse(parser, id, query, comment)
     except SubscriptionError as error:
         inside = f" at {error.problem.where.line}:{error.problem.where.column}"
         inside = inside if error.problem.where.line is not None else ""
         where = Place(place.source, place.line, item=f"{id}{inside}")
         problem = Problem(error.problem.what, where, error.problem.remedy)
         raise SubscriptionError(problem) from error
+
+
+def _fields(line: str, place: Place) -> tuple[str, str, str]:
+    """Return the id, the query and the comment of a line."""
+    try:
+        row = json.loads(line.rstrip())
+    except json.JSONDecodeError as error:
+        where = replace(place, column=error.pos + 1)
+        what = f"not JSON: {error.msg.removesuffix(' at')}"
+        raise InputError(Problem(what, where, _REMEDY)) from error
+    except (RecursionError, ValueError) as error:
+        what = "its JSON nests too deep or has too long a number"
+        raise InputError(Problem(what, place, _REMEDY)) from error
+    if not isinstance(row, dict):
+        raise InputError(Problem("not a JSON object", place, _REMEDY))
+    return (
+        _field(row, "id", place),
+        _field(row, "query", place),
+        _field({"comment": "", **row}, "comment", place),
+    )
+
+
+def _field(row: dict[str, object], name: str, place: Place) -> str:
+    value = row.get(name)
+    if name not in row:
+        raise InputError(Problem(f"the field `{name}` is missing", place, _REMEDY))
+    if not isinstance(value, str) or not (value.strip() or name == "comment"):
+        raise InputError(Problem(f"the field `{name}` is not a text", place, _REMEDY))
+    return value
+
+
+def _parse(parser: SubscriptionParser, id: str, query: str, comment: str) -> Subscription:
+    """Parse a query, unless it would overflow the parser's stack, which ends the process."""
+    if query_depth(query) > DEFAULT_LIMITS.nesting:
+        what = f"its brackets nest more than {DEFAULT_LIMITS.nesting} deep"
+        remedy = "Write it flatter, or split it into several subscriptions."
+        raise SubscriptionError(Problem(what, Place(id), remedy))
+    return parser.parse(id, query, comment)

@@ -15,8 +15,8 @@ import rdflib
 from pyoxigraph import Literal, NamedNode, Variable
 from rdflib.plugins.sparql.parserutils import CompValue
 
+from semantic.pattern import Comparison, Filter, TaxonomyOperator, TaxonomyTest
 from semantic.sparql.slots import to_node
-from semantic.subscription import Comparison, Filter, TaxonomyOperator, TaxonomyTest
 from semantic.values import Operator, decidable
 from semantic.vocabulary import GM
 

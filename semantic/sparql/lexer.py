@@ -8,12 +8,12 @@ alone share one parse, and synonyms be put into a query without printing its alg
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
-from urllib.parse import urljoin
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import Literal, NamedNode, RdfFormat, parse
 
 from semantic.vocabulary import PREFIXES, XSD
 
@@ -41,12 +41,15 @@ class Token:
         The constant, for a TERM.
     glued
         Whether nothing stands between it and the token before.
+    offset
+        Where it begins in the query, in characters from 0.
     """
 
     kind: Kind
     text: str
     term: NamedNode | Literal | None = None
     glued: bool = False
+    offset: int = 0
 
 
 class LexicalError(ValueError):
@@ -67,10 +70,10 @@ _PN = (
 _SCANNER = re.compile(
     rf"""
     (?P<space>(?:\s+|\#[^\n\r]*)+)
-  | (?P<iri><[^<>"{{}}|^`\\\x00-\x20]*(?:\\u[0-9A-Fa-f]{{4}}[^<>"{{}}|^`\\\x00-\x20]*)*>)
+  | (?P<iri><(?:[^<>"{{}}|^`\\\x00-\x20]|\\u[0-9A-Fa-f]{{4}}|\\U[0-9A-Fa-f]{{8}})*>)
   | (?P<string>\"\"\"(?:(?:"|"")?(?:[^"\\]|\\.))*\"\"\"|'''(?:(?:'|'')?(?:[^'\\]|\\.))*'''
       |"(?:[^"\\\n\r]|\\.)*"|'(?:[^'\\\n\r]|\\.)*')
-  | (?P<lang>@[A-Za-z]+(?:-[A-Za-z0-9]+)*)
+  | (?P<lang>@[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--[A-Za-z]+)?)
   | (?P<variable>[?$][{_PN}]+)
   | (?P<blank>_:[{_PN}](?:[{_PN}.-]*[{_PN}-])?)
   | (?P<number>(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)[eE][+-]?[0-9]+|[0-9]*\.[0-9]+|[0-9]+)
@@ -85,7 +88,18 @@ _SCANNER = re.compile(
 )
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
-_CHARACTERS = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
+_CHARACTERS = {
+    "t": "\t",
+    "b": "\b",
+    "n": "\n",
+    "r": "\r",
+    "f": "\f",
+    "\\": "\\",
+    '"': '"',
+    "'": "'",
+}
+_EXPRESSION = re.compile(r"&&|[,)]")
+"""What stands between a ``<`` and a ``>`` of an expression, and in no IRI that is meant."""
 
 
 def tokenize(text: str, prefixes: Mapping[str, str] = PREFIXES) -> list[Token]:
@@ -108,21 +122,23 @@ def tokenize(text: str, prefixes: Mapping[str, str] = PREFIXES) -> list[Token]:
     >>> [t.text for t in tokenize('PREFIX e: <urn:e:> ASK { ?s e:p "5"@en }')]
     ['ASK', '{', '?s', '<urn:e:p>', '"5"@en', '}']
     """
-    return list(_Lexer(text, prefixes).tokens())
+    return list(Lexer(text, prefixes).tokens())
 
 
-class _Lexer:
-    """The state of one scan: the prologue's prefixes and base."""
+class Lexer:
+    """The state of one scan: the prologue's prefixes and base; see `tokenize`."""
 
-    def __init__(self, text: str, prefixes: Mapping[str, str]) -> None:
+    def __init__(self, text: str, prefixes: Mapping[str, str] = PREFIXES) -> None:
+        self.base: str | None = None
         self._text = text
         self._prefixes = dict(prefixes)
-        self._base: str | None = None
         self._position = 0
         self._glued = False
 
     def tokens(self) -> Iterator[Token]:
+        """Yield the tokens after the prologue; `base` is known with the first."""
         in_prologue = True
+        operand = False
         while (piece := self._next()) is not None:
             kind, text, offset = piece
             if in_prologue and kind == "word" and text.upper() in ("PREFIX", "BASE"):
@@ -130,7 +146,17 @@ class _Lexer:
                 continue
             in_prologue = False
             glued = self._glued
-            yield self._token(kind, text, offset, glued)
+            if kind == "iri" and operand and self._is_comparison(text):
+                kind, text = "other", "<=" if text.startswith("<=") else "<"
+                self._position = offset + len(text)
+            token = self._token(kind, text, offset, glued)
+            operand = token.kind in (Kind.VARIABLE, Kind.TERM) or token.text == ")"
+            yield token
+
+    def _is_comparison(self, text: str) -> bool:
+        """Whether what looks like an IRI, after an operand, is ``?x<5&&?y>3`` without spaces."""
+        absolute = self.base is not None or _SCHEME.match(text[1:])
+        return not absolute and _EXPRESSION.search(text) is not None
 
     def _next(self) -> tuple[str, str, int] | None:
         """Return the next piece that is not space; `_glued` says whether none stood before it."""
@@ -146,8 +172,10 @@ class _Lexer:
         return None
 
     def _peek(self, kind: str, text: str | None = None) -> str | None:
-        """Take the next piece if it follows at once and is of this kind."""
+        """Take the next piece if it is of this kind."""
         found = _SCANNER.match(self._text, self._position)
+        if found is not None and found.lastgroup == "space":
+            found = _SCANNER.match(self._text, found.end())
         if found is None or found.lastgroup != kind or (text is not None and found[0] != text):
             return None
         self._position = found.end()
@@ -158,39 +186,44 @@ class _Lexer:
         iri = self._next()
         if iri is None or iri[0] != "iri" or (name is not None and not name[1].endswith(":")):
             raise LexicalError(f"{what} is not followed by a name and an IRI", offset)
-        resolved = self._resolve(iri[1])
+        resolved = self._resolve(iri[1], iri[2])
         if name is None:
-            self._base = resolved
+            self.base = resolved
         else:
             self._prefixes[name[1][:-1]] = resolved
 
-    def _resolve(self, iriref: str) -> str:
-        iri = _unescape(iriref[1:-1])
-        if self._base is None or _SCHEME.match(iri):
+    def _resolve(self, iriref: str, offset: int) -> str:
+        iri = _unescape(iriref[1:-1], offset)
+        if self.base is None or (_SCHEME.match(iri) and "/." not in iri):
             return iri
-        resolved = urljoin(self._base, iri)
-        return resolved + "#" if iri.endswith("#") else resolved  # urljoin drops an empty fragment
+        try:
+            (quad,) = parse(f"<{iri}> a <urn:x> .", format=RdfFormat.TURTLE, base_iri=self.base)
+        except (ValueError, SyntaxError) as error:
+            raise LexicalError(f"{iriref} cannot be resolved: {error}", offset) from error
+        assert isinstance(quad.subject, NamedNode)
+        return quad.subject.value
 
     def _token(self, kind: str, text: str, offset: int, glued: bool) -> Token:
         match kind:
             case "iri" | "name":
-                return _term(self._iri(kind, text, offset), glued)
+                return _term(self._iri(kind, text, offset), glued, offset)
             case "string":
-                return _term(self._literal(text, offset), glued)
+                return _term(self._literal(text, offset), glued, offset)
             case "number":
-                return Token(Kind.TERM, text, _number(text), glued)
+                return Token(Kind.TERM, text, _number(text), glued, offset)
             case "word" if text.lower() in ("true", "false"):
-                return _term(Literal(text.lower(), datatype=XSD["boolean"]), glued)
+                truth = Literal(text.lower(), datatype=XSD["boolean"])
+                return _term(truth, glued, offset)
             case "word":
-                return Token(Kind.WORD, text, glued=glued)
+                return Token(Kind.WORD, text, None, glued, offset)
             case "variable":
-                return Token(Kind.VARIABLE, "?" + text[1:], glued=glued)
+                return Token(Kind.VARIABLE, "?" + text[1:], None, glued, offset)
             case _:
-                return Token(Kind.OTHER, text, glued=glued)
+                return Token(Kind.OTHER, text, None, glued, offset)
 
     def _iri(self, kind: str, text: str, offset: int) -> NamedNode:
         if kind == "iri":
-            iri = self._resolve(text)
+            iri = self._resolve(text, offset)
         else:
             prefix, _, local = text.partition(":")
             if prefix not in self._prefixes:
@@ -203,7 +236,9 @@ class _Lexer:
 
     def _literal(self, text: str, offset: int) -> Literal:
         quotes = 3 if text.startswith(('"""', "'''")) and len(text) >= 6 else 1
-        value = _unescape(text[quotes:-quotes])
+        value = _unescape(text[quotes:-quotes], offset)
+        if not _is_encodable(value):
+            raise LexicalError("the text has half a character (a lone surrogate)", offset)
         if (language := self._peek("lang")) is not None:
             try:
                 return Literal(value, language=language[1:])
@@ -217,8 +252,12 @@ class _Lexer:
         return Literal(value)
 
 
-def _term(term: NamedNode | Literal, glued: bool) -> Token:
-    return Token(Kind.TERM, str(term), term, glued)
+def _is_encodable(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _term(term: NamedNode | Literal, glued: bool, offset: int) -> Token:
+    return Token(Kind.TERM, str(term), term, glued, offset)
 
 
 def _number(text: str) -> Literal:
@@ -226,12 +265,14 @@ def _number(text: str) -> Literal:
     return Literal(text, datatype=XSD[kind])
 
 
-def _unescape(text: str) -> str:
+def _unescape(text: str, offset: int) -> str:
     if "\\" not in text:
         return text
 
     def character(found: re.Match[str]) -> str:
-        code = found[1] or found[2]
-        return chr(int(code, 16)) if code else _CHARACTERS.get(found[3], found[3])
+        code = int(found[1] or found[2] or "0", 16)
+        if (found[3] and found[3] not in _CHARACTERS) or code > sys.maxunicode:
+            raise LexicalError(f"{found[0]} stands for no character", offset)
+        return _CHARACTERS[found[3]] if found[3] else chr(code)
 
     return _ESCAPE.sub(character, text)

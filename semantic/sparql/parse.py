@@ -8,9 +8,9 @@ query of the same skeleton only has its constants filled in.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate, takewhile
 
 from pyoxigraph import Literal, NamedNode, Store, Variable
 from pyparsing import ParseBaseException
@@ -21,6 +21,15 @@ from rdflib.plugins.sparql.sparql import SPARQLError
 
 from semantic.errors import Place, Problem, SubscriptionError
 from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.pattern import (
+    Branch,
+    Comparison,
+    Filter,
+    Form,
+    TaxonomyOperator,
+    TaxonomyTest,
+    TriplePattern,
+)
 from semantic.sparql import resting
 from semantic.sparql.algebra import (
     Analysis,
@@ -29,21 +38,22 @@ from semantic.sparql.algebra import (
     rewritable_literals,
     without_blanks,
 )
-from semantic.sparql.exact import FUNCTIONS, Context, contexts, value_text
+from semantic.sparql.exact import FUNCTIONS, value_text
 from semantic.sparql.filters import settled
-from semantic.sparql.lexer import Kind, LexicalError, Token, tokenize
+from semantic.sparql.lexer import Kind, Lexer, LexicalError, Token
+from semantic.sparql.paths import with_inverses_named
+from semantic.sparql.pieces import cut_constants, split, with_calls_closed
 from semantic.sparql.query import Query, QueryText, Resting, Skeleton
-from semantic.sparql.slots import SlottedText, fill, slot
-from semantic.subscription import (
-    Branch,
-    Comparison,
-    Filter,
-    Form,
-    Subscription,
-    TaxonomyOperator,
-    TaxonomyTest,
-    TriplePattern,
+from semantic.sparql.refusals import (
+    beyond,
+    place_of,
+    refusal,
+    refuse_large,
+    refuse_outside,
+    unreadable,
 )
+from semantic.sparql.slots import SlottedText, fill
+from semantic.subscription import Subscription
 from semantic.terms import Term
 from semantic.vocabulary import GM, PREFIXES, XSD
 
@@ -51,14 +61,10 @@ _FORMS = {"SelectQuery": Form.SELECT, "AskQuery": Form.ASK} | {
     "ConstructQuery": Form.CONSTRUCT,
     "DescribeQuery": Form.DESCRIBE,
 }
-_UPDATES = frozenset(
-    ["INSERT", "DELETE", "LOAD", "CLEAR", "CREATE", "DROP", "COPY", "MOVE", "ADD", "WITH"]
-)
 _FUNCTIONS: dict[NamedNode, Callable[..., Term | None]] = FUNCTIONS | {
     GM[operator.value]: lambda *_: Literal("true", datatype=XSD["boolean"])
     for operator in TaxonomyOperator
 }
-_SIGNS = ("+", "-")
 
 
 class SubscriptionParser:
@@ -104,18 +110,28 @@ class SubscriptionParser:
             When the query is not SPARQL, or cannot be a subscription; with line and column.
         """
         if len(text) > self._limits.document_bytes:
-            raise _refusal(id, "longer than `document_bytes`", "Shorten it, or raise the limit.")
+            raise refusal(
+                Place(id), "longer than `document_bytes`", "Shorten it, or raise the limit."
+            )
         try:
-            tokens = tokenize(text, self._prefixes)
+            lexer = Lexer(text, self._prefixes)
+            tokens = list(lexer.tokens())
         except LexicalError as error:
             raise self._syntax_error(id, text, error) from error
-        _refuse_outside(id, tokens)
-        pieces, constants = _cut_constants(tokens)
-        key = " ".join(piece for piece in pieces)
+        refuse_outside(id, text, tokens)
+        refuse_large(id, text, tokens, self._limits)
+        pieces, constants, offsets = cut_constants(tokens)
+        base = _base(lexer, tokens)
+        key = " ".join([base, *pieces])
         skeleton = self._skeletons.get(key)
         if skeleton is None:
             self._validate(id, text)
-            skeleton = self._analyse(id, pieces)
+            read = with_inverses_named(pieces)
+            try:
+                skeleton = self._analyse(id, pieces, " ".join(read), base)
+            except ParseBaseException as error:
+                place = place_of(id, text, offsets[_piece_at(read, error.loc)])
+                raise beyond(place, "something here, or soon after it, is") from error
             self._skeletons[key] = skeleton
             for exact in (False, True):
                 text = Query(skeleton, constants).text(resting=True, exact=exact)
@@ -123,35 +139,42 @@ class SubscriptionParser:
         return _filled(id, Query(skeleton, constants), comment)
 
     def _syntax_error(self, id: str, text: str, error: LexicalError) -> SubscriptionError:
-        line = text.count("\n", 0, error.offset) + 1
-        column = error.offset - text.rfind("\n", 0, error.offset)
         remedy = "Correct the query there."
         if "prefix" in error.message:
             remedy = "Declare it: PREFIX name: <namespace>."
-        return SubscriptionError(Problem(error.message, Place(id, line, column), remedy))
+        return SubscriptionError(Problem(error.message, place_of(id, text, error.offset), remedy))
 
     def _validate(self, id: str, text: str) -> None:
         """Let pyoxigraph, which will evaluate the query, say whether it can."""
         try:
-            self._empty.query(text, prefixes=dict(self._prefixes), custom_functions=_FUNCTIONS)
+            self._empty.query(
+                with_calls_closed(text),
+                prefixes=dict(self._prefixes),
+                custom_functions=_FUNCTIONS,
+            )
         except SyntaxError as error:
-            raise _unreadable(id, str(error)) from error
+            raise unreadable(id, text, str(error)) from error
         except (RuntimeError, ValueError) as error:
-            raise _refusal(id, str(error), "Use SPARQL 1.1's functions or those of gm:.") from error
+            raise refusal(
+                Place(id), str(error), "Use SPARQL 1.1's functions or those of gm:."
+            ) from error
 
-    def _analyse(self, id: str, pieces: Sequence[str]) -> Skeleton:
-        text = " ".join(pieces)
+    def _analyse(self, id: str, pieces: Sequence[str], read: str, base: str) -> Skeleton:
         try:
-            query = translateQuery(parseQuery(text)).algebra
-        except (ParseBaseException, SPARQLError) as error:
+            query = translateQuery(parseQuery(read)).algebra
+        except SPARQLError as error:
             what = f"a construct that is not analysed: {str(error).splitlines()[0]}"
-            raise _refusal(id, what, "Write it in SPARQL 1.1.") from error
-        plain = _split(id, pieces)
+            raise refusal(Place(id), what, "Write it in SPARQL 1.1.") from error
+        except RecursionError as error:
+            raise refusal(Place(id), "nested too deeply", "Nest fewer brackets.") from error
         valued, values = value_text(pieces)
-        exact = _split(id, valued)
+        plain, exact = split(pieces, base), split(valued, base)
+        if plain is None or exact is None:
+            remedy = "Say which triples it waits for: WHERE { … }."
+            raise refusal(Place(id), "it has no WHERE", remedy)
         if query.p is None or may_be_empty(query.p):
-            raise _refusal(
-                id,
+            raise refusal(
+                Place(id),
                 "its pattern can be met by nothing at all, so it would match every publication",
                 "Add a triple pattern that is not optional.",
             )
@@ -180,7 +203,7 @@ def _skeleton(
     return Skeleton(
         form,
         _projection(query, pieces) if form is Form.SELECT else (),
-        any(operator.name == "Distinct" for operator in operators(query.p)),
+        _is_distinct(query),
         tuple(branches),
         analysis.supports(),
         tuple(analysis.remainder),
@@ -197,9 +220,14 @@ def _projection(query: CompValue, pieces: Sequence[str]) -> tuple[Variable, ...]
     """Return the projected variables in the order in which the query names them."""
     names = [str(variable) for variable in query.PV]
     order = {piece[1:]: -i for i, piece in reversed(list(enumerate(pieces))) if piece[0] == "?"}
-    if "*" in pieces[: pieces.index("{")]:
+    if "*" in pieces[1:3]:
         names.sort(key=lambda name: -order.get(name, 0))
     return tuple(Variable(name) for name in names)
+
+
+def _is_distinct(query: CompValue) -> bool:
+    modifiers = takewhile(lambda o: o.name in ("Slice", "Distinct"), operators(query.p))
+    return any(operator.name == "Distinct" for operator in modifiers)
 
 
 def _unused_prefix(pieces: Sequence[str]) -> str:
@@ -209,121 +237,16 @@ def _unused_prefix(pieces: Sequence[str]) -> str:
     return prefix
 
 
-def _refuse_outside(id: str, tokens: Sequence[Token]) -> None:
-    """Refuse what a subscription may not do: update, or reach out."""
-    words = [token.text.upper() for token in tokens if token.kind is Kind.WORD]
-    if not tokens:
-        raise _refusal(id, "the query is empty", "Write a SPARQL query.")
-    if words and words[0] in _UPDATES and tokens[0].kind is Kind.WORD:
-        raise _refusal(id, f"{words[0]} is an update, not a query", "Write a query.")
-    for word in ("SERVICE", "FROM"):
-        if word in words:
-            what = f"{word}: a subscription does not reach out"
-            raise _refusal(id, what, "Leave it out; the publication is the data.")
+def _piece_at(pieces: Sequence[str], offset: int) -> int:
+    """Return the piece that an offset into the pieces, joined by spaces, points at."""
+    ends = accumulate(len(piece) + 1 for piece in pieces)
+    return next((index for index, end in enumerate(ends) if offset < end), len(pieces) - 1)
 
 
-def _refusal(id: str, what: str, remedy: str) -> SubscriptionError:
-    return SubscriptionError(Problem(what, Place(id), remedy))
-
-
-_POSITION = re.compile(r"^error at (\d+):(\d+): (.*)$", re.DOTALL)
-
-
-def _unreadable(id: str, message: str) -> SubscriptionError:
-    found = _POSITION.match(message)
-    if found is None:
-        return _refusal(id, f"not SPARQL: {message}", "Correct the query.")
-    expected = re.sub(r"\s+", " ", found[3])
-    if len(expected) > 120:
-        expected = expected[:120].rsplit(" ", 1)[0] + " …"
-    place = Place(id, int(found[1]), int(found[2]))
-    return SubscriptionError(Problem(f"not SPARQL: {expected}", place, "Correct the query there."))
-
-
-def _cut_constants(tokens: Sequence[Token]) -> tuple[list[str], tuple[Term, ...]]:
-    """Return the query's pieces with slots for its constants, and these."""
-    pieces: list[str] = []
-    constants: list[Term] = []
-    places = contexts([token.text for token in tokens])
-    for index, token in enumerate(tokens):
-        term = token.term
-        before = tokens[index - 1].text if index else ""
-        if isinstance(term, Literal) and token.glued and before in _SIGNS and _is_number(token):
-            sign = pieces.pop()
-            if places[index][0] is not Context.PATTERN and _after_operand(tokens, index - 1):
-                pieces.append(sign + token.text)
-                continue
-            term = Literal(sign + term.value, datatype=term.datatype)
-        if _is_path_modifier(tokens, index):
-            pieces[-1] += token.text  # rdflib's grammar allows no space before one
-            continue
-        if term is None or _must_stay(tokens, index):
-            pieces.append(token.text)
-            continue
-        pieces.append(str(slot(len(constants), term)))
-        constants.append(term)
-    return pieces, tuple(constants)
-
-
-def _is_number(token: Token) -> bool:
-    return token.text[0].isdigit() or token.text[0] == "."
-
-
-def _after_operand(tokens: Sequence[Token], sign: int) -> bool:
-    """Whether a sign follows something that it could be added to."""
-    if sign == 0:
-        return False
-    before = tokens[sign - 1]
-    return before.kind is Kind.VARIABLE or before.text == ")" or isinstance(before.term, Literal)
-
-
-def _is_path_modifier(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a ``*``, ``+`` or ``?`` may belong to the path before it."""
-    if tokens[index].text not in ("*", "+", "?") or index == 0:
-        return False
-    before = tokens[index - 1]
-    after = tokens[index + 1] if index + 1 < len(tokens) else before
-    signs = after.glued and _is_number(after)
-    return not signs and (isinstance(before.term, NamedNode) or before.text in (")", "a"))
-
-
-def _must_stay(tokens: Sequence[Token], index: int) -> bool:
-    """Whether the grammar or the analysis needs to see this constant itself."""
-    if isinstance(tokens[index].term, NamedNode):
-        return index + 1 < len(tokens) and tokens[index + 1].text == "("
-    before = [token.text.upper() for token in tokens[max(0, index - 2) : index]]
-    return before[-1:] in (["LIMIT"], ["OFFSET"]) or before == ["SEPARATOR", "="]
-
-
-def _split(id: str, pieces: Sequence[str]) -> QueryText:
-    """Return the text before the WHERE group, its inside, and the text after it."""
-    groups = list(_top_groups(pieces))
-    short = pieces[0].upper() == "CONSTRUCT" and pieces[1] != "{"
-    which = 1 if pieces[0].upper() == "CONSTRUCT" and not short else 0
-    if len(groups) <= which:
-        raise _refusal(id, "it has no WHERE", "Say which triples it waits for: WHERE { … }.")
-    start, end = groups[which]
-    inside = " ".join(pieces[start + 1 : end])
-    head = [piece for piece in pieces[:start] if piece.upper() != "WHERE"]
-    if short:
-        head.append(f"{{ {inside} }}")
-    tail = " ".join(pieces[end + 1 :])
-    return QueryText(SlottedText(" ".join(head)), SlottedText(inside), SlottedText(tail))
-
-
-def _top_groups(pieces: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the first and last positions of the outermost groups in braces."""
-    braces = brackets = start = 0
-    for index, piece in enumerate(pieces):
-        brackets += (piece == "(") - (piece == ")")
-        if piece == "{":
-            if braces == 0 and brackets == 0:
-                start = index
-            braces += 1
-        elif piece == "}":
-            braces -= 1
-            if braces == 0 and brackets == 0:
-                yield start, index
+def _base(lexer: Lexer, tokens: Iterable[Token]) -> str:
+    """Return a BASE declaration where the query makes IRIs of relative ones."""
+    words = {token.text.upper() for token in tokens if token.kind is Kind.WORD}
+    return f"BASE <{lexer.base}> " if lexer.base and words & {"IRI", "URI"} else ""
 
 
 def _filled(id: str, query: Query, comment: str) -> Subscription:

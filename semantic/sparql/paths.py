@@ -6,15 +6,16 @@ patterns with fresh variables, alternatives are unions).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyoxigraph import Variable
 from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, Path, SequencePath
 
+from semantic.pattern import TriplePattern
 from semantic.sparql.slots import to_node
-from semantic.subscription import TriplePattern
 from semantic.terms import Node
+from semantic.vocabulary import TYPE
 
 Fresh = Callable[[], Variable]
 """Makes a variable that the query does not use."""
@@ -23,7 +24,12 @@ Steps = list[tuple[TriplePattern, ...]]
 """Alternatives, each a conjunction of triple patterns."""
 
 
-def expand(subject: Node, path: Any, object_: Node, fresh: Fresh) -> tuple[Steps, tuple[str, ...]]:
+TOO_MANY = "more branches than subscription_branches"
+
+
+def expand(
+    subject: Node, path: Any, object_: Node, fresh: Fresh, limit: int
+) -> tuple[Steps, tuple[str, ...]]:
     """Return what is necessary for a path between two nodes, and what that leaves open.
 
     Parameters
@@ -34,6 +40,9 @@ def expand(subject: Node, path: Any, object_: Node, fresh: Fresh) -> tuple[Steps
         An rdflib term or path.
     fresh
         Makes variables for the steps inside.
+    limit
+        How many alternatives a sequence may multiply to; of one with more, only as many steps
+        are returned as make no more.
 
     Returns
     -------
@@ -45,33 +54,36 @@ def expand(subject: Node, path: Any, object_: Node, fresh: Fresh) -> tuple[Steps
     if not isinstance(path, Path):
         return [(TriplePattern(subject, to_node(path), object_),)], ()
     if isinstance(path, InvPath):
-        return expand(object_, path.arg, subject, fresh)
+        return expand(object_, path.arg, subject, fresh, limit)
     if isinstance(path, AlternativePath):
-        several = [expand(subject, arg, object_, fresh) for arg in path.args]
+        several = [expand(subject, arg, object_, fresh, limit) for arg in path.args]
         open_ = tuple(reason for _, reasons in several for reason in reasons)
         return [step for steps, _ in several for step in steps], open_
     if isinstance(path, SequencePath):
-        return _sequence(subject, list(path.args), object_, fresh)
+        return _sequence(subject, list(path.args), object_, fresh, limit)
     if isinstance(path, NegatedPath):
         return [()], ("path !",)
     assert isinstance(path, MulPath)
     if path.mod == "+":
-        steps, _ = expand(subject, path.path, fresh(), fresh)
+        steps, _ = expand(subject, path.path, fresh(), fresh, limit)
         return steps, ("path +",)
     return [()], (f"path {path.mod}",)
 
 
 def _sequence(
-    subject: Node, args: list[Any], object_: Node, fresh: Fresh
+    subject: Node, args: list[Any], object_: Node, fresh: Fresh, limit: int
 ) -> tuple[Steps, tuple[str, ...]]:
     steps: Steps = [()]
     open_: tuple[str, ...] = ()
     start = subject
     for index, arg in enumerate(args):
         end = object_ if index == len(args) - 1 else fresh()
-        more, why = expand(start, arg, end, fresh)
-        steps = [a + b for a in steps for b in more]
+        more, why = expand(start, arg, end, fresh, limit)
         open_ += why
+        if len(steps) * len(more) > limit:
+            open_ += (TOO_MANY,)
+        else:
+            steps = [a + b for a in steps for b in more]
         start = end
     return steps, open_
 
@@ -103,7 +115,33 @@ def write(path: Any) -> str:
 
 
 def _negated(arg: Any) -> str:
-    return f"^{to_node(arg.arg)}" if isinstance(arg, InvPath) else str(to_node(arg))
+    name = str(arg)
+    return f"^<{name.removeprefix(_INVERSE)}>" if name.startswith(_INVERSE) else str(to_node(arg))
+
+
+_INVERSE = "urn:graphmatch:inverse:"
+
+
+def with_inverses_named(pieces: Sequence[str]) -> list[str]:
+    """Return a query's pieces with each ``^p`` of a negated property set as one IRI.
+
+    rdflib's grammar forgets what stands behind the ``^`` there.
+
+    Examples
+    --------
+    >>> " ".join(with_inverses_named("?s ! ( <urn:p> | ^ <urn:q> ) ?o".split()))
+    '?s ! ( <urn:p> |  <urn:graphmatch:inverse:urn:q> ) ?o'
+    """
+    written = list(pieces)
+    negated = False
+    for index, piece in enumerate(pieces[:-1]):
+        before = pieces[index - 1] if index else ""
+        if piece == "^" and (negated or before == "!"):
+            written[index] = ""
+            name = str(TYPE) if pieces[index + 1] == "a" else pieces[index + 1]
+            written[index + 1] = f"<{_INVERSE}{name[1:-1]}>"
+        negated = piece not in (")", "{") and (negated or (piece == "(" and before == "!"))
+    return written
 
 
 def touching(subject: Node, path: Any, object_: Node, fresh: Fresh) -> list[str]:

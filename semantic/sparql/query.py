@@ -12,9 +12,9 @@ from enum import Enum
 
 from pyoxigraph import NamedNode, Variable
 
+from semantic.pattern import Branch, Form, TriplePattern
 from semantic.sparql.exact import is_protected, protect
 from semantic.sparql.slots import SlottedText
-from semantic.subscription import Branch, Form, TriplePattern
 from semantic.terms import Term
 
 
@@ -33,6 +33,8 @@ class QueryText:
     head: SlottedText
     where: SlottedText
     tail: SlottedText
+    base: str = ""
+    """A BASE declaration, where IRI() needs one: other IRIs are absolute already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ class Query:
         )
 
     def text(self, *, exact: bool = False, resting: bool = False, form: str | None = None) -> str:
-        """Write the query as SPARQL without prologue.
+        """Write the query as SPARQL without prefixes.
 
         Parameters
         ----------
@@ -120,10 +122,11 @@ class Query:
         text = self.skeleton.exact if exact else self.skeleton.plain
         head = form or self._fill(text.head, exact=exact)
         where = self._fill(text.where, exact=exact)
-        tail = "" if form else self._fill(text.tail, exact=exact)
+        pattern = form == "SELECT *" or self.skeleton.resting is Resting.PATTERN
+        tail = "" if form and pattern else self._fill(text.tail, exact=exact)
         if resting:
             where = f"{{ {where} }} FILTER({self._fill(self.skeleton.condition, exact=exact)})"
-        return f"{head} {{ {where} }} {tail}"
+        return f"{text.base}{head} {{ {where} }} {tail}"
 
     def _fill(self, text: SlottedText, *, exact: bool) -> str:
         if not exact:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semantic.markup import plain_text
+from semantic.annotation.markup import plain_text
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
+DATA = Path(__file__).parents[4] / "shared" / "data"
 BLOCKS = ("p", "div", "li", "ul", "td", "tr", "table", "h2", "blockquote", "pre", "hr")
 
 

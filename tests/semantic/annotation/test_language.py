@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from semantic.folding import FoldedText
-from semantic.language import guess_language, primary_subtag
-from semantic.stopwords import STOP_WORDS
+from semantic.annotation.folding import FoldedText
+from semantic.annotation.language import guess_language, primary_subtag
+from semantic.annotation.stopwords import STOP_WORDS
 
 SENTENCES = {
     "en": "Ministers have agreed on a plan to cut emissions before the end of the year",

@@ -3,7 +3,7 @@
 A plain RSS item states no concepts. `Annotator` finds the labels of an ontology in its
 title, description and categories, so that each concept found can be added to it as
 ``dcterms:subject``. All labels are looked for at once: text and labels are folded into
-lines of words (`semantic.folding`), and an Aho-Corasick automaton over the labels' lines
+lines of words (`semantic.annotation.folding`), and an Aho-Corasick automaton over the labels' lines
 reports every label in one pass over the text's, however many labels there are.
 Construction is linear in the labels.
 
@@ -24,10 +24,10 @@ from enum import Enum
 from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
 from pyoxigraph import Literal, NamedNode
 
-from semantic.folding import FoldedText
-from semantic.labels import Label, Pattern, StopWords, compile_label
-from semantic.language import StatedLanguages, guess_language, primary_subtag
-from semantic.markup import plain_text
+from semantic.annotation.folding import FoldedText
+from semantic.annotation.labels import Label, Pattern, StopWords, compile_label
+from semantic.annotation.language import StatedLanguages, guess_language, primary_subtag
+from semantic.annotation.markup import plain_text
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
 from semantic.vocabulary import DC, DCTERMS, RSS, TYPE
@@ -87,7 +87,7 @@ class Annotation:
         Where it was found: ``rss:title``, ``rss:description`` or ``dc:subject``.
     start, end
         The part of that property's text that is the label, in code points of
-        `semantic.markup.plain_text` of the literal: HTML tags are gone, character
+        `semantic.annotation.markup.plain_text` of the literal: HTML tags are gone, character
         references decoded.
     """
 
@@ -117,7 +117,7 @@ class Annotator:
     """Finds the labels of an ontology in text.
 
     A label is found where its words stand one after the other, whatever the case, the Unicode
-    form and the punctuation (`semantic.folding.FoldedText` says what a word is), inside one
+    form and the punctuation (`semantic.annotation.folding.FoldedText` says what a word is), inside one
     paragraph. Of labels that overlap the longest is found (by letters, folded; the first of
     several as long); all concepts of that label are.
 
@@ -134,7 +134,7 @@ class Annotator:
     short_labels
         What to do with labels that have no telling word.
     stop_words
-        Words that tell nothing, in any case; ``None`` for `semantic.stopwords.STOP_WORDS` of
+        Words that tell nothing, in any case; ``None`` for `semantic.annotation.stopwords.STOP_WORDS` of
         the label's language (of all its languages for a label without one).
     languages
         In which languages labels are looked for. Languages are compared by their primary

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from pyoxigraph import NamedNode
 
-from semantic.folding import FoldedText, letter_count, unspaced
-from semantic.language import primary_subtag
-from semantic.stopwords import STOP_WORDS
+from semantic.annotation.folding import FoldedText, letter_count, unspaced
+from semantic.annotation.language import primary_subtag
+from semantic.annotation.stopwords import STOP_WORDS
 
 _SHORTEST = 3
 _SIGNS = frozenset("+#＋＃")  # noqa: RUF001
@@ -47,7 +47,7 @@ class StopWords:
     Parameters
     ----------
     words
-        The same words for every language; ``None`` for `semantic.stopwords.STOP_WORDS`.
+        The same words for every language; ``None`` for `semantic.annotation.stopwords.STOP_WORDS`.
 
     Examples
     --------

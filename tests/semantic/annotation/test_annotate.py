@@ -13,13 +13,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, parse
 
-from semantic.annotate import Annotator, Label, Languages, ShortLabels
-from semantic.markup import plain_text
+from semantic.annotation.annotate import Annotator, Label, Languages, ShortLabels
+from semantic.annotation.markup import plain_text
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
 from semantic.vocabulary import DC, DCTERMS, LABEL, OWL, RSS, TYPE
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
+DATA = Path(__file__).parents[4] / "shared" / "data"
 ITEM = NamedNode("http://example.org/item")
 CHANNEL = BlankNode()
 

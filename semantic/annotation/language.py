@@ -20,8 +20,8 @@ from math import lcm
 
 from pyoxigraph import Literal
 
+from semantic.annotation.stopwords import STOP_WORDS
 from semantic.publication import Publication
-from semantic.stopwords import STOP_WORDS
 from semantic.terms import Term
 from semantic.vocabulary import DC, RSS, TYPE
 
@@ -58,12 +58,12 @@ def guess_language(words: Iterable[str]) -> str | None:
     Parameters
     ----------
     words
-        Folded words (`semantic.folding.FoldedText`).
+        Folded words (`semantic.annotation.folding.FoldedText`).
 
     Returns
     -------
     str
-        A language of `semantic.stopwords.STOP_WORDS`; ``None`` where none is clear.
+        A language of `semantic.annotation.stopwords.STOP_WORDS`; ``None`` where none is clear.
 
     Examples
     --------

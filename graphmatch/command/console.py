@@ -1,0 +1,82 @@
+"""What is written to the terminal: colours there only, and nothing that a feed could hide in it.
+
+Text from outside (titles, IRIs, file names) is never taken for markup or emoji codes, and its
+control characters are shown instead of sent: an escape sequence in a title must not reach a
+terminal, nor a right-to-left override change how an address reads.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from rich.console import Console
+from rich.text import Text
+
+_HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_HIDDEN_BUT_LINES = re.compile(_HIDDEN.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))
+
+
+class CommandConsole(Console):
+    """A console that prints what it is given, and leaves a closed pipe to its caller."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, soft_wrap=True, highlight=False, markup=False, emoji=False)
+
+    def on_broken_pipe(self) -> None:
+        """Pass the error on.
+
+        Raises
+        ------
+        BrokenPipeError
+            Always.
+        """
+        raise BrokenPipeError
+
+    def write_json(self, row: object) -> None:
+        """Write one object as a line of JSON, at once."""
+        self.file.write(to_json(row) + "\n")
+        self.file.flush()
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    r"""Return a text with its control characters written as escapes; `lines` leaves line ends.
+
+    Examples
+    --------
+    >>> visible("red: \x1b[31m")
+    'red: \\x1b[31m'
+    """
+    return (_HIDDEN_BUT_LINES if lines else _HIDDEN).sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+def styled(*parts: str | tuple[str, str]) -> Text:
+    """Return a line of parts, each a text or a text and its style.
+
+    Examples
+    --------
+    >>> styled(("done", "green"), " [1]").plain
+    'done [1]'
+    """
+    line = Text()
+    for part in parts:
+        text, style = (part, "") if isinstance(part, str) else part
+        line.append(visible(text), style or None)
+    return line
+
+
+def to_json(row: object) -> str:
+    r"""Write an object as JSON in which no control character stands unescaped.
+
+    Examples
+    --------
+    >>> to_json({"title": "Überall \x9b[31m"})
+    '{"title": "Überall \\u009b[31m"}'
+    """
+    text = json.dumps(row, ensure_ascii=False)
+    return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -1,0 +1,1 @@
+"""Text to concepts: the labels of an ontology found in feed items."""

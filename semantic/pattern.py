@@ -1,0 +1,113 @@
+"""Triple patterns and the filters that an index can take: what branches are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from pyoxigraph import Literal, NamedNode, Variable
+
+from semantic.terms import Node, Term, compact
+from semantic.values import Operator
+from semantic.vocabulary import PREFIXES
+
+
+@dataclass(frozen=True, slots=True)
+class TriplePattern:
+    """Three places, each a term or a variable. Blank nodes of a query are variables here.
+
+    Examples
+    --------
+    >>> print(TriplePattern(Variable("x"), NamedNode("urn:p"), NamedNode("urn:o")))
+    ?x <urn:p> <urn:o>
+    """
+
+    subject: Node
+    predicate: Node
+    object: Node
+
+    def __str__(self) -> str:
+        """Return the pattern as Turtle would write it."""
+        return self.write(PREFIXES)
+
+    def write(self, prefixes: Mapping[str, str]) -> str:
+        """Write the pattern as Turtle would, with these prefixes."""
+        return " ".join(compact(node, prefixes) for node in self)
+
+    def __iter__(self) -> Iterator[Node]:
+        """Yield subject, predicate, object."""
+        yield self.subject
+        yield self.predicate
+        yield self.object
+
+    @property
+    def variables(self) -> frozenset[Variable]:
+        """The variables of the pattern."""
+        return frozenset(node for node in self if isinstance(node, Variable))
+
+
+class TaxonomyOperator(Enum):
+    """G-ToPSS's is-a operators (section 3.2): its sign, and our filter function."""
+
+    DESCENDANT = "descendantOf"  # ≤
+    ANCESTOR = "ancestorOf"  # ≥
+    CHILD = "childOf"  # =
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``FILTER(?variable operator constant)``, by value as SPARQL compares.
+
+    Raises
+    ------
+    ValueError
+        Where `semantic.values` cannot decide the comparison for every term; such a filter
+        belongs in a subscription's remainder.
+    """
+
+    variable: Variable
+    operator: Operator
+    constant: NamedNode | Literal
+
+    def write(self, prefixes: Mapping[str, str]) -> str:
+        """Write the filter as SPARQL does, with these prefixes."""
+        return f"{self.variable} {self.operator.value} {compact(self.constant, prefixes)}"
+
+
+@dataclass(frozen=True, slots=True)
+class TaxonomyTest:
+    """``FILTER(gm:descendantOf(?variable, concept))`` and its kin."""
+
+    variable: Variable
+    operator: TaxonomyOperator
+    concept: Term
+
+    def write(self, prefixes: Mapping[str, str]) -> str:
+        """Write the filter as SPARQL does, with these prefixes."""
+        return f"gm:{self.operator.value}({self.variable}, {compact(self.concept, prefixes)})"
+
+
+Filter = Comparison | TaxonomyTest
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A basic graph pattern with its filters: one way for the query to have a solution."""
+
+    patterns: tuple[TriplePattern, ...]
+    filters: tuple[Filter, ...] = ()
+
+    @property
+    def variables(self) -> frozenset[Variable]:
+        """The variables that the patterns bind."""
+        return frozenset().union(*(pattern.variables for pattern in self.patterns))
+
+
+class Form(Enum):
+    """The query forms of SPARQL 1.1 (section 16)."""
+
+    SELECT = "SELECT"
+    ASK = "ASK"
+    CONSTRUCT = "CONSTRUCT"
+    DESCRIBE = "DESCRIBE"

@@ -1,0 +1,304 @@
+"""Which syntax a document is in, how deep it may nest, and what parsers' errors become."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyoxigraph import RdfFormat
+
+from semantic.errors import InputError, Place, Problem
+from semantic.limits import Limits
+from semantic.nesting import json_depth, query_depth, triple_term_depth
+from semantic.quads import read_quads
+from semantic.stream import Pieces
+from semantic.syntax import (
+    format_of_content,
+    format_of_media_type,
+    format_of_name,
+    is_html,
+    refuse_foreign,
+    tell_syntax,
+)
+from semantic.syntax_error import LINE_REMEDY, problem_of
+
+RDF = 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a.ttl", RdfFormat.TURTLE),
+        ("a.TTL", RdfFormat.TURTLE),
+        ("dir.nq/a.trig", RdfFormat.TRIG),
+        ("a.nt", RdfFormat.N_TRIPLES),
+        ("a.nq", RdfFormat.N_QUADS),
+        ("a.rdf", RdfFormat.RDF_XML),
+        ("a.owl", RdfFormat.RDF_XML),
+        ("a.jsonld", RdfFormat.JSON_LD),
+        ("a.n3", RdfFormat.N3),
+        ("a.b.ttl", RdfFormat.TURTLE),
+        ("a.xml", None),
+        ("a.json", None),
+        ("a.txt", None),
+        ("a.rss", None),
+        ("ttl", None),
+        ("xml", None),
+        ("a.ttl/notes", None),
+        ("<stdin>", None),
+        ("", None),
+    ],
+)
+def test_format_of_name(name: str, expected: RdfFormat | None) -> None:
+    assert format_of_name(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("text/turtle", RdfFormat.TURTLE),
+        ("text/turtle; charset=utf-8", RdfFormat.TURTLE),
+        ("application/n-triples", RdfFormat.N_TRIPLES),
+        ("application/n-quads", RdfFormat.N_QUADS),
+        ("application/trig", RdfFormat.TRIG),
+        ("application/rdf+xml", RdfFormat.RDF_XML),
+        ("application/ld+json", RdfFormat.JSON_LD),
+        ("text/n3", RdfFormat.N3),
+        (
+            'application/ld+json; profile="http://www.w3.org/ns/json-ld#streaming"',
+            RdfFormat.JSON_LD,
+        ),
+        ("nq", RdfFormat.N_QUADS),
+        (".ttl", RdfFormat.TURTLE),
+    ],
+)
+def test_format_of_media_type(name: str, expected: RdfFormat) -> None:
+    assert format_of_media_type(name) == expected
+
+
+@pytest.mark.parametrize("name", ["klingon", "", "image/png", "rss"])
+def test_unknown_media_type(name: str) -> None:
+    with pytest.raises(InputError) as caught:
+        format_of_media_type(name)
+    assert str(caught.value) == (
+        f"format: no RDF syntax is called {name!r}. Give a media type such as text/turtle or an "
+        "extension such as nq; feeds need none."
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        ("@prefix a: <urn:a> .", RdfFormat.TRIG),
+        ("PREFIX a: <urn:a>", RdfFormat.TRIG),
+        ("prefix : <urn:a>", RdfFormat.TRIG),
+        ("@base <urn:a> .", RdfFormat.TRIG),
+        ("BASE <urn:a>", RdfFormat.TRIG),
+        ('VERSION "1.2"', RdfFormat.TRIG),
+        ("# a comment\n\n  # another\n@prefix a: <urn:a> .", RdfFormat.TRIG),
+        ("ex:a ex:b 5 .", RdfFormat.TRIG),
+        (":a :b 5 .", RdfFormat.TRIG),
+        ("_:a <urn:b> 5 .", RdfFormat.TRIG),
+        ("GRAPH <urn:g> { }", RdfFormat.TRIG),
+        ("<urn:g> { <urn:a> <urn:b> <urn:c> }", RdfFormat.TRIG),
+        ('[ <urn:p> "text" ] .', RdfFormat.TRIG),
+        ('[] <urn:p> "text" .', RdfFormat.TRIG),
+        ('{ <urn:a> <urn:b> "text" }', RdfFormat.TRIG),
+        ("( 1 2 ) <urn:p> 5 .", RdfFormat.TRIG),
+        ("<urn:a> <urn:b> <urn:c>, <urn:d> ;", RdfFormat.TRIG),
+        ("<urn:a> <urn:b> <urn:c> .", RdfFormat.N_QUADS),
+        ('<urn:a> <urn:b> "text" <urn:g> .\n<urn:a>', RdfFormat.N_QUADS),
+        ("# a comment\n_:a <urn:b> _:c .", RdfFormat.N_QUADS),
+        (
+            '<urn:a> <urn:b> "1"^^<urn:c> . # said\n\n# again\ngarbage\n<urn:a> <urn:b> "a"@de .\n',
+            RdfFormat.N_QUADS,
+        ),
+        ("<urn:a> <urn:b> <urn:c> . <urn:a> <urn:b> 5 .", RdfFormat.TRIG),
+        ("<urn:a> <urn:b> <urn:c> .\n<urn:a> a <urn:b> .\n<urn:a> a <urn:c> .", RdfFormat.TRIG),
+        ('{"@id": "urn:a"}', RdfFormat.JSON_LD),
+        ('\n[{"@id": "urn:a"}]', RdfFormat.JSON_LD),
+        ("{}", RdfFormat.JSON_LD),
+        ("[1, 2]", RdfFormat.JSON_LD),
+        (f"<rdf:RDF {RDF}/>", RdfFormat.RDF_XML),
+        (f"<?xml version='1.0'?>\n<!-- a --><skos:ConceptScheme {RDF}/>", RdfFormat.RDF_XML),
+        ("<!DOCTYPE html><html>", None),
+        ('<svg xmlns="http://www.w3.org/2000/svg"/>', None),
+        ("<opml><head></head></opml>", None),
+        ("just some prose, dear reader.", None),
+        ("Base metals rose.", None),
+        ("Prefix: : <urn:a>", None),  # OWL's Manchester syntax
+        ("SELECT * { ?s ?p ?o }", None),
+        ("term,root", None),
+        ("5", None),
+        ("", None),
+        ("\x00\x01\x02", None),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_format_of_content(head: str, expected: RdfFormat | None, encoding: str) -> None:
+    assert format_of_content(head.encode(encoding)) == expected
+
+
+def test_rdf_xml_is_told_in_utf_16() -> None:
+    assert format_of_content(f"<rdf:RDF {RDF}/>".encode("utf-16")) == RdfFormat.RDF_XML
+
+
+@pytest.mark.parametrize(
+    ("head", "what"),
+    [
+        (b"<!DOCTYPE html><p>", "an HTML page, not RDF or a feed"),
+        (b"\n<HTML lang='en'>", "an HTML page, not RDF or a feed"),
+        (f"<!-- --><html {RDF}>".encode(), "an HTML page, not RDF or a feed"),
+        (b"<?xml version='1.0'?><svg x='1'>", "XML, but neither RDF/XML nor a feed: its root is"),
+        (b"<Ontology xmlns='http://www.w3.org/2002/07/owl#'>", "OWL/XML, which is no RDF syntax"),
+        (b"PK\x03\x04....", "a ZIP archive"),
+        (b"\x1f\x8b\x08", "compressed with gzip"),
+        (b"BZh9", "compressed with bzip2"),
+        (b"\xfd7zXZ\x00", "compressed with xz"),
+        (b"\x28\xb5\x2f\xfd", "compressed with zstd"),
+        ("<urn:a> <urn:b> 5 .".encode("utf-16"), "UTF-16 or UTF-32, where this syntax is always"),
+        ("<urn:a> <urn:b> 5 .".encode("utf-16-le"), "UTF-16 or UTF-32, where this syntax is"),
+        ("<urn:a> <urn:b> 5 .".encode("utf-16-be"), "UTF-16 or UTF-32, where this syntax is"),
+        ('{"@id": "urn:a"}'.encode("utf-32"), "UTF-16 or UTF-32, where this syntax is always"),
+    ],
+)
+def test_what_is_no_rdf_is_named(head: bytes, what: str) -> None:
+    with pytest.raises(InputError) as caught:
+        refuse_foreign(head, "a.ttl")
+    assert caught.value.problem.what.startswith(what)
+    assert caught.value.problem.where == Place("a.ttl")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [b"<urn:a> <urn:b> 5 .", b"x", b"\0", b"", b"\0\0\0\0", f"<rdf:RDF {RDF}>".encode("utf-16")],
+)
+def test_what_may_be_rdf_is_let_through(head: bytes) -> None:
+    refuse_foreign(head, "a")
+
+
+def test_name_before_content() -> None:
+    assert tell_syntax(b"<urn:a> <urn:b> <urn:c> .", "a.ttl") == RdfFormat.TURTLE
+    assert tell_syntax(b"<urn:a> <urn:b> <urn:c> .", "a.txt") == RdfFormat.N_QUADS
+    assert tell_syntax(b"null", "a.json") == RdfFormat.JSON_LD
+
+
+def test_html_is_not_told_by_its_middle() -> None:
+    assert is_html(b"<?xml version='1.0'?><!DOCTYPE html>\n<html>")
+    assert not is_html(b"<rss><description><html></html></description></rss>")
+
+
+# --- Nesting -------------------------------------------------------------------------------------
+
+
+def depth_of(value: Any) -> int:
+    match value:
+        case dict():
+            return 1 + max(map(depth_of, value.values()), default=0)
+        case list():
+            return 1 + max(map(depth_of, value), default=0)
+    return 0
+
+
+TEXTS = st.text(alphabet='[]{}"\\:,a', max_size=6)
+VALUES = st.recursive(
+    TEXTS | st.integers() | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=20,
+)
+
+
+@given(VALUES)
+def test_json_depth(value: Any) -> None:
+    assert json_depth(json.dumps(value).encode()) == depth_of(value)
+
+
+def test_depth_of_cut_json_counts_what_is_open() -> None:
+    assert json_depth(b'{"a": [[[ "cut [[') == 4
+
+
+def test_query_depth_passes_over_texts_and_comments() -> None:
+    query = """
+    SELECT * { # ((((
+      ?s <urn:((((> ?o . ?s ?p '((((', "((\\"((", '''(('((''', \"\"\"(("(("\"\"\" .
+      FILTER(STRLEN(STR(?o)) < 5 && ?o > (1))
+    }"""
+    assert query_depth(query) == 4
+
+
+def test_triple_term_depth_goes_on_from_piece_to_piece() -> None:
+    assert triple_term_depth(b"<<( <<( ") == (2, 2)
+    assert triple_term_depth(b"<<( )>> )>>", 2) == (3, 1)
+    assert triple_term_depth(b" )>> )>> )>> <<(", 1) == (1, 1)
+    assert triple_term_depth(b"<urn:a> <urn:b> 5", 1) == (1, 1)
+
+
+TERM = b"<<( <urn:a> <urn:b> " * 20 + b"5" + b" )>>" * 20
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_triple_terms_are_counted_across_pieces(size: int) -> None:
+    document = b"<urn:a> <urn:b> " + TERM + b" ."
+
+    def read(nesting: int) -> int:
+        pieces = (document[i : i + size] for i in range(0, len(document), size))
+        quads = read_quads(
+            Pieces(pieces), RdfFormat.TURTLE, "a", on_problem=fail, limits=Limits(nesting=nesting)
+        )
+        return len(list(quads))
+
+    assert read(20) == 1
+    with pytest.raises(InputError, match="a: its triple terms nest more than 19 deep"):
+        read(19)
+
+
+def fail(problem: Problem) -> None:
+    raise AssertionError(problem)
+
+
+# --- Parsers' errors -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (
+            "Parser error at line 1 between columns 2 and 3: a dot is expected.",
+            "a.ttl:1:2: not valid Turtle: a dot is expected. Correct it.",
+        ),
+        (
+            "error while parsing IRI 'b': No scheme found in an absolute IRI",
+            "a.ttl:1:2: a relative IRI (b). Write the whole IRI, or give the document a base: "
+            "in it, or with --base.",
+        ),
+        ("Invalid UTF-8: incomplete", "a.ttl:1:2: not UTF-8. Save the document as UTF-8."),
+        (
+            "No LoadDocumentCallback has been set",
+            "a.ttl:1:2: a remote JSON-LD context. Put the context into the document: nothing is "
+            "fetched.",
+        ),
+    ],
+)
+def test_parsers_errors(message: str, expected: str) -> None:
+    place = Place("a.ttl", 1, 2)
+    problem = problem_of(SyntaxError(message), RdfFormat.TURTLE, place, "Correct it.")
+    assert str(problem) == expected
+
+
+def test_errors_in_a_line_do_not_advise_a_base() -> None:
+    error = SyntaxError("No scheme found in an absolute IRI")
+    problem = problem_of(error, RdfFormat.N_QUADS, Place("a.nq", 1), LINE_REMEDY)
+    expected = "a.nq:1: a relative IRI. Write the whole IRI. Correct the line; it was skipped."
+    assert str(problem) == expected
+
+
+def test_byte_order_mark_of_xml_wins_over_its_declaration() -> None:
+    text = f"<?xml version='1.0' encoding='iso-8859-1'?><rdf:RDF {RDF} xmlns:e='urn:e:'>"
+    text += "<rdf:Description rdf:about='urn:a'><e:p>é</e:p></rdf:Description></rdf:RDF>"
+    stream = io.BytesIO(text.encode("utf-8-sig"))
+    (quad,) = read_quads(stream, RdfFormat.RDF_XML, "a.rdf", on_problem=fail)
+    assert str(quad.object) == '"é"'

@@ -1,0 +1,488 @@
+"""The command on the samples: what it prints for people and for machines, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from graphmatch.cli import app
+
+ROOT = Path(__file__).parents[1]
+NEWS = ("-o", "ontologies/news.ttl")
+FILTER = ("filter", "data/feeds", *NEWS, "-s", "data/subscriptions")
+EXPLAIN = ("explain", "feeds-environment", "data/feeds/science.atom", *NEWS)
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "filter": FILTER,
+    "check": ("check", "data/subscriptions", *NEWS),
+    "ontology": ("ontology", "ontologies/news.ttl", "ontologies/synonyms.csv"),
+    "explain": (*EXPLAIN, "-s", "data/subscriptions"),
+    "demo": ("demo",),
+}
+TITLE = "http://purl.org/rss/1.0/title"
+CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
+
+def run(*arguments: object, status: int = 0, stdin: bytes = b"", **environment: str) -> Any:
+    """Run the command in the clone's folder."""
+    with chdir(ROOT):
+        result = CliRunner(env=environment).invoke(app, [str(a) for a in arguments], input=stdin)
+    assert result.exit_code == status, result.stderr
+    return result
+
+
+def process(
+    *arguments: object, stdout: int = subprocess.PIPE, **environment: str
+) -> subprocess.Popen[bytes]:
+    """Start the command as a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "graphmatch.cli", *map(str, arguments)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        env=os.environ | environment,
+    )
+
+
+def rows(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def wanted(tmp_path: Path) -> Path:
+    path = tmp_path / "wanted.rq"
+    path.write_text(f"SELECT * {{ ?item <{TITLE}> ?title }}")
+    return path
+
+
+# --- Help ----------------------------------------------------------------------------------------
+
+
+def test_that_every_command_is_tried() -> None:
+    group: Any = typer.main.get_command(app)
+    assert set(group.commands) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_an_example_that_runs(name: str) -> None:
+    text = " ".join(run(name, "--help", COLUMNS="200").stdout.split())
+    found = re.search(rf"Example: (graphmatch {name}.*?) [╭│]", text)
+    assert found is not None
+    assert run(*shlex.split(found[1])[1:]).stdout
+
+
+def test_without_a_command_there_is_help() -> None:
+    assert "Usage:" in run(status=2).output
+
+
+# --- For people ----------------------------------------------------------------------------------
+
+
+def test_filter() -> None:
+    result = run(*FILTER)
+    assert (
+        "Solar power overtakes coal in the Valmora grid\n"
+        "  https://daily.example/2025/11/valmora-solar\n"
+        "  ▸ feeds-energy-path  Items on energy, or on anything below it.\n"
+        "      because news:SolarPower ⊑ news:RenewableEnergy ⊑ news:Environment\n"
+    ) in result.stdout
+    assert (
+        '      ?topic = news:ClimateChange  ?name = "Changement climatique"@fr\n' in result.stdout
+    )
+    assert "      because “COP30” in rss:title names news:ClimateSummit\n" in result.stdout
+    counts = re.fullmatch(
+        r"(\d+) publications, (\d+) subscriptions: (\d+) matches in (\d+) publications, "
+        r"0 refused, \d+\.\d\d s\n",
+        result.stderr,
+    )
+    assert counts is not None
+    matches = len(re.findall(r"^  ▸ ", result.stdout, re.MULTILINE))
+    blocks = result.stdout.strip().split("\n\n")
+    subscriptions = len(list((ROOT / "data/subscriptions").glob("*.rq")))
+    assert [int(count) for count in counts.groups()] == [26, subscriptions, matches, len(blocks)]
+
+
+def test_check() -> None:
+    result = run(*COMMANDS["check"])
+    assert (
+        "    indexed: ?item dcterms:subject news:Environment . ?item rss:title ?title\n"
+        "    the index decides: nothing is left to evaluate\n"
+    ) in result.stdout
+    count = len(list((ROOT / "data/subscriptions").glob("*.rq")))
+    assert result.stdout.count("✓ ") == count
+    assert result.stderr.startswith(f"{count} accepted, 0 refused, ")
+
+
+def test_ontology_trees_and_counts() -> None:
+    lines = run(*COMMANDS["ontology"], "--depth", "2").stdout.splitlines()
+    start = lines.index("├── news:Energy  Energy")
+    assert lines[0] == "concepts"
+    assert lines[start + 5 : start + 7] == [
+        "│   └── news:RenewableEnergy  Renewable energy",
+        "│       └── … 3 below",
+    ]
+    assert "      79  concepts" in lines
+    assert "       0  problems" in lines
+    assert any(line.startswith("          labels by language: en 189, de 149, ") for line in lines)
+
+
+def test_ontology_depth() -> None:
+    def deepest(depth: int) -> int:
+        lines = run("ontology", "ontologies/news.ttl", "--depth", depth).stdout.splitlines()
+        return max(line.find("── news:") for line in lines) // 4 + 1
+
+    assert [deepest(depth) for depth in (1, 2, 3)] == [1, 2, 3]
+
+
+def test_ontology_shows_so_many_of_a_level(tmp_path: Path) -> None:
+    below = "<http://www.w3.org/2000/01/rdf-schema#subClassOf>"
+    path = tmp_path / "o.ttl"
+    path.write_text("".join(f"<urn:c{n:02}> {below} <urn:top> .\n" for n in range(50)))
+    lines = run("ontology", path).stdout.splitlines()
+    assert lines[:3] == ["classes", "└── <urn:top>", "    ├── <urn:c00>"]
+    assert lines[41:43] == ["    ├── <urn:c39>", "    └── … and 10 more"]
+
+
+def test_ontology_cycles_conflicts_and_synonyms(tmp_path: Path) -> None:
+    below = "<http://www.w3.org/2000/01/rdf-schema#subClassOf>"
+    (tmp_path / "o.ttl").write_text(
+        f"<urn:a> {below} <urn:b> . <urn:b> {below} <urn:a> , <urn:top> ."
+    )
+    (tmp_path / "s.csv").write_text("term,root\nurn:x,urn:a\nUS,America\nUS,States\n")
+    result = run("ontology", tmp_path / "o.ttl", tmp_path / "s.csv", status=1)
+    assert "warning  ontology: a cycle of classes: " in result.stderr
+    assert f"refused  {tmp_path}/s.csv:4: US has the root America already" in result.stderr
+    assert "       2  problems\n" in result.stdout
+    (row,) = rows(run("ontology", tmp_path / "o.ttl", "--json").stdout)
+    assert len(row["problems"]) == 1
+    shown = re.search(r"^    └── <urn:(\w)>  = (.*)$", result.stdout, re.MULTILINE)
+    assert shown is not None
+    names = {"a", "b", "x"} - {shown[1]}
+    assert set(shown[2].split(", ")) == {f"<urn:{name}>" for name in names}
+
+
+def test_explanation_of_a_match_and_of_none() -> None:
+    text = run(*COMMANDS["explain"]).stdout
+    assert (
+        "https://notebook.example/almen matches feeds-environment\n"
+        "  indexed: ?item dcterms:subject news:Environment . ?item rss:title ?title\n"
+    ) in text
+    assert "        because “Klimawandel” in rss:title names news:ClimateChange\n" in text
+    assert (
+        "https://notebook.example/raumsonde does not match feeds-environment\n"
+        "  indexed: ?item dcterms:subject news:Environment . ?item rss:title ?title\n"
+        "  the index decides: nothing is left to evaluate\n"
+        "  ✗ no triple meets ?item dcterms:subject news:Environment\n"
+        "      the nearest: <https://notebook.example/raumsonde> dcterms:subject news:Space"
+    ) in text
+
+
+def test_explanation_of_one_publication() -> None:
+    text = run(*COMMANDS["explain"], "-p", "https://notebook.example/raumsonde").stdout
+    assert re.findall(r"^\S+", text, re.MULTILINE) == ["https://notebook.example/raumsonde"]
+
+
+def test_demo() -> None:
+    result = run("demo")
+    assert re.search(r"^44 publications met \d+ subscriptions: \d+ matches\. ", result.stdout, re.M)
+    for line in re.findall(r"^  graphmatch (.*)$", result.stdout, re.MULTILINE):
+        assert run(*shlex.split(line)).stdout
+
+
+def test_demo_elsewhere(tmp_path: Path) -> None:
+    result = run("demo", tmp_path, status=2)
+    assert result.stderr == (
+        f"error    {tmp_path}: there are no samples: no `ontologies` folder. Run it in a clone of "
+        "the project, or name the clone's folder.\n"
+    )
+
+
+def test_entailment_and_annotation_can_be_left_out() -> None:
+    count = [
+        run(*FILTER, *options).stdout.count("▸ ")
+        for options in ((), ("--no-annotate",), ("--entailment", "none"))
+    ]
+    assert count[0] > count[1] > 0
+    assert count[0] > count[2] > 0
+
+
+def test_standard_input() -> None:
+    feed = (ROOT / "data/feeds/daily.rss").read_bytes()
+    piped = run("filter", "-", *FILTER[2:], stdin=feed)
+    named = run("filter", "data/feeds/daily.rss", *FILTER[2:])
+    assert piped.stdout == named.stdout
+    assert piped.stdout
+
+
+# --- For machines --------------------------------------------------------------------------------
+
+
+def test_filter_as_json() -> None:
+    found = rows(run(*FILTER, "--json").stdout)
+    text = run(*FILTER).stdout
+    assert len(found) == text.count("▸ ")
+    assert {tuple(row) for row in found} == {
+        ("publication", "title", "source", "subscription", "solutions", "graph", "because")
+    }
+    row = next(r for r in found if r["subscription"] == "feeds-climate-french-name")
+    assert row["solutions"] == [
+        {
+            "item": "<https://daily.example/2025/11/sea-walls>",
+            "topic": "<https://graphmatch.example/news#ClimateChange>",
+            "name": '"Changement climatique"@fr',
+        }
+    ]
+    assert row["source"].startswith("data/feeds/daily.rss:15 (https://daily.example/")
+    assert row["because"] == ["“global warming” in rss:description names news:ClimateChange"]
+    constructed = [r["graph"] for r in found if r["graph"] is not None]
+    assert constructed
+    assert all(line.endswith(" .") for graph in constructed for line in graph)
+
+
+def test_check_as_json() -> None:
+    result = run(*COMMANDS["check"], "--json")
+    found = rows(result.stdout)
+    assert len(found) == int(result.stderr.split()[0])
+    assert {tuple(row) for row in found} == {("id", "form", "indexed", "unindexed", "evaluated")}
+    assert {row["form"] for row in found} == {"SELECT", "ASK", "CONSTRUCT", "DESCRIBE"}
+
+
+def test_ontology_as_json() -> None:
+    (row,) = rows(run(*COMMANDS["ontology"], "--json").stdout)
+    assert row["concepts"] == 79
+    assert row["labels by language"]["de"] == 149
+    assert row["problems"] == []
+
+
+def test_explanation_as_json() -> None:
+    found = rows(run(*COMMANDS["explain"], "--json").stdout)
+    keys = ("subscription", "publication", "matches", "filing", "evidence", "failure", "nearest")
+    assert {tuple(row) for row in found} == {keys}
+    match = next(row for row in found if row["matches"])
+    other = next(row for row in found if not row["matches"])
+    assert [tuple(e) for e in match["evidence"]] == [("pattern", "triple", "because")] * 2
+    assert (match["failure"], other["evidence"]) == (None, [])
+    assert other["failure"] == "no triple meets ?item dcterms:subject news:Environment"
+
+
+def test_json_is_whole_whatever_is_in_it(tmp_path: Path, wanted: Path) -> None:
+    title = "x" * 100_000 + '\\n\\"[bold] :cat: \\u001B \\u0085 \\u2028 \\U0001F600'
+    path = tmp_path / "a.ttl"
+    path.write_text(f'<urn:a:cat:b> <{TITLE}> "{title}" .')
+    result = run("filter", path, "-s", wanted, "--json", COLUMNS="20")
+    (row,) = rows(result.stdout)
+    assert row["solutions"][0]["item"] == "<urn:a:cat:b>"
+    assert row["title"].endswith('"[bold] :cat: \x1b \U0001f600')
+    assert len(result.stdout.splitlines()) == 1
+
+
+# --- Widths --------------------------------------------------------------------------------------
+
+LONG = "http://example.org/" + "long/" * 60 + "end"
+
+
+@pytest.mark.parametrize("columns", ["20", "80"])
+def test_no_width_cuts_an_iri(columns: str, tmp_path: Path) -> None:
+    query = tmp_path / "q.rq"
+    query.write_text(f"SELECT * {{ ?item <{TITLE}> ?title ; <urn:p> <{LONG}> , ?other }}")
+    data = tmp_path / "a.ttl"
+    data.write_text(f'<{LONG}1> <{TITLE}> "T" ; <urn:p> <{LONG}> .')
+    ontology = tmp_path / "o.ttl"
+    below = "<http://www.w3.org/2000/01/rdf-schema#subClassOf>"
+    ontology.write_text(f"<{LONG}1> {below} <{LONG}2> . <{LONG}2> {below} <{LONG}3> .")
+    outputs = {
+        "filter": [f"<{LONG}1>", f"<{LONG}>"],
+        "explain": [f"<{LONG}1>", f"<{LONG}>"],
+        "check": [f"<{LONG}>"],
+        "ontology": [f"        └── <{LONG}1>", f"└── <{LONG}3>"],
+    }
+    arguments: dict[str, Sequence[object]] = {
+        "filter": [data, "-s", query],
+        "explain": ["q", data, "-s", query],
+        "check": [query],
+        "ontology": [ontology],
+    }
+    for command, expected in outputs.items():
+        text = run(command, *arguments[command], COLUMNS=columns).stdout
+        for iri in expected:
+            assert iri in text, command
+
+
+def test_problems_are_one_line(tmp_path: Path, wanted: Path) -> None:
+    path = tmp_path / f"{'long ' * 20}.ttl"
+    path.write_text("garbage")
+    lines = run("filter", path, "-s", wanted, status=1, COLUMNS="20").stderr.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith(f"refused  {path}:1:1: ")
+
+
+def test_long_titles_and_values_are_shortened(tmp_path: Path, wanted: Path) -> None:
+    path = tmp_path / "a.ttl"
+    path.write_text(f'<urn:a> <{TITLE}> "{"long  " * 10_000}"@en .')
+    lines = run("filter", path, "-s", wanted).stdout.splitlines()
+    assert lines[0] == ("long " * 40)[:199] + "…"
+    value = ("long " * 20)[:99] + "…"
+    assert lines[3] == f'      ?item = <urn:a>  ?title = "{value}"@en'
+
+
+def test_many_solutions_are_counted(tmp_path: Path, wanted: Path) -> None:
+    path = tmp_path / "a.ttl"
+    path.write_text("".join(f'<urn:{n}> <{TITLE}> "{n}" .\n' for n in range(9)))
+    text = run("filter", path, "-s", wanted).stdout
+    assert text.count("?title = ") == 5
+    assert "      … and 4 more\n" in text
+
+
+def test_id_that_only_looks_like_an_iri(tmp_path: Path, wanted: Path) -> None:
+    path = tmp_path / "a: b [c].ttl"
+    path.write_text(f'<urn:a> <{TITLE}> "T" .')
+    assert run("filter", path, "-s", wanted).stdout.startswith(f"T\n  {path}\n")
+
+
+# --- Terminals and pipes -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_pipe_gets_no_control_characters(name: str) -> None:
+    started = (
+        process(*COMMANDS[name], "nothing.ttl") if name == "filter" else process(*COMMANDS[name])
+    )
+    out, err = started.communicate(timeout=60)
+    assert started.returncode == (1 if name == "filter" else 0)
+    assert len(out.decode()) > 1000
+    assert not CONTROL.search(out.decode())
+    assert not CONTROL.search(err.decode())
+
+
+def on_a_terminal(*arguments: object, out: bool = True, **environment: str) -> tuple[str, str]:
+    """Run the command with its standard error, and perhaps output, on a terminal."""
+    main, side = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "graphmatch.cli", *map(str, arguments)],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=side if out else subprocess.PIPE,
+        stderr=side,
+        env={k: v for k, v in os.environ.items() if k != "NO_COLOR"}
+        | {"TERM": "xterm", "COLUMNS": "100"}
+        | environment,
+    )
+    os.close(side)
+    piped = "" if child.stdout is None else child.stdout.read().decode()
+    seen = b""
+    while True:
+        try:
+            piece = os.read(main, 65536)
+        except OSError:  # the other side is closed
+            break
+        if not piece:
+            break
+        seen += piece
+    os.close(main)
+    assert child.wait(60) == 0
+    if child.stdout is not None:
+        child.stdout.close()
+    return seen.decode(), piped
+
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-9][0-9;]*m")
+
+
+def test_a_terminal_gets_colours_and_progress() -> None:
+    seen, _ = on_a_terminal(*FILTER)
+    assert COLOUR.search(seen)
+    assert "Loading the ontology" in seen
+    assert "Filtering" in seen
+    assert "\x1b[1mSolar power overtakes coal in the Valmora grid" in seen
+
+
+def test_no_color_is_respected() -> None:
+    seen, _ = on_a_terminal(*FILTER, NO_COLOR="1")
+    assert not COLOUR.search(seen)
+    assert "Solar power overtakes coal in the Valmora grid" in seen
+
+
+def test_progress_goes_beside_a_result_that_is_piped() -> None:
+    seen, piped = on_a_terminal(*FILTER, out=False)
+    assert "Filtering" in seen
+    assert "Solar power" not in seen
+    assert not CONTROL.search(piped)
+    assert piped == run(*FILTER).stdout
+
+
+def many(path: Path) -> Path:
+    line = '<urn:a%d> <%s> "title %d" <urn:g%d> .\n'
+    path.write_text("".join(line % (n, TITLE, n, n) for n in range(3000)))
+    return path
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_output_that_is_closed_early(options: list[str], tmp_path: Path, wanted: Path) -> None:
+    started = process("filter", many(tmp_path / "many.nq"), "-s", wanted, *options)
+    assert started.stdout is not None
+    assert started.stdout.readline()
+    started.stdout.close()
+    assert started.stderr is not None
+    err = started.stderr.read().decode()
+    assert started.wait(60) == 0
+    assert err == ""
+    started.stderr.close()
+    assert started.stdin is not None
+    started.stdin.close()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is full")
+def test_disk_that_is_full(tmp_path: Path, wanted: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        data = many(tmp_path / "many.nq")
+        started = process("filter", data, "-s", wanted, stdout=full.fileno())
+        _, err = started.communicate(timeout=60)
+    assert started.returncode == 2
+    assert err.decode() == "error    the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_output_in_a_narrow_encoding(encoding: str) -> None:
+    started = process(*FILTER, PYTHONIOENCODING=encoding)
+    out, err = started.communicate(timeout=60)
+    assert (started.returncode, b"Traceback" in err) == (0, False)
+    assert rb"\u25b8 feeds-environment" in out
+
+
+def test_file_name_that_is_no_text(tmp_path: Path, wanted: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.ttl"))
+    path.write_text(f'<urn:a> <{TITLE}> "T" .')
+    bad = Path(os.fsdecode(os.fsencode(tmp_path) + b"/bad\xe9.ttl"))
+    bad.write_text("garbage")
+    result = run("filter", path, bad, "-s", wanted, status=1)
+    assert f"  {tmp_path}/caf\\udce9.ttl\n" in result.stdout
+    assert f"refused  {tmp_path}/bad\\udce9.ttl:1:1: " in result.stderr
+    (row,) = rows(run("filter", path, "-s", wanted, "--json").stdout)
+    assert row["publication"] == str(path)
+
+
+def test_stream_is_answered_as_it_comes_and_can_be_interrupted(wanted: Path) -> None:
+    started = process("filter", "-", "-s", wanted, "--format", "nq", "--json")
+    assert started.stdin is not None
+    assert started.stdout is not None
+    line = b'<urn:a%d> <%s> "T" <urn:g%d> .\n'
+    started.stdin.write(line % (1, TITLE.encode(), 1) + line % (2, TITLE.encode(), 2))
+    started.stdin.flush()
+    assert json.loads(started.stdout.readline())["publication"] == "urn:g1"
+    started.send_signal(signal.SIGINT)
+    out, err = started.communicate(timeout=60)
+    assert (started.returncode, out, err) == (130, b"", b"interrupted\n")

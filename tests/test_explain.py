@@ -1,0 +1,151 @@
+"""Explanations go with the matches, and change leaves no trace: on whatever is generated."""
+
+from __future__ import annotations
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode
+
+from graphmatch import Engine
+from graphmatch.matcher import MatchReport
+from semantic import Ontology, Publication
+from semantic.ontology.synonyms import SynonymPairs
+from semantic.terms import Term
+from tests.oracle import World, to_sparql
+from tests.strategies import FULL, Scenario, scenarios
+
+FEW = settings(max_examples=settings().max_examples // 4)
+"""Each example is a whole engine."""
+
+
+def ontology_of(scenario: Scenario) -> Ontology:
+    pairs: dict[Term, Term] = {}
+    for name, root in scenario.synonyms:
+        pairs.setdefault(name, root)
+    terms = {
+        a: b for a, b in pairs.items() if isinstance(a, NamedNode) and isinstance(b, NamedNode)
+    }
+    texts = {
+        a.value: b.value
+        for a, b in pairs.items()
+        if isinstance(a, Literal) and isinstance(b, Literal)
+    }
+    return Ontology(scenario.ontology, SynonymPairs(terms, texts), on_problem=lambda _: None)
+
+
+def engine_of(scenario: Scenario) -> Engine:
+    return subscribed(Engine(ontology_of(scenario)), scenario)
+
+
+def subscribed(engine: Engine, scenario: Scenario) -> Engine:
+    for number, query in enumerate(scenario.queries):
+        engine.subscribe(str(number), to_sparql(query))
+    return engine
+
+
+def plain(report: MatchReport) -> list[tuple[str, list[list[tuple[str, str]]]]]:
+    """Return matches in order, solutions in any."""
+    return [
+        (
+            match.subscription,
+            sorted(
+                sorted((n, str(t)) for n, t in solution.items()) for solution in match.solutions
+            ),
+        )
+        for match in report
+    ]
+
+
+@FEW
+@given(scenarios(FULL, publications=1, queries=3))
+def test_that_explanations_go_with_the_matches(scenario: Scenario) -> None:
+    engine = engine_of(scenario)
+    (publication,) = scenario.publications
+    matches = {match.subscription: match for match in engine.match(publication)}
+    world = World.of(scenario.ontology, publication.triples, list(scenario.synonyms)[:1])
+    evidence = engine.evidence(publication, matches.values())
+    for number in range(len(scenario.queries)):
+        id = str(number)
+        explanation = engine.explain(id, publication)
+        text = str(explanation)
+        assert ("does not match" in text) is (id not in matches)
+        if id not in matches:
+            assert explanation.match is None
+            assert explanation.failure
+            assert not explanation.evidence
+            continue
+        assert explanation.match == matches[id]
+        assert not explanation.failure
+        assert explanation.evidence == evidence[id]
+        branches = engine.filing(id).branches
+        event("branches: " + ("some" if any(b.patterns for b in branches) else "empty"))
+        for piece in explanation.evidence:
+            assert all(piece.reasons)
+            if piece.triple is not None and len(scenario.synonyms) < 2:
+                assert piece.triple in world.graph
+        if engine.filing(id).exact:
+            assert any(piece.triple in world.news for piece in explanation.evidence)
+
+
+@FEW
+@given(scenarios(FULL, publications=2, queries=5), st.data())
+def test_that_unsubscribing_leaves_no_trace(scenario: Scenario, drawn: st.DataObject) -> None:
+    engine = engine_of(scenario)
+    number = st.integers(0, len(scenario.queries) - 1)
+    gone = drawn.draw(st.sets(number))
+    for publication in scenario.publications:
+        engine.match(publication)
+    for n in gone:
+        engine.unsubscribe(str(n))
+    never = Engine(ontology_of(scenario))
+    for n, query in enumerate(scenario.queries):
+        if n not in gone:
+            never.subscribe(str(n), to_sparql(query))
+    for publication in scenario.publications:
+        report, expected = engine.match(publication), never.match(publication)
+        assert plain(report) == plain(expected)
+        assert report.counters.candidates == expected.counters.candidates
+        assert report.counters.evaluated == expected.counters.evaluated
+
+
+@FEW
+@given(scenarios(FULL, publications=2, queries=5), st.randoms())
+def test_any_order_of_subscribing(scenario: Scenario, random: object) -> None:
+    order = list(range(len(scenario.queries)))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    engine, other = engine_of(scenario), Engine(ontology_of(scenario))
+    for n in order:
+        other.subscribe(str(n), to_sparql(scenario.queries[n]))
+    for publication in scenario.publications:
+        shuffled = plain(other.match(publication))
+        assert sorted(plain(engine.match(publication))) == sorted(shuffled)
+        places = [order.index(int(id)) for id, _ in shuffled]
+        assert places == sorted(places)
+
+
+@FEW
+@given(scenarios(FULL, publications=2, queries=4), scenarios(FULL, publications=1, queries=1))
+def test_that_an_ontology_can_be_replaced(scenario: Scenario, before: Scenario) -> None:
+    engine = subscribed(Engine(ontology_of(before)), scenario)
+    engine.match(scenario.publications[0])
+    engine.replace_ontology(ontology_of(scenario))
+    fresh = engine_of(scenario)
+    for publication in scenario.publications:
+        report, expected = engine.match(publication), fresh.match(publication)
+        assert plain(report) == plain(expected)
+        assert report.counters == expected.counters
+
+
+@FEW
+@given(
+    scenarios(FULL, publications=1, queries=4),
+    st.sampled_from(("", "a b", "\u00e9", "urn:graphmatch:ontology", "urn:graphmatch:rest", "<")),
+)
+def test_that_a_publication_s_id_does_not_matter(scenario: Scenario, id: str) -> None:
+    engine = engine_of(scenario)
+    (publication,) = scenario.publications
+    renamed = Publication.of(id, publication.triples)
+    expected = plain(engine.match(publication))
+    assert plain(engine.match(renamed)) == expected
+    assert all(match.publication == id for match in engine.match(renamed))
+    assert plain(engine.match(publication)) == expected
