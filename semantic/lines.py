@@ -46,13 +46,13 @@ def read_lines(
 
 
 def _blocks(stream: Readable, source: str, limits: Limits) -> Iterator[bytes]:
-    r"""Yield the document in pieces of whole lines, each of which ends with ``\n`` only."""
+    """Yield the document in pieces of whole lines."""
     pending: list[bytes] = []
     size = 0
     for piece in pieces(stream):
         end = piece.rfind(b"\n") + 1
         if end:
-            yield _line_ends(b"".join((*pending, piece[:end])))
+            yield b"".join((*pending, piece[:end]))
             pending, size = [], 0
         pending.append(piece[end:])
         size += len(piece) - end
@@ -61,11 +61,7 @@ def _blocks(stream: Readable, source: str, limits: Limits) -> Iterator[bytes]:
             remedy = "Raise the limit `document_bytes`, if it is meant to be so long."
             raise InputError(Problem(what, Place(source), remedy))
     if rest := b"".join(pending):
-        yield _line_ends(rest)
-
-
-def _line_ends(block: bytes) -> bytes:
-    return block.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in block else block
+        yield rest
 
 
 class _Lines:

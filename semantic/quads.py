@@ -140,7 +140,7 @@ def _held(
             what = f"not valid XML: {expat.ErrorString(fault.code)}"
             place = Place(source, fault.lineno, fault.offset + 1)
             raise InputError(Problem(what, place, remedy))
-    elif json_depth(data) > limits.nesting:
+    elif json_depth(data, limits.nesting) > limits.nesting:
         _refuse_nesting("its objects and lists nest", source, limits.nesting)
     drops_relative = syntax == RdfFormat.JSON_LD and base_iri is None
     base = _RELATIVE if drops_relative else base_iri

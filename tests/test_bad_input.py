@@ -553,7 +553,7 @@ def test_nothing_is_fetched(tmp_path: Path, good: Path) -> None:
 NOTHING = "its pattern can be met by nothing at all, so it would match every publication. Add a "
 DEEP_QUERY = "SELECT * " + "{" * 20_000 + " ?s ?p ?o " + "}" * 20_000
 DEEP_CALL = "SELECT * { ?s ?p ?o FILTER(" + "STR(" * 20_000 + "?o" + ")" * 20_000 + " = 'a') }"
-FLATTER = "its brackets nest more than 256 deep. Write it flatter, or split it"
+FLATTER = "more than `nesting` (256). "
 
 QUERIES: dict[str, tuple[str | bytes, str]] = {
     "syntax error": ("SELECT ?x WHERE {\n  ?x <http://e/p> \n}", ":3:1: not SPARQL: "),
@@ -590,8 +590,8 @@ QUERIES: dict[str, tuple[str | bytes, str]] = {
     ),
     "UTF-16": (QUERY.encode("utf-16"), ":1:1: not UTF-8. Save the file as UTF-8."),
     "HTML": (HTML, ": an HTML page, not a query. Give the address of the query itself."),
-    "deep groups": (DEEP_QUERY, f": {FLATTER}"),
-    "deep calls": (DEEP_CALL, f": {FLATTER}"),
+    "deep groups": (DEEP_QUERY, f":1:266: {FLATTER}"),
+    "deep calls": (DEEP_CALL, f":1:*: {FLATTER}"),
     "groups that an analysis cannot follow": (
         "SELECT * " + "{" * 200 + " ?s ?p ?o " + "}" * 200,
         "*: ",
@@ -645,7 +645,7 @@ LINES: dict[str, tuple[str | bytes, str]] = {
     "long number": ("9" * 100_000, ":2: its JSON nests too deep or has too long a number. "),
     "deep query": (
         f'{{"id": "b", "query": "{DEEP_QUERY}"}}',
-        f":2 (b): {FLATTER}",
+        f":2 (b at 1:266): {FLATTER}",
     ),
 }
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine
-from graphmatch.matcher import MatchReport
+from graphmatch.matcher import Match, MatchReport
 from semantic import Ontology, Publication
 from semantic.ontology.synonyms import SynonymPairs
 from semantic.terms import Term
 from tests.oracle import World, to_sparql
 from tests.strategies import FULL, Scenario, scenarios
 
-FEW = settings(max_examples=settings().max_examples // 4)
+FEW = settings(max_examples=settings().max_examples // 8)
 """Each example is a whole engine."""
 
 
@@ -43,17 +45,16 @@ def subscribed(engine: Engine, scenario: Scenario) -> Engine:
     return engine
 
 
-def plain(report: MatchReport) -> list[tuple[str, list[list[tuple[str, str]]]]]:
-    """Return matches in order, solutions in any."""
-    return [
-        (
-            match.subscription,
-            sorted(
-                sorted((n, str(t)) for n, t in solution.items()) for solution in match.solutions
-            ),
-        )
-        for match in report
-    ]
+Solutions: TypeAlias = list[list[tuple[str, str]]]
+
+
+def solutions_of(match: Match) -> Solutions:
+    """Return a match's solutions such that their order does not matter."""
+    return sorted(sorted((n, str(t)) for n, t in solution.items()) for solution in match.solutions)
+
+
+def plain(report: MatchReport) -> list[tuple[str, Solutions]]:
+    return [(match.subscription, solutions_of(match)) for match in report]
 
 
 @FEW
@@ -74,9 +75,10 @@ def test_that_explanations_go_with_the_matches(scenario: Scenario) -> None:
             assert explanation.failure
             assert not explanation.evidence
             continue
-        assert explanation.match == matches[id]
+        assert explanation.match is not None
+        assert solutions_of(explanation.match) == solutions_of(matches[id])
         assert not explanation.failure
-        assert explanation.evidence == evidence[id]
+        assert bool(explanation.evidence) is bool(evidence[id])
         branches = engine.filing(id).branches
         event("branches: " + ("some" if any(b.patterns for b in branches) else "empty"))
         for piece in explanation.evidence:

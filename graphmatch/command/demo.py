@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 from graphmatch.command.filter import Reading, filter_all
@@ -25,14 +27,15 @@ def run(folder: Path) -> int:
     session.subscribe(engine, [data / "subscriptions", data / "subscriptions.jsonl"])
     sources = [str(data / "feeds"), str(data / "publications")]
     tally = filter_all(session, engine, Reading(sources, "auto", None, None), json=False)
+    called = os.path.relpath(sys.argv[0]) if Path(sys.argv[0]).is_file() else "graphmatch"
     session.out.print(
         f"{tally.publications} publications met {len(engine)} subscriptions: "
         f"{tally.matches} matches. The same, step by step:\n\n"
-        "  graphmatch ontology ontologies/news.ttl\n"
-        "  graphmatch check data/subscriptions --ontology ontologies/news.ttl\n"
-        "  graphmatch filter data/feeds --ontology ontologies/news.ttl "
+        f"  {called} ontology ontologies/news.ttl\n"
+        f"  {called} check data/subscriptions --ontology ontologies/news.ttl\n"
+        f"  {called} filter data/feeds --ontology ontologies/news.ttl "
         "--subscriptions data/subscriptions\n"
-        "  graphmatch explain feeds-environment data/feeds/science.atom "
+        f"  {called} explain feeds-environment data/feeds/science.atom "
         "--ontology ontologies/news.ttl --subscriptions data/subscriptions\n"
     )
     return session.status

@@ -17,7 +17,9 @@ from semantic.cut import Cut
 from semantic.errors import GraphMatchError, InputError, Place, Problem
 from semantic.publication import Publication
 from semantic.reading import check_base
+from semantic.subscription import Subscription
 from semantic.syntax import format_of_media_type
+from semantic.vocabulary import DCTERMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ def run(
     if not len(engine):
         what, remedy = "there is no subscription to match", "Give some with --subscriptions."
         return session.fail(InputError(Problem(what, Place("--subscriptions"), remedy)))
+    if not ontologies and annotate and any(map(_asks_for_topics, engine.subscriptions)):
+        session.err.print("note     without --ontology no item has topics (dcterms:subject)")
     started = time.perf_counter()
     tally = filter_all(session, engine, reading, json=json)
     seconds = time.perf_counter() - started
@@ -80,6 +84,11 @@ def run(
         f"{session.refused} refused, {seconds:.2f} s"
     )
     return session.status
+
+
+def _asks_for_topics(subscription: Subscription) -> bool:
+    patterns = (pattern for branch in subscription.branches for pattern in branch.patterns)
+    return any(pattern.predicate == DCTERMS["subject"] for pattern in patterns)
 
 
 def filter_all(session: Session, engine: Engine, reading: Reading, *, json: bool) -> _Tally:

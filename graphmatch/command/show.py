@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from pyoxigraph import Literal
@@ -66,8 +67,8 @@ def as_text(
 
 
 def _sentence(comment: str) -> str:
-    end = comment.find(". ")
-    return comment if end < 0 else comment[: end + 1]
+    found = re.match(r".*?[.?!](?=\s|$)", comment)
+    return found[0] if found else comment
 
 
 def _bindings(match: Match, publication: Publication, prefixes: Mapping[str, str]) -> Iterator[str]:

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from semantic.errors import InputError, OnProblem, Place, Problem, SubscriptionError, warn_problem
 from semantic.folders import files_in, unreadable
-from semantic.limits import DEFAULT_LIMITS
-from semantic.nesting import query_depth
 from semantic.sparql.parse import SubscriptionParser
 from semantic.subscription import Subscription
 from semantic.syntax import HEAD_BYTES, is_html
@@ -81,7 +79,7 @@ def _single(path: Path, parser: SubscriptionParser) -> Iterator[tuple[Place, Sub
         raise InputError(Problem("an HTML page, not a query", place, remedy))
     text = _decoded(data, place)
     try:
-        yield place, _parse(parser, path.stem, text, _head_comment(text))
+        yield place, parser.parse(path.stem, text, _head_comment(text))
     except SubscriptionError as error:
         raise SubscriptionError(_placed(error.problem, path)) from error
 
@@ -130,7 +128,7 @@ def _bulk(
 def _of_line(line: str, place: Place, parser: SubscriptionParser) -> Subscription:
     id, query, comment = _fields(line, place)
     try:
-        return _parse(parser, id, query, comment)
+        return parser.parse(id, query, comment)
     except SubscriptionError as error:
         inside = f" at {error.problem.where.line}:{error.problem.where.column}"
         inside = inside if error.problem.where.line is not None else ""
@@ -166,12 +164,3 @@ def _field(row: dict[str, object], name: str, place: Place) -> str:
     if not isinstance(value, str) or not (value.strip() or name == "comment"):
         raise InputError(Problem(f"the field `{name}` is not a text", place, _REMEDY))
     return value
-
-
-def _parse(parser: SubscriptionParser, id: str, query: str, comment: str) -> Subscription:
-    """Parse a query, unless it would overflow the parser's stack, which ends the process."""
-    if query_depth(query) > DEFAULT_LIMITS.nesting:
-        what = f"its brackets nest more than {DEFAULT_LIMITS.nesting} deep"
-        remedy = "Write it flatter, or split it into several subscriptions."
-        raise SubscriptionError(Problem(what, Place(id), remedy))
-    return parser.parse(id, query, comment)

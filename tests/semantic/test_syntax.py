@@ -13,7 +13,7 @@ from pyoxigraph import RdfFormat
 
 from semantic.errors import InputError, Place, Problem
 from semantic.limits import Limits
-from semantic.nesting import json_depth, query_depth, triple_term_depth
+from semantic.nesting import json_depth, triple_term_depth
 from semantic.quads import read_quads
 from semantic.stream import Pieces
 from semantic.syntax import (
@@ -214,20 +214,16 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_json_depth(value: Any) -> None:
-    assert json_depth(json.dumps(value).encode()) == depth_of(value)
+    assert json_depth(json.dumps(value).encode(), 100) == depth_of(value)
 
 
 def test_depth_of_cut_json_counts_what_is_open() -> None:
-    assert json_depth(b'{"a": [[[ "cut [[') == 4
+    assert json_depth(b'{"a": [[[ "cut [[', 100) == 4
 
 
-def test_query_depth_passes_over_texts_and_comments() -> None:
-    query = """
-    SELECT * { # ((((
-      ?s <urn:((((> ?o . ?s ?p '((((', "((\\"((", '''(('((''', \"\"\"(("(("\"\"\" .
-      FILTER(STRLEN(STR(?o)) < 5 && ?o > (1))
-    }"""
-    assert query_depth(query) == 4
+def test_depth_of_json_is_counted_up_to_a_limit() -> None:
+    assert [json_depth(b"[" * n + b"]" * n, 5) for n in (0, 1, 5, 6, 50)] == [0, 1, 5, 6, 6]
+    assert [json_depth(b"[" * n, 5) for n in (5, 6, 50)] == [5, 6, 6]
 
 
 def test_triple_term_depth_goes_on_from_piece_to_piece() -> None:

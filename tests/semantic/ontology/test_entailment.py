@@ -113,7 +113,8 @@ def test_that_skos_may_say_what_it_is() -> None:
     skos = (
         "skos:broader rdfs:subPropertyOf skos:broaderTransitive ; owl:inverseOf skos:narrower . "
         "skos:broaderTransitive rdfs:subPropertyOf skos:semanticRelation . "
-        "skos:narrower owl:inverseOf skos:broader . skos:semanticRelation rdfs:domain skos:Concept ."
+        "skos:narrower owl:inverseOf skos:broader . "
+        "skos:semanticRelation rdfs:domain skos:Concept ."
     )
     found = follows(skos + ":a skos:broader :b . :b skos:broader :c .", ":x :p :a")
     assert found == set(triples(":x :p :b, :c"))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -100,7 +101,8 @@ def test_what_is_a_link() -> None:
         (":a skos:broader :b . :a skos:narrower :b .", "a b", 1),
         (":A rdfs:subClassOf :A .", "A", 0),
         # roots put in close another cycle, of another kind
-        (":A rdfs:subClassOf :B . :B rdfs:subClassOf :A . :A skos:broader :X . :X skos:broader :B .",
+        (":A rdfs:subClassOf :B . :B rdfs:subClassOf :A . "
+         ":A skos:broader :X . :X skos:broader :B .",
          "A B X", 2),
         (":A owl:equivalentClass :B . :A rdfs:subClassOf :C . :C rdfs:subClassOf :B .", "A B C", 1),
         # blank nodes have no name to be replaced by
@@ -128,7 +130,7 @@ def test_that_built_in_terms_in_a_cycle_do_no_harm() -> None:
         rdfs:label rdfs:subPropertyOf rdfs:comment . rdfs:comment rdfs:subPropertyOf rdfs:label .
         rdfs:label owl:sameAs rdfs:seeAlso .
     """)
-    found = ontology.enrich(Publication.of("p", triples(':x rdfs:label "a"'.__add__(" .")))).triples
+    found = ontology.enrich(Publication.of("p", triples(':x rdfs:label "a" .'))).triples
     assert set(found) == set(triples(':x rdfs:label "a" ; rdfs:comment "a" .'))
 
 
@@ -206,7 +208,7 @@ def test_taxonomy_operators_against_the_oracle(drawn: st.DataObject) -> None:
             assert ontology.is_child(x, y, links) == world.isa("childOf", x, y)
             path = ontology.path(x, y, links)
             assert bool(path) == ontology.is_a(x, y, links)
-            steps = zip(path, path[1:], strict=False)
+            steps = pairwise(path)
             assert all(ontology.is_child(a, b, links) or a == b for a, b in steps)
 
 

@@ -46,7 +46,7 @@ def test_a_shortcut_is_the_shortest_path() -> None:
 
 @given(edges)
 def test_against_networkx(links: list[tuple[Term, Term]]) -> None:
-    graph = nx.DiGraph([(a, b) for a, b in links if a != b])
+    graph: nx.DiGraph[Term] = nx.DiGraph([(a, b) for a, b in links if a != b])
     taxonomy = Taxonomy(links)
     for term in graph:
         in_cycle = any(nx.has_path(graph, after, term) for after in graph.successors(term))

@@ -28,7 +28,8 @@ def texts(query: str) -> list[str]:
         ("$x ?x", ["?x", "?x"]),
         ("?größe ?x·y e:größe", ["?größe", "?x·y", "<urn:e:größe>"]),
         ("5 5. .5 5.5 5e3 5.e3 .5E-3", ["5", "5", ".", ".5", "5.5", "5e3", "5.e3", ".5E-3"]),
-        ("e:a. e:a.b e: e:5 e:a:b", ["<urn:e:a>", ".", "<urn:e:a.b>", "<urn:e:>", "<urn:e:5>", "<urn:e:a:b>"]),
+        ("e:a. e:a.b e: e:5 e:a:b",
+         ["<urn:e:a>", ".", "<urn:e:a.b>", "<urn:e:>", "<urn:e:5>", "<urn:e:a:b>"]),
         (r"e:a\,b e:a%20b e:\-a", ["<urn:e:a,b>", "<urn:e:a%20b>", "<urn:e:-a>"]),
         ("_:b. _:b.c [] [ ]", ["_:b", ".", "_:b.c", "[", "]", "[", "]"]),
         ("?s e:p+ ?o", ["?s", "<urn:e:p>", "+", "?o"]),
@@ -137,7 +138,8 @@ def test_errors(query: str, offset: int, what: str) -> None:
 def test_that_any_text_is_read_or_refused(text: str) -> None:
     try:
         tokens = tokenize(text)
-    except LexicalError as error:
-        assert 0 <= error.offset < len(text)
+    except LexicalError as problem:
+        offsets = [problem.offset]
     else:
-        assert all(text[token.offset] not in " \n" for token in tokens)
+        offsets = [token.offset for token in tokens]
+    assert all(0 <= offset < len(text) and text[offset] not in " \n" for offset in offsets)

@@ -99,8 +99,12 @@ def test_that_a_query_keeps_its_meaning(path: Path) -> None:
         pytest.skip("reaches out, or calls a function of the test's own")
     try:
         query = parse(text).query
-    except SubscriptionError as error:
-        assert REFUSED.search(str(error)), error
+    except SubscriptionError as problem:
+        refused: str | None = str(problem)
+    else:
+        refused = None
+    if refused is not None:
+        assert REFUSED.search(refused)
         return
     known = outcome(expected)
     for exact in (False, True):
@@ -315,7 +319,8 @@ def test_forms(query: str, form: Form) -> None:
         ("?s <urn:p> [ <urn:q> ?o ]", ["?gm_0 <urn:q> ?o . ?s <urn:p> ?gm_0"], []),
         ("?s <urn:p> ?o OPTIONAL { ?s <urn:q> ?z }", ["?s <urn:p> ?o"], ["OPTIONAL"]),
         ("?s <urn:p> ?o MINUS { ?s <urn:q> ?z }", ["?s <urn:p> ?o"], ["MINUS"]),
-        ("{ ?s <urn:p> ?o } UNION { ?s <urn:q> ?o }", ["?s <urn:p> ?o", "?s <urn:q> ?o"], ["UNION"]),
+        ("{ ?s <urn:p> ?o } UNION { ?s <urn:q> ?o }",
+         ["?s <urn:p> ?o", "?s <urn:q> ?o"], ["UNION"]),
         ("GRAPH ?g { ?s <urn:p> ?o }", ["?s <urn:p> ?o"], ["GRAPH"]),
         ("?s <urn:p> ?o BIND(1 AS ?x)", ["?s <urn:p> ?o"], ["BIND or expression"]),
         ("VALUES ?o { 1 } ?s <urn:p> ?o", ["?s <urn:p> ?o"], ["VALUES"]),

@@ -38,7 +38,7 @@ def answers(query: str) -> list[str] | None:
         found.append(
             sorted(
                 " ".join(
-                    term.value.removeprefix("urn:") if isinstance(term, NamedNode) else term.value  # type: ignore[union-attr]
+                    str(getattr(term, "value", term)).removeprefix("urn:")
                     for term in solution.values()
                 )
                 for match in matches
@@ -73,7 +73,7 @@ def answers(query: str) -> list[str] | None:
         ("?s :o ?z FILTER NOT EXISTS { ?s :p ?y }", None),
         ("?s :p ?z FILTER NOT EXISTS { ?s :o ?y }", ["x a"]),
         # GRAPH sees the publication
-        ("GRAPH ?g { ?s :p ?z }", ["b x urn:id".replace("urn:", ""), "x a id"]),
+        ("GRAPH ?g { ?s :p ?z }", ["b x id", "x a id"]),
         ("GRAPH <urn:id> { ?s :o ?z }", None),
         ("GRAPH ?g { ?s :both ?z } ?z :o ?y", ["a b id c"]),
         ("GRAPH <urn:other> { ?s :p ?z }", None),
@@ -114,7 +114,8 @@ def test_patterns(where: str, expected: list[str] | None) -> None:
         (":o/:p+", ["a a", "a x"]),
         ("(:o/:p)+", ["a x"]),
         # walks around a -o- b -p- x -p- a may all use a step of the publication
-        ("(:o|:p)+", ["a a", "a b", "a c", "a x", "b a", "b b", "b c", "b x", "x a", "x b", "x c", "x x"]),
+        ("(:o|:p)+", ["a a", "a b", "a c", "a x", "b a", "b b",
+          "b c", "b x", "x a", "x b", "x c", "x x"]),
         ("!:o", ["a b", "b x", "x 5", "x 7", "x a"]),
         ("!(:o|:p|:q|:cycle)", ["a b"]),
         ("!(:o|^:o|:q|^:q|:p|:cycle|^:cycle|:both|^:both)", ["a x", "x b"]),
@@ -155,7 +156,8 @@ def test_walks_of_no_steps(where: str, expected: list[str] | None) -> None:
         # a subquery: a solution, and some triple of the publication that meets a pattern
         ("SELECT ?s { ?s :o ?z { SELECT ?z { ?z :p ?y } } }", ["a"]),
         ("SELECT ?s { ?s :o ?z { SELECT ?z { ?z :o ?y } } }", None),
-        ("SELECT ?s { ?s :o ?z { SELECT (COUNT(?y) AS ?n) { ?x :q ?y } } FILTER(?n = 2) }", ["a", "b"]),
+        ("SELECT ?s { ?s :o ?z { SELECT (COUNT(?y) AS ?n) { ?x :q ?y } } FILTER(?n = 2) }",
+         ["a", "b"]),
         ("SELECT ?s { ?s :o ?z { SELECT (COUNT(?y) AS ?n) { ?x :none ?y } } }", None),
         # limits come after
         ("SELECT ?s { ?s :o|:p ?z } ORDER BY ?s LIMIT 1", ["b"]),
