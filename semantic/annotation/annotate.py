@@ -117,8 +117,8 @@ class Annotator:
     """Finds the labels of an ontology in text.
 
     A label is found where its words stand one after the other, whatever the case, the Unicode
-    form and the punctuation (`semantic.annotation.folding.FoldedText` says what a word is), inside one
-    paragraph. Of labels that overlap the longest is found (by letters, folded; the first of
+    form and the punctuation (`semantic.annotation.folding.FoldedText` says what a word is),
+    inside one paragraph. Of labels that overlap the longest is found (by letters, folded; the first of
     several as long); all concepts of that label are.
 
     A label without a *telling* word (three letters or digits, a Han character counting for
@@ -134,8 +134,9 @@ class Annotator:
     short_labels
         What to do with labels that have no telling word.
     stop_words
-        Words that tell nothing, in any case; ``None`` for `semantic.annotation.stopwords.STOP_WORDS` of
-        the label's language (of all its languages for a label without one).
+        Words that tell nothing, in any case; ``None`` for
+        `semantic.annotation.stopwords.STOP_WORDS` of the label's language (of all its
+        languages for a label without one).
     languages
         In which languages labels are looked for. Languages are compared by their primary
         subtag (``en`` is ``en-GB``'s); labels without a language are always looked for.
