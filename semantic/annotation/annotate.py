@@ -118,7 +118,8 @@ class Annotator:
 
     A label is found where its words stand one after the other, whatever the case, the Unicode
     form and the punctuation (`semantic.annotation.folding.FoldedText` says what a word is),
-    inside one paragraph. Of labels that overlap the longest is found (by letters, folded; the first of
+    inside one paragraph. Of labels that overlap the longest is found (by letters, folded; the
+    first of
     several as long); all concepts of that label are.
 
     A label without a *telling* word (three letters or digits, a Han character counting for
