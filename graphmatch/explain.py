@@ -153,11 +153,16 @@ def evidence(
 ) -> Iterator[Evidence]:
     """Yield the triples that a match's first solution rests on, with their reasons."""
     first = match.solutions[0] if match.solutions else {}
+    # A step inside a path of any length may be any that the branch allows: it tells nothing.
+    loose = any(check.startswith("path ") for check in filed.checks)
     for row in islice(evaluation.rows(filed.query), LOOKED_AT):
+        known = frozenset(map(Variable, row))
         if any(row.get(name, term) != term for name, term in first.items()):
             continue
         for branch in filed.branches:
             found = tuple(_evidence(branch, row, evaluation, provenance))
+            if loose:
+                found = tuple(e for e in found if e.pattern.variables <= known)
             if any(e.triple is not None and provenance.holds(e.triple) for e in found):
                 yield from found
                 return

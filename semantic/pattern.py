@@ -83,6 +83,11 @@ class TaxonomyTest:
     operator: TaxonomyOperator
     concept: Term
 
+    @property
+    def variables(self) -> frozenset[Variable]:
+        """The one variable of the filter."""
+        return frozenset({self.variable})
+
     def write(self, prefixes: Mapping[str, str]) -> str:
         """Write the filter as SPARQL does, with these prefixes."""
         return f"gm:{self.operator.value}({self.variable}, {compact(self.concept, prefixes)})"

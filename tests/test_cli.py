@@ -54,7 +54,7 @@ def process(
         stdin=subprocess.PIPE,
         stdout=stdout,
         stderr=subprocess.PIPE,
-        env=os.environ | environment,
+        env=os.environ | {"PYTHONUNBUFFERED": ""} | environment,
     )
 
 
@@ -408,6 +408,8 @@ def test_a_terminal_gets_colours_and_progress() -> None:
     assert "Loading the ontology" in seen
     assert "Filtering" in seen
     assert "\x1b[1mSolar power overtakes coal in the Valmora grid" in seen
+    bars = [line for line in re.split(r"[\r\n]", seen) if "Filtering" in line]
+    assert not any("daily.example" in line or "Coastal mayors" in line for line in bars)
 
 
 def test_no_color_is_respected() -> None:
