@@ -121,7 +121,7 @@ class Matcher(Protocol):
        the subscription had never been there; the id is free again.
     4. A matcher without subscriptions matches nothing.
     5. `match` changes neither its argument nor what the next call returns: the same publication
-       gives the same report.
+       gives the same report, up to the order of solutions.
     6. The matches are those of docs/reference/semantics.md; a subscription appears at most
        once, in the order of subscribing. The order of solutions is not fixed, unless the query
        fixes it.
