@@ -94,11 +94,13 @@ def test_without_a_command_there_is_help() -> None:
 
 def test_filter() -> None:
     result = run(*FILTER)
+    title = "Solar power overtakes coal in the Valmora grid"
+    assert f"{title}\n  https://daily.example/2025/11/valmora-solar\n  ▸ feeds-" in result.stdout
     assert (
-        "Solar power overtakes coal in the Valmora grid\n"
-        "  https://daily.example/2025/11/valmora-solar\n"
-        "  ▸ feeds-energy-path  Items on energy, or on anything below it.\n"
+        "  ▸ feeds-environment  Everything about the environment, in whatever language it is "
+        f'written.\n      ?title = "{title}"\n'
         "      because news:SolarPower ⊑ news:RenewableEnergy ⊑ news:Environment\n"
+        "      because “Solar power” in rss:title names news:SolarPower\n"
     ) in result.stdout
     assert (
         '      ?topic = news:ClimateChange  ?name = "Changement climatique"@fr\n' in result.stdout
