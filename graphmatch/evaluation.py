@@ -176,8 +176,7 @@ class Evaluation:
     def rows(self, query: Query) -> Iterator[Solution]:
         """Yield all that the pattern of a query binds, projected or not."""
         self._load()
-        exact = self._exact or query.has_protected()
-        answer = self._query(query.text(exact=exact, form="SELECT *"))
+        answer = self._query(self._text(query, form="SELECT *"))
         assert isinstance(answer, QuerySolutions)
         return _solutions(answer)
 
@@ -189,11 +188,11 @@ class Evaluation:
         return _solutions(answer)
 
     def _ask(self, query: Query) -> bool:
-        return bool(self._query(self._text(query, resting=True, ask=True)))
+        return bool(self._query(self._text(query, resting=True, form="ASK")))
 
-    def _text(self, query: Query, *, resting: bool, ask: bool = False) -> str:
+    def _text(self, query: Query, *, resting: bool = False, form: str | None = None) -> str:
         exact = self._exact or query.has_protected()
-        return query.text(exact=exact, resting=resting, form="ASK" if ask else None)
+        return query.text(exact=exact, resting=resting, form=form)
 
     def _query(self, text: str) -> QueryBoolean | QuerySolutions | QueryTriples:
         return self._store.query(
