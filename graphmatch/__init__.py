@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphmatch.engine import Engine
-    from graphmatch.matcher import Match, Matcher, MatchReport, Solution
+    from graphmatch.matcher import Match, Matcher, MatchReport
+    from semantic.terms import Solution
 
 __all__ = ["Engine", "Match", "MatchReport", "Matcher", "Solution"]
 
@@ -17,5 +18,5 @@ def __getattr__(name: str) -> object:
     """Import a public name from the module that has it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "graphmatch.engine" if name == "Engine" else "graphmatch.matcher"
-    return getattr(import_module(module), name)
+    modules = {"Engine": "graphmatch.engine", "Solution": "semantic.terms"}
+    return getattr(import_module(modules.get(name, "graphmatch.matcher")), name)

@@ -11,34 +11,22 @@ from typing import Annotated, Literal, NoReturn
 
 import typer
 
-Ontologies = Annotated[
-    list[Path] | None,
-    typer.Option("--ontology", "-o", help="RDF files, and CSV files of synonyms; repeatable."),
-]
-Subscriptions = Annotated[
-    list[Path],
-    typer.Option("--subscriptions", "-s", help=".rq and .jsonl files, or folders; repeatable."),
-]
-Publications = Annotated[
-    list[str],
-    typer.Argument(help="Feeds and RDF files, folders of them, or - for standard input."),
-]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object a line, for machines.")]
-CutOption = Annotated[
-    Literal["auto", "document", "graph", "item", "subject", "component"],
-    typer.Option("--cut", help="What of a document is one publication."),
-]
-FormatOption = Annotated[
-    str | None, typer.Option("--format", help="The RDF syntax, where nothing else tells it.")
-]
-BaseOption = Annotated[
-    str | None, typer.Option("--base", help="What relative IRIs are resolved against.")
-]
-EntailmentOption = Annotated[
-    Literal["rdfs", "none"],
-    typer.Option("--entailment", help="none: take publications as they are."),
-]
-AnnotateOption = Annotated[bool, typer.Option(help="Look for the ontology's labels in feed items.")]
+from graphmatch.command.options import (
+    AnnotateOption,
+    BaseOption,
+    CutOption,
+    EntailmentOption,
+    FormatOption,
+    Json,
+    Loading,
+    NowOption,
+    Ontologies,
+    OntologyFiles,
+    Publications,
+    Seeing,
+    Subscriptions,
+    grouped,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -50,9 +38,11 @@ app = typer.Typer(
 
 
 @app.command()
+@grouped
 def filter(
     publications: Publications,
     subscriptions: Subscriptions,
+    loading: Loading,
     ontology: Ontologies = None,
     json: Json = False,
     cut: CutOption = "auto",
@@ -60,24 +50,25 @@ def filter(
     base: BaseOption = None,
     entailment: EntailmentOption = "rdfs",
     annotate: AnnotateOption = True,
+    now: NowOption = None,
 ) -> None:
     """Match publications against subscriptions, and show the matches.
 
     Example: `graphmatch filter data/feeds -o ontologies/news.ttl -s data/subscriptions`
     """
     from graphmatch.command.filter import Reading, run
+    from graphmatch.command.session import Knowing
 
     reading = Reading(publications, cut, format, base)
-    _exit(
-        lambda: run(
-            reading, subscriptions, ontology or [], entailment, annotate=annotate, json=json
-        )
-    )
+    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, now=now)
+    _exit(lambda: run(reading, subscriptions, knowing, json=json))
 
 
 @app.command()
+@grouped
 def check(
     subscriptions: Annotated[list[Path], typer.Argument(help=".rq and .jsonl files, or folders.")],
+    loading: Loading,
     ontology: Ontologies = None,
     json: Json = False,
     entailment: EntailmentOption = "rdfs",
@@ -87,30 +78,45 @@ def check(
     Example: `graphmatch check data/subscriptions -o ontologies/news.ttl`
     """
     from graphmatch.command.check import run
+    from graphmatch.command.session import Knowing
 
-    _exit(lambda: run(subscriptions, ontology or [], entailment, json=json))
+    knowing = Knowing(ontology or [], loading, entailment)
+    _exit(lambda: run(subscriptions, knowing, json=json))
 
 
 @app.command()
+@grouped
 def ontology(
-    files: Annotated[list[Path], typer.Argument(help="RDF files, and CSV files of synonyms.")],
+    files: OntologyFiles,
+    seeing: Seeing,
+    loading: Loading,
     json: Json = False,
-    depth: Annotated[int, typer.Option(help="How many levels of the trees to show.")] = 4,
+    depth: Annotated[int, typer.Option(min=1, help="How many levels of the trees to show.")] = 4,
+    around: Annotated[
+        str | None, typer.Option(metavar="TERM", help="The term in the middle of the picture.")
+    ] = None,
+    radius: Annotated[
+        int, typer.Option(min=0, max=10, help="How many links the picture goes up and down.")
+    ] = 2,
 ) -> None:
-    """Show an ontology: its trees, counts, cycles and conflicts.
+    """Show an ontology: its trees and counts, or one of its terms, ways and problems.
 
-    Example: `graphmatch ontology ontologies/products.ttl ontologies/synonyms.csv`
+    A TERM is an IRI, a prefixed name, the last part of an IRI, or a label.
+
+    Example: `graphmatch ontology ontologies/products.ttl ontologies/synonyms.csv --search laptop`
     """
     from graphmatch.command.ontology import run
 
-    _exit(lambda: run(files, depth, json=json))
+    _exit(lambda: run(files, loading, seeing, depth, around, radius, json=json))
 
 
 @app.command()
+@grouped
 def explain(
     subscription: Annotated[str, typer.Argument(help="The subscription's id.")],
     publications: Publications,
     subscriptions: Subscriptions,
+    loading: Loading,
     ontology: Ontologies = None,
     publication: Annotated[
         str | None, typer.Option("--publication", "-p", help="Only the one with this id.")
@@ -120,6 +126,7 @@ def explain(
     format: FormatOption = None,
     base: BaseOption = None,
     entailment: EntailmentOption = "rdfs",
+    now: NowOption = None,
 ) -> None:
     """Say why a subscription matches publications, or what fails first.
 
@@ -128,17 +135,13 @@ def explain(
     """
     from graphmatch.command.explain import run
     from graphmatch.command.filter import Reading
+    from graphmatch.command.session import Knowing
 
     reading = Reading(publications, cut, format, base)
+    knowing = Knowing(ontology or [], loading, entailment, now=now)
     _exit(
         lambda: run(
-            subscription,
-            reading,
-            subscriptions,
-            ontology or [],
-            entailment,
-            publication=publication,
-            json=json,
+            subscription, reading, subscriptions, knowing, publication=publication, json=json
         )
     )
 
@@ -154,6 +157,35 @@ def demo(
     from graphmatch.command.demo import run
 
     _exit(lambda: run(folder))
+
+
+@app.command()
+def bench(
+    what: Annotated[Literal["ontology"], typer.Argument(help="What to measure.")],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Ontology files; those of one ontology joined by +; none: generated only."
+        ),
+    ] = None,
+    classes: Annotated[
+        int, typer.Option(min=21, help="How many classes the generated taxonomies have.")
+    ] = 1_000_000,
+    json: Json = False,
+) -> None:
+    """Measure how long things take, and how much memory.
+
+    Example: `graphmatch bench ontology ontologies/products.ttl --classes 1000`
+    """
+
+    def measure() -> int:
+        match what:
+            case "ontology":
+                from graphmatch.bench.ontology import run
+
+                return run(files or [], classes, json=json)
+
+    _exit(measure)
 
 
 def _exit(run: Callable[[], int]) -> NoReturn:

@@ -2,44 +2,62 @@
 
 A publication's way is `Engine.match`:
 
-    read → enrich (synonyms, concepts, is-a) → index → solutions
+    read → enrich (concepts, synonyms, units, mapping functions, is-a) → index → solutions
          → what the index can't decide → matches
+
+The subscriptions are in `Standing`, the ontology is in `Knowledge`; the engine keeps
+them together while both change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from enum import Enum
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
 from itertools import count
+from threading import RLock
 from typing import ClassVar
 
-from graphmatch.evaluation import Evaluation, Evaluator
 from graphmatch.explain import Evidence, Explanation, evidence, explain
-from graphmatch.filing import Filed, file, owner
-from graphmatch.matcher import (
-    Capabilities,
-    DuplicateError,
-    Match,
-    Matcher,
-    MatchReport,
-    UnknownError,
-)
+from graphmatch.filing import Filed
+from graphmatch.knowledge import Entailment, Knowledge
+from graphmatch.matcher import Capabilities, DuplicateError, Match, Matcher, MatchReport
 from graphmatch.provenance import Provenance
-from graphmatch.published.gtopss import GToPSS
-from semantic.annotation.annotate import Annotator
+from graphmatch.standing import Standing
+from graphmatch.turn import Turn
+from semantic.annotation.annotate import Annotator, Label
+from semantic.enrichment import Enriched
+from semantic.errors import OnProblem, warn_problem
+from semantic.evaluation import Evaluation
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
+from semantic.sparql.clock import Clock, utc_now
 from semantic.sparql.parse import SubscriptionParser
 from semantic.subscription import Subscription
-from semantic.terms import Term
+from semantic.terms import Triple
+
+_FEW, _SHARE = 100, 20
+"""A change that concerns at most so many subscriptions, or one of so many, is made in place."""
 
 
-class Entailment(Enum):
-    """Which rules publications and the ontology are seen under."""
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a change of the ontology meant.
 
-    RDFS = "rdfs"
-    NONE = "none"
+    Parameters
+    ----------
+    triples
+        How many triples follow from one ontology and not from the other.
+    names
+        How many names have another root, or have one for the first time.
+    concerned
+        How many subscriptions were filed anew.
+    """
+
+    triples: int
+    names: int
+    concerned: int
 
 
 class Engine(Matcher):
@@ -54,6 +72,14 @@ class Engine(Matcher):
         (docs/reference/semantics.md).
     annotator
         Finds the ontology's labels in feed items; one over `Ontology.labels` by default.
+    clock
+        Says what ``NOW()`` is, once a publication.
+    on_problem
+        Called with what of a publication cannot be used (an unknown unit, say), and with
+        mapping functions that fail.
+
+    It may be used from several threads: publications are matched one after the other, and
+    changes are made between two of them.
 
     Examples
     --------
@@ -76,36 +102,40 @@ class Engine(Matcher):
         *,
         entailment: Entailment | str = Entailment.RDFS,
         annotator: Annotator | None = None,
+        clock: Clock = utc_now,
+        on_problem: OnProblem = warn_problem,
     ) -> None:
         self._entailment = Entailment(entailment)
+        self._own_annotator = annotator
+        self._clock = clock
+        self._on_problem = on_problem
         self.parser = SubscriptionParser()
-        self._filed: dict[str, Filed] = {}
-        self._unindexed: dict[str, None] = {}
         self._serials = count()
-        self._use(ontology or Ontology(), annotator)
+        self._changing = RLock()
+        self._turn = Turn()
+        self._labels: tuple[list[Label], Annotator] | None = None
+        self._standing = Standing(self._know(ontology or Ontology()))
 
-    def _use(self, ontology: Ontology, annotator: Annotator | None) -> None:
-        self._ontology = ontology
-        self._annotator = annotator or Annotator(ontology.labels())
-        rdfs = self._entailment is Entailment.RDFS
-        self._evaluator = Evaluator(ontology, ontology.closure if rdfs else ontology.stated)
-        self._index: Matcher = GToPSS(ontology)
+    def _know(self, ontology: Ontology) -> Knowledge:
+        annotator = self._own_annotator or self._annotator_for(ontology.labels())
+        return Knowledge(ontology, self._entailment, annotator, self._on_problem)
 
     @property
     def ontology(self) -> Ontology:
         """What the engine knows."""
-        return self._ontology
+        return self._standing.knowledge.ontology
 
     @property
     def subscriptions(self) -> tuple[Subscription, ...]:
         """The subscriptions, in the order of subscribing."""
-        return tuple(filed.subscription for filed in self._filed.values())
+        with self._changing:
+            return tuple(filed.subscription for filed in self._standing)
 
     def __len__(self) -> int:
-        return len(self._filed)
+        return len(self._standing)
 
     def __contains__(self, id: object) -> bool:
-        return id in self._filed
+        return id in self._standing
 
     # -- change -----------------------------------------------------------------------------
 
@@ -115,29 +145,18 @@ class Engine(Matcher):
         Raises
         ------
         SubscriptionError
-            When the text cannot be a subscription; with its line and column.
+            When the text cannot be a subscription; with its line and column. When a unit in it
+            is unknown, or incompatible with its attribute's.
         DuplicateError
             When the id is taken.
         """
-        if isinstance(subscription, str):
-            subscription = self.parser.parse(subscription, query or "")
-        if subscription.id in self._filed:
-            raise DuplicateError(subscription.id)
-        self._file(subscription)
-
-    def _file(self, subscription: Subscription) -> None:
-        filed = file(
-            subscription,
-            next(self._serials),
-            self._root,
-            self._evaluator,
-            self._index.capabilities,
-        )
-        self._filed[subscription.id] = filed
-        for entry in filed.entry_subscriptions():
-            self._index.subscribe(entry)
-        if filed.unindexed:
-            self._unindexed[subscription.id] = None
+        with self._changing:
+            if isinstance(subscription, str):
+                subscription = self.parser.parse(subscription, query or "")
+            if subscription.id in self._standing:
+                raise DuplicateError(subscription.id)
+            with self._turn:
+                self._standing.add(subscription, next(self._serials))
 
     def unsubscribe(self, id: str) -> None:
         """Forget a subscription.
@@ -147,80 +166,70 @@ class Engine(Matcher):
         UnknownError
             When there is none with this id.
         """
-        filed = self._filed.pop(id, None)
-        if filed is None:
-            raise UnknownError(id)
-        self._unindexed.pop(id, None)
-        for entry in filed.entry_subscriptions():
-            self._index.unsubscribe(entry.id)
+        with self._changing, self._turn:
+            self._standing.remove(id)
 
-    def replace_ontology(self, ontology: Ontology, annotator: Annotator | None = None) -> None:
-        """Go on with another ontology; every subscription is filed anew."""
-        subscriptions = self.subscriptions
-        self._filed.clear()
-        self._unindexed.clear()
-        self._use(ontology, annotator)
-        for subscription in subscriptions:
-            self._file(subscription)
+    def replace_ontology(self, ontology: Ontology, annotator: Annotator | None = None) -> Change:
+        """Go on with another ontology.
+
+        Everything is made ready while publications are still matched by the old one; the step
+        from the old to the new is taken between two publications. Of the subscriptions those
+        are filed anew that the difference concerns.
+
+        Parameters
+        ----------
+        annotator
+            One for the new ontology; by default the one that the engine was given, if any.
+        """
+        with self._changing:
+            self._own_annotator = annotator or self._own_annotator
+            old = self._standing
+            knowledge = self._know(ontology)
+            knowledge.ask(old.mentions)
+            difference = old.knowledge.difference(knowledge)
+            concerned = old.concerned(difference)
+            change = Change(len(difference.triples), len(difference.names), len(concerned))
+            if len(concerned) <= max(_FEW, len(old) // _SHARE):
+                with self._turn:
+                    old.adopt(knowledge, concerned, self._on_problem)
+                return change
+            standing = Standing(knowledge)
+            for filed in old:
+                standing.add_again(filed, self._on_problem)
+            with self._turn:
+                self._standing = standing
+            return change
+
+    def update_ontology(
+        self, added: Iterable[Triple] = (), removed: Iterable[Triple] = ()
+    ) -> Change:
+        """Go on with the ontology amended by some triples; see `Ontology.update`."""
+        with self._changing:
+            return self.replace_ontology(self.ontology.update(added, removed))
+
+    def _annotator_for(self, labels: list[Label]) -> Annotator:
+        """Return an annotator for labels: the one at hand, if these have not changed."""
+        if self._labels is None or self._labels[0] != labels:
+            self._labels = labels, Annotator(labels)
+        return self._labels[1]
 
     # -- a publication's way ----------------------------------------------------------------
 
     def match(self, publication: Publication) -> MatchReport:
         """Say which subscriptions a publication matches, and with which solutions."""
-        enriched = self.enrich(publication)
-        found = self._index.match(enriched)
-        answers, evaluated = self._checked(enriched, found)
-        order = sorted(answers, key=lambda id: self._filed[id].serial)
-        matches = tuple(answers[id] for id in order)
-        counters = replace(
-            found.counters,
-            candidates=found.counters.candidates + len(self._unindexed),
-            evaluated=evaluated,
-            matched=len(matches),
-        )
-        return MatchReport(publication.id, matches, counters)
+        with self._turn:
+            return self._standing.match(publication, self._clock())
 
     def enrich(self, publication: Publication) -> Publication:
-        """Return the publication as subscriptions see it: concepts found, roots, is-a."""
-        annotated = self.annotate(publication)
-        if self._entailment is Entailment.NONE:
-            return annotated
-        return self._ontology.enrich(annotated)
+        """Return the publication with all that follows: concepts, roots, units, rules.
 
-    def annotate(self, publication: Publication) -> Publication:
-        """Return the publication with the concepts that its text names."""
-        found = self._annotator.annotate(publication)
-        return publication.with_derived(annotation.triple for annotation in found)
-
-    def _checked(self, enriched: Publication, found: MatchReport) -> tuple[dict[str, Match], int]:
-        """Turn the index's matches into answers, evaluating what the index cannot decide.
-
-        Returns
-        -------
-        answers
-            Subscription id to match.
-        evaluated
-            How many subscriptions were evaluated as SPARQL.
+        Matching itself derives only what some subscription asks for.
         """
-        candidates = dict.fromkeys(self._unindexed)
-        answers: dict[str, Match] = {}
-        for match in found:
-            id = owner(match.subscription)
-            if self._filed[id].exact:
-                answers[id] = replace(match, subscription=id)
-            else:
-                candidates[id] = None
-        with self._evaluator.publication(enriched) as evaluation:
-            for id in candidates:
-                if (match_ := self._evaluated(self._filed[id], evaluation)) is not None:
-                    answers[id] = match_
-        return answers, len(candidates)
+        return self._enriched(publication, self._clock()).publication
 
-    def _evaluated(self, filed: Filed, evaluation: Evaluation) -> Match | None:
-        return evaluation.match(filed.subscription, filed.query, resting=filed.resting)
-
-    def _root(self, term: Term) -> Term:
-        return term if self._entailment is Entailment.NONE else self._ontology.root(term)
+    def _enriched(self, publication: Publication, now: datetime) -> Enriched:
+        with self._turn:
+            return self._standing.knowledge.enrich(publication, None, now)
 
     # -- why --------------------------------------------------------------------------------
 
@@ -232,9 +241,7 @@ class Engine(Matcher):
         UnknownError
             When there is none with this id.
         """
-        if id not in self._filed:
-            raise UnknownError(id)
-        return self._filed[id]
+        return self._standing[id]
 
     def explain(self, id: str, publication: Publication) -> Explanation:
         """Say why a subscription matches a publication, or what fails first.
@@ -245,17 +252,15 @@ class Engine(Matcher):
             When there is no subscription with this id.
         """
         filed = self.filing(id)
-        enriched = self.enrich(publication)
         match = next((m for m in self.match(publication) if m.subscription == id), None)
-        with self._evaluator.publication(enriched) as evaluation:
-            return explain(filed, match, enriched, evaluation, self._provenance(publication))
+        with self._asking(publication) as (evaluation, provenance):
+            return explain(filed, match, provenance.publication, evaluation, provenance)
 
     def evidence(
         self, publication: Publication, matches: Iterable[Match]
     ) -> Mapping[str, tuple[Evidence, ...]]:
         """Return, by subscription, the triples that a match rests on, and why they hold."""
-        provenance = self._provenance(publication)
-        with self._evaluator.publication(self.enrich(publication)) as evaluation:
+        with self._asking(publication) as (evaluation, provenance):
             return {
                 m.subscription: tuple(
                     evidence(self.filing(m.subscription), m, evaluation, provenance)
@@ -263,8 +268,14 @@ class Engine(Matcher):
                 for m in matches
             }
 
-    def _provenance(self, publication: Publication) -> Provenance:
-        annotations = self._annotator.annotate(publication)
-        annotated = publication.with_derived(a.triple for a in annotations)
-        ontology = Ontology() if self._entailment is Entailment.NONE else self._ontology
-        return Provenance(ontology, annotated, annotations)
+    @contextmanager
+    def _asking(self, publication: Publication) -> Iterator[tuple[Evaluation, Provenance]]:
+        """Prepare questions about one publication, with everything that follows from it."""
+        now = self._clock()
+        with self._turn:
+            knowledge = self._standing.knowledge
+            enriched = knowledge.enrich(publication, None, now, again=True)
+            rdfs = self._entailment is Entailment.RDFS
+            provenance = Provenance(knowledge.ontology if rdfs else Ontology(), enriched)
+            with knowledge.evaluator.publication(enriched.publication, now) as evaluation:
+                yield evaluation, provenance

@@ -13,14 +13,14 @@ from itertools import islice
 
 from pyoxigraph import BlankNode, Variable
 
-from graphmatch.evaluation import Evaluation
 from graphmatch.filing import Filed
-from graphmatch.matcher import Match, Solution
+from graphmatch.matcher import Match
 from graphmatch.provenance import Provenance
+from semantic.evaluation import Evaluation
 from semantic.pattern import Branch, Comparison, Filter, TaxonomyTest, TriplePattern
 from semantic.publication import Publication
 from semantic.sparql.exact import VALUE, protect
-from semantic.terms import Node, Triple, compact
+from semantic.terms import Node, Solution, Triple, compact
 from semantic.vocabulary import GM, PREFIXES
 
 LOOKED_AT = 1000

@@ -13,15 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from pyoxigraph import Literal, NamedNode, Variable
+from pyoxigraph import Variable
 
-from graphmatch.evaluation import Evaluator
 from graphmatch.matcher import Capabilities
-from semantic.pattern import Branch, Filter, Form, TaxonomyTest, TriplePattern
+from semantic.evaluation import Evaluator
+from semantic.pattern import Branch, Form, TriplePattern
 from semantic.sparql.query import Query, Resting
 from semantic.subscription import Subscription
-from semantic.terms import Node, Term
-from semantic.values import Operator
+from semantic.terms import Term
+from semantic.units.units import Units
 
 Root = Callable[[Term], Term]
 
@@ -37,9 +37,9 @@ class Filed:
     serial
         Its place in the order of subscribing.
     query
-        Its query with roots put in.
+        Its query with roots put in, in base units.
     branches
-        Its branches with roots put in.
+        Its branches, likewise.
     entries
         What the index is given: each by itself makes the subscription a candidate.
     unindexed
@@ -94,6 +94,7 @@ def file(
     root: Root,
     background: Evaluator,
     index: Capabilities,
+    units: Units | None = None,
 ) -> Filed:
     """Decide how a subscription is filed.
 
@@ -105,14 +106,21 @@ def file(
         Knows what the ontology alone meets.
     index
         What the index can express.
+    units
+        What the ontology knows of units.
+
+    Raises
+    ------
+    SubscriptionError
+        When a unit in it is unknown, or incompatible with its attribute's.
     """
-    branches = tuple(_rooted_branch(branch, root) for branch in subscription.branches)
-    supports = subscription.supports and tuple(_rooted(p, root) for p in subscription.supports)
+    rewritten = subscription.rewritten(root, units)
+    supports = rewritten.supports
     entries: dict[Branch, None] = {}
     unindexed: dict[str, None] = {}
-    checks = dict.fromkeys(subscription.remainder)
+    checks = dict.fromkeys(rewritten.remainder)
     resting = subscription.query.skeleton.resting is Resting.PATTERN
-    for branch in branches:
+    for branch in rewritten.branches:
         own = [p for p in branch.patterns if not _meets(background, p)]
         resting |= not own
         if len(own) < len(branch.patterns):
@@ -131,12 +139,27 @@ def file(
     return Filed(
         subscription,
         serial,
-        subscription.query.rewritten(root),
-        branches,
+        rewritten.query,
+        rewritten.branches,
         () if unindexed else tuple(entries),
         tuple(unindexed),
         tuple(checks),
         resting,
+    )
+
+
+def suspended(filed: Filed, why: str) -> Filed:
+    """Return how a subscription is kept that cannot be filed for now: it is never a candidate."""
+    subscription = filed.subscription
+    return Filed(
+        subscription,
+        filed.serial,
+        subscription.query,
+        subscription.branches,
+        (),
+        (),
+        (f"nothing, for now: {why}",),
+        resting=True,
     )
 
 
@@ -153,24 +176,3 @@ def _part(branch: Branch, patterns: Iterable[TriplePattern]) -> Branch:
     part = Branch(tuple(patterns))
     bound = part.variables
     return replace(part, filters=tuple(f for f in branch.filters if f.variable in bound))
-
-
-def _rooted_branch(branch: Branch, root: Root) -> Branch:
-    patterns = tuple(_rooted(pattern, root) for pattern in branch.patterns)
-    return Branch(patterns, tuple(_rooted_filter(f, root) for f in branch.filters))
-
-
-def _rooted(pattern: TriplePattern, root: Root) -> TriplePattern:
-    def change(node: Node) -> Node:
-        return node if isinstance(node, Variable) else root(node)
-
-    return TriplePattern(*map(change, pattern))
-
-
-def _rooted_filter(filter_: Filter, root: Root) -> Filter:
-    if isinstance(filter_, TaxonomyTest):
-        return replace(filter_, concept=root(filter_.concept))
-    constant = root(filter_.constant)
-    if filter_.operator is Operator.EQ and isinstance(constant, NamedNode | Literal):
-        return replace(filter_, constant=constant)
-    return filter_

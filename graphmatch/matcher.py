@@ -6,17 +6,15 @@ put in another's place, compared with it, and held against the oracle.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, TypeAlias
+from typing import ClassVar, Protocol
 
 from semantic.errors import GraphMatchError, Place, Problem
+from semantic.evaluation import Answer
 from semantic.publication import Publication
 from semantic.subscription import Subscription
-from semantic.terms import Term, Triple
-
-Solution: TypeAlias = Mapping[str, Term]
-"""Variable name, without its question mark, to the term that it is bound to."""
+from semantic.terms import Solution, Triple
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +62,11 @@ class Match:
     solutions: tuple[Solution, ...]
     graph: tuple[Triple, ...] | None = None
 
+    @classmethod
+    def of(cls, subscription: str, publication: str, answer: Answer) -> Match:
+        """Make a match of a query's answer."""
+        return cls(subscription, publication, answer.solutions, answer.graph)
+
 
 @dataclass(frozen=True, slots=True)
 class Counters:
@@ -77,6 +80,8 @@ class Counters:
         Subscriptions that were looked at one by one.
     joins
         Natural joins of two binding tables.
+    mapped
+        Mapping functions that were run.
     evaluated
         Subscriptions that were evaluated as SPARQL.
     matched
@@ -86,6 +91,7 @@ class Counters:
     probes: int = 0
     candidates: int = 0
     joins: int = 0
+    mapped: int = 0
     evaluated: int = 0
     matched: int = 0
 

@@ -6,12 +6,15 @@ step is one rule of the ontology, which is named by the terms that it went throu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+
+from pyoxigraph import Literal
 
 from semantic.annotation.annotate import Annotation
+from semantic.enrichment import Enriched
 from semantic.ontology.ontology import Ontology
+from semantic.ontology.synonyms import is_text
 from semantic.pattern import TaxonomyOperator, TaxonomyTest
-from semantic.publication import Publication
 from semantic.terms import Term, Triple, compact
 from semantic.vocabulary import BROADER, DOMAIN, INVERSE_OF, NARROWER, RANGE, TYPE
 
@@ -23,23 +26,26 @@ class Provenance:
     ----------
     ontology
         What the triples follow by.
-    publication
-        The publication as it was read, annotations included.
-    annotations
-        What was found in its text.
+    enriched
+        The publication, and how its triples came about.
     """
 
-    def __init__(
-        self, ontology: Ontology, publication: Publication, annotations: Iterable[Annotation]
-    ) -> None:
+    def __init__(self, ontology: Ontology, enriched: Enriched) -> None:
         self._ontology = ontology
-        self._links = ontology.links(publication)
+        self.publication = enriched.publication
+        self._links = ontology.links(enriched.stated)
         self.prefixes = ontology.prefixes
-        self._parents: Mapping[Triple, Triple | None] = ontology.derivations(publication)
+        self._parents = enriched.origins
+        self._mapped = enriched.mapped
+        rooted = ontology.rewrite(enriched.stated).triples
+        normal = ontology.units.normal_triples(rooted, lambda *_: None)
+        self._measured: Mapping[Triple, Triple] = {} if normal is None else normal.origins
         root = ontology.root
-        self._rooted = {(root(s), root(p), root(o)): (s, p, o) for s, p, o in publication.triples}
+        self._rooted = {
+            (root(s), root(p), root(o)): (s, p, o) for s, p, o in enriched.stated.triples
+        }
         self._found: dict[Triple, Annotation] = {}
-        for annotation in annotations:
+        for annotation in enriched.annotations:
             s, p, o = annotation.triple
             self._found.setdefault((root(s), root(p), root(o)), annotation)
 
@@ -64,7 +70,12 @@ class Provenance:
         while (parent := self._parents[triple]) is not None:
             steps.append(self._step(parent, triple))
             triple = parent
-        if (annotation := self._found.get(triple)) is not None:
+        if (measured := self._measured.get(triple)) is not None:
+            steps.append(self._conversion(measured, triple))
+            triple = measured
+        if (function := self._mapped.get(triple)) is not None:
+            steps.append(f"the mapping function {function} gives it")
+        elif (annotation := self._found.get(triple)) is not None:
             where = self._write(annotation.property)
             steps.append(f"“{annotation.label.text}” in {where} names {self._write(triple[2])}")
         elif (stated := self._rooted.get(triple, triple)) != triple:
@@ -73,6 +84,15 @@ class Provenance:
                 f"{self._write(a)} is a name of {self._write(b)}" for a, b in changed if a != b
             ]
         return steps
+
+    def _conversion(self, measured: Triple, triple: Triple) -> str:
+        """Say what a quantity was before it was brought to base units."""
+        before, after = self._write(measured[2]), self._write(triple[2])
+        if isinstance(measured[2], Literal) and is_text(measured[2]):
+            return f"{before} is brought to {after}"
+        if isinstance(measured[2], Literal):
+            return f"{before} is {after} in base units"
+        return f"{before} is a quantity, and {after} in base units"
 
     def _step(self, parent: Triple, triple: Triple) -> str:
         """Name the rule that leads from one triple to the next."""

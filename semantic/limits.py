@@ -29,6 +29,22 @@ class Limits:
     subscription_operators
         A subscription may have this many keywords, functions and operators; how many constants,
         variables and triples is not bounded by it. A parser's or an optimizer's stack is.
+    mapping_rounds
+        In so many rounds mapping functions may give a publication new triples.
+    mapping_triples
+        A mapping function may give a publication this many new triples.
+    unit_characters
+        The text of a unit of measure may have this many characters.
+    units_remembered
+        So many units of measure are remembered, with what they mean.
+    imported_documents
+        An ontology's imports, and theirs, may be this many documents.
+    fetch_seconds
+        How long the fetching of one imported document may take.
+    reasoning_seconds
+        After this time an OWL reasoner is stopped.
+    reasoning_bytes
+        How much memory an OWL reasoner may take.
     """
 
     document_bytes: int = 256 * 1024 * 1024
@@ -38,6 +54,14 @@ class Limits:
     publication_triples: int = 5_000_000
     subscription_branches: int = 16
     subscription_operators: int = 1000
+    mapping_rounds: int = 10
+    mapping_triples: int = 10_000
+    unit_characters: int = 64
+    units_remembered: int = 4096
+    imported_documents: int = 1000
+    fetch_seconds: float = 30
+    reasoning_seconds: float = 600
+    reasoning_bytes: int = 2 * 1024 * 1024 * 1024
 
 
 DEFAULT_LIMITS = Limits()

@@ -9,8 +9,12 @@ from enum import Enum
 from pyoxigraph import Literal, NamedNode, Variable
 
 from semantic.terms import Node, Term, compact
+from semantic.units.vocabulary import is_quantity
 from semantic.values import Operator
-from semantic.vocabulary import PREFIXES
+from semantic.vocabulary import GM, PREFIXES
+
+COMPARE = GM["compare"]
+"""The function that compares with a quantity, for SPARQL's operators know none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,11 @@ class Comparison:
 
     def write(self, prefixes: Mapping[str, str]) -> str:
         """Write the filter as SPARQL does, with these prefixes."""
-        return f"{self.variable} {self.operator.value} {compact(self.constant, prefixes)}"
+        constant = compact(self.constant, prefixes)
+        if isinstance(self.constant, Literal) and is_quantity(self.constant):
+            function = compact(COMPARE, prefixes)
+            return f'{function}({self.variable}, "{self.operator.value}", {constant})'
+        return f"{self.variable} {self.operator.value} {constant}"
 
 
 @dataclass(frozen=True, slots=True)

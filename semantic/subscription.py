@@ -10,12 +10,19 @@ the candidates, and why.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from pyoxigraph import Variable
+from pyoxigraph import Literal, NamedNode, Variable
 
-from semantic.pattern import Branch, Form, TriplePattern
+from semantic.errors import Place, Problem, SubscriptionError
+from semantic.pattern import Branch, Comparison, Filter, Form, TaxonomyTest, TriplePattern
+from semantic.sparql.filters import settled
 from semantic.sparql.query import Query
+from semantic.sparql.slots import fill
+from semantic.terms import Term
+from semantic.units.numbers import UnitError
+from semantic.units.units import Units
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +67,67 @@ class Subscription:
     def exact(self) -> bool:
         """Whether the solutions of the one branch are the solutions of the query."""
         return not self.remainder
+
+    @classmethod
+    def of(cls, id: str, query: Query, comment: str = "") -> Subscription:
+        """Make the subscription of a query: its constants are put into its skeleton."""
+        skeleton, constants = query.skeleton, query.constants
+        remainder = dict.fromkeys(skeleton.remainder)
+        branches = []
+        for branch in skeleton.branches:
+            filters = []
+            for filter_ in branch.filters:
+                filled = _filled_filter(filter_, constants)
+                if settled(filled):
+                    filters.append(filled)
+                elif isinstance(filled, Comparison):
+                    remainder[f"FILTER {filled.operator.value}"] = None
+            branches.append(Branch(_filled(branch.patterns, constants), tuple(filters)))
+        return cls(
+            id,
+            query,
+            skeleton.form,
+            skeleton.projection,
+            skeleton.distinct,
+            tuple(branches),
+            skeleton.supports and _filled(skeleton.supports, constants),
+            tuple(remainder),
+            comment,
+        )
+
+    def rewritten(self, root: Callable[[Term], Term], units: Units | None = None) -> Subscription:
+        """Return the subscription as an ontology reads it: roots put in, in base units.
+
+        Parameters
+        ----------
+        root
+            Gives each constant its root.
+        units
+            What is known of units; without it, quantities stay as they are.
+
+        Raises
+        ------
+        SubscriptionError
+            When a unit is unknown, or incompatible with its attribute's.
+        """
+        try:
+            query = self.query.rewritten(root, units)
+        except UnitError as error:
+            raise SubscriptionError(Problem(error.what, Place(self.id), error.remedy)) from error
+        return Subscription.of(self.id, query, self.comment)
+
+
+def _filled(
+    patterns: Iterable[TriplePattern], constants: Sequence[Term]
+) -> tuple[TriplePattern, ...]:
+    return tuple(TriplePattern(*(fill(node, constants) for node in p)) for p in patterns)
+
+
+def _filled_filter(filter_: Filter, constants: Sequence[Term]) -> Filter:
+    if isinstance(filter_, TaxonomyTest):
+        concept = fill(filter_.concept, constants)
+        assert not isinstance(concept, Variable)
+        return replace(filter_, concept=concept)
+    constant = fill(filter_.constant, constants)
+    assert isinstance(constant, NamedNode | Literal)
+    return replace(filter_, constant=constant)

@@ -23,6 +23,9 @@ Triple: TypeAlias = tuple[Term, Term, Term]
 Node: TypeAlias = Term | Variable
 """A place of a triple pattern."""
 
+Solution: TypeAlias = Mapping[str, Term]
+"""Variable name, without its question mark, to the term that it is bound to."""
+
 
 def compact(term: Node, prefixes: Mapping[str, str] = PREFIXES) -> str:
     """Write a term for a person: a prefixed name where a prefix fits, N-Triples otherwise.

@@ -2,7 +2,7 @@
 
 Only comparisons that can be decided here *for every term* are offered
 (`decidable`): a constant that is a number, a string, a boolean, a date or a
-dateTime, or an IRI for ``=``. The rest (``!=``, whose answer on foreign datatypes
+dateTime, a quantity, or an IRI for ``=``. The rest (``!=``, whose answer on foreign datatypes
 is an error; durations; language-tagged strings) is left to the SPARQL evaluator.
 
 Source: SPARQL 1.1 section 17.3 (operator mapping), XPath functions section 6.2
@@ -17,11 +17,14 @@ import struct
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from enum import Enum
+from fractions import Fraction
 from typing import TypeAlias, TypeVar
 
 from pyoxigraph import Literal, NamedNode
 
 from semantic.terms import Term
+from semantic.units.numbers import read_quantity
+from semantic.units.vocabulary import is_quantity
 from semantic.vocabulary import XSD
 
 
@@ -71,8 +74,20 @@ class Instant:
     zoned: bool
 
 
-Value: TypeAlias = Number | Instant | str | bool
-_Ordered = TypeVar("_Ordered", Decimal, float, str)
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number with a unit.
+
+    Quantities with the same text as their unit compare by their numbers, others not at all:
+    those that came by way of `semantic.units` are in the base unit of their dimension.
+    """
+
+    number: Fraction
+    unit: str
+
+
+Value: TypeAlias = Number | Instant | Quantity | str | bool
+_Ordered = TypeVar("_Ordered", Decimal, Fraction, float, str)
 
 _INTEGERS = frozenset(
     XSD[name].value
@@ -152,6 +167,8 @@ def value_of(literal: Literal) -> Value | None:
         return _instant(text, date=datatype == _DATE)
     elif datatype == _BOOLEAN:
         return {"true": True, "1": True, "false": False, "0": False}.get(text)
+    elif is_quantity(literal) and (found := read_quantity(text)) is not None:
+        return Quantity(*found)
     return None
 
 
@@ -193,6 +210,8 @@ def compare(term: Term, operator: Operator, constant: NamedNode | Literal) -> bo
         return _compare_numbers(left, operator, right)
     if isinstance(left, Instant) and isinstance(right, Instant):
         return _compare_instants(left, operator, right)
+    if isinstance(left, Quantity) and isinstance(right, Quantity):
+        return left.unit == right.unit and _ordered(left.number, operator, right.number)
     if isinstance(left, bool) and isinstance(right, bool):
         return operator is Operator.EQ and left == right
     if isinstance(left, str) and isinstance(right, str):

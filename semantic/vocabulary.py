@@ -70,5 +70,8 @@ PREFIXES: dict[str, str] = {
     "schema": "https://schema.org/",
     "dbo": "http://dbpedia.org/ontology/",
     "sosa": "http://www.w3.org/ns/sosa/",
+    "cdt": "https://w3id.org/cdt/",
+    "qudt": "http://qudt.org/schema/qudt/",
+    "unit": "http://qudt.org/vocab/unit/",
 }
 """Prefixes for showing terms, and those a subscription may use without declaring them."""

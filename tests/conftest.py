@@ -1,6 +1,13 @@
-"""Hypothesis profiles: ``pytest --hypothesis-profile hunt`` looks longer and does not shrink."""
+"""Hypothesis profiles: ``pytest --hypothesis-profile hunt`` looks longer and does not shrink.
+
+Compiled ontologies go to a folder of the test run's own.
+"""
 
 from __future__ import annotations
+
+import atexit
+import os
+from tempfile import TemporaryDirectory
 
 from hypothesis import HealthCheck, Phase, settings
 
@@ -15,3 +22,7 @@ settings.register_profile(
     suppress_health_check=SLOW,
 )
 settings.load_profile("default")
+
+_CACHE = TemporaryDirectory(prefix="graphmatch-tests-")
+atexit.register(_CACHE.cleanup)
+os.environ["XDG_CACHE_HOME"] = _CACHE.name  # where platformdirs looks first on Linux and macOS

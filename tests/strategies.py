@@ -8,7 +8,7 @@ changed so that it may fail. Constants are any name of a term, not only its root
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations, product
 from typing import TypeVar
@@ -16,6 +16,9 @@ from typing import TypeVar
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
+from semantic.errors import Place
+from semantic.ontology.synonym_rows import SynonymRow, SynonymRows, merge_pairs
+from semantic.ontology.synonyms import SynonymPairs
 from semantic.publication import Publication
 from semantic.terms import Node, Term, Triple
 from semantic.vocabulary import (
@@ -64,7 +67,12 @@ RESOURCES = tuple(EX[name] for name in ("ann", "bob", "cat", "dan", "eve", "fay"
 PROPERTIES = tuple(EX[name] for name in ("p", "q", "r", "s", "t"))
 CLASSES = tuple(EX[name] for name in ("A", "B", "C", "D", "E", "F"))
 CONCEPTS = tuple(EX[name] for name in ("art", "jazz", "music", "opera"))
-TEXT_SYNONYMS: tuple[Pair, ...] = ((Literal("US"), Literal("United States")),)
+TEXT_SYNONYMS: tuple[tuple[Pair, ...], ...] = (
+    ((Literal("US"), Literal("United States")),),
+    ((Literal("US"), Literal("USA")), (Literal("USA"), Literal("United States"))),
+    ((Literal("US"), Literal("United States")), (Literal("US"), Literal("ultrasound"))),
+)
+"""A pair, a chain, and a name in dispute."""
 
 # Equal by value and not by term: the ones, the truths, the first two dateTimes.
 LITERALS = (
@@ -202,10 +210,18 @@ def synonyms(draw: st.DrawFn) -> tuple[Pair, ...]:
     pairs: list[Pair] = []
     if _chance(draw, 30):
         kind = draw(st.sampled_from((RESOURCES, CLASSES, PROPERTIES, CONCEPTS)))
-        pairs += draw(_some(list(permutations(kind, 2)), 2))
+        pairs += draw(_some(list(permutations(kind, 2)), 3))
     if _chance(draw, 30):
-        pairs += TEXT_SYNONYMS
+        pairs += draw(st.sampled_from(TEXT_SYNONYMS))
     return tuple(pairs)
+
+
+def pairs_of(synonyms: Iterable[Pair]) -> SynonymPairs:
+    """Give the package what a synonym file with these rows would."""
+    where = Place("generated")
+    terms = [SynonymRow(a, b, where) for a, b in synonyms if isinstance(a, NamedNode)]
+    texts = [SynonymRow(a.value, b.value, where) for a, b in synonyms if isinstance(a, Literal)]
+    return merge_pairs([SynonymRows(tuple(terms), tuple(texts))], lambda _: None)
 
 
 @st.composite

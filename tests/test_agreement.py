@@ -7,41 +7,22 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import event, given
-from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine
 from graphmatch.matcher import Matcher, MatchReport, UnsupportedError
 from graphmatch.published.gtopss import GToPSS
 from graphmatch.published.naive import Naive
 from semantic import Ontology, Publication, SubscriptionParser
-from semantic.ontology.synonyms import SynonymPairs
-from semantic.terms import Term
 from tests.oracle import Answer, World, answer_in, to_sparql
-from tests.strategies import FULL, Profile, Scenario, scenarios
+from tests.strategies import FULL, Profile, Scenario, pairs_of, scenarios
 
 PARSER = SubscriptionParser()
 GRAPHS = Profile(variable_properties=False)
 """What G-ToPSS expresses: basic graph patterns with comparisons and taxonomy operators."""
 
 
-def synonyms_of(scenario: Scenario) -> dict[Term, Term]:
-    """Return the pairs, the first root of each name: a second one is refused when read."""
-    pairs: dict[Term, Term] = {}
-    for name, root in scenario.synonyms:
-        pairs.setdefault(name, root)
-    return pairs
-
-
 def ontology_of(scenario: Scenario) -> Ontology:
-    synonyms = synonyms_of(scenario).items()
-    pairs = SynonymPairs(
-        {t: r for t, r in synonyms if isinstance(t, NamedNode) and isinstance(r, NamedNode)},
-        {
-            t.value: r.value
-            for t, r in synonyms
-            if isinstance(t, Literal) and isinstance(r, Literal)
-        },
-    )
+    pairs = pairs_of(scenario.synonyms)
     return Ontology(scenario.ontology, pairs, on_problem=lambda _: None)
 
 
@@ -56,7 +37,7 @@ def expected(scenario: Scenario, publication: Publication, entailment: str) -> d
     world = World.of(
         scenario.ontology,
         publication.triples,
-        tuple(synonyms_of(scenario).items()),
+        scenario.synonyms,
         entailment=entailment,
     )
     found = {str(n): answer_in(query, world) for n, query in enumerate(scenario.queries)}
@@ -114,7 +95,7 @@ def test_gtopss(scenario: Scenario) -> None:
         world = World.of(
             scenario.ontology,
             publication.triples,
-            tuple(synonyms_of(scenario).items()),
+            scenario.synonyms,
             entailment="none",
         )
         alone = replace(world, background=frozenset())

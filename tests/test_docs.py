@@ -130,6 +130,7 @@ class Messages:
     def __init__(self) -> None:
         self.sinks = {
             Sink("Problem", "what", 0),
+            Sink("UnitError", "what", 0),  # likewise
             Sink("LexicalError", "message", 0),  # becomes a Problem by way of an attribute
         }
         self.modules = [

@@ -6,33 +6,20 @@ from typing import TypeAlias
 
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine
 from graphmatch.matcher import Match, MatchReport
 from semantic import Ontology, Publication
-from semantic.ontology.synonyms import SynonymPairs
-from semantic.terms import Term
 from tests.oracle import World, to_sparql
-from tests.strategies import FULL, Scenario, scenarios
+from tests.strategies import FULL, Scenario, pairs_of, scenarios
 
 FEW = settings(max_examples=settings().max_examples // 8)
 """Each example is a whole engine."""
 
 
 def ontology_of(scenario: Scenario) -> Ontology:
-    pairs: dict[Term, Term] = {}
-    for name, root in scenario.synonyms:
-        pairs.setdefault(name, root)
-    terms = {
-        a: b for a, b in pairs.items() if isinstance(a, NamedNode) and isinstance(b, NamedNode)
-    }
-    texts = {
-        a.value: b.value
-        for a, b in pairs.items()
-        if isinstance(a, Literal) and isinstance(b, Literal)
-    }
-    return Ontology(scenario.ontology, SynonymPairs(terms, texts), on_problem=lambda _: None)
+    pairs = pairs_of(scenario.synonyms)
+    return Ontology(scenario.ontology, pairs, on_problem=lambda _: None)
 
 
 def engine_of(scenario: Scenario) -> Engine:

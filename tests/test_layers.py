@@ -12,12 +12,12 @@ ROOT = Path(__file__).parents[1]
 LAYERS = (
     ("semantic",),
     ("graphmatch.matcher",),
-    ("graphmatch.evaluation",),
     ("graphmatch.published",),
     ("graphmatch.filing", "graphmatch.provenance"),
-    ("graphmatch.explain",),
+    ("graphmatch.explain", "graphmatch.knowledge"),
+    ("graphmatch.standing", "graphmatch.turn"),
     ("graphmatch.engine",),
-    ("graphmatch.command",),
+    ("graphmatch.command", "graphmatch.bench"),
     ("graphmatch.cli",),
 )
 """From the ground up; a module imports from its own layer and those below."""

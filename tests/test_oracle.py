@@ -8,11 +8,8 @@ from dataclasses import replace
 from itertools import product
 from typing import TypeAlias
 
-import owlrl  # type: ignore[import-untyped]
 import pytest
-import rdflib
 from hypothesis import HealthCheck, given, settings
-from owlrl.RDFSClosure import RDFS_Semantics  # type: ignore[import-untyped]
 from pyoxigraph import (
     BlankNode,
     Literal,
@@ -28,16 +25,12 @@ from pyoxigraph import (
 from semantic.publication import Publication
 from semantic.terms import Node, Term, Triple
 from semantic.vocabulary import (
-    DOMAIN,
     GM,
     OWL,
     PREFIXES,
-    RANGE,
     RDF,
     RDFS,
     SKOS,
-    SUBCLASS,
-    SUBPROPERTY,
     TYPE,
     XSD,
 )
@@ -70,6 +63,7 @@ from tests.oracle import (
     roots,
     to_sparql,
 )
+from tests.second_opinion import by_owlrl, ours, spoken
 from tests.strategies import (
     BASIC,
     EX,
@@ -244,54 +238,13 @@ def test_store_agrees_on_every_comparison() -> None:
 # Second opinions: owlrl, and the rules as SPARQL updates
 
 
-class _FiveRules(RDFS_Semantics):  # type: ignore[misc]
-    """RDFS without its rule that literals of one value are the same."""
-
-    def one_time_rules(self) -> None:
-        pass
-
-
-_TEXTS: dict[Term, Term] = {literal: Literal(f"text {n}") for n, literal in enumerate(LITERALS)}
-"""rdflib forgets how a number was written, too."""
-
-_RDFS_SCHEMA = (SUBCLASS, SUBPROPERTY, DOMAIN, RANGE)
-
-
-def _by_owlrl(graph: Iterable[Triple]) -> set[Triple]:
-    text = " .\n".join([*(" ".join(map(str, triple)) for triple in graph), ""])
-    closed = rdflib.Graph().parse(data=text, format="nt")
-    owlrl.DeductiveClosure(_FiveRules, axiomatic_triples=False, datatype_axioms=False).expand(
-        closed
-    )
-    for triple in list(closed):
-        if isinstance(triple[0], rdflib.Literal):
-            closed.remove(triple)
-    return set(Publication.from_rdflib(closed).triples)
-
-
-def _ours(graph: Iterable[Triple]) -> set[Triple]:
-    """Leave out what RDFS says of everything: rules 1, 4, 6, 8, 10, 12 and 13."""
-    beyond = (RDF["Property"], RDFS["Resource"], RDFS["Literal"], RDFS["Class"])
-    return {
-        (s, p, o)
-        for s, p, o in graph
-        if not (p == TYPE and o in beyond) and not (p in (SUBCLASS, SUBPROPERTY) and s == o)
-    }
-
-
 @settings(deadline=None, max_examples=50)
 @given(ontologies(), publications())
 def test_owlrl_agrees_on_rdfs(ontology: tuple[Triple, ...], publication: Publication) -> None:
-    data = (EX.iri, RDF.iri)
-    spoken = [
-        (s, p, _TEXTS.get(o, o))
-        for s, p, o in (*ontology, *publication.triples)
-        if p in _RDFS_SCHEMA or str(p).lstrip("<").startswith(data)
-        if not isinstance(o, BlankNode) and not isinstance(s, BlankNode)
-    ]
-    c, e = closure(spoken, ())
+    graph = spoken((*ontology, *publication.triples))
+    c, e = closure(graph, ())
     assert not e
-    assert _ours(c) == _ours(_by_owlrl(spoken))
+    assert ours(c) == ours(by_owlrl(graph))
 
 
 _Rule: TypeAlias = tuple[tuple[str, ...], str, str]

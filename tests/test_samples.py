@@ -18,7 +18,12 @@ ONTOLOGIES = (
     "ontologies/news.ttl",
     "ontologies/academic.ttl",
     "ontologies/products.ttl",
+    "ontologies/measures.ttl",
+    "ontologies/jobs.ttl",
     "ontologies/synonyms.csv",
+    "ontologies/experience.rq",
+    "ontologies/full-name.rq",
+    "ontologies/price-class.rq",
 )
 SUBSCRIPTIONS = ROOT / "data/subscriptions"
 SOURCES = ("data/feeds", "data/publications")
@@ -26,6 +31,15 @@ SOURCES = ("data/feeds", "data/publications")
 PUBLICATIONS: set[str] = {
     "data/publications/paper17.ttl",
     "data/publications/people.ttl",
+    "https://graphmatch.example/candidates/toronto",
+    "https://graphmatch.example/candidates/nairobi",
+    "https://graphmatch.example/candidates/lisbon",
+    "https://graphmatch.example/candidates/later",
+    "https://graphmatch.example/machines/quantity",
+    "https://graphmatch.example/machines/tera",
+    "https://graphmatch.example/machines/node",
+    "https://graphmatch.example/machines/plain",
+    "https://graphmatch.example/machines/small",
     "https://graphmatch.example/offers/john",
     "https://graphmatch.example/offers/laptop-350",
     "https://graphmatch.example/offers/notebook-380",
@@ -200,6 +214,11 @@ EXPECTED: dict[str, set[str]] = {
     },
     "gtopss-figure-5a": {"data/publications/paper17.ttl"},
     "gtopss-figure-5b": {"data/publications/paper17.ttl"},
+    "jobs-experienced": {
+        "https://graphmatch.example/candidates/nairobi",
+        "https://graphmatch.example/candidates/toronto",
+    },
+    "jobs-okafor": {"https://graphmatch.example/candidates/toronto"},
     "papers-climate-reports": {"https://library.example/new/warm-houses"},
     "papers-constants": {"data/publications/paper17.ttl"},
     "papers-jacobsens-own": {"data/publications/paper17.ttl"},
@@ -244,6 +263,12 @@ EXPECTED: dict[str, set[str]] = {
     },
     "shop-desktop-category": {"https://graphmatch.example/offers/taishiji"},
     "shop-ibm": {"https://graphmatch.example/offers/notebook-380"},
+    "shop-forty-gigabytes": {
+        "https://graphmatch.example/machines/quantity",
+        "https://graphmatch.example/machines/tera",
+        "https://graphmatch.example/machines/node",
+        "https://graphmatch.example/machines/plain",
+    },
     "shop-ibm-disk": {"https://graphmatch.example/offers/john"},
     "shop-in-euros": {
         "https://graphmatch.example/offers/laptop-350",
@@ -255,6 +280,11 @@ EXPECTED: dict[str, set[str]] = {
         "https://graphmatch.example/offers/notebook-380",
         "https://graphmatch.example/offers/ultrabook-1400",
     },
+    "shop-light": {
+        "https://graphmatch.example/machines/quantity",
+        "https://graphmatch.example/machines/plain",
+    },
+    "shop-luxury": {"https://graphmatch.example/offers/ultrabook-1400"},
     "shop-offers": {
         "https://graphmatch.example/offers/john",
         "https://graphmatch.example/offers/laptop-350",
@@ -270,6 +300,7 @@ EXPECTED: dict[str, set[str]] = {
     },
     "shop-wanted": {"https://graphmatch.example/offers/wanted-computer"},
     "shop-which-publication": {"https://graphmatch.example/offers/laptop-euro"},
+    "stopss-example": {"https://graphmatch.example/candidates/toronto"},
 }
 """Subscription to the publications that it matches; it matches no other."""
 
@@ -277,6 +308,9 @@ NO_NEWS: set[str] = {
     "https://notebook.example/brieftauben",
     "https://library.example/new/call-notes",
     "https://library.example/new/reading-room",
+    "https://graphmatch.example/candidates/lisbon",
+    "https://graphmatch.example/candidates/later",
+    "https://graphmatch.example/machines/small",
 }
 """Publications that no subscription matches."""
 
@@ -392,6 +426,23 @@ def test_ctps_figure_3_leaves_out(offer: str, sample_matches: Found) -> None:
     assert f"{OFFERS}{offer}" not in sample_matches["ctps-figure-3"]
 
 
+def test_stopss_example_needs_the_mapping_function(sample_matches: Found) -> None:
+    """The CV says school and graduation year; neither word is in the subscription."""
+    candidate = "https://graphmatch.example/candidates/toronto"
+    (solution,) = solutions(sample_matches["stopss-example"][candidate])
+    assert solution == {"person": f"{candidate}#me"}
+
+
+def test_units_are_those_of_the_attribute(sample_matches: Found) -> None:
+    """Forty gigabytes, however they are written; a weight in pounds is answered in kilograms."""
+    machine = "https://graphmatch.example/machines/"
+    for name in ("quantity", "tera", "node", "plain"):
+        (solution,) = solutions(sample_matches["shop-forty-gigabytes"][machine + name])
+        assert solution == {"computer": f"{machine}{name}-pc", "size": "40"}
+    (solution,) = solutions(sample_matches["shop-light"][machine + "quantity"])
+    assert solution == {"laptop": f"{machine}quantity-pc", "weight": "1.81436948"}
+
+
 # --- Bindings that a newcomer may wonder about ------------------------------------------------
 
 
@@ -430,6 +481,12 @@ def test_graph_is_named_after_the_publication(sample_matches: Found) -> None:
         "publication": f"{OFFERS}laptop-euro",
         "offer": f"{OFFERS}laptop-euro#offer",
     }
+
+
+def test_name_is_made_of_its_parts(sample_matches: Found) -> None:
+    candidate = "https://graphmatch.example/candidates/nairobi"
+    (solution,) = solutions(sample_matches["jobs-experienced"][candidate])
+    assert solution == {"person": f"{candidate}#me", "name": "Wanjiru Kamau"}
 
 
 def test_mean_is_computed_over_one_publication(sample_matches: Found) -> None:

@@ -7,20 +7,18 @@ from pathlib import Path
 
 from rich.text import Text
 
-from graphmatch.command.console import styled
-from graphmatch.command.session import Session
+from graphmatch.command.console import plural, styled
+from graphmatch.command.session import Knowing, Session
 from graphmatch.engine import Engine
 from graphmatch.explain import describe_filing
 from semantic.errors import GraphMatchError
 
 
-def run(
-    subscriptions: Sequence[Path], ontologies: Sequence[Path], entailment: str, *, json: bool
-) -> int:
+def run(subscriptions: Sequence[Path], knowing: Knowing, *, json: bool) -> int:
     """Check, show, sum up; return the exit status."""
     session = Session()
     try:
-        engine = session.engine(ontologies, entailment=entailment)
+        engine = session.engine(knowing)
     except GraphMatchError as error:
         return session.fail(error)
     session.subscribe(engine, subscriptions)
@@ -32,7 +30,8 @@ def run(
             session.out.print(line)
     session.err.print(
         f"{len(engine)} accepted, {session.refused} refused, "
-        f"{engine.parser.skeletons} different queries but for their constants"
+        f"{plural(engine.parser.skeletons, 'different query', 'different queries')} "
+        "but for their constants"
     )
     return session.status
 

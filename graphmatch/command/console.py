@@ -80,3 +80,14 @@ def to_json(row: object) -> str:
     """
     text = json.dumps(row, ensure_ascii=False)
     return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def plural(count: int, noun: str, several: str | None = None) -> str:
+    """Return a count and its noun.
+
+    Examples
+    --------
+    >>> plural(1, "match", "matches"), plural(2, "match", "matches"), plural(1000, "term")
+    ('1 match', '2 matches', '1,000 terms')
+    """
+    return f"{count:,} {noun if count == 1 else several or noun + 's'}"

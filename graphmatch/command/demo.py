@@ -6,8 +6,9 @@ import os
 import sys
 from pathlib import Path
 
+from graphmatch.command.console import plural
 from graphmatch.command.filter import Reading, filter_all
-from graphmatch.command.session import Session
+from graphmatch.command.session import Knowing, Session
 from semantic.errors import GraphMatchError, InputError, Place, Problem
 
 
@@ -20,7 +21,7 @@ def run(folder: Path) -> int:
             what = "there are no samples: no `ontologies` folder"
             remedy = "Run it in a clone of the project, or name the clone's folder."
             return session.fail(InputError(Problem(what, Place(str(folder)), remedy)))
-        engine = session.engine(ontologies)
+        engine = session.engine(Knowing(ontologies))
     except GraphMatchError as error:
         return session.fail(error)
     data = folder / "data"
@@ -29,8 +30,9 @@ def run(folder: Path) -> int:
     tally = filter_all(session, engine, Reading(sources, "auto", None, None), json=False)
     called = os.path.relpath(sys.argv[0]) if Path(sys.argv[0]).is_file() else "graphmatch"
     session.out.print(
-        f"{tally.publications} publications met {len(engine)} subscriptions: "
-        f"{tally.matches} matches. The same, step by step:\n\n"
+        f"{plural(tally.publications, 'publication')} met "
+        f"{plural(len(engine), 'subscription')}: {plural(tally.matches, 'match', 'matches')}. "
+        "The same, step by step:\n\n"
         f"  {called} ontology ontologies/news.ttl\n"
         f"  {called} check data/subscriptions --ontology ontologies/news.ttl\n"
         f"  {called} filter data/feeds --ontology ontologies/news.ttl "

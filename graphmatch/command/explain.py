@@ -8,7 +8,7 @@ from pathlib import Path
 
 from graphmatch.command.console import visible
 from graphmatch.command.filter import Reading
-from graphmatch.command.session import Session
+from graphmatch.command.session import Knowing, Session
 from graphmatch.engine import Engine
 from graphmatch.explain import Explanation
 from semantic.cut import Cut
@@ -19,8 +19,7 @@ def run(
     subscription: str,
     reading: Reading,
     subscriptions: Sequence[Path],
-    ontologies: Sequence[Path],
-    entailment: str,
+    knowing: Knowing,
     *,
     publication: str | None,
     json: bool,
@@ -28,7 +27,7 @@ def run(
     """Explain one subscription for each publication; return the exit status."""
     session = Session()
     try:
-        engine = session.engine(ontologies, entailment=entailment)
+        engine = session.engine(knowing)
         reading.checked()
         session.subscribe(engine, subscriptions)
         if subscription not in engine:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from rich.text import Text
 
-from graphmatch.command.session import Session
+from graphmatch.command.console import plural
+from graphmatch.command.session import Knowing, Session
 from graphmatch.command.show import as_json, as_text
 from graphmatch.engine import Engine
 from graphmatch.matcher import Match
@@ -56,31 +57,30 @@ class _Tally:
 def run(
     reading: Reading,
     subscriptions: Sequence[Path],
-    ontologies: Sequence[Path],
-    entailment: str,
+    knowing: Knowing,
     *,
-    annotate: bool,
     json: bool,
 ) -> int:
     """Filter, show, sum up; return the exit status."""
     session = Session()
     try:
         reading.checked()
-        engine = session.engine(ontologies, entailment=entailment, annotate=annotate)
+        engine = session.engine(knowing)
     except GraphMatchError as error:
         return session.fail(error)
     session.subscribe(engine, subscriptions)
     if not len(engine):
         what, remedy = "there is no subscription to match", "Give some with --subscriptions."
         return session.fail(InputError(Problem(what, Place("--subscriptions"), remedy)))
-    if not ontologies and annotate and any(map(_asks_for_topics, engine.subscriptions)):
+    if not knowing.files and knowing.annotate and any(map(_asks_for_topics, engine.subscriptions)):
         session.err.print("note     without --ontology no item has topics (dcterms:subject)")
     started = time.perf_counter()
     tally = filter_all(session, engine, reading, json=json)
     seconds = time.perf_counter() - started
     session.err.print(
-        f"{tally.publications} publications, {len(engine)} subscriptions: "
-        f"{tally.matches} matches in {tally.matched} publications, "
+        f"{plural(tally.publications, 'publication')}, {plural(len(engine), 'subscription')}: "
+        f"{plural(tally.matches, 'match', 'matches')} in "
+        f"{plural(tally.matched, 'publication')}, "
         f"{session.refused} refused, {seconds:.2f} s"
     )
     return session.status

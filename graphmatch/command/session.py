@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from graphmatch.command.console import CommandConsole, styled
+from graphmatch.command.options import Loading
 from graphmatch.engine import Engine
 from graphmatch.matcher import DuplicateError
 from semantic.annotation.annotate import Annotator
@@ -20,10 +22,30 @@ from semantic.errors import GraphMatchError, Problem, Severity
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.reading import read_publications
+from semantic.sparql.clock import utc_now
 from semantic.sparql.files import read_subscriptions
 
 DONE, REFUSED, FAILED = 0, 1, 2
 """Exit statuses: done; done, with items refused and listed; could not run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knowing:
+    """What an engine knows beside the subscriptions, as the command line says it.
+
+    Parameters
+    ----------
+    files, loading
+        The ontology's, and how they are loaded.
+    now
+        The time of mapping functions; ``None`` for the machine's.
+    """
+
+    files: Sequence[Path]
+    loading: Loading = field(default_factory=Loading)
+    entailment: str = "rdfs"
+    annotate: bool = True
+    now: datetime | None = None
 
 
 @dataclass(slots=True)
@@ -36,11 +58,14 @@ class Session:
         Where results and everything else go.
     problems
         Whatever was reported.
+    quiet
+        Problems are remembered only: the command shows them itself.
     """
 
     out: CommandConsole = field(default_factory=CommandConsole)
     err: CommandConsole = field(default_factory=lambda: CommandConsole(stderr=True))
     problems: list[Problem] = field(default_factory=list)
+    quiet: bool = False
 
     def __post_init__(self) -> None:
         """Write to one console where both are a terminal: progress stays below what is printed."""
@@ -50,6 +75,8 @@ class Session:
     def report(self, problem: Problem) -> None:
         """Show a problem at once, and remember it."""
         self.problems.append(problem)
+        if self.quiet:
+            return
         refused = problem.severity is Severity.REFUSED
         word = ("refused", "red") if refused else ("warning", "yellow")
         self.err.print(styled(word, f"  {problem}"))
@@ -69,9 +96,20 @@ class Session:
         self.err.print(styled(("error", "red"), f"    {error}"))
         return FAILED
 
-    def engine(
-        self, ontologies: Sequence[Path], *, entailment: str = "rdfs", annotate: bool = True
-    ) -> Engine:
+    def ontology(self, files: Sequence[Path], loading: Loading) -> Ontology:
+        """Load the ontology files.
+
+        Raises
+        ------
+        OntologyError
+            When a file cannot be read.
+        """
+        from graphmatch.command.loading import load
+
+        with self.waiting("Loading the ontology") if files else _nothing():
+            return load(files, loading, self.report)
+
+    def engine(self, knowing: Knowing) -> Engine:
         """Load the ontology files and make an engine.
 
         Raises
@@ -79,10 +117,16 @@ class Session:
         OntologyError
             When a file cannot be read.
         """
-        with self.waiting("Loading the ontology") if ontologies else _nothing():
-            ontology = Ontology.load(*ontologies, on_problem=self.report)
-            annotator = None if annotate else Annotator([])
-            return Engine(ontology, entailment=entailment, annotator=annotator)
+        ontology = self.ontology(knowing.files, knowing.loading)
+        annotator = None if knowing.annotate else Annotator([])
+        now = knowing.now
+        return Engine(
+            ontology,
+            entailment=knowing.entailment,
+            annotator=annotator,
+            clock=utc_now if now is None else lambda: now,
+            on_problem=self.report,
+        )
 
     def subscribe(self, engine: Engine, paths: Iterable[Path]) -> None:
         """Take in the subscriptions of files and folders; refused ones are reported."""

@@ -36,6 +36,7 @@ Notes
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -43,7 +44,6 @@ from typing import ClassVar, TypeAlias
 
 from pyoxigraph import Variable
 
-from graphmatch.evaluation import taxonomy_test
 from graphmatch.matcher import (
     Capabilities,
     Counters,
@@ -51,15 +51,16 @@ from graphmatch.matcher import (
     Match,
     Matcher,
     MatchReport,
-    Solution,
     UnknownError,
     UnsupportedError,
 )
-from semantic.ontology.ontology import Links, Ontology
+from semantic.evaluation import taxonomy_test
+from semantic.ontology.ontology import Ontology
+from semantic.ontology.walks import Links
 from semantic.pattern import Comparison, Filter, Form, TriplePattern
 from semantic.publication import Publication
 from semantic.subscription import Subscription
-from semantic.terms import Term, Triple
+from semantic.terms import Solution, Term, Triple
 from semantic.values import compare
 
 Star: TypeAlias = int
@@ -129,11 +130,12 @@ class GToPSS(Matcher):
     capabilities: ClassVar = Capabilities(property_variables=False)
 
     def __init__(self, ontology: Ontology) -> None:
-        self._ontology = ontology
+        self.ontology = ontology
         self._t1: dict[tuple[Vertex, Vertex], dict[Term, _Edge]] = {}
         self._stored: dict[str, _Stored] = {}
         self._serials = count()
-        self._max_stars = 0
+        self._stars: Counter[int] = Counter()
+        """How many subscriptions have each number of stars."""
 
     def __len__(self) -> int:
         return len(self._stored)
@@ -164,7 +166,7 @@ class GToPSS(Matcher):
         self._stored[subscription.id] = _Stored(
             subscription, stars, _joinable(edges), next(self._serials)
         )
-        self._max_stars = max(self._max_stars, len(stars))
+        self._stars[len(stars)] += 1
 
     def _insert(self, pattern: TriplePattern, stars: dict[Variable, Star], id: str) -> _Edge:
         start, end = (
@@ -184,6 +186,10 @@ class GToPSS(Matcher):
         stored = self._stored.pop(id, None)
         if stored is None:
             raise UnknownError(id)
+        number = len(stored.stars)
+        self._stars[number] -= 1
+        if not self._stars[number]:
+            del self._stars[number]
         for edge in stored.edges:
             del edge.subscriptions[id]
             if not edge.subscriptions:
@@ -195,7 +201,7 @@ class GToPSS(Matcher):
         """Match a publication (Algorithm match, section 4.2)."""
         hit, probes = self._match_edges(publication.triples)
         subset = dict.fromkeys(id for edge in hit for id in edge.subscriptions)
-        links = self._ontology.links(publication)
+        links = self.ontology.links(publication)
         matches, joins = [], 0
         for id in sorted(subset, key=lambda id: self._stored[id].serial):
             stored = self._stored[id]
@@ -214,8 +220,9 @@ class GToPSS(Matcher):
         """Fill the binding tables: the first stage."""
         hit: dict[_Edge, None] = {}
         probes = 0
+        most = max(self._stars, default=0)
         for start, label, end in triples:
-            for key in self._completed(start, end):
+            for key in self._completed(start, end, most):
                 probes += 1
                 t2 = self._t1.get(key)
                 edge = t2.get(label) if t2 is not None else None
@@ -227,9 +234,9 @@ class GToPSS(Matcher):
                     self._stored[id].edge_count += 1
         return hit, probes
 
-    def _completed(self, start: Term, end: Term) -> Iterator[tuple[Vertex, Vertex]]:
-        """Yield the vertex pairs of the completed graph of one edge."""
-        stars = range(1, self._max_stars + 1)
+    def _completed(self, start: Term, end: Term, most: int) -> Iterator[tuple[Vertex, Vertex]]:
+        """Yield the vertex pairs of the completed graph of one edge, with at most so many stars."""
+        stars = range(1, most + 1)
         yield start, end
         for i in stars:
             yield start, i
@@ -265,7 +272,7 @@ class GToPSS(Matcher):
     def _is_true(self, filter_: Filter, value: Term, links: Links) -> bool:
         if isinstance(filter_, Comparison):
             return compare(value, filter_.operator, filter_.constant)
-        return taxonomy_test(self._ontology, filter_.operator, value, filter_.concept, links)
+        return taxonomy_test(self.ontology, filter_.operator, value, filter_.concept, links)
 
 
 def _joinable(edges: tuple[_Edge, ...]) -> tuple[_Edge, ...]:

@@ -13,18 +13,20 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from graphmatch.evaluation import Evaluator
 from graphmatch.matcher import (
     Capabilities,
     Counters,
     DuplicateError,
+    Match,
     Matcher,
     MatchReport,
     UnknownError,
 )
+from semantic.annotation.annotate import Annotator
+from semantic.enrichment import Enricher
+from semantic.evaluation import Evaluator
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
-from semantic.sparql.query import Query
 from semantic.subscription import Subscription
 
 
@@ -37,6 +39,8 @@ class Naive(Matcher):
         What publications are seen together with.
     entailment
         Whether its rules are applied; see docs/reference/semantics.md.
+    annotator
+        Finds labels in text; none by default.
 
     Examples
     --------
@@ -51,12 +55,17 @@ class Naive(Matcher):
 
     capabilities: ClassVar = Capabilities(full_sparql=True, entailment=True)
 
-    def __init__(self, ontology: Ontology, *, entailment: bool = True) -> None:
+    def __init__(
+        self, ontology: Ontology, *, entailment: bool = True, annotator: Annotator | None = None
+    ) -> None:
         self._ontology = ontology
         self._entailment = entailment
         background = ontology.closure if entailment else ontology.stated
         self._evaluator = Evaluator(ontology, background)
-        self._subscriptions: dict[str, tuple[Subscription, Query]] = {}
+        self._enricher = Enricher(
+            ontology, self._evaluator, entailment=entailment, annotator=annotator
+        )
+        self._subscriptions: dict[str, Subscription] = {}
 
     def __len__(self) -> int:
         return len(self._subscriptions)
@@ -68,10 +77,10 @@ class Naive(Matcher):
         """Take a subscription in; see `Matcher`."""
         if subscription.id in self._subscriptions:
             raise DuplicateError(subscription.id)
-        query = subscription.query
+        ontology = self._ontology
         if self._entailment:
-            query = query.rewritten(self._ontology.root)
-        self._subscriptions[subscription.id] = subscription, query
+            subscription = subscription.rewritten(ontology.root, ontology.units)
+        self._subscriptions[subscription.id] = subscription
 
     def unsubscribe(self, id: str) -> None:
         """Forget a subscription; see `Matcher`."""
@@ -80,14 +89,15 @@ class Naive(Matcher):
 
     def match(self, publication: Publication) -> MatchReport:
         """Evaluate every subscription; see `Matcher`."""
-        if self._entailment:
-            publication = self._ontology.enrich(publication)
+        publication = self._enricher.enrich(publication).publication
         with self._evaluator.publication(publication) as evaluation:
             found = [
-                evaluation.match(subscription, query, resting=True)
-                for subscription, query in self._subscriptions.values()
+                (id, evaluation.answer(subscription.query, resting=True))
+                for id, subscription in self._subscriptions.items()
             ]
-        matches = tuple(match for match in found if match is not None)
+        matches = tuple(
+            Match.of(id, publication.id, answer) for id, answer in found if answer is not None
+        )
         evaluated = len(self._subscriptions)
         return MatchReport(
             publication.id,

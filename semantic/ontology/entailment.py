@@ -13,7 +13,9 @@ sections 8 and 10; the broader-topic rule is ours.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
@@ -53,6 +55,10 @@ SCHEMA = frozenset(
 """The properties whose triples are premises of rules, beside the data."""
 
 
+Derived: TypeAlias = dict[Triple, Triple | None]
+"""Triples, each with the one that it was derived from; a given one has ``None``."""
+
+
 class Schema:
     """The compiled rules of one ontology.
 
@@ -71,60 +77,86 @@ class Schema:
         properties: Taxonomy,
         concepts: Taxonomy,
     ) -> None:
-        self._classes = classes
+        self.classes = classes
         self.properties = properties
-        self._concepts = concepts
-        self._domains = _pairs(triples, DOMAIN)
-        self._ranges = _pairs(triples, RANGE)
+        self.concepts = concepts
+        self.domains = _pairs(triples, DOMAIN)
+        self.ranges = _pairs(triples, RANGE)
         inverses = _pairs(triples, INVERSE_OF)
         both = [(p, q) for p, several in inverses.items() for q in several]
         both.append((BROADER, NARROWER))
-        self._inverses = _table([*both, *((q, p) for p, q in both)])
+        self.inverses = grouped([*both, *((q, p) for p, q in both)])
+        self.hierarchies: Mapping[Term, Taxonomy] = {
+            SUBCLASS: classes,
+            SUBPROPERTY: properties,
+            BROADER_TRANSITIVE: concepts,
+        }
 
     def consequences(self, triple: Triple) -> Iterator[Triple]:
         """Yield what follows from one triple and the ontology's schema in one step."""
+        yield from self.lighter_consequences(triple)
+        subject, predicate, object_ = triple
+        if (taxonomy := self.hierarchies.get(predicate)) is not None:
+            for term in taxonomy.ancestors(object_):
+                yield subject, predicate, term
+
+    def lighter_consequences(self, triple: Triple) -> Iterator[Triple]:
+        """Yield the same, less the hierarchies' own: that what is above is transitive."""
         subject, predicate, object_ = triple
         resource = isinstance(object_, NamedNode | BlankNode)
         for above in self.properties.ancestors(predicate):
             if isinstance(above, NamedNode):
                 yield subject, above, object_
-        for class_ in self._domains.get(predicate, ()):
+        for class_ in self.domains.get(predicate, ()):
             yield subject, TYPE, class_
         if resource:
-            for class_ in self._ranges.get(predicate, ()):
+            for class_ in self.ranges.get(predicate, ()):
                 yield object_, TYPE, class_
-            for inverse in self._inverses.get(predicate, ()):
+            for inverse in self.inverses.get(predicate, ()):
                 if isinstance(inverse, NamedNode):
                     yield object_, inverse, subject
-        yield from self._hierarchy(subject, predicate, object_)
-
-    def _hierarchy(self, subject: Term, predicate: Term, object_: Term) -> Iterator[Triple]:
-        above: tuple[Term, ...] = ()
-        if predicate in (TYPE, SUBCLASS):
-            above = self._classes.ancestors(object_)
-        elif predicate == SUBPROPERTY:
-            above = self.properties.ancestors(object_)
-        elif predicate == BROADER:
-            if not isinstance(object_, Literal):
-                yield subject, BROADER_TRANSITIVE, object_
-        elif predicate == BROADER_TRANSITIVE or not is_reserved(predicate):
-            above = self._concepts.ancestors(object_)
-        for term in above:
+        for term in self._standing_for(predicate, object_):
             yield subject, predicate, term
+        if predicate == BROADER and not isinstance(object_, Literal):
+            yield subject, BROADER_TRANSITIVE, object_
 
-    def close(self, triples: Iterable[Triple]) -> dict[Triple, Triple | None]:
-        """Return the triples and all that follows from them, in order of derivation.
+    def _standing_for(self, predicate: Term, object_: Term) -> tuple[Term, ...]:
+        """Return the terms that an object also stands for."""
+        if predicate == TYPE:
+            return self.classes.ancestors(object_)
+        return () if is_reserved(predicate) else self.concepts.ancestors(object_)
 
-        Each is mapped to the triple that it was derived from; a given one to ``None``.
-        """
-        closed: dict[Triple, Triple | None] = dict.fromkeys(triples)
-        agenda = list(closed)
-        for triple in agenda:
-            for consequence in self.consequences(triple):
-                if consequence not in closed:
-                    closed[consequence] = triple
-                    agenda.append(consequence)
-        return closed
+    def hierarchy(self, property_: Term) -> Iterator[Triple]:
+        """Yield every pair of a hierarchy: ``rdfs:subClassOf`` and its kin, made transitive."""
+        taxonomy = self.hierarchies[property_]
+        for term in taxonomy:
+            for above in taxonomy.ancestors(term):
+                yield term, property_, above
+
+    @cached_property
+    def has_rules_on_hierarchies(self) -> bool:
+        """Whether anything but transitivity follows from ``rdfs:subClassOf`` and its kin."""
+        rules = (self.domains, self.ranges, self.inverses)
+        return any(
+            self.properties.parents(property_) or any(property_ in rule for rule in rules)
+            for property_ in self.hierarchies
+        )
+
+    def close(self, triples: Iterable[Triple]) -> Derived:
+        """Return the triples and all that follows from them; see `close`."""
+        return close(triples, self.consequences)
+
+
+def close(triples: Iterable[Triple], consequences: Callable[[Triple], Iterable[Triple]]) -> Derived:
+    """Return the triples and all that follows from them step by step, in order of derivation."""
+    closed: dict[Triple, Triple | None] = dict.fromkeys(triples)
+    agenda = list(closed)
+    for triple in agenda:
+        for consequence in consequences(triple):
+            if consequence not in closed:
+                closed[consequence] = triple
+                agenda.append(consequence)
+    return closed
 
 
 def is_reserved(predicate: Term) -> bool:
@@ -138,14 +170,15 @@ def states_schema(triples: Iterable[Triple]) -> bool:
 
 
 def _pairs(triples: Iterable[Triple], predicate: NamedNode) -> Mapping[Term, tuple[Term, ...]]:
-    return _table(
+    return grouped(
         (s, o)
         for s, p, o in triples
         if p == predicate and not isinstance(o, Literal) and not isinstance(s, BlankNode)
     )
 
 
-def _table(pairs: Iterable[tuple[Term, Term]]) -> Mapping[Term, tuple[Term, ...]]:
+def grouped(pairs: Iterable[tuple[Term, Term]]) -> Mapping[Term, tuple[Term, ...]]:
+    """Return the second terms of each first one, each once."""
     table: defaultdict[Term, dict[Term, None]] = defaultdict(dict)
     for key, value in pairs:
         table[key][value] = None

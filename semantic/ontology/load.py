@@ -1,57 +1,148 @@
-"""Ontology files to triples and synonyms."""
+"""Ontology files to triples, synonyms and rules.
+
+What RDF files say, with their imports and what a reasoner infers from both, is kept compiled
+(`semantic.ontology.compiled`), for reading a large one takes seconds and reasoning minutes.
+Synonyms and mapping rules are short, and read each time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem
 from semantic.folders import is_folder, unreadable
-from semantic.limits import Limits
-from semantic.ontology.synonyms import SynonymPairs, merge_pairs, read_synonyms
-from semantic.quads import LINE_FORMATS, read_quads
-from semantic.syntax import HEAD_BYTES, tell_syntax
+from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.ontology import compiled
+from semantic.ontology.compiled import Compiled
+from semantic.ontology.documents import read_file
+from semantic.ontology.imports import Closure, importable, places_of
+from semantic.ontology.owl import Reasoner, infer
+from semantic.ontology.synonym_files import is_synonym_json, read_synonyms
+from semantic.ontology.synonym_rows import SynonymRows, merge_pairs
+from semantic.ontology.synonyms import SynonymPairs
+from semantic.syntax import HEAD_BYTES
 from semantic.terms import Triple
 
-_REMEDY = "Give RDF (Turtle, RDF/XML, JSON-LD, N-Triples, …) or a CSV file of synonyms."
+_SMALL = 64 * 1024
+"""Files of fewer bytes together are read as fast as a compiled one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What the files of an ontology hold together."""
+    """What the files of an ontology hold together.
+
+    Parameters
+    ----------
+    triples
+        Those of all files and their imports, and those inferred.
+    synonyms
+        The pairs of all synonym files.
+    prefixes
+        Prefix to namespace; of two files that differ the first holds.
+    inferred
+        Which of the triples a reasoner inferred.
+    rules
+        Mapping rules: the file and its text.
+    """
 
     triples: list[Triple]
     synonyms: SynonymPairs
     prefixes: dict[str, str]
+    inferred: list[Triple] = field(default_factory=list)
+    rules: list[tuple[Path, str]] = field(default_factory=list)
 
 
-def read_sources(paths: Sequence[Path], on_problem: OnProblem, limits: Limits) -> Sources:
-    """Read RDF files and synonym files (``.csv``), which together make one ontology.
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """How RDF files are read.
+
+    Parameters
+    ----------
+    imports
+        A folder, or an XML catalogue, in which ``owl:imports`` are looked for.
+    fetch
+        Whether imports that are not there are fetched over http or https.
+    reason
+        The reasoner that is asked what follows.
+    cache
+        The folder of compiled ontologies; ``None`` for none.
+    """
+
+    imports: Path | None = None
+    fetch: bool = False
+    reason: Reasoner | None = None
+    cache: Path | None = None
+
+
+def loading(
+    imports: str | Path | None, fetch: bool, reason: str | None, cache: Path | str | bool | None
+) -> Loading:
+    """Return the options as `Ontology.load` takes them.
+
+    Raises
+    ------
+    OntologyError
+        There is no such reasoner.
+    """
+    try:
+        reasoner = None if reason is None else Reasoner(reason)
+    except ValueError:
+        problem = Problem(
+            f"no reasoner is called {reason!r}", Place("reason"), "Use hermit or pellet."
+        )
+        raise OntologyError(problem) from None
+    folder = compiled.cache_folder(cache)
+    return Loading(None if imports is None else Path(imports), fetch, reasoner, folder)
+
+
+def read_sources(
+    paths: Iterable[Path],
+    on_problem: OnProblem,
+    limits: Limits = DEFAULT_LIMITS,
+    options: Loading = Loading(),
+) -> Sources:
+    """Read the files that together make one ontology.
+
+    These are RDF and OWL/XML, synonyms (``.csv``; ``.json``) and mapping rules (``.rq``). A file
+    that is named twice is read once.
 
     Raises
     ------
     OntologyError
         At the first file that cannot be read: an ontology with a part missing would answer
-        wrongly without a word.
+        wrongly without a word. When reasoning fails.
     """
-    triples: list[Triple] = []
-    synonyms: list[SynonymPairs] = []
-    prefixes: dict[str, str] = {}
-    for path in paths:
-        try:
+    rdf: list[Path] = []
+    synonyms: list[SynonymRows] = []
+    rules: list[tuple[Path, str]] = []
+    try:
+        for path in _different(paths):
             if is_folder(path):
                 _refuse_folder(path)
-            if path.suffix.lower() == ".csv":
-                synonyms.append(read_synonyms(path, on_problem))
+            if path.suffix.lower() == ".rq":
+                rules.append((path, _text(path)))
+            elif _is_of_synonyms(path):
+                synonyms.append(read_synonyms(path, on_problem, limits))
             else:
-                triples += _read_rdf(path, prefixes, on_problem, limits)
-        except InputError as error:
-            raise OntologyError(error.problem) from error
-        except OSError as error:
-            raise OntologyError(unreadable(str(path), error)) from error
-    return Sources(triples, merge_pairs(synonyms, on_problem), prefixes)
+                rdf.append(path)
+        read = _compiled(rdf, on_problem, limits, options)
+    except InputError as error:
+        raise OntologyError(error.problem) from error
+    except OSError as error:
+        raise OntologyError(unreadable(str(error.filename), error)) from error
+    inferred = read.triples[len(read.triples) - read.inferred :]
+    pairs = merge_pairs(synonyms, on_problem)
+    return Sources(read.triples, pairs, read.prefixes, inferred, rules)
+
+
+def _different(paths: Iterable[Path]) -> Iterable[Path]:
+    found: dict[Path, Path] = {}
+    for path in paths:
+        found.setdefault(path.resolve(), path)
+    return found.values()
 
 
 def _refuse_folder(path: Path) -> NoReturn:
@@ -59,24 +150,72 @@ def _refuse_folder(path: Path) -> NoReturn:
     raise InputError(Problem(what, Place(str(path)), remedy))
 
 
-def _read_rdf(
-    path: Path, prefixes: dict[str, str], on_problem: OnProblem, limits: Limits
-) -> list[Triple]:
-    source = str(path)
-    with path.open("rb") as stream:
-        head = stream.read(HEAD_BYTES)
-        if not head.strip():
-            raise InputError(Problem("the file is empty", Place(source), _REMEDY))
-        syntax = tell_syntax(head, source, _REMEDY)
-        stream.seek(0)
-        strict = _raise if syntax in LINE_FORMATS else on_problem
-        own: dict[str, str] = {}
-        quads = read_quads(stream, syntax, source, on_problem=strict, limits=limits, prefixes=own)
-        triples: list[Triple] = [(q.subject, q.predicate, q.object) for q in quads]
-        for prefix, namespace in own.items():
-            prefixes.setdefault(prefix, namespace)  # of two files that differ the first is shown
-        return triples
+def _is_of_synonyms(path: Path) -> bool:
+    if path.suffix.lower() == ".json":
+        with path.open("rb") as stream:
+            return is_synonym_json(stream.read(HEAD_BYTES))
+    return path.suffix.lower() == ".csv"
 
 
-def _raise(problem: Problem) -> None:
-    raise InputError(problem)
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        what = f"not UTF-8 at byte {error.start}"
+        raise InputError(Problem(what, Place(str(path)), "Save the file as UTF-8.")) from error
+
+
+def _compiled(
+    paths: Sequence[Path], on_problem: OnProblem, limits: Limits, options: Loading
+) -> Compiled:
+    """Return what the files say: as it was compiled, or else by reading them."""
+    name = _cache_name(paths, limits, options)
+    if name is None or options.cache is None:
+        return _read(paths, on_problem, limits, options)[0]
+    found = compiled.load(options.cache, name)
+    if found is not None:
+        for problem in found.problems:
+            on_problem(problem)
+        return found
+    read, fetched = _read(paths, on_problem, limits, options)
+    if not fetched:  # what lies there may change, and no digest would tell
+        compiled.save(options.cache, name, read)
+    return read
+
+
+def _cache_name(paths: Sequence[Path], limits: Limits, options: Loading) -> str | None:
+    """Return the name of the compiled ontology; ``None`` where it is not worth it."""
+    if options.cache is None:
+        return None
+    files = list(paths)
+    if options.imports is not None:
+        found = importable(options.imports, limits)
+        files += (file for file in found if file.exists())
+    if options.reason is None and sum(file.stat().st_size for file in files) < _SMALL:
+        return None
+    settings = (len(paths), str(options.imports), options.fetch, options.reason, limits)
+    return compiled.digest(files, settings)
+
+
+def _read(
+    paths: Sequence[Path], on_problem: OnProblem, limits: Limits, options: Loading
+) -> tuple[Compiled, list[str]]:
+    """Read files and imports, and reason; return also what was fetched."""
+    problems: list[Problem] = []
+
+    def report(problem: Problem) -> None:
+        problems.append(problem)
+        on_problem(problem)
+
+    places = None if options.imports is None else places_of(options.imports, report, limits)
+    given = [(path, read_file(path, report, limits)) for path in paths]
+    closure = Closure(given, places, report, may_fetch=options.fetch, limits=limits)
+    triples: list[Triple] = []
+    prefixes: dict[str, str] = {}
+    for document in closure.documents:
+        triples += document.triples
+        for prefix, namespace in document.prefixes.items():
+            prefixes.setdefault(prefix, namespace)
+    inferred = infer(triples, options.reason, report, limits) if options.reason else []
+    read = Compiled(triples + inferred, len(inferred), prefixes, tuple(problems))
+    return read, closure.fetched

@@ -8,8 +8,7 @@ when it is first asked for.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -19,16 +18,30 @@ from pyoxigraph import Literal, NamedNode
 from semantic.annotation.annotate import Label
 from semantic.errors import OnProblem, Place, Problem, Severity, warn_problem
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.ontology import rules
-from semantic.ontology.entailment import SCHEMA, Schema, is_reserved, states_schema
-from semantic.ontology.statements import LINKS, edges_of, gives_schema, members_of, same_names
-from semantic.ontology.synonyms import Roots, SynonymPairs, is_text
-from semantic.ontology.taxonomy import Taxonomy, find_cycles, shortest_path
+from semantic.mapping.function import MappingFunction
+from semantic.ontology.building import (
+    compiled,
+    declared_taxonomies,
+    link_properties,
+    report_literals,
+    rooted,
+)
+from semantic.ontology.concept_trees import ConceptTrees
+from semantic.ontology.domains import Domain, domain
+from semantic.ontology.inference import Inference
+from semantic.ontology.names import LABELS, Names
+from semantic.ontology.statements import edges_of, members_of
+from semantic.ontology.synonym_rows import settle
+from semantic.ontology.synonyms import DEFAULT_SYNONYM_OPTIONS, SynonymOptions, SynonymPairs
+from semantic.ontology.taxonomy import Taxonomy
+from semantic.ontology.walks import Walks
 from semantic.publication import Publication
 from semantic.terms import Term, Triple, compact
+from semantic.units.numbers import UnitError
+from semantic.units.registry import Registry
+from semantic.units.units import Units
 from semantic.vocabulary import (
-    LABEL,
-    NARROWER,
+    GM,
     OWL,
     PREFIXES,
     RDFS,
@@ -36,14 +49,10 @@ from semantic.vocabulary import (
     TYPE,
 )
 
-Links = Mapping[Term, Sequence[Term]]
-"""Terms to the terms directly above them, as a publication states it."""
-
 _NO_TOPICS = frozenset({OWL["Ontology"], SKOS["ConceptScheme"], RDFS["Datatype"]})
-_LABELS = (LABEL, SKOS["prefLabel"], SKOS["altLabel"], SKOS["hiddenLabel"])
 
 
-class Ontology:
+class Ontology(Walks):
     """Taxonomies, synonyms, labels and entailment.
 
     Parameters
@@ -54,8 +63,16 @@ class Ontology:
         Pairs of a synonym file.
     prefixes
         Those of the files that it was read from, for showing terms.
+    options
+        Which texts are the same.
+    mapping
+        Mapping functions, in their order.
     on_problem
         Called with each thing that is mended (a cycle) or ignored (a literal for a class).
+    known
+        Problems that were reported before.
+    registry
+        What is known of units already, of an ontology that this one follows.
 
     Examples
     --------
@@ -76,147 +93,140 @@ class Ontology:
         synonyms: SynonymPairs | None = None,
         *,
         prefixes: Mapping[str, str] | None = None,
+        options: SynonymOptions = DEFAULT_SYNONYM_OPTIONS,
+        mapping: Iterable[MappingFunction] = (),
         on_problem: OnProblem = warn_problem,
+        known: Iterable[Problem] = (),
+        registry: Registry | None = None,
     ) -> None:
         self.prefixes: Mapping[str, str] = {**(prefixes or {}), **PREFIXES}
         self.stated = tuple(dict.fromkeys(triples))
-        self._pairs = synonyms or SynonymPairs()
         self.problems: list[Problem] = []
+        self._known = frozenset(known)
         self._on_problem = on_problem
-        self.roots, self.triples = self._rooted()
-        self._by_name = self._names()
-        self.schema = self._compile()
-        self._linking = self._link_properties()
-        edges, kinds = edges_of(self._stated_links(self.triples)), members_of(self.triples)
+        self._pairs = synonyms or SynonymPairs()
+        pairs = settle(self._pairs, options, self.stated, self._hear)
+        extra = declared_taxonomies(self.stated)
+        self.roots, self.triples = rooted((*self.stated, *extra), pairs, options, self._report)
+        report_literals(self.triples, self._report)
+        self._names = Names(pairs, self.roots)
+        self.schema = compiled(self.triples)
+        self.linking = link_properties(self.schema)
+        edges, kinds = edges_of(self.stated_links(self.triples)), members_of(self.triples)
         self.classes = Taxonomy(edges["classes"], kinds["classes"])
         self.properties = Taxonomy(edges["properties"], kinds["properties"])
         self.concepts = Taxonomy(edges["concepts"], kinds["concepts"])
+        self.units = Units.of(self.triples, self.properties, self._hear, registry=registry)
+        if (normal := self.units.normal_triples(self.triples, self._mismeasured)) is not None:
+            self.triples = tuple(normal.triples)
+        self.mapping = tuple(mapping)
+        self.inference = Inference(self.triples, self.schema, self._names)
 
     @classmethod
     def load(
         cls,
         *paths: str | Path,
+        imports: str | Path | None = None,
+        fetch: bool = False,
+        reason: str | None = None,
+        cache: str | Path | bool | None = None,
+        taxonomies: Iterable[NamedNode] = (),
+        synonyms: SynonymOptions = DEFAULT_SYNONYM_OPTIONS,
         on_problem: OnProblem = warn_problem,
         limits: Limits = DEFAULT_LIMITS,
     ) -> Ontology:
-        """Load one ontology from RDF files and synonym files (``.csv``); see `load.read_sources`.
+        """Load one ontology from RDF, OWL/XML, synonym files (``.csv``, ``.json``) and rules.
+
+        Parameters
+        ----------
+        imports
+            A folder, or an XML catalogue, in which ``owl:imports`` are looked for.
+        fetch
+            Whether imports that are not there are fetched over http or https.
+        reason
+            ``"hermit"`` or ``"pellet"``: what that reasoner infers is taken as stated.
+        cache
+            The folder of compiled ontologies; ``None`` for the user's own, ``False`` for none.
+        taxonomies
+            Properties that make a taxonomy, as if a file said that they are a ``gm:Taxonomy``.
+        synonyms
+            How names are compared.
 
         Raises
         ------
         OntologyError
-            When a file cannot be read.
+            When a file cannot be read, or reasoning fails.
         """
-        from semantic.ontology.load import read_sources
+        from semantic.mapping.function import mapping_functions
+        from semantic.ontology.load import loading, read_sources
 
-        read = read_sources([Path(p) for p in paths], on_problem, limits)
-        return cls(read.triples, read.synonyms, prefixes=read.prefixes, on_problem=on_problem)
+        options = loading(imports, fetch, reason, cache)
+        read = read_sources([Path(p) for p in paths], on_problem, limits, options)
+        declared = ((property_, TYPE, GM["Taxonomy"]) for property_ in taxonomies)
+        return cls(
+            (*read.triples, *declared),
+            read.synonyms,
+            prefixes=read.prefixes,
+            options=synonyms,
+            mapping=mapping_functions(read.rules, limits),
+            on_problem=on_problem,
+        )
 
     # -- building ---------------------------------------------------------------------------
 
     def _report(self, what: str, remedy: str) -> None:
-        problem = Problem(what, Place("ontology"), remedy, Severity.WARNING)
+        self._hear(Problem(what, Place("ontology"), remedy, Severity.WARNING))
+
+    def _mismeasured(self, attribute: Term, error: UnitError) -> None:
+        self._report(f"{compact(attribute)}: {error.what}", error.remedy)
+
+    def _hear(self, problem: Problem) -> None:
         self.problems.append(problem)
-        self._on_problem(problem)
+        if problem not in self._known:
+            self._on_problem(problem)
 
-    def _rooted(self) -> tuple[Roots, tuple[Triple, ...]]:
-        """Find the roots, and put them in.
+    def update(self, added: Iterable[Triple] = (), removed: Iterable[Triple] = ()) -> Ontology:
+        """Return the ontology amended: a new one, while this one stays as it is.
 
-        With roots put in, more terms may turn out to be the same: two cycles that shared no
-        term before, say. So this is repeated until nothing is new.
+        Whoever matches by this one is not disturbed; `Engine.update_ontology` goes over to the
+        new one between two publications. Problems that this one has are not reported again.
+
+        Parameters
+        ----------
+        added, removed
+            Triples as files state them, not what follows. One in both is there afterwards.
+
+        Examples
+        --------
+        >>> from semantic.vocabulary import SUBCLASS
+        >>> laptop, computer = NamedNode("urn:laptop"), NamedNode("urn:computer")
+        >>> old = Ontology()
+        >>> new = old.update(added=[(laptop, SUBCLASS, computer)])
+        >>> new.is_a(laptop, computer), old.is_a(laptop, computer)
+        (True, False)
         """
-        declared = frozenset(s for s, p, _ in self.stated if p == TYPE)
-        same: dict[tuple[NamedNode, NamedNode], None] = {}
-        while True:
-            roots = Roots(same, self._pairs, declared)
-            triples = tuple(roots.rewrite(self.stated))
-            new = dict.fromkeys(same_names(triples))
-            for cycle in self._cycles(triples, same):
-                new.update(((cycle[0], other), None) for other in cycle[1:])
-            if new.keys() <= same.keys():
-                return roots, triples
-            same |= new
-
-    def _cycles(
-        self, triples: Iterable[Triple], known: Container[tuple[NamedNode, NamedNode]]
-    ) -> list[tuple[NamedNode, ...]]:
-        """Find the is-a cycles, report those not known, and return their named members."""
-        found = []
-        for kind, edges in edges_of(triples, LINKS).items():
-            for cycle in find_cycles(edges):
-                names = tuple(term for term in cycle if isinstance(term, NamedNode))
-                if len(names) < 2 or names[:2] in known:
-                    continue
-                listed = ", ".join(compact(term) for term in cycle)
-                self._report(
-                    f"a cycle of {kind}: {listed} are all above each other",
-                    "They are taken as one term; remove a link if they are not.",
-                )
-                found.append(names)
-        return found
-
-    def _compile(self) -> Schema:
-        """Compile the rules, those included that the ontology has by its own rules only.
-
-        An ontology may state its schema by properties of its own: sub-properties or inverses
-        of ``rdfs:subClassOf``, say.
-        """
-        triples = dict.fromkeys(self.triples)
-        while True:
-            edges = edges_of(triples)
-            schema = Schema(triples, *(Taxonomy(edges[kind]) for kind in edges))
-            if not any(map(gives_schema, triples)):
-                return schema
-            more = [t for t in schema.close(triples) if t[1] in SCHEMA and t not in triples]
-            if not more:
-                return schema
-            triples |= dict.fromkeys(more)
-
-    def _link_properties(self) -> Mapping[Term, tuple[Term, ...]]:
-        """Return the is-a properties that each property says: itself, and those above it."""
-        found: dict[Term, tuple[Term, ...]] = {link: (link,) for link in LINKS}
-        for property_ in self.schema.properties:
-            above = (property_, *self.schema.properties.ancestors(property_))
-            if links := tuple(dict.fromkeys(p for p in above if p in LINKS)):
-                found[property_] = links
-        return found
-
-    def _stated_links(self, triples: Iterable[Triple]) -> Iterator[Triple]:
-        """Yield the is-a links among triples, those said by a sub-property written out."""
-        for subject, predicate, object_ in triples:
-            for link in self._linking.get(predicate, ()):
-                yield subject, link, object_
+        gone = frozenset(removed)
+        for triple in gone.difference(self.stated):
+            what = f"not stated, so it cannot be removed: {' '.join(map(compact, triple))}"
+            remedy = "Only what the ontology's files state can be removed, not what follows."
+            self._on_problem(Problem(what, Place("ontology"), remedy, Severity.WARNING))
+        return Ontology(
+            (*(triple for triple in self.stated if triple not in gone), *added),
+            self._pairs,
+            prefixes=self.prefixes,
+            options=self.roots.options,
+            mapping=self.mapping,
+            on_problem=self._on_problem,
+            known=self.problems,
+            registry=self.units.registry,
+        )
 
     # -- what is known ----------------------------------------------------------------------
 
-    @cached_property
+    @property
     def closure(self) -> frozenset[Triple]:
         """Everything that follows from the ontology alone: C(O)."""
-        return frozenset(self._with_named(self.triples, self.schema.close))
-
-    @cached_property
-    def _lookup(self) -> rules.Lookup:
-        return rules.all_of(self.closure)
-
-    @cached_property
-    def types(self) -> Mapping[Term, tuple[Term, ...]]:
-        """Each instance's classes, as stated."""
-        types: defaultdict[Term, list[Term]] = defaultdict(list)
-        for subject, predicate, object_ in self._stated_links(self.triples):
-            if predicate == TYPE:
-                types[subject].append(object_)
-        return {subject: tuple(classes) for subject, classes in types.items()}
-
-    def instances(self, class_: Term) -> tuple[Term, ...]:
-        """Return the stated direct instances of a class."""
-        return self._instances.get(self.root(class_), ())
-
-    @cached_property
-    def _instances(self) -> Mapping[Term, tuple[Term, ...]]:
-        instances: defaultdict[Term, list[Term]] = defaultdict(list)
-        for subject, classes in self.types.items():
-            for class_ in classes:
-                instances[class_].append(subject)
-        return {class_: tuple(several) for class_, several in instances.items()}
+        return self.inference.closure
 
     def labels(self) -> list[Label]:
         """Return every name that text may use for a class, a concept or an instance.
@@ -225,32 +235,11 @@ class Ontology:
         language, the texts that synonym files give for a term, and those they give for one of
         its labels. Properties have no part in it: no text is about a property.
         """
-        found: dict[Label, None] = {}
-        by_text: defaultdict[str, list[NamedNode]] = defaultdict(list)
-        for subject, predicate, object_ in self.triples:
-            if predicate in _LABELS and self._is_topic(subject) and isinstance(object_, Literal):
-                assert isinstance(subject, NamedNode)
-                found[Label(object_.value, object_.language, subject)] = None
-                by_text[object_.value].append(subject)
-        found.update((Label(t, None, term), None) for t, ts in self._by_name.items() for term in ts)
-        for text in self._pairs.texts:
-            root = self.root(Literal(text))
-            assert isinstance(root, Literal)
-            found.update((Label(text, None, term), None) for term in by_text.get(root.value, ()))
-        return list(found)
+        return list(self._names.labels(self._of(*LABELS), self._is_topic))
 
-    def _names(self) -> Mapping[str, tuple[NamedNode, ...]]:
-        names: defaultdict[str, list[NamedNode]] = defaultdict(list)
-        for text, iri in self._pairs.labels:
-            root = self.root(Literal(text))
-            assert isinstance(root, Literal)
-            for name in {text: None, root.value: None}:
-                names[name].append(self._resource(iri))
-        return {text: tuple(dict.fromkeys(terms)) for text, terms in names.items()}
-
-    def _resource(self, iri: NamedNode) -> NamedNode:
-        root = self.root(iri)
-        return root if isinstance(root, NamedNode) else iri
+    def _of(self, *properties: Term) -> Iterator[Triple]:
+        """Yield the triples of some properties, in the order in which they are stated."""
+        return (triple for triple in self.triples if triple[1] in properties)
 
     def _is_topic(self, term: Term) -> bool:
         if not isinstance(term, NamedNode) or term in self.properties:
@@ -261,81 +250,44 @@ class Ontology:
         """Return the term that stands for this one and its synonyms."""
         return self.roots.root(term)
 
-    def parents(self, term: Term) -> tuple[Term, ...]:
-        """Return the terms directly above: superclasses, classes of an instance, broader ones."""
-        term = self.root(term)
-        above = (
-            *self.classes.parents(term),
-            *self.properties.parents(term),
-            *self.concepts.parents(term),
-            *self.types.get(term, ()),
-        )
-        return tuple(dict.fromkeys(above))
+    def taxonomy(self, property_: NamedNode) -> Taxonomy:
+        """Return the taxonomy that one property makes, sub-properties included.
 
-    def children(self, term: Term) -> tuple[Term, ...]:
-        """Return the terms directly below: subclasses, instances, narrower concepts."""
-        term = self.root(term)
-        below = (
-            *self.classes.children(term),
-            *self.properties.children(term),
-            *self.concepts.children(term),
-            *self.instances(term),
-        )
-        return tuple(dict.fromkeys(below))
+        Any property may be asked for. Only of those that are declared as a ``gm:Taxonomy``, and
+        of RDFS's and SKOS's own, do subscriptions follow the links.
+        """
+        wanted = {property_, *self.properties.descendants(self.root(property_))}
+        edges = ((s, o) for s, _, o in self._of(*wanted) if not isinstance(o, Literal))
+        return Taxonomy(edges)
 
-    def ancestors(self, term: Term, links: Links | None = None) -> tuple[Term, ...]:
-        """Return all terms above, nearest first; `links` are a publication's own."""
-        start = self.root(term)
-        seen: dict[Term, None] = {}
-        queue = [start]
-        for current in queue:
-            for parent in (*self.parents(current), *(links or {}).get(current, ())):
-                if parent not in seen:
-                    seen[parent] = None
-                    queue.append(parent)
-        return tuple(seen)
+    # -- CTPS's model -----------------------------------------------------------------------
 
-    def descendants(self, term: Term) -> tuple[Term, ...]:
-        """Return all terms below, nearest first."""
-        seen: dict[Term, None] = {}
-        queue = [self.root(term)]
-        for current in queue:
-            for child in self.children(current):
-                if child not in seen:
-                    seen[child] = None
-                    queue.append(child)
-        return tuple(seen)
+    def domain(self, attribute: Term) -> tuple[Domain, ...]:
+        """Return what the values of an attribute are: CTPS's ``domain``, RDF's range.
 
-    def path(self, term: Term, other: Term, links: Links | None = None) -> tuple[Term, ...]:
-        """Return a shortest way up from one term to another, both included; empty if none."""
-        return shortest_path(
-            self.root(term),
-            self.root(other),
-            lambda current: (*self.parents(current), *(links or {}).get(current, ())),
-        )
+        Source: CTPS, section 3.1.
+        """
+        datatypes = self.instances(RDFS["Datatype"])
+        return domain(self.root(attribute), self.schema.ranges, self.properties, datatypes)
 
-    def is_a(self, term: Term, other: Term, links: Links | None = None) -> bool:
-        """Whether `term` is `other` or below it: G-ToPSS's ≤ (section 3.2)."""
-        other = self.root(other)
-        return self.root(term) == other or other in self.ancestors(term, links)
+    @cached_property
+    def attribute_trees(self) -> ConceptTrees:
+        """The trees of properties, and the names of what is in them."""
+        return ConceptTrees([self.properties], self._called(self.properties))
 
-    def is_child(self, term: Term, other: Term, links: Links | None = None) -> bool:
-        """Whether `term` is directly below `other`: G-ToPSS's = (section 3.2)."""
-        term, other = self.root(term), self.root(other)
-        above = (*self.parents(term), *(links or {}).get(term, ()))
-        return term != other and other in above
+    @cached_property
+    def value_trees(self) -> ConceptTrees:
+        """The trees of classes and concepts, and the names of what is in them."""
+        trees = [self.classes, self.concepts]
+        return ConceptTrees(trees, (name for tree in trees for name in self._called(tree)))
 
-    def links(self, publication: Publication) -> Links:
-        """Return the is-a links that a publication states itself, roots put in."""
-        links: defaultdict[Term, list[Term]] = defaultdict(list)
-        stated = (triple for triple in publication.triples if triple not in publication.derived)
-        for subject, predicate, object_ in self._stated_links(stated):
-            if predicate == NARROWER:
-                subject, object_ = object_, subject
-            links[self.root(subject)].append(self.root(object_))
-        return links
+    def _called(self, tree: Taxonomy) -> Iterator[tuple[str, Term]]:
+        """Yield the texts that the terms of a tree are called by."""
+        for label in self._names.labels(self._of(*LABELS), tree.__contains__):
+            if label.concept in tree:
+                yield label.text, label.concept
 
-    # -- what follows -----------------------------------------------------------------------
+    # -- publications -----------------------------------------------------------------------
 
     def rewrite(self, publication: Publication) -> Publication:
         """Return the publication with every term replaced by its root."""
@@ -346,46 +298,9 @@ class Ontology:
         )
 
     def enrich(self, publication: Publication) -> Publication:
-        """Return the publication with roots put in and all that follows from it: E(P)."""
+        """Return the publication with roots put in and all that follows by the rules."""
         rooted = self.rewrite(publication)
-        closed = self._follow(rooted)
+        closed = self.inference.follow(rooted.triples)
         stated = frozenset(rooted.triples)
         derived = rooted.derived.union(t for t in closed if t not in stated)
         return replace(rooted, triples=tuple(closed), derived=derived)
-
-    def derivations(self, publication: Publication) -> Mapping[Triple, Triple | None]:
-        """Return each triple of E(P) with the triple that it was derived from, if it was."""
-        return self._follow(self.rewrite(publication))
-
-    def _follow(self, rooted: Publication) -> Mapping[Triple, Triple | None]:
-        def close(triples: Iterable[Triple]) -> dict[Triple, Triple | None]:
-            closed = self.schema.close(triples)
-            if states_schema(closed):
-                return rules.extend(triples, self._lookup)
-            return closed
-
-        return self._with_named(rooted.triples, close)
-
-    def _with_named(
-        self,
-        triples: Sequence[Triple],
-        close: Callable[[Iterable[Triple]], dict[Triple, Triple | None]],
-    ) -> dict[Triple, Triple | None]:
-        """Close triples under the rules and the names that synonyms give for terms."""
-        closed = close(triples)
-        found: dict[Triple, Triple | None] = {}
-        while new := {t: by for t, by in self._named(closed).items() if t not in closed}:
-            found |= new
-            closed = close((*triples, *found)) | found
-        return closed
-
-    def _named(self, triples: Iterable[Triple]) -> dict[Triple, Triple | None]:
-        """Return the triples in which a text that synonyms give for a term stands for the term."""
-        if not self._by_name:
-            return {}
-        return {
-            (subject, predicate, term): (subject, predicate, object_)
-            for subject, predicate, object_ in triples
-            if isinstance(object_, Literal) and is_text(object_) and not is_reserved(predicate)
-            for term in self._by_name.get(object_.value, ())
-        }

@@ -25,7 +25,7 @@ from semantic.vocabulary import (
     TYPE,
 )
 
-_SAME = (SAME_AS, EQUIVALENT_CLASS, EQUIVALENT_PROPERTY)
+SAMENESS = frozenset({SAME_AS, EQUIVALENT_CLASS, EQUIVALENT_PROPERTY})
 _CLASS_TYPES = frozenset({RDFS["Class"], OWL["Class"]})
 _PROPERTY_TYPES = frozenset(
     {RDF["Property"], OWL["ObjectProperty"], OWL["DatatypeProperty"], OWL["AnnotationProperty"]}
@@ -46,7 +46,7 @@ def same_names(triples: Iterable[Triple]) -> list[tuple[NamedNode, NamedNode]]:
     return [
         (s, o)
         for s, p, o in triples
-        if p in _SAME and isinstance(s, NamedNode) and isinstance(o, NamedNode)
+        if p in SAMENESS and isinstance(s, NamedNode) and isinstance(o, NamedNode)
     ]
 
 

@@ -3,27 +3,31 @@
 S-ToPSS translates attributes and values to a root term in its first step, and
 CTPS keeps a hash table from each name to its root word (section 4). Here names are
 IRIs (``owl:sameAs``, equivalent classes and properties, is-a cycles, pairs of a
-file) and whole literals (pairs of a file: ``US`` for ``United States``). A chain
-is followed to its end.
+file) and whole literals (pairs of a file, labels of SKOS: ``US`` for ``United
+States``). A chain is followed to its end.
+
+Cost: making the roots is linear in the pairs (a union-find over IRIs; texts follow
+their chains); one look-up a term after that.
 """
 
 from __future__ import annotations
 
-import csv
+import unicodedata
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cached_property
 from typing import TypeVar
 
-import networkx as nx
 from pyoxigraph import Literal, NamedNode
 
-from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity
+from semantic.ontology.chains import follow
 from semantic.terms import Term, Triple
 from semantic.vocabulary import RDF, RESERVED, XSD
 
-_Name = TypeVar("_Name", NamedNode, str)
+_Key = TypeVar("_Key", bound=Hashable)
+_Root = TypeVar("_Root", bound=Term)
+
 _FIXED = (*RESERVED, XSD.iri)
 """Vocabularies whose terms are their own roots: what they mean is built in."""
 
@@ -31,8 +35,59 @@ _TEXT_TYPES = frozenset({XSD["string"].value, RDF["langString"].value})
 
 
 @dataclass(frozen=True, slots=True)
+class SynonymOptions:
+    r"""How texts are looked up, and what else gives texts a root.
+
+    Parameters
+    ----------
+    nfkc
+        Texts are the same when their Unicode compatibility forms are: ``US`` in
+        full-width letters is ``US``.
+    casefold
+        Texts are the same when they differ in case only: ``us`` is ``US``.
+    labels
+        A label of a SKOS concept is a synonym of its preferred label, wherever it is a literal.
+
+    Examples
+    --------
+    >>> SynonymOptions(nfkc=True, casefold=True).fold("\uff35\uff33")
+    'us'
+    >>> SynonymOptions().fold("Us")
+    'Us'
+    """
+
+    nfkc: bool = False
+    casefold: bool = False
+    labels: bool = False
+
+    @property
+    def folds(self) -> bool:
+        """Whether texts that differ may be the same."""
+        return self.nfkc or self.casefold
+
+    def fold(self, text: str) -> str:
+        """Return what a text is looked up by.
+
+        Source: The Unicode Standard, section 3.13, D146 (compatibility caseless match).
+        """
+        if not self.folds:
+            return text
+        if text.isascii():
+            return text.casefold() if self.casefold else text
+        if not self.nfkc:
+            return text.casefold()
+        if self.casefold:
+            text = unicodedata.normalize("NFD", text).casefold()
+            text = unicodedata.normalize("NFKD", text).casefold()
+        return unicodedata.normalize("NFKC", text)
+
+
+DEFAULT_SYNONYM_OPTIONS = SynonymOptions()
+
+
+@dataclass(frozen=True, slots=True)
 class SynonymPairs:
-    """What a synonym file says.
+    """What synonym files say, with nothing in it in dispute; `merge_pairs` makes it of rows.
 
     Parameters
     ----------
@@ -60,12 +115,18 @@ class Roots:
         The synonym files' pairs, which also say which name is the root.
     declared
         Terms that make better roots than others.
+    options
+        How texts are looked up. Texts that fold to one key and have different roots have none
+        (`settle` reports them).
 
     Examples
     --------
     >>> pairs = SynonymPairs(texts={"US": "United States", "U.S.": "US"})
     >>> Roots([], pairs, frozenset()).root(Literal("U.S.", language="en")).value
     'United States'
+    >>> folded = Roots([], pairs, frozenset(), SynonymOptions(casefold=True))
+    >>> folded.root(Literal("u.s.")).value, folded.root(Literal("who is us?")).value
+    ('United States', 'who is us?')
     """
 
     def __init__(
@@ -73,27 +134,33 @@ class Roots:
         groups: Iterable[tuple[NamedNode, NamedNode]],
         pairs: SynonymPairs,
         declared: frozenset[Term],
+        options: SynonymOptions = DEFAULT_SYNONYM_OPTIONS,
     ) -> None:
-        graph: nx.Graph[NamedNode] = nx.Graph()
-        graph.add_edges_from(groups)
-        graph.add_edges_from(pairs.terms.items())
-        better = (*_named(pairs.terms), declared)
+        self.options = options
+        self._fold = options.fold if options.folds else None
+        ends = follow({term: (root,) for term, root in pairs.terms.items()}, _spelling).ends
+        named = frozenset(ends.values())
         self._terms: dict[Term, Term] = {}
-        for component in nx.connected_components(graph):
-            fixed = [term for term in component if _is_fixed(term)]
-            root = _first(fixed, ()) if fixed else _first(component, better)
+        for component in _components((*groups, *ends.items())):
+            fixed = [term for term in component if term.value.startswith(_FIXED)]
+            better = fixed or [t for t in component if t in named]
+            better = better or [t for t in component if t in declared] or component
+            root = min(better, key=_spelling)
             self._terms.update((t, root) for t in component if t != root and t not in fixed)
-        self._texts = _text_roots(pairs.texts)
+        self._texts = _text_roots(pairs.texts, options)
+        self._spelled = dict.fromkeys((*pairs.texts, *pairs.texts.values()))
 
     def __len__(self) -> int:
         """Return how many names have another name as their root."""
-        return len(self._terms) + sum(text != end.value for text, end in self._texts.items())
+        texts = sum(map(len, self._text_names.values()))
+        return len(self._terms) + texts
 
     def root(self, term: Term) -> Term:
         """Return the term that stands for this one; the term itself where it has no synonyms."""
         if isinstance(term, Literal):
             if self._texts and is_text(term):
-                return self._texts.get(term.value, term)
+                text = term.value
+                return self._texts.get(self._fold(text) if self._fold else text, term)
             return term
         return self._terms.get(term, term)
 
@@ -101,14 +168,68 @@ class Roots:
         """Return the triples with every term replaced by its root, repeated ones left out."""
         if not self._terms and not self._texts:
             return list(dict.fromkeys(triples))
-        root = self.root
-        return list(dict.fromkeys((root(s), root(p), root(o)) for s, p, o in triples))
+        terms, root, has_texts = self._terms, self.root, bool(self._texts)
+        found: dict[Triple, None] = {}
+        for triple in triples:
+            s, p, o = triple
+            is_named = s in terms or p in terms or o in terms
+            if is_named or (has_texts and isinstance(o, Literal)):
+                found[root(s), root(p), root(o)] = None
+            else:
+                found[triple] = None
+        return list(found)
 
     def names(self, root: Term) -> tuple[Term, ...]:
         """Return the other names of a root."""
-        others = [term for term, end in self._terms.items() if end == root]
-        texts = [text for text, end in self._texts.items() if end == root and text != end.value]
-        return (*others, *map(Literal, texts))
+        return (*self._term_names.get(root, ()), *self._text_names.get(root, ()))
+
+    @cached_property
+    def _term_names(self) -> Mapping[Term, list[Term]]:
+        names: defaultdict[Term, list[Term]] = defaultdict(list)
+        for term, root in self._terms.items():
+            names[root].append(term)
+        return names
+
+    @cached_property
+    def _text_names(self) -> Mapping[Term, list[Term]]:
+        names: defaultdict[Term, list[Term]] = defaultdict(list)
+        for literal in map(Literal, self._spelled):
+            root = self.root(literal)
+            if root != literal:
+                names[root].append(literal)
+        return names
+
+    def key(self, term: Term) -> Term:
+        """Return what a term is looked up by: a text folded and without language, else itself."""
+        if isinstance(term, Literal) and is_text(term):
+            return Literal(self.options.fold(term.value))
+        return term
+
+    def changed(self, other: Roots) -> frozenset[Term]:
+        """Return the keys of the names that have one root here and another there.
+
+        A term's root has changed exactly if its `key` is among them. Cost: linear in the names
+        that have a root in either.
+
+        Raises
+        ------
+        ValueError
+            When the two fold texts differently: then every text may have changed.
+
+        Examples
+        --------
+        >>> old = Roots([], SynonymPairs(texts={"US": "USA"}), frozenset())
+        >>> new = Roots([], SynonymPairs(texts={"US": "USA", "U.S.": "USA"}), frozenset())
+        >>> old.changed(new) == {old.key(Literal("U.S.", language="en"))}
+        True
+        """
+        if (self.options.nfkc, self.options.casefold) != (
+            other.options.nfkc,
+            other.options.casefold,
+        ):
+            raise ValueError("roots with different foldings cannot be compared")
+        texts = (Literal(text) for text in _differing(self._texts, other._texts))
+        return frozenset((*_differing(self._terms, other._terms), *texts))
 
 
 def is_text(literal: Literal) -> bool:
@@ -116,136 +237,48 @@ def is_text(literal: Literal) -> bool:
     return literal.datatype.value in _TEXT_TYPES
 
 
-def _is_fixed(term: NamedNode) -> bool:
-    return term.value.startswith(_FIXED)
+def _spelling(name: NamedNode) -> str:
+    return name.value
 
 
-def _named(pairs: Mapping[_Name, _Name]) -> tuple[frozenset[_Name], frozenset[_Name]]:
-    """Return the ends of the chains of pairs, and all that some pair names as a root."""
-    roots = frozenset(pairs.values())
-    return frozenset(root for root in roots if pairs.get(root, root) == root), roots
+def _differing(one: Mapping[_Key, _Root], other: Mapping[_Key, _Root]) -> Iterator[_Key]:
+    """Yield the keys that are in one only, or have different values."""
+    yield from (key for key, root in one.items() if other.get(key) != root)
+    yield from (key for key in other if key not in one)
 
 
-def _first(names: Iterable[_Name], better: Iterable[Container[Term | str]]) -> _Name:
-    """Return the first in code point order of the names in the first set that has any."""
-    ordered = sorted(names, key=_spelling)
-    chosen = ([name for name in ordered if name in some] for some in better)
-    return next((few[0] for few in chosen if few), ordered[0])
+def _text_roots(texts: Mapping[str, str], options: SynonymOptions) -> dict[str, Literal]:
+    """Return what each text's key has as its root; of two spellings of a root the first."""
+    rows: dict[str, tuple[str, ...]] = {}
+    spelled: dict[str, str] = {}
+    for text, root in texts.items():
+        name, key = options.fold(text), options.fold(root)
+        known = rows.get(name, ())
+        if key not in known:
+            rows[name] = (*known, key)
+        spelled[key] = min(root, spelled.get(key, root))
+    return {key: Literal(spelled[end]) for key, end in follow(rows).ends.items()}
 
 
-def _spelling(name: NamedNode | str) -> str:
-    return name if isinstance(name, str) else name.value
+def _components(pairs: Iterable[tuple[NamedNode, NamedNode]]) -> Iterable[list[NamedNode]]:
+    """Return the terms that pairs join, by union-find with path halving, joined by size."""
+    above: dict[NamedNode, NamedNode] = {}
+    members: dict[NamedNode, list[NamedNode]] = {}
 
+    def top(term: NamedNode) -> NamedNode:
+        if term not in above:
+            above[term] = term
+            members[term] = [term]
+            return term
+        while (over := above[term]) is not term:
+            above[term] = term = above[over]
+        return term
 
-def _text_roots(pairs: Mapping[str, str]) -> dict[str, Literal]:
-    graph: nx.Graph[str] = nx.Graph()
-    graph.add_edges_from(pairs.items())
-    better = _named(pairs)
-    found: dict[str, Literal] = {}
-    for component in nx.connected_components(graph):
-        root = Literal(_first(component, better))
-        found.update(dict.fromkeys(component, root))
-    return found
-
-
-def read_synonyms(path: Path, on_problem: OnProblem) -> SynonymPairs:
-    """Read a CSV file with the columns ``term`` and ``root``.
-
-    A name is an IRI when it begins with a scheme that IRIs of terms have (``http:``,
-    ``https:``, ``urn:``), and a text otherwise. A text whose root is an IRI is a label of that
-    term. Rows that say nothing usable are reported and passed over.
-
-    Raises
-    ------
-    OntologyError
-        When the file has no such columns or is not UTF-8.
-    """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            if not {"term", "root"} <= set(rows.fieldnames or ()):
-                raise OntologyError(
-                    Problem(
-                        "the first line does not name the columns `term` and `root`",
-                        Place(str(path), line=1),
-                        "Write `term,root` above the pairs.",
-                    )
-                )
-            collector = _Collector(str(path), on_problem)
-            for row in rows:
-                term, root = ((row[name] or "").strip() for name in ("term", "root"))
-                collector.add(term, root, rows.line_num)
-    except csv.Error as error:
-        raise OntologyError(
-            Problem(f"not CSV: {error}", Place(str(path)), "Write `term,root` on each line.")
-        ) from error
-    except UnicodeDecodeError as error:
-        raise OntologyError(
-            Problem(f"not UTF-8 at byte {error.start}", Place(str(path)), "Save the file as UTF-8.")
-        ) from error
-    return collector.pairs()
-
-
-class _Collector:
-    """Sorts the rows of a synonym file into pairs of terms, pairs of texts, and labels."""
-
-    def __init__(self, source: str, on_problem: OnProblem) -> None:
-        self._source = source
-        self._on_problem = on_problem
-        self._terms: dict[NamedNode, NamedNode] = {}
-        self._texts: dict[str, str] = {}
-        self._labels: defaultdict[str, list[NamedNode]] = defaultdict(list)
-
-    def add(self, term: str, root: str, line: int) -> None:
-        if not term or not root:
-            self._report("a row needs both a term and a root", line)
-        elif (iri := _iri(root)) is not None:
-            if (name := _iri(term)) is None:
-                self._labels[term].append(iri)
-            else:
-                self._pair(self._terms, name, iri, line)
-        elif _iri(term) is not None:
-            self._report(f"the IRI {term} cannot have the text {root!r} as its root", line)
-        else:
-            self._pair(self._texts, term, root, line)
-
-    def _pair(self, table: dict[_Name, _Name], term: _Name, root: _Name, line: int) -> None:
-        if table.setdefault(term, root) != root:
-            self._report(f"{term} has the root {table[term]} already, not {root}", line)
-
-    def _report(self, what: str, line: int) -> None:
-        place = Place(self._source, line=line)
-        self._on_problem(Problem(what, place, "Correct or remove the row; it was skipped."))
-
-    def pairs(self) -> SynonymPairs:
-        labels = tuple((text, iri) for text, iris in self._labels.items() for iri in iris)
-        return SynonymPairs(self._terms, self._texts, labels)
-
-
-def _iri(name: str) -> NamedNode | None:
-    if not name.startswith(("http:", "https:", "urn:")):
-        return None
-    try:
-        return NamedNode(name)
-    except ValueError:
-        return None
-
-
-def merge_pairs(several: Iterable[SynonymPairs], on_problem: OnProblem) -> SynonymPairs:
-    """Put the pairs of several files together; of two roots for one name the first holds."""
-    terms: dict[NamedNode, NamedNode] = {}
-    texts: dict[str, str] = {}
-    labels: list[tuple[str, NamedNode]] = []
-    for pairs in several:
-        _merge(terms, pairs.terms, on_problem)
-        _merge(texts, pairs.texts, on_problem)
-        labels.extend(pairs.labels)
-    return SynonymPairs(terms, texts, tuple(dict.fromkeys(labels)))
-
-
-def _merge(table: dict[_Name, _Name], more: Mapping[_Name, _Name], on_problem: OnProblem) -> None:
-    for term, root in more.items():
-        if table.setdefault(term, root) != root:
-            what = f"{term} has two roots: {table[term]} and {root}"
-            remedy = "Keep one of the rows; the first was used."
-            on_problem(Problem(what, Place("synonyms"), remedy, Severity.WARNING))
+    for one, other in pairs:
+        small, large = top(one), top(other)
+        if small is not large:
+            if len(members[small]) > len(members[large]):
+                small, large = large, small
+            above[small] = large
+            members[large] += members.pop(small)
+    return members.values()

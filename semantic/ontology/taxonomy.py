@@ -1,22 +1,33 @@
 """One is-a hierarchy: a directed graph of terms with several parents.
 
-Terms have small integer ids inside, and neighbours are tuples of ids, so that a
-walk touches integers only. A cycle is no hierarchy: `find_cycles` names those of
+Terms have small integer ids; what is above what is known of the ids, in flat arrays
+(`semantic.ontology.hierarchy`). A cycle is no hierarchy: `find_cycles` names those of
 a set of edges, and whoever builds the taxonomy folds each into one term first. The
 terms of a cycle that is left are all above each other, and above themselves.
 
-Cost: building is linear in the edges; `parents` and `children` are look-ups;
-`ancestors` and `descendants` walk what they return; `ancestors` is remembered.
+Cost: building is linear in the edges, and keeps no object for an edge; `parents` and
+`children` are look-ups; `ancestors` and `descendants` walk what they return; `ancestors`
+are remembered, up to `REMEMBERED` terms in all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from semantic.ontology.hierarchy import SMALL, Hierarchy
 from semantic.terms import Term
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+REMEMBERED = 2_000_000
+"""How many terms the remembered answers of `Taxonomy.ancestors` hold together."""
 
 
 class Taxonomy:
@@ -28,6 +39,8 @@ class Taxonomy:
         Pairs of child and parent; loops are ignored.
     members
         Terms that belong to the taxonomy even without an edge.
+    small
+        Up to how many terms nothing is compiled; see `Hierarchy`.
 
     Examples
     --------
@@ -41,29 +54,76 @@ class Taxonomy:
     ['urn:computer', 'urn:product']
     """
 
-    def __init__(self, edges: Iterable[tuple[Term, Term]], members: Iterable[Term] = ()) -> None:
-        self._ids: dict[Term, int] = {}
-        self._terms: list[Term] = []
-        self._parents: list[tuple[int, ...]] = []
-        self._children: list[tuple[int, ...]] = []
+    def __init__(
+        self,
+        edges: Iterable[tuple[Term, Term]],
+        members: Iterable[Term] = (),
+        *,
+        small: int = SMALL,
+    ) -> None:
+        ids = {term: number for number, term in enumerate(dict.fromkeys(members))}
+        children, parents = array("i"), array("i")
+        for child, parent in edges:
+            if child != parent:
+                children.append(ids.setdefault(child, len(ids)))
+                parents.append(ids.setdefault(parent, len(ids)))
+        self._keep(tuple(ids), ids, Hierarchy(len(ids), children, parents, small=small))
+
+    @classmethod
+    def from_arrays(
+        cls, terms: Sequence[Term], children: ArrayLike, parents: ArrayLike, *, small: int = SMALL
+    ) -> Taxonomy:
+        """Make a taxonomy of terms and of edges between their places in that sequence.
+
+        Parameters
+        ----------
+        terms
+            All terms, each once.
+        children, parents
+            Shape ``(edges,)``, integers: ``terms[children[i]]`` is below ``terms[parents[i]]``.
+        small
+            See `Hierarchy`.
+
+        Raises
+        ------
+        ValueError
+            When a term comes twice, the arrays differ in length, or a number is no place in
+            `terms`.
+
+        Examples
+        --------
+        >>> from pyoxigraph import NamedNode
+        >>> a, b, c = (NamedNode(f"urn:{n}") for n in "abc")
+        >>> Taxonomy.from_arrays([a, b, c], [0, 1], [1, 2]).is_a(a, c)
+        True
+        """
+        ids = {term: number for number, term in enumerate(terms)}
+        if len(ids) != len(terms):
+            raise ValueError("a term comes twice")
+        made = cls.__new__(cls)
+        made._keep(tuple(terms), ids, Hierarchy(len(ids), children, parents, small=small))
+        return made
+
+    def _keep(self, terms: tuple[Term, ...], ids: dict[Term, int], hierarchy: Hierarchy) -> None:
+        self._terms = terms
+        self._ids = ids
+        self.hierarchy = hierarchy
         self._ancestors: dict[int, tuple[Term, ...]] = {}
-        distinct = dict.fromkeys(edge for edge in edges if edge[0] != edge[1])
-        for term in members:
-            self._id(term)
-        for child, parent in distinct:
-            self._link(self._id(child), self._id(parent))
+        self._room = REMEMBERED
 
-    def _id(self, term: Term) -> int:
-        if term not in self._ids:
-            self._ids[term] = len(self._terms)
-            self._terms.append(term)
-            self._parents.append(())
-            self._children.append(())
-        return self._ids[term]
+    def id_of(self, term: Term) -> int | None:
+        """Return a term's number in the arrays of `hierarchy`, or None for an unknown term."""
+        return self._ids.get(term)
 
-    def _link(self, child: int, parent: int) -> None:
-        self._parents[child] += (parent,)
-        self._children[parent] += (child,)
+    def term(self, id: int) -> Term:
+        """Return the term that has a number.
+
+        Raises
+        ------
+        IndexError
+            When no term has it.
+        """
+        return self._terms[id]
 
     def __contains__(self, term: object) -> bool:
         return term in self._ids
@@ -78,52 +138,99 @@ class Taxonomy:
     @property
     def edge_count(self) -> int:
         """How many child-parent pairs there are."""
-        return sum(map(len, self._parents))
+        return self.hierarchy.link_count
 
     @property
     def tops(self) -> tuple[Term, ...]:
         """The terms without parents."""
-        return tuple(t for t, above in zip(self._terms, self._parents, strict=True) if not above)
+        return self._named(self.hierarchy.tops)
+
+    def _named(self, ids: Iterable[int]) -> tuple[Term, ...]:
+        return tuple(map(self._terms.__getitem__, ids))
 
     def parents(self, term: Term) -> tuple[Term, ...]:
         """Return the terms directly above; none for a term that is not in the taxonomy."""
-        return self._neighbours(term, self._parents)
+        id = self._ids.get(term)
+        return () if id is None else self._named(self.hierarchy.parents[id])
 
     def children(self, term: Term) -> tuple[Term, ...]:
         """Return the terms directly below."""
-        return self._neighbours(term, self._children)
-
-    def _neighbours(self, term: Term, table: list[tuple[int, ...]]) -> tuple[Term, ...]:
-        position = self._ids.get(term)
-        return () if position is None else tuple(self._terms[i] for i in table[position])
+        id = self._ids.get(term)
+        return () if id is None else self._named(self.hierarchy.children[id])
 
     def ancestors(self, term: Term) -> tuple[Term, ...]:
         """Return all terms above, nearest first, without the term itself if it is in no cycle."""
-        position = self._ids.get(term)
-        if position is None:
+        id = self._ids.get(term)
+        if id is None:
             return ()
-        if position not in self._ancestors:
-            self._ancestors[position] = self._reach(position, self._parents)
-        return self._ancestors[position]
+        found = self._ancestors.get(id)
+        if found is None:
+            found = self._named(self.hierarchy.ancestors(id))
+            if len(found) > self._room:
+                self._ancestors, self._room = {}, REMEMBERED
+            if len(found) <= self._room:
+                self._room -= len(found)
+                self._ancestors[id] = found
+        return found
 
     def descendants(self, term: Term) -> tuple[Term, ...]:
         """Return all terms below, nearest first, without the term itself if it is in no cycle."""
-        position = self._ids.get(term)
-        return () if position is None else self._reach(position, self._children)
-
-    def _reach(self, start: int, table: list[tuple[int, ...]]) -> tuple[Term, ...]:
-        seen = dict.fromkeys(table[start])
-        queue = list(seen)
-        for position in queue:
-            for neighbour in table[position]:
-                if neighbour not in seen:
-                    seen[neighbour] = None
-                    queue.append(neighbour)
-        return tuple(self._terms[i] for i in queue)
+        id = self._ids.get(term)
+        return () if id is None else self._named(self.hierarchy.descendants(id))
 
     def is_a(self, term: Term, other: Term) -> bool:
-        """Whether `term` is `other` or below it."""
-        return term == other or other in self.ancestors(term)
+        """Whether `term` is `other` or below it; an unknown term is only itself."""
+        if term == other:
+            return True
+        id, other_id = self._ids.get(term), self._ids.get(other)
+        return id is not None and other_id is not None and self.hierarchy.is_a(id, other_id)
+
+    def is_a_many(self, terms: ArrayLike, others: ArrayLike) -> NDArray[np.bool_]:
+        """Answer `is_a` for many pairs of ids, shape ``(pairs,)`` each; see `id_of`.
+
+        Raises
+        ------
+        ValueError
+            When the arrays differ in length, or a number is no term's.
+
+        Examples
+        --------
+        >>> from pyoxigraph import NamedNode
+        >>> a, b, c = (NamedNode(f"urn:{n}") for n in "abc")
+        >>> Taxonomy.from_arrays([a, b, c], [0, 1], [1, 2]).is_a_many([0, 2], [2, 0]).tolist()
+        [True, False]
+        """
+        return self.hierarchy.is_a_many(terms, others)
+
+    def depth(self, term: Term) -> int:
+        """Return the longest way down to a term from a top: 0 for a top and for an unknown term."""
+        id = self._ids.get(term)
+        return 0 if id is None else int(self.hierarchy.depth[id])
+
+    def lowest_common_ancestors(self, term: Term, other: Term) -> tuple[Term, ...]:
+        """Return the common ancestors-or-self with no common ancestor-or-self below them.
+
+        There may be several, as there may be several parents; none where nothing is above
+        both. The terms of a cycle count as one: all of them are returned, or none.
+
+        Examples
+        --------
+        >>> from pyoxigraph import NamedNode
+        >>> a, b, c, d = (NamedNode(f"urn:{n}") for n in "abcd")
+        >>> taxonomy = Taxonomy([(a, c), (b, c), (c, d)])
+        >>> [t.value for t in taxonomy.lowest_common_ancestors(a, b)]
+        ['urn:c']
+        """
+        id, other_id = self._ids.get(term), self._ids.get(other)
+        if id is None or other_id is None:
+            return (term,) if term == other else ()
+        return self._named(self.hierarchy.lowest_common_ancestors(id, other_id))
+
+    @cached_property
+    def cycles(self) -> tuple[tuple[Term, ...], ...]:
+        """The groups of terms that are all above each other, each in code point order."""
+        groups = (tuple(sorted(self._named(ids), key=str)) for ids in self.hierarchy.cycles)
+        return tuple(sorted(groups, key=str))
 
     def path(self, term: Term, other: Term) -> tuple[Term, ...]:
         """Return a shortest way up from `term` to `other`, both ends included; empty if none.
@@ -139,6 +246,8 @@ class Taxonomy:
 
     def to_networkx(self) -> nx.DiGraph[Any]:
         """Return a `networkx.DiGraph` with an edge from each child to each parent."""
+        import networkx as nx
+
         graph: nx.DiGraph[Any] = nx.DiGraph()
         graph.add_nodes_from(self._terms)
         graph.add_edges_from((t, parent) for t in self._terms for parent in self.parents(t))
@@ -174,7 +283,4 @@ def find_cycles(edges: Iterable[tuple[Term, Term]]) -> list[tuple[Term, ...]]:
     >>> find_cycles([(a, b), (b, a), (b, c)])
     [(<NamedNode value=urn:a>, <NamedNode value=urn:b>)]
     """
-    graph: nx.DiGraph[Any] = nx.DiGraph()
-    graph.add_edges_from(edges)
-    groups = nx.strongly_connected_components(graph)
-    return sorted((tuple(sorted(g, key=str)) for g in groups if len(g) > 1), key=str)
+    return list(Taxonomy(edges).cycles)

@@ -268,7 +268,7 @@ def rewritable_literals(p: Any) -> frozenset[int]:
             elif isinstance(term, list | tuple):
                 note(term)
 
-    for part in _parts(p):
+    for part in parts(p):
         if part.name in ("BGP", "TriplesBlock", "TriplesSameSubjectPath"):
             note(part.triples)
         elif part.name == "values":
@@ -280,11 +280,21 @@ def rewritable_literals(p: Any) -> frozenset[int]:
     return frozenset(found)
 
 
-def _parts(value: Any) -> Iterator[CompValue]:
+def parts(value: Any) -> Iterator[CompValue]:
+    """Yield an algebra expression and all that is inside it."""
     if isinstance(value, CompValue):
         yield value
         for inner in value.values():
-            yield from _parts(inner)
+            yield from parts(inner)
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from _parts(inner)
+            yield from parts(inner)
+
+
+def edges(part: CompValue) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield the triples of a part; under EXISTS they stand in rows, several in one."""
+    if part.name == "BGP":
+        yield from part.triples
+    elif part.name in ("TriplesBlock", "TriplesSameSubjectPath"):
+        for row in part.triples:
+            yield from zip(row[::3], row[1::3], row[2::3], strict=True)

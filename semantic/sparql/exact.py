@@ -21,6 +21,8 @@ from functools import lru_cache
 
 from pyoxigraph import Literal, NamedNode, Quad, Store
 
+from semantic.pattern import COMPARE
+from semantic.sparql.comparison import compare_quantities
 from semantic.sparql.slots import slot_of_text
 from semantic.terms import Term
 from semantic.vocabulary import GM, RDF, XSD
@@ -79,8 +81,9 @@ FUNCTIONS: dict[NamedNode, Callable[..., Term | None]] = {
     VALUE: unprotect,
     _LEXICAL: _lexical,
     _DATATYPE: _datatype,
+    COMPARE: compare_quantities,
 }
-"""What `value_text` calls; to be given to the evaluator."""
+"""What `value_text` and `semantic.sparql.quantities` call; to be given to the evaluator."""
 
 
 class Context(Enum):

@@ -9,7 +9,6 @@ query of the same skeleton only has its constants filled in.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate, takewhile
 
 from pyoxigraph import Literal, NamedNode, Store, Variable
@@ -21,15 +20,7 @@ from rdflib.plugins.sparql.sparql import SPARQLError
 
 from semantic.errors import Place, Problem, SubscriptionError
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.pattern import (
-    Branch,
-    Comparison,
-    Filter,
-    Form,
-    TaxonomyOperator,
-    TaxonomyTest,
-    TriplePattern,
-)
+from semantic.pattern import Form, TaxonomyOperator
 from semantic.sparql import resting
 from semantic.sparql.algebra import (
     Analysis,
@@ -38,11 +29,13 @@ from semantic.sparql.algebra import (
     rewritable_literals,
     without_blanks,
 )
+from semantic.sparql.clock import NOW, now_literal, utc_now, with_clock
 from semantic.sparql.exact import FUNCTIONS, value_text
-from semantic.sparql.filters import settled
 from semantic.sparql.lexer import Kind, Lexer, LexicalError, Token
+from semantic.sparql.mentions import mentions
 from semantic.sparql.paths import with_inverses_named
 from semantic.sparql.pieces import cut_constants, split, with_calls_closed
+from semantic.sparql.quantities import misplaced, with_comparisons
 from semantic.sparql.query import Query, QueryText, Resting, Skeleton
 from semantic.sparql.refusals import (
     beyond,
@@ -52,7 +45,8 @@ from semantic.sparql.refusals import (
     refuse_outside,
     unreadable,
 )
-from semantic.sparql.slots import SlottedText, fill
+from semantic.sparql.slots import SlottedText
+from semantic.sparql.uses import uses_of
 from semantic.subscription import Subscription
 from semantic.terms import Term
 from semantic.vocabulary import GM, PREFIXES, XSD
@@ -65,6 +59,7 @@ _FUNCTIONS: dict[NamedNode, Callable[..., Term | None]] = FUNCTIONS | {
     GM[operator.value]: lambda *_: Literal("true", datatype=XSD["boolean"])
     for operator in TaxonomyOperator
 }
+_FUNCTIONS[NOW] = lambda: now_literal(utc_now())
 
 
 class SubscriptionParser:
@@ -115,7 +110,7 @@ class SubscriptionParser:
             )
         try:
             lexer = Lexer(text, self._prefixes)
-            tokens = list(lexer.tokens())
+            tokens = with_clock(list(lexer.tokens()))
         except LexicalError as error:
             raise self._syntax_error(id, text, error) from error
         refuse_outside(id, text, tokens)
@@ -126,6 +121,12 @@ class SubscriptionParser:
         skeleton = self._skeletons.get(key)
         if skeleton is None:
             self._validate(id, text)
+            if (piece := misplaced(pieces)) is not None:
+                raise refusal(
+                    place_of(id, text, offsets[piece]),
+                    "a quantity can only be compared with a variable",
+                    'Write it as in ?size >= "40 GB"^^cdt:ucum.',
+                )
             read = with_inverses_named(pieces)
             try:
                 skeleton = self._analyse(id, pieces, " ".join(read), base)
@@ -136,7 +137,7 @@ class SubscriptionParser:
             for exact in (False, True):
                 text = Query(skeleton, constants).text(resting=True, exact=exact)
                 self._validate(id, text)
-        return _filled(id, Query(skeleton, constants), comment)
+        return Subscription.of(id, Query(skeleton, constants), comment)
 
     def _syntax_error(self, id: str, text: str, error: LexicalError) -> SubscriptionError:
         remedy = "Correct the query there."
@@ -167,8 +168,9 @@ class SubscriptionParser:
             raise refusal(Place(id), what, "Write it in SPARQL 1.1.") from error
         except RecursionError as error:
             raise refusal(Place(id), "nested too deeply", "Nest fewer brackets.") from error
-        valued, values = value_text(pieces)
-        plain, exact = split(pieces, base), split(valued, base)
+        written = with_comparisons(pieces)
+        valued, values = value_text(written)
+        plain, exact = split(written, base), split(valued, base)
         if plain is None or exact is None:
             remedy = "Say which triples it waits for: WHERE { … }."
             raise refusal(Place(id), "it has no WHERE", remedy)
@@ -213,6 +215,8 @@ def _skeleton(
         SlottedText(condition),
         mode,
         rewritable_literals(query),
+        mentions(query),
+        uses_of(query, pieces),
     )
 
 
@@ -247,52 +251,3 @@ def _base(lexer: Lexer, tokens: Iterable[Token]) -> str:
     """Return a BASE declaration where the query makes IRIs of relative ones."""
     words = {token.text.upper() for token in tokens if token.kind is Kind.WORD}
     return f"BASE <{lexer.base}> " if lexer.base and words & {"IRI", "URI"} else ""
-
-
-def _filled(id: str, query: Query, comment: str) -> Subscription:
-    """Put a query's constants into its skeleton."""
-    skeleton, constants = query.skeleton, query.constants
-    remainder = dict.fromkeys(skeleton.remainder)
-    branches = []
-    for branch in skeleton.branches:
-        patterns = _filled_patterns(branch.patterns, constants)
-        filters = []
-        for filter_ in branch.filters:
-            filled = _filled_filter(filter_, constants)
-            if settled(filled):
-                filters.append(filled)
-            elif isinstance(filled, Comparison):
-                remainder[f"FILTER {filled.operator.value}"] = None
-        branches.append(Branch(patterns, tuple(filters)))
-    return Subscription(
-        id,
-        query,
-        skeleton.form,
-        skeleton.projection,
-        skeleton.distinct,
-        tuple(branches),
-        skeleton.supports and _filled_patterns(skeleton.supports, constants),
-        tuple(remainder),
-        comment,
-    )
-
-
-def _filled_patterns(
-    patterns: Iterable[TriplePattern], constants: Sequence[Term]
-) -> tuple[TriplePattern, ...]:
-    return tuple(
-        TriplePattern(
-            fill(p.subject, constants), fill(p.predicate, constants), fill(p.object, constants)
-        )
-        for p in patterns
-    )
-
-
-def _filled_filter(filter_: Filter, constants: Sequence[Term]) -> Filter:
-    if isinstance(filter_, TaxonomyTest):
-        concept = fill(filter_.concept, constants)
-        assert not isinstance(concept, Variable)
-        return replace(filter_, concept=concept)
-    constant = fill(filter_.constant, constants)
-    assert isinstance(constant, NamedNode | Literal)
-    return replace(filter_, constant=constant)

@@ -6,16 +6,23 @@ solution rests on the publication; or as an ASK with that condition.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeAlias
 
-from pyoxigraph import NamedNode, Variable
+from pyoxigraph import Literal, NamedNode, Variable
 
 from semantic.pattern import Branch, Form, TriplePattern
 from semantic.sparql.exact import is_protected, protect
-from semantic.sparql.slots import SlottedText
-from semantic.terms import Term
+from semantic.sparql.slots import SlottedText, fill
+from semantic.sparql.uses import SlotUse
+from semantic.terms import Node, Term
+from semantic.units.units import Units
+from semantic.units.vocabulary import is_quantity
+
+Mention: TypeAlias = tuple[Node | None, Node | None]
+"""A property and an object that a pattern asks for; ``None`` for any."""
 
 
 class Resting(Enum):
@@ -57,6 +64,10 @@ class Skeleton:
         What the condition is put to.
     rewritten
         The slots of literals that synonyms replace (IRIs always are).
+    mentions
+        What its patterns ask for; see `semantic.sparql.mentions`.
+    uses
+        Slot to the attributes whose value it is; see `semantic.sparql.uses`.
     """
 
     form: Form
@@ -71,6 +82,8 @@ class Skeleton:
     condition: SlottedText
     resting: Resting
     rewritten: frozenset[int]
+    mentions: frozenset[Mention]
+    uses: Mapping[int, tuple[SlotUse, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +101,42 @@ class Query:
     skeleton: Skeleton
     constants: tuple[Term, ...]
 
-    def rewritten(self, root: Callable[[Term], Term]) -> Query:
-        """Return the query with its constants replaced by their roots."""
+    def rewritten(self, root: Callable[[Term], Term], units: Units | None = None) -> Query:
+        """Return the query with its constants replaced by their roots, and in base units.
+
+        Raises
+        ------
+        UnitError
+            When a unit of the query is unknown, or incompatible with its attribute's.
+        """
+        constants = tuple(
+            root(term) if isinstance(term, NamedNode) or number in self.skeleton.rewritten else term
+            for number, term in enumerate(self.constants)
+        )
+        if units is None or not self._is_measured(constants, units):
+            return Query(self.skeleton, constants)
+        uses = self.skeleton.uses
         return Query(
             self.skeleton,
             tuple(
-                root(term)
-                if isinstance(term, NamedNode) or number in self.skeleton.rewritten
-                else term
-                for number, term in enumerate(self.constants)
+                units.constant(term, [use.filled(constants) for use in uses.get(number, ())])
+                for number, term in enumerate(constants)
             ),
+        )
+
+    @staticmethod
+    def _is_measured(constants: tuple[Term, ...], units: Units) -> bool:
+        """Whether a query has quantities, or attributes whose numbers have units."""
+        return any(
+            term in units.measured or (isinstance(term, Literal) and is_quantity(term))
+            for term in constants
+        )
+
+    def mentions(self) -> frozenset[Mention]:
+        """Return what the query's patterns ask for, constants put in."""
+        constants = self.constants
+        return frozenset(
+            (p and fill(p, constants), o and fill(o, constants)) for p, o in self.skeleton.mentions
         )
 
     def has_protected(self) -> bool:

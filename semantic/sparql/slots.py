@@ -1,8 +1,9 @@
 """Slots: the places of a query's constants, so that queries differing in them share a parse.
 
 In a skeleton the n-th constant is written as a term that says only "slot n", an IRI
-or a literal as the constant was. What the parse yields is then filled in: terms by
-`fill`, text by splitting it at its slots.
+or a literal as the constant was; a quantity (``"40 GB"^^cdt:ucum``) has a kind of its
+own, for comparisons with it are written otherwise. What the parse yields is then filled
+in: terms by `fill`, text by splitting it at its slots.
 """
 
 from __future__ import annotations
@@ -15,25 +16,34 @@ import rdflib
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from semantic.terms import Node, Term
+from semantic.units.vocabulary import is_quantity
 
 _IRI = "urn:graphmatch:slot:"
 _LITERAL = "urn:graphmatch:slot"
-_WRITTEN = re.compile(rf'<{_IRI}(\d+)>|"(\d+)"\^\^<{_LITERAL}>')
+_QUANTITY = "urn:graphmatch:quantity"
+_LITERALS = (_LITERAL, _QUANTITY)
+_WRITTEN = re.compile(rf'<{_IRI}(\d+)>|"(\d+)"\^\^<(?:{_LITERAL}|{_QUANTITY})>')
 
 
 def slot(number: int, term: Term) -> NamedNode | Literal:
     """Return the stand-in for a constant."""
     if isinstance(term, NamedNode):
         return NamedNode(f"{_IRI}{number}")
-    return Literal(str(number), datatype=NamedNode(_LITERAL))
+    kind = _QUANTITY if isinstance(term, Literal) and is_quantity(term) else _LITERAL
+    return Literal(str(number), datatype=NamedNode(kind))
+
+
+def is_quantity_slot(piece: str) -> bool:
+    """Whether a piece of text is the slot of a quantity."""
+    return piece.endswith(f"^^<{_QUANTITY}>")
 
 
 def slot_number(term: object) -> int | None:
     """Return the number of a slot, for our terms and rdflib's; ``None`` for other terms."""
     if isinstance(term, Literal):
-        return int(term.value) if term.datatype.value == _LITERAL else None
+        return int(term.value) if term.datatype.value in _LITERALS else None
     if isinstance(term, rdflib.Literal):
-        return int(str(term)) if str(term.datatype) == _LITERAL else None
+        return int(str(term)) if str(term.datatype) in _LITERALS else None
     name = term.value if isinstance(term, NamedNode) else str(term)
     return int(name.removeprefix(_IRI)) if name.startswith(_IRI) else None
 

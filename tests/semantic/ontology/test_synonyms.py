@@ -1,21 +1,19 @@
 from __future__ import annotations
 
-from pathlib import Path
+import unicodedata
+from itertools import chain, pairwise
 
 import pytest
-from pyoxigraph import Literal, NamedNode
+from hypothesis import given
+from hypothesis import strategies as st
+from pyoxigraph import BlankNode, Literal, NamedNode
 
-from semantic.errors import OntologyError, Problem, Severity
-from semantic.ontology.synonyms import Roots, SynonymPairs, merge_pairs, read_synonyms
+from semantic.ontology.synonyms import Roots, SynonymOptions, SynonymPairs
 from semantic.terms import Term
 from semantic.vocabulary import LABEL, OWL, RDF, SUBCLASS, TYPE, XSD
 
 A, B, C, D = (NamedNode(f"urn:{name}") for name in "abcd")
 NONE: frozenset[Term] = frozenset()
-
-
-def unexpected(problem: Problem) -> None:
-    raise AssertionError(problem)
 
 
 @pytest.mark.parametrize(
@@ -79,65 +77,122 @@ def test_that_rewriting_leaves_each_triple_once() -> None:
     assert Roots([], SynonymPairs(), NONE).rewrite([(B, C, D)] * 2) == [(B, C, D)]
 
 
-def write(path: Path, text: str | bytes) -> Path:
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return path
-
-
-def test_reading(tmp_path: Path) -> None:
-    file = write(
-        tmp_path / "a.csv",
-        "\ufeffterm,root,why\nUS,United States,short\nurn:a,urn:b,\n"
-        'Jazz,urn:c,a label\nJazz,urn:d,another\n"a, b",ab,quoted\nhttp: a protocol,HTTP,text\n',
-    )
-    pairs = read_synonyms(file, unexpected)
-    assert pairs.terms == {A: B}
-    assert pairs.labels == (("Jazz", C), ("Jazz", D))
-    assert pairs.texts == {
-        "US": "United States",
-        "a, b": "ab",
-        "http: a protocol": "HTTP",
-    }
-
-
-def test_that_bad_rows_are_reported_and_passed_over(tmp_path: Path) -> None:
-    problems: list[Problem] = []
-    file = write(
-        tmp_path / "a.csv",
-        "term,root\nUS\nurn:a,text\nurn:a,urn:b\nurn:a,urn:c\nUS,USA\nUS,United States\n",
-    )
-    pairs = read_synonyms(file, problems.append)
-    assert (pairs.terms, pairs.texts) == ({A: B}, {"US": "USA"})
-    assert [problem.where.line for problem in problems] == [2, 3, 5, 7]
-    assert all(str(file) in str(problem) for problem in problems)
-
-
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("", "columns"),
-        ("name,root\n", "columns"),
-        (b"term,root\nB\xfccher,Buch\n", "not UTF-8"),
-        ("term,root\n" + "x" * 200_000 + ",y\n", "not CSV: field larger"),
-    ],
-)
-def test_files_that_cannot_be_read(text: str | bytes, what: str, tmp_path: Path) -> None:
-    with pytest.raises(OntologyError, match=what):
-        read_synonyms(write(tmp_path / "a.csv", text), unexpected)
-
-
-def test_that_the_first_of_two_files_holds() -> None:
-    problems: list[Problem] = []
-    first = SynonymPairs({A: B}, {"US": "USA"}, (("x", A),))
-    second = SynonymPairs({A: C, D: C}, {"US": "USA"}, (("x", A), ("x", B)))
-    merged = merge_pairs([first, second], problems.append)
-    assert merged.terms == {A: B, D: C}
-    assert merged.texts == {"US": "USA"}
-    assert merged.labels == (("x", A), ("x", B))
-    assert [problem.severity for problem in problems] == [Severity.WARNING]
-    assert "two roots" in problems[0].what
-
-
 def test_vocabularies_that_are_built_in() -> None:
     for term in (RDF["first"], OWL["Thing"], XSD["integer"]):
         assert Roots([(term, A)], SynonymPairs(terms={term: A}), NONE).root(A) == term
+
+
+# --- Folding --------------------------------------------------------------------------------------
+
+WIDE = "\uff35\uff33"  # US in full-width letters
+TABLE = {"US": "United States", "Stra\u00dfe": "street"}
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "root"),
+    [
+        ("US", SynonymOptions(), "United States"),
+        ("us", SynonymOptions(), "us"),
+        ("us", SynonymOptions(nfkc=True), "us"),
+        (WIDE, SynonymOptions(), WIDE),
+        (WIDE, SynonymOptions(nfkc=True), "United States"),
+        (WIDE, SynonymOptions(casefold=True), WIDE),
+        (WIDE.lower(), SynonymOptions(nfkc=True), WIDE.lower()),
+        (WIDE.lower(), SynonymOptions(nfkc=True, casefold=True), "United States"),
+        ("us", SynonymOptions(casefold=True), "United States"),
+        ("UNITED STATES", SynonymOptions(casefold=True), "United States"),  # a root's spelling
+        ("STRASSE", SynonymOptions(casefold=True), "street"),
+        ("Us too", SynonymOptions(nfkc=True, casefold=True), "Us too"),  # no synonym: as it is
+    ],
+)
+def test_folding(text: str, options: SynonymOptions, root: str) -> None:
+    roots = Roots([], SynonymPairs(texts=TABLE), NONE, options)
+    assert roots.root(Literal(text)) == Literal(root)
+    if text != root:
+        assert roots.root(Literal(text, language="en")) == Literal(root)
+    integer = Literal("1", datatype=XSD["integer"])
+    assert [roots.root(t) for t in (A, BlankNode("b"), integer)] == [A, BlankNode("b"), integer]
+
+
+@given(
+    st.text(), st.sampled_from([SynonymOptions(n, c) for n in (False, True) for c in (False, True)])
+)
+def test_that_what_is_folded_stays(text: str, options: SynonymOptions) -> None:
+    folded = options.fold(text)
+    assert options.fold(folded) == folded
+    if options.nfkc:
+        assert options.fold(unicodedata.normalize("NFKD", text)) == folded
+    if options.casefold:
+        assert options.fold(text.casefold()) == folded
+    if not options.folds:
+        assert folded == text
+
+
+def test_that_texts_that_fold_together_are_not_guessed() -> None:
+    texts = {"Polish": "from Poland", "polish": "varnish", "POLISHED": "polish"}
+    plain = Roots([], SynonymPairs(texts=texts), NONE)
+    assert plain.root(Literal("POLISHED")) == Literal("varnish")
+    folded = Roots([], SynonymPairs(texts=texts), NONE, SynonymOptions(casefold=True))
+    assert folded.root(Literal("polished")) == Literal("polish")
+    assert folded.root(Literal("from Poland")) == Literal("from Poland")
+
+
+def test_that_the_first_spelling_of_a_root_holds() -> None:
+    pairs = SynonymPairs(texts={"US": "usa", "us": "USA", "U.S.": "Us"})
+    roots = Roots([], pairs, NONE, SynonymOptions(casefold=True))
+    for text in ("US", "us", "U.S.", "u.s.", "Usa"):
+        assert roots.root(Literal(text)) == Literal("USA")
+    names = {"US", "us", "U.S.", "usa", "Us"}
+    assert {name.value for name in roots.names(Literal("USA"))} == names
+    assert len(roots) == len(names)
+
+
+# --- Change ---------------------------------------------------------------------------------------
+
+IRIS = st.sampled_from((A, B, C, D))
+SPELLINGS = st.sampled_from(("us", "US", "USA", "usa", "Us"))
+GROUPS = st.lists(st.tuples(IRIS, IRIS), max_size=3)
+PAIRS = st.builds(
+    SynonymPairs,
+    st.dictionaries(IRIS, IRIS, max_size=2),
+    st.dictionaries(SPELLINGS, SPELLINGS, max_size=3),
+)
+
+
+@given(GROUPS, PAIRS, GROUPS, PAIRS, st.booleans())
+def test_which_roots_changed(
+    groups: list[tuple[NamedNode, NamedNode]],
+    pairs: SynonymPairs,
+    groups_after: list[tuple[NamedNode, NamedNode]],
+    pairs_after: SynonymPairs,
+    casefold: bool,
+) -> None:
+    options = SynonymOptions(casefold=casefold)
+    before, after = (
+        Roots(groups, pairs, NONE, options),
+        Roots(groups_after, pairs_after, NONE, options),
+    )
+    texts = [(Literal(t), Literal(t, language="en")) for t in ("us", "US", "USA", "usa", "Us")]
+    changed = before.changed(after)
+    assert changed == after.changed(before)
+    terms: list[Term] = [A, B, C, D, *chain(*texts)]
+    expected = {before.key(t) for t in terms if before.root(t) != after.root(t)}
+    assert changed == expected
+    assert before.changed(before) == frozenset()
+
+
+def test_that_roots_with_other_foldings_are_not_compared() -> None:
+    with pytest.raises(ValueError, match="different foldings"):
+        Roots([], SynonymPairs(), NONE).changed(
+            Roots([], SynonymPairs(), NONE, SynonymOptions(nfkc=True))
+        )
+    labelled = Roots([], SynonymPairs(), NONE, SynonymOptions(labels=True))
+    assert Roots([], SynonymPairs(), NONE).changed(labelled) == frozenset()
+
+
+def test_many_names() -> None:
+    """Chains of any length are joined without recursion, and all have one root."""
+    names = [NamedNode(f"urn:{number:06}") for number in range(20_000)]
+    roots = Roots(pairwise(reversed(names)), SynonymPairs(), NONE)
+    assert {roots.root(name) for name in names} == {names[0]}
+    assert len(roots.names(names[0])) == len(roots) == len(names) - 1

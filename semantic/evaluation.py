@@ -1,4 +1,4 @@
-"""SPARQL evaluation of one subscription on one publication, by pyoxigraph.
+"""SPARQL evaluation of one query on one publication, by pyoxigraph.
 
 The data set is as docs/reference/semantics.md says: the default graph is the
 ontology's closure together with the publication, the one named graph is the
@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 
 from pyoxigraph import (
@@ -23,14 +25,14 @@ from pyoxigraph import (
     Store,
 )
 
-from graphmatch.matcher import Match, Solution
-from semantic.ontology.ontology import Links, Ontology
+from semantic.ontology.ontology import Ontology
+from semantic.ontology.walks import Links
 from semantic.pattern import TaxonomyOperator
 from semantic.publication import Publication
+from semantic.sparql.clock import NOW, now_literal, utc_now
 from semantic.sparql.exact import FUNCTIONS, is_protected, protect, unprotect
 from semantic.sparql.query import Query, Resting
-from semantic.subscription import Subscription
-from semantic.terms import Term, Triple
+from semantic.terms import Solution, Term, Triple
 from semantic.vocabulary import GM, XSD
 
 # Blank nodes, for a publication may have any IRI as its name.
@@ -59,6 +61,22 @@ def taxonomy_test(
             return ontology.is_child(term, other, links)
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a query gives.
+
+    Parameters
+    ----------
+    solutions
+        One mapping a solution of SELECT; one empty mapping for ASK.
+    graph
+        What CONSTRUCT or DESCRIBE gives; ``None`` for the other forms.
+    """
+
+    solutions: tuple[Solution, ...]
+    graph: tuple[Triple, ...] | None = None
+
+
 class Evaluator:
     """Evaluates queries over an ontology and one publication at a time.
 
@@ -77,6 +95,12 @@ class Evaluator:
         self._store = Store()
         self._store.bulk_extend(_quads(self._background, _ONTOLOGY))
 
+    def extend(self, triples: frozenset[Triple]) -> None:
+        """Take more background triples in."""
+        self._background |= triples
+        self._exact = self._exact or any(is_protected(protect(t[2])) for t in triples)
+        self._store.bulk_extend(_quads(triples, _ONTOLOGY))
+
     def meets(self, pattern: Iterable[Term | None]) -> bool:
         """Whether a background triple has the given terms; ``None`` stands for any."""
         subject, predicate, object_ = pattern
@@ -89,10 +113,18 @@ class Evaluator:
         return next(iter(found), None) is not None
 
     @contextmanager
-    def publication(self, publication: Publication) -> Iterator[Evaluation]:
-        """Load a publication for the time of a ``with`` block."""
+    def publication(
+        self, publication: Publication, now: datetime | None = None
+    ) -> Iterator[Evaluation]:
+        """Load a publication for the time of a ``with`` block.
+
+        Parameters
+        ----------
+        now
+            What ``NOW()`` gives; the machine's time by default.
+        """
         evaluation = Evaluation(
-            self._store, publication, self._background, self._ontology, exact=self._exact
+            self._store, publication, self._background, self._ontology, now, exact=self._exact
         )
         try:
             yield evaluation
@@ -109,9 +141,11 @@ class Evaluation:
         publication: Publication,
         background: frozenset[Triple],
         ontology: Ontology,
+        now: datetime | None,
         *,
         exact: bool,
     ) -> None:
+        self._now = now_literal(now or utc_now())
         self._store = store
         self._exact = exact
         self._publication = publication
@@ -143,13 +177,13 @@ class Evaluation:
             self._store.remove_graph(self._graph)
             self._store.remove_graph(_REST)
 
-    def match(self, subscription: Subscription, query: Query, *, resting: bool) -> Match | None:
-        """Return the match of a subscription, or ``None``.
+    def answer(self, query: Query, *, resting: bool) -> Answer | None:
+        """Return the answer to a query, or ``None`` where it has none.
 
         Parameters
         ----------
         query
-            The subscription's query, roots put in.
+            With roots put in.
         resting
             Whether solutions that rest on the ontology alone have to be kept out.
         """
@@ -171,7 +205,17 @@ class Evaluation:
             matched = bool(graph) or self._ask(query)
         if not matched:
             return None
-        return Match(subscription.id, self._publication.id, solutions, graph)
+        return Answer(solutions, graph)
+
+    def construct(self, query: Query) -> Iterator[Triple]:
+        """Yield what a CONSTRUCT query gives that rests on the publication, as it is found."""
+        self._load()
+        whole = query.skeleton.resting is not Resting.SOLUTIONS
+        if whole and not self._ask(query):
+            return
+        answer = self._query(self._text(query, resting=not whole))
+        assert isinstance(answer, QueryTriples)
+        yield from ((t.subject, t.predicate, unprotect(t.object)) for t in answer)
 
     def rows(self, query: Query) -> Iterator[Solution]:
         """Yield all that the pattern of a query binds, projected or not."""
@@ -208,7 +252,7 @@ class Evaluation:
         return {
             GM[operator.value]: _function(self._ontology, operator, links)
             for operator in TaxonomyOperator
-        } | FUNCTIONS
+        } | {NOW: lambda: self._now, **FUNCTIONS}
 
 
 def _quads(triples: Iterable[Triple], graph: NamedNode | BlankNode) -> Iterator[Quad]:

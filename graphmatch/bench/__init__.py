@@ -1,0 +1,1 @@
+"""How long things take, and how much memory: what `graphmatch bench` measures."""

@@ -1,0 +1,146 @@
+"""What an engine knows: one ontology, and what is made of it for matching.
+
+A `Knowledge` is made whole before anybody uses it. When the ontology changes, the
+engine goes from one to the next between two publications; `difference` says what
+of the old one no longer holds, so that only the subscriptions that this concerns
+have to be filed anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from semantic.annotation.annotate import Annotator
+from semantic.enrichment import Enriched, Enricher
+from semantic.errors import OnProblem
+from semantic.evaluation import Evaluator
+from semantic.mentions import Mentions
+from semantic.ontology.ontology import Ontology
+from semantic.ontology.relevance import Relevance
+from semantic.publication import Publication
+from semantic.sparql.query import Mention
+from semantic.terms import Term, Triple
+from semantic.units.units import Units
+
+
+class Entailment(Enum):
+    """Which rules publications and the ontology are seen under."""
+
+    RDFS = "rdfs"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What holds in one state of knowledge and not in the other.
+
+    Parameters
+    ----------
+    triples
+        Those that one ontology gives and the other does not.
+    names
+        Terms that have another root, by their `Roots.key`.
+    everything
+        Whether texts are told apart otherwise, or units are others: then every subscription is
+        concerned.
+    """
+
+    triples: frozenset[Triple]
+    names: frozenset[Term]
+    everything: bool = False
+
+
+class Knowledge:
+    """One ontology, ready for matching.
+
+    Parameters
+    ----------
+    ontology
+        What is known.
+    entailment
+        Whether its rules are applied.
+    annotator
+        Finds labels in text.
+    on_problem
+        Called with what in a publication cannot be used.
+    """
+
+    def __init__(
+        self,
+        ontology: Ontology,
+        entailment: Entailment,
+        annotator: Annotator,
+        on_problem: OnProblem,
+    ) -> None:
+        self.ontology = ontology
+        self.annotator = annotator
+        self._rdfs = entailment is Entailment.RDFS
+        self._asked: set[Term] = set()
+        self._background = (
+            ontology.inference.background(()) if self._rdfs else frozenset(ontology.stated)
+        )
+        self.evaluator = Evaluator(ontology, self._background)
+        self._enricher = Enricher(
+            ontology,
+            self.evaluator,
+            entailment=self._rdfs,
+            annotator=annotator,
+            on_problem=on_problem,
+        )
+
+    def ask(self, mentions: Mentions) -> bool:
+        """Make ready for what subscriptions mention; return whether there was anything to do.
+
+        The pairs of a hierarchy (``rdfs:subClassOf`` and its kin) become triples to be found
+        only when somebody asks for them: of a high taxonomy there are very many.
+        """
+        if not self._rdfs:
+            return False
+        schema = self.ontology.schema
+        new = [p for p in schema.hierarchies if p not in self._asked and mentions.asks_for(p)]
+        for property_ in new:
+            self._asked.add(property_)
+            pairs = frozenset(schema.hierarchy(property_))
+            self.evaluator.extend(pairs - self._background)
+            self._background |= pairs
+        return bool(new)
+
+    @property
+    def mentions(self) -> frozenset[Mention]:
+        """What the mapping functions ask for."""
+        return self._enricher.functions.mentions
+
+    @property
+    def units(self) -> Units | None:
+        """What is known of units."""
+        return self.ontology.units if self._rdfs else None
+
+    def root(self, term: Term) -> Term:
+        """Return the term that stands for this one."""
+        return self.ontology.root(term) if self._rdfs else term
+
+    def relevance(self, mentions: Mentions) -> Relevance:
+        """Return the ontology's rules, restricted to what is mentioned."""
+        return Relevance(self.ontology.schema, mentions)
+
+    def enrich(
+        self,
+        publication: Publication,
+        relevance: Relevance | None,
+        now: datetime,
+        *,
+        again: bool = False,
+    ) -> Enriched:
+        """Return a publication as subscriptions see it; see `Enricher.enrich`."""
+        return self._enricher.enrich(publication, relevance, now, again=again)
+
+    def difference(self, other: Knowledge) -> Difference:
+        """Return in what another state of knowledge differs."""
+        mine, theirs = self.ontology.roots, other.ontology.roots
+        otherwise = mine.options != theirs.options
+        names = mine.changed(theirs) if self._rdfs and not otherwise else frozenset()
+        units, others = self.ontology.units, other.ontology.units
+        otherwise |= self._rdfs and units.declarations != others.declarations
+        return Difference(self._background ^ other._background, names, otherwise)

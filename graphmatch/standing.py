@@ -1,0 +1,237 @@
+"""The standing subscriptions of an engine: filed, indexed, and found again by what they say.
+
+A change of the ontology concerns a subscription when a term that it says has another
+root, or when a triple that meets one of its patterns comes or goes: those decide how
+it is filed. Both are looked up here, so that a change costs what it concerns.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import datetime
+from itertools import product
+from typing import TypeAlias, TypeVar
+
+from pyoxigraph import Variable
+
+from graphmatch.filing import Filed, file, owner, suspended
+from graphmatch.knowledge import Difference, Knowledge
+from graphmatch.matcher import Match, MatchReport, UnknownError
+from graphmatch.published.gtopss import GToPSS
+from semantic.enrichment import Enriched
+from semantic.errors import OnProblem, Problem, SubscriptionError
+from semantic.mentions import Mentions
+from semantic.publication import Publication
+from semantic.subscription import Subscription
+from semantic.terms import Node, Term
+
+_Key = TypeVar("_Key")
+Key: TypeAlias = tuple[Term | None, Term | None, Term | None]
+"""A triple pattern by its constants; ``None`` for a variable."""
+
+
+class Standing:
+    """Subscriptions filed under one state of knowledge.
+
+    Parameters
+    ----------
+    knowledge
+        What is known.
+    """
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        self.knowledge = knowledge
+        self.mentions = Mentions(knowledge.mentions)
+        knowledge.ask(self.mentions)
+        self._relevance = knowledge.relevance(self.mentions)
+        self._index = GToPSS(knowledge.ontology)
+        self._filed: dict[str, Filed] = {}
+        self._unindexed: dict[str, None] = {}
+        self._suspended: dict[str, None] = {}
+        self._by_name: defaultdict[Term, dict[str, None]] = defaultdict(dict)
+        self._by_pattern: defaultdict[Key, dict[str, None]] = defaultdict(dict)
+
+    def __len__(self) -> int:
+        return len(self._filed)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._filed
+
+    def __iter__(self) -> Iterator[Filed]:
+        """Yield what is filed, in the order of subscribing."""
+        return iter(sorted(self._filed.values(), key=lambda filed: filed.serial))
+
+    def __getitem__(self, id: str) -> Filed:
+        """Return how a subscription is filed.
+
+        Raises
+        ------
+        UnknownError
+            When there is none with this id.
+        """
+        if id not in self._filed:
+            raise UnknownError(id)
+        return self._filed[id]
+
+    # -- coming and going -------------------------------------------------------------------
+
+    def add(self, subscription: Subscription, serial: int) -> None:
+        """File a subscription.
+
+        Raises
+        ------
+        SubscriptionError
+            When a unit in it is unknown, or incompatible with its attribute's.
+        """
+        filed = self._file(subscription, serial)
+        self.mentions.add(filed.query.mentions())
+        if self.knowledge.ask(self.mentions):
+            filed = self._file(subscription, serial)
+        self._keep(filed)
+
+    def add_again(self, filed: Filed, on_problem: OnProblem) -> None:
+        """File a subscription anew that was filed under another state of knowledge.
+
+        One that cannot be filed under this one (its unit does not go with its attribute's, say)
+        is reported, kept, and matches nothing until the ontology changes again.
+        """
+        try:
+            self.add(filed.subscription, filed.serial)
+        except SubscriptionError as error:
+            told = error.problem
+            on_problem(Problem(f"{told.what}; it matches nothing now", told.where, told.remedy))
+            self._suspended[filed.subscription.id] = None
+            self.mentions.add(filed.subscription.query.mentions())
+            self._keep(suspended(filed, told.what))
+
+    def _keep(self, filed: Filed) -> None:
+        subscription = filed.subscription
+        self._filed[subscription.id] = filed
+        for name in self._names(subscription):
+            self._by_name[name][subscription.id] = None
+        for key in _keys(filed):
+            self._by_pattern[key][subscription.id] = None
+        for entry in filed.entry_subscriptions():
+            self._index.subscribe(entry)
+        if filed.unindexed:
+            self._unindexed[subscription.id] = None
+
+    def _file(self, subscription: Subscription, serial: int) -> Filed:
+        knowledge = self.knowledge
+        index = self._index.capabilities
+        return file(
+            subscription, serial, knowledge.root, knowledge.evaluator, index, knowledge.units
+        )
+
+    def remove(self, id: str) -> Filed:
+        """Take a subscription out."""
+        filed = self[id]
+        del self._filed[id]
+        self._unindexed.pop(id, None)
+        self._suspended.pop(id, None)
+        self.mentions.remove(filed.query.mentions())
+        for name in self._names(filed.subscription):
+            _drop(self._by_name, name, id)
+        for key in _keys(filed):
+            _drop(self._by_pattern, key, id)
+        for entry in filed.entry_subscriptions():
+            self._index.unsubscribe(entry.id)
+        return filed
+
+    def _names(self, subscription: Subscription) -> frozenset[Term]:
+        """Return what the terms that a subscription says are looked up by."""
+        return frozenset(map(self.knowledge.ontology.roots.key, subscription.query.constants))
+
+    # -- change of knowledge ----------------------------------------------------------------
+
+    def concerned(self, difference: Difference) -> tuple[str, ...]:
+        """Return the ids of the subscriptions that may have to be filed otherwise."""
+        if difference.everything:
+            return tuple(self._filed)
+        found = dict(self._suspended)
+        for name in difference.names:
+            found.update(self._by_name.get(name, {}))
+        for triple in difference.triples:
+            for s, p, o in product(*((term, None) for term in triple)):
+                found.update(self._by_pattern.get((s, p, o), {}))
+        return tuple(found)
+
+    def adopt(self, knowledge: Knowledge, concerned: Iterable[str], on_problem: OnProblem) -> None:
+        """Go over to another state of knowledge in place; file those that it concerns anew."""
+        removed = [self.remove(id) for id in concerned]
+        self.mentions.remove(self.knowledge.mentions)
+        self.mentions.add(knowledge.mentions)
+        self.knowledge = knowledge
+        self._relevance = knowledge.relevance(self.mentions)
+        self._index.ontology = knowledge.ontology
+        for filed in removed:
+            self.add_again(filed, on_problem)
+
+    # -- matching ---------------------------------------------------------------------------
+
+    def enrich(self, publication: Publication, now: datetime) -> Enriched:
+        """Return a publication as the subscriptions see it, without what none asks for."""
+        return self.knowledge.enrich(publication, self._relevance, now)
+
+    def match(self, publication: Publication, now: datetime) -> MatchReport:
+        """Say which subscriptions a publication matches, and with which solutions."""
+        enriched = self.enrich(publication, now)
+        found = self._index.match(enriched.publication)
+        answers, evaluated = self._checked(enriched.publication, found, now)
+        matches = tuple(answers[id] for id in sorted(answers, key=lambda id: self[id].serial))
+        counters = replace(
+            found.counters,
+            candidates=found.counters.candidates + len(self._unindexed),
+            mapped=enriched.runs,
+            evaluated=evaluated,
+            matched=len(matches),
+        )
+        return MatchReport(publication.id, matches, counters)
+
+    def _checked(
+        self, enriched: Publication, found: MatchReport, now: datetime
+    ) -> tuple[dict[str, Match], int]:
+        """Turn the index's matches into answers, evaluating what the index cannot decide.
+
+        Returns
+        -------
+        answers
+            Subscription id to match.
+        evaluated
+            How many subscriptions were evaluated as SPARQL.
+        """
+        candidates = dict.fromkeys(self._unindexed)
+        answers: dict[str, Match] = {}
+        for match in found:
+            id = owner(match.subscription)
+            if self._filed[id].exact:
+                answers[id] = replace(match, subscription=id)
+            else:
+                candidates[id] = None
+        with self.knowledge.evaluator.publication(enriched, now) as evaluation:
+            for id in candidates:
+                filed = self._filed[id]
+                answer = evaluation.answer(filed.query, resting=filed.resting)
+                if answer is not None:
+                    answers[id] = Match.of(id, enriched.id, answer)
+        return answers, len(candidates)
+
+
+def _keys(filed: Filed) -> frozenset[Key]:
+    return frozenset(
+        (_constant(s), _constant(p), _constant(o))
+        for branch in filed.branches
+        for s, p, o in branch.patterns
+    )
+
+
+def _constant(node: Node) -> Term | None:
+    return None if isinstance(node, Variable) else node
+
+
+def _drop(table: dict[_Key, dict[str, None]], key: _Key, id: str) -> None:
+    del table[key][id]
+    if not table[key]:
+        del table[key]

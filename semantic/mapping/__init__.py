@@ -1,0 +1,1 @@
+"""Mapping functions: SPARQL CONSTRUCT queries that add to a publication."""

@@ -1,0 +1,185 @@
+"""Mapping functions: SPARQL CONSTRUCT queries that add to a publication what follows from it.
+
+S-ToPSS's third way to bring publication and subscription together, after synonyms and
+taxonomies: a function over a publication's values, such as experience, which is
+today less the graduation year. Here a function is a CONSTRUCT query. It is asked of what a
+subscription is asked of, and what it gives is the publication's. Functions may feed
+each other, and rules in between; `MappingFunctions.run` goes round until nothing is new.
+
+A function is run only where the publication has a triple that its solutions can rest
+on, and again only after a triple has come that its patterns ask for. A publication
+without such a triple costs one look-up a triple, however many functions there are; a
+run costs what the query costs, and each round loads the publication once.
+
+Source: M. Petrovic, I. Burcea, H.-A. Jacobsen, "S-ToPSS: Semantic Toronto
+Publish/Subscribe System" (VLDB 2003), section 2. That a function is a query, and that
+functions feed each other by way of rules, is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from pyoxigraph import Variable
+
+from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity, warn_problem
+from semantic.evaluation import Evaluator
+from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.mapping.function import MappingFunction
+from semantic.mapping.rounds import Asked, Attempt, Enriching, Failure, Follow, Triggers
+from semantic.ontology.entailment import Derived
+from semantic.publication import Publication
+from semantic.sparql.clock import utc_now
+from semantic.sparql.query import Mention
+from semantic.terms import Node, Term, Triple
+from semantic.units.numbers import UnitError
+from semantic.units.units import Units
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """What mapping functions made of a publication.
+
+    Parameters
+    ----------
+    closed
+        The publication and all that follows by rules and functions. What functions gave has
+        no triple that it was derived from.
+    mapped
+        What functions gave, each triple with the name of the first function that gave it.
+    runs
+        How many times a function was run, those included that failed in the end.
+    """
+
+    closed: Derived
+    mapped: Mapping[Triple, str] = field(default_factory=dict)
+    runs: int = 0
+
+
+class MappingFunctions:
+    """The mapping functions of an ontology.
+
+    Parameters
+    ----------
+    functions
+        In the order of their files: of two that give the same triple the first is named.
+    root
+        Gives the term that stands for a term and its synonyms.
+    limits
+        ``mapping_rounds`` and ``mapping_triples`` hold for one publication.
+    units
+        Brings the quantities in queries to base units, as those of publications are.
+
+    Raises
+    ------
+    OntologyError
+        When a query has a unit that is unknown, or that its attribute cannot have.
+
+    Examples
+    --------
+    >>> from pyoxigraph import Literal, NamedNode
+    >>> from semantic.ontology.ontology import Ontology
+    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> text = '''CONSTRUCT { ?x <urn:experience> ?years }
+    ... { ?x <urn:graduated> ?year BIND(YEAR(NOW()) - ?year AS ?years) }'''
+    >>> function = MappingFunction.parse("experience", text, SubscriptionParser())
+    >>> ontology = Ontology()
+    >>> x = NamedNode("urn:x")
+    >>> rooted = Publication.of("p", [(x, NamedNode("urn:graduated"), Literal(2003))])
+    >>> mapped = MappingFunctions([function], ontology.root).run(
+    ...     rooted,
+    ...     ontology.inference.follow(rooted.triples),
+    ...     ontology.inference.follow,
+    ...     Evaluator(ontology, ontology.closure),
+    ...     datetime(2026, 5, 1),
+    ... )
+    >>> [(triple[2].value, name) for triple, name in mapped.mapped.items()]
+    [('23', 'experience')]
+    """
+
+    def __init__(
+        self,
+        functions: Iterable[MappingFunction] = (),
+        root: Callable[[Term], Term] = lambda term: term,
+        limits: Limits = DEFAULT_LIMITS,
+        units: Units | None = None,
+    ) -> None:
+        self._functions = tuple(functions)
+        self._root = root
+        self._units = units
+        self._limits = limits
+        self._asked = tuple(self._ask(function) for function in self._functions)
+        self._reads = Triggers([asked.reads for asked in self._asked])
+        self._depends = Triggers([asked.mentions for asked in self._asked])
+        self.mentions: frozenset[Mention] = frozenset().union(*(a.mentions for a in self._asked))
+        """What the functions' patterns ask for, roots put in: entailment has to derive it."""
+
+    def _ask(self, function: MappingFunction) -> Asked:
+        try:
+            query = function.query.rewritten(self._root, self._units)
+        except UnitError as error:
+            raise OntologyError(Problem(error.what, function.place, error.remedy)) from error
+        reads = frozenset((self._rooted(p), self._rooted(o)) for p, o in function.reads)
+        return Asked(query, reads, query.mentions())
+
+    def _rooted(self, node: Node | None) -> Node | None:
+        return None if node is None or isinstance(node, Variable) else self._root(node)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def __iter__(self) -> Iterator[MappingFunction]:
+        """Yield the functions, in their order."""
+        return iter(self._functions)
+
+    def run(
+        self,
+        rooted: Publication,
+        closed: Derived,
+        follow: Follow,
+        evaluator: Evaluator,
+        now: datetime | None = None,
+        on_problem: OnProblem = warn_problem,
+    ) -> Mapped:
+        """Return the closure of a publication under rules and functions.
+
+        Parameters
+        ----------
+        rooted
+            The publication, roots put in.
+        closed
+            Its triples and what follows from them by rules.
+        follow
+            Applies the rules to triples.
+        evaluator
+            Evaluates the functions; over the same ontology.
+        now
+            What ``NOW()`` gives; the machine's time by default.
+        on_problem
+            Called with each function that fails: it cannot be evaluated, it gives too much, or
+            it goes on without end. What is returned is then what the others give: nothing of a
+            function that fails stays.
+        """
+        if not self._reads.any_of(closed):
+            return Mapped(closed)
+        enriching = Enriching(rooted, closed, follow, evaluator, now or utc_now())
+        dropped: set[int] = set()
+        runs = 0
+        while True:
+            attempt = Attempt(self._asked, self._reads, self._depends, self._root, self._limits)
+            result = attempt.go(enriching, dropped)
+            runs += attempt.runs
+            if not isinstance(result, list):
+                names = {t: self._functions[n].name for t, n in attempt.mapped.items()}
+                return Mapped(result, names, runs)
+            for failure in result:
+                dropped.add(failure.function)
+                on_problem(self._problem(failure, rooted))
+
+    def _problem(self, failure: Failure, publication: Publication) -> Problem:
+        function = self._functions[failure.function]
+        where = Place(function.place.source, item=publication.id)
+        what = f"the mapping function `{function.name}` is left out: {failure.what}"
+        return Problem(what, where, failure.remedy, Severity.WARNING)

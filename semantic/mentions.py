@@ -1,0 +1,90 @@
+"""What subscriptions mention: the properties and objects that their triple patterns ask for.
+
+A derived triple that no pattern asks for is not worth deriving. So whoever keeps
+subscriptions counts what they mention here, and entailment looks here for what is
+asked of a property, or of the objects after it (`semantic.ontology.relevance`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from semantic.sparql.query import Mention
+from semantic.terms import Node, Term
+
+
+class Mentions:
+    """Counts of what is asked for; what is added twice has to be taken away twice.
+
+    Examples
+    --------
+    >>> from pyoxigraph import NamedNode
+    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> query = SubscriptionParser().parse("s", "ASK { ?x a <urn:Car> ; <urn:price> ?p }").query
+    >>> mentions = Mentions(query.mentions())
+    >>> mentions.asks_for(NamedNode("urn:price")), mentions.asks_for(NamedNode("urn:owner"))
+    (True, False)
+    """
+
+    def __init__(self, mentions: Iterable[Mention] = ()) -> None:
+        self.version = 0
+        """Changes whenever something is mentioned for the first time, or no longer."""
+        self._objects_of: defaultdict[Node, Counter[Node | None]] = defaultdict(Counter)
+        self._objects: Counter[Node] = Counter()
+        self._anything = 0
+        self.add(mentions)
+
+    @property
+    def anything(self) -> bool:
+        """Whether some pattern asks for triples with any property."""
+        return self._anything > 0
+
+    def add(self, mentions: Iterable[Mention]) -> None:
+        """Count what one subscription mentions."""
+        for property_, object_ in mentions:
+            if property_ is None:
+                self._anything += 1
+                self.version += self._anything == 1
+                continue
+            objects = self._objects_of[property_]
+            objects[object_] += 1
+            self.version += objects[object_] == 1
+            if object_ is not None:
+                self._objects[object_] += 1
+
+    def remove(self, mentions: Iterable[Mention]) -> None:
+        """Take back what one subscription mentions."""
+        for property_, object_ in mentions:
+            if property_ is None:
+                self._anything -= 1
+                self.version += self._anything == 0
+                continue
+            objects = self._objects_of[property_]
+            objects[object_] -= 1
+            if not objects[object_]:
+                del objects[object_]
+                self.version += 1
+            if not objects:
+                del self._objects_of[property_]
+            if object_ is not None:
+                self._objects[object_] -= 1
+                if not self._objects[object_]:
+                    del self._objects[object_]
+
+    def asks_for(self, property_: Term) -> bool:
+        """Whether some pattern has this property, or any."""
+        return self.anything or property_ in self._objects_of
+
+    def asks_for_any_object(self, property_: Term) -> bool:
+        """Whether some pattern takes whatever object the property has."""
+        return self.anything or None in self._objects_of.get(property_, ())
+
+    def asks_for_object(self, property_: Term, object_: Term) -> bool:
+        """Whether some pattern takes this object after this property."""
+        objects = self._objects_of.get(property_, ())
+        return self.anything or object_ in objects or None in objects
+
+    def has_object(self, object_: Term) -> bool:
+        """Whether some pattern has this object, whatever its property."""
+        return object_ in self._objects

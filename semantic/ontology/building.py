@@ -1,0 +1,178 @@
+"""From stated triples to roots, and to triples with the roots put in.
+
+Only the triples that say something about terms (sameness, is-a, types) are looked at
+again and again while roots are searched for; all the others are rewritten once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from pyoxigraph import Literal, NamedNode
+
+from semantic.ontology.circles import report_own_ancestors
+from semantic.ontology.entailment import SCHEMA, Schema
+from semantic.ontology.statements import LINKS, SAMENESS, edges_of, gives_schema, same_names
+from semantic.ontology.synonyms import Roots, SynonymOptions, SynonymPairs
+from semantic.ontology.taxonomy import Taxonomy, find_cycles
+from semantic.terms import Term, Triple, compact
+from semantic.vocabulary import BROADER, BROADER_TRANSITIVE, GM, NARROWER, SUBPROPERTY, TYPE
+
+Report: TypeAlias = Callable[[str, str], None]
+"""Takes what is wrong, and what to do."""
+
+Pair: TypeAlias = tuple[NamedNode, NamedNode]
+_SAYING = SAMENESS | LINKS
+_RULES = SCHEMA | {TYPE}
+_BUILT_IN = frozenset({(BROADER, NARROWER), (NARROWER, BROADER), (BROADER, BROADER_TRANSITIVE)})
+_SHOWN = 10
+"""So many literals in the places of classes are named; the others are counted."""
+
+
+def by_predicate(triples: Iterable[Triple]) -> Mapping[Term, list[Triple]]:
+    """Return the triples of each property."""
+    found: defaultdict[Term, list[Triple]] = defaultdict(list)
+    for triple in triples:
+        found[triple[1]].append(triple)
+    return found
+
+
+def declared_taxonomies(stated: Iterable[Triple]) -> tuple[Triple, ...]:
+    """Return what makes taxonomies of the properties that are declared as a ``gm:Taxonomy``.
+
+    Each is a kind of ``skos:broader``.
+    """
+    found: dict[NamedNode, None] = {}
+    for subject, predicate, object_ in stated:
+        if predicate == TYPE and object_ == GM["Taxonomy"] and isinstance(subject, NamedNode):
+            found[subject] = None
+    return tuple((property_, SUBPROPERTY, BROADER) for property_ in found)
+
+
+def rooted(
+    stated: Sequence[Triple], pairs: SynonymPairs, options: SynonymOptions, report: Report
+) -> tuple[Roots, tuple[Triple, ...]]:
+    """Find the roots, and put them in.
+
+    With roots put in, more terms may turn out to be the same: two cycles that shared no
+    term before, say. So this is repeated until nothing is new.
+
+    Returns
+    -------
+    roots
+        Of every term with more than one name.
+    triples
+        The stated ones, every term replaced by its root.
+    """
+    groups = by_predicate(stated)
+    declared = frozenset(triple[0] for triple in groups.get(TYPE, ()))
+    same: dict[Pair, None] = {}
+    cycles: list[tuple[NamedNode, ...]] = []
+    while True:
+        roots = Roots(same, pairs, declared, options)
+        saying = (t for p, several in groups.items() if roots.root(p) in _SAYING for t in several)
+        triples = roots.rewrite(saying)
+        new = dict.fromkeys(same_names(triples))
+        found = _cycles(triples, same, roots, report)
+        cycles += found
+        for cycle in found:
+            new.update(((cycle[0], other), None) for other in cycle[1:])
+        if new.keys() <= same.keys():
+            links = (t for link in LINKS for t in groups.get(link, ()))
+            report_own_ancestors(links, roots, cycles, report)
+            return roots, tuple(roots.rewrite(stated))
+        same |= new
+
+
+def _cycles(
+    triples: Iterable[Triple], known: Container[Pair], roots: Roots, report: Report
+) -> list[tuple[NamedNode, ...]]:
+    """Find the is-a cycles, report those not known, and return their named members."""
+    found = []
+    for kind, edges in edges_of(triples, LINKS).items():
+        for cycle in find_cycles(edges):
+            names = tuple(term for term in cycle if isinstance(term, NamedNode))
+            if len(names) < 2 or names[:2] in known:
+                continue
+            listed = ", ".join(_called(term, roots) for term in cycle)
+            report(
+                f"a cycle of {kind}: {listed} are all above each other",
+                "They are taken as one term; remove a link if they are not.",
+            )
+            found.append(names)
+    return found
+
+
+def _called(term: Term, roots: Roots) -> str:
+    """Write a term with its other names."""
+    others = ", ".join(map(compact, roots.names(term)))
+    return f"{compact(term)} (the same as {others})" if others else compact(term)
+
+
+def compiled(triples: Sequence[Triple]) -> Schema:
+    """Compile the rules, those included that the ontology has by its own rules only.
+
+    An ontology may state its schema by properties of its own: sub-properties or inverses
+    of ``rdfs:subClassOf``, say.
+    """
+    groups = by_predicate(triples)
+    known = dict.fromkeys(t for p, several in groups.items() if p in _RULES for t in several)
+    while True:
+        edges = edges_of(known)
+        schema = Schema(known, *(Taxonomy(edges[kind]) for kind in edges))
+        if not any(map(gives_schema, known)):
+            return schema
+        giving = [t for p, several in groups.items() if _gives(p, schema) for t in several]
+        more = [t for t in schema.close(giving) if t[1] in SCHEMA and t not in known]
+        if not more:
+            return schema
+        known |= dict.fromkeys(more)
+
+
+def _gives(property_: Term, schema: Schema) -> bool:
+    """Whether what has this property may state schema by the ontology's own rules."""
+    seen = {property_: None}
+    agenda = [property_]
+    for current in agenda:
+        following = [*schema.properties.ancestors(current), *schema.inverses.get(current, ())]
+        if current in schema.domains or current in schema.ranges:
+            following.append(TYPE)
+        if current == BROADER:
+            following.append(BROADER_TRANSITIVE)
+        for other in following:
+            if other in SCHEMA and (current, other) not in _BUILT_IN:
+                return True
+            if other not in seen:
+                seen[other] = None
+                agenda.append(other)
+    return False
+
+
+def link_properties(schema: Schema) -> Mapping[Term, tuple[NamedNode, ...]]:
+    """Return the is-a properties that each property says: itself, and those above it."""
+    found: dict[Term, tuple[NamedNode, ...]] = {link: (link,) for link in LINKS}
+    for property_ in schema.properties:
+        above = (property_, *schema.properties.ancestors(property_))
+        if links := tuple(
+            dict.fromkeys(p for p in above if isinstance(p, NamedNode) and p in LINKS)
+        ):
+            found[property_] = links
+    return found
+
+
+def report_literals(triples: Iterable[Triple], report: Report) -> None:
+    """Report literals where a class, a property or a concept should be."""
+    wrong = [t for t in triples if isinstance(t[2], Literal) and (t[1] in SCHEMA or t[1] == TYPE)]
+    for triple in wrong[:_SHOWN]:
+        written = " ".join(map(compact, triple))
+        report(
+            f"a literal where a term should be: {written}",
+            "It says nothing; write an IRI there.",
+        )
+    if len(wrong) > _SHOWN:
+        report(
+            f"{len(wrong) - _SHOWN} more literals where a term should be",
+            "They say nothing; write IRIs there.",
+        )

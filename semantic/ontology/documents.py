@@ -1,0 +1,140 @@
+"""One RDF document of an ontology: what it states, what it is called, and what it imports.
+
+Parsing is `semantic.quads`' (pyoxigraph), and for OWL's own XML `semantic.ontology.owlxml`'s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from pyoxigraph import NamedNode, RdfFormat
+
+from semantic.errors import InputError, OnProblem, Place, Problem
+from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.ontology.owlxml import is_owlxml, read_owlxml
+from semantic.quads import LINE_FORMATS, read_quads, read_whole
+from semantic.syntax import HEAD_BYTES, tell_syntax
+from semantic.terms import Triple
+from semantic.vocabulary import OWL, TYPE
+
+_REMEDY = "Give RDF (Turtle, RDF/XML, JSON-LD, N-Triples, …), OWL/XML or a file of synonyms (.csv)."
+_ONTOLOGY = OWL["Ontology"]
+_VERSION = OWL["versionIRI"]
+_IMPORTS = OWL["imports"]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What one document says.
+
+    Parameters
+    ----------
+    source
+        Its name as the user wrote it, or its address.
+    triples
+        As stated; blank nodes are its own.
+    prefixes
+        Prefix to namespace.
+    names
+        The IRIs that it goes by: those of the ontologies that it declares, and their versions'.
+    imports
+        The IRIs of the ontologies that it imports, in order.
+    """
+
+    source: str
+    triples: list[Triple]
+    prefixes: dict[str, str]
+    names: tuple[str, ...]
+    imports: tuple[str, ...]
+
+
+def read_file(path: Path, on_problem: OnProblem, limits: Limits = DEFAULT_LIMITS) -> Document:
+    """Read one file.
+
+    Raises
+    ------
+    InputError
+        When it is no RDF, or has a fault.
+    OSError
+        When the system refuses.
+    """
+    with path.open("rb") as stream:
+        return read_document(stream, str(path), on_problem=on_problem, limits=limits)
+
+
+def read_document(
+    stream: IO[bytes],
+    source: str,
+    *,
+    on_problem: OnProblem,
+    limits: Limits = DEFAULT_LIMITS,
+    syntax: RdfFormat | None = None,
+    base_iri: str | None = None,
+) -> Document:
+    """Read one document.
+
+    Parameters
+    ----------
+    stream
+        At its beginning, and seekable.
+    syntax
+        Where it is known; else name and content tell.
+    base_iri
+        What relative IRIs are relative to, where the document does not say.
+
+    Raises
+    ------
+    InputError
+        When it is no RDF, or has a fault.
+
+    Examples
+    --------
+    >>> import io
+    >>> from semantic.errors import warn_problem
+    >>> text = b"<urn:o> a <http://www.w3.org/2002/07/owl#Ontology> ."
+    >>> read_document(io.BytesIO(text), "o.ttl", on_problem=warn_problem).names
+    ('urn:o',)
+    """
+    head = stream.read(HEAD_BYTES)
+    stream.seek(0)
+    if not head.strip():
+        raise InputError(Problem("the file is empty", Place(source), _REMEDY))
+    prefixes: dict[str, str] = {}
+    if is_owlxml(head):
+        data = read_whole(stream, source, limits)
+        triples = read_owlxml(data, source, on_problem, prefixes, limits)
+    else:
+        told = syntax or tell_syntax(head, source, _REMEDY)
+        strict = _raise if told in LINE_FORMATS else on_problem
+        quads = read_quads(
+            stream,
+            told,
+            source,
+            on_problem=strict,
+            base_iri=base_iri,
+            limits=limits,
+            prefixes=prefixes,
+        )
+        triples = [(q.subject, q.predicate, q.object) for q in quads]
+    return _document(source, triples, prefixes)
+
+
+def _document(source: str, triples: list[Triple], prefixes: dict[str, str]) -> Document:
+    names: dict[str, None] = {}
+    imports: dict[str, None] = {}
+    for subject, predicate, object_ in triples:
+        if predicate == TYPE:
+            if object_ == _ONTOLOGY and isinstance(subject, NamedNode):
+                names[subject.value] = None
+        elif predicate == _VERSION:
+            if isinstance(object_, NamedNode):
+                names[object_.value] = None
+        elif predicate == _IMPORTS and isinstance(object_, NamedNode):
+            imports[object_.value] = None
+    return Document(source, triples, prefixes, tuple(names), tuple(imports))
+
+
+def _raise(problem: Problem) -> None:
+    raise InputError(problem)

@@ -1,0 +1,99 @@
+"""What follows from an ontology, alone and together with a publication.
+
+Three ways to the same end: the compiled rules (`entailment`), those restricted to what
+anybody asks for (`relevance`), and the general ones (`rules`) for a publication that
+states schema of its own. Around all of them goes the rule *name*, by which a text
+stands for a term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from functools import cached_property, partial
+
+from semantic.ontology import rules
+from semantic.ontology.entailment import Derived, Schema, close, states_schema
+from semantic.ontology.names import Names
+from semantic.ontology.relevance import Relevance
+from semantic.terms import Term, Triple
+
+
+class Inference:
+    """Applies the rules of docs/reference/semantics.md, section 2.
+
+    Parameters
+    ----------
+    triples
+        The ontology's, roots put in.
+    schema
+        Its compiled rules.
+    names
+        The texts that stand for terms.
+    """
+
+    def __init__(self, triples: Sequence[Triple], schema: Schema, names: Names) -> None:
+        self._triples = triples
+        self._schema = schema
+        self._names = names
+
+    @cached_property
+    def closure(self) -> frozenset[Triple]:
+        """Everything that follows from the ontology alone: C(O).
+
+        A high taxonomy of n classes has many more than n pairs; `background` leaves them out.
+        """
+        return self.background(self._schema.hierarchies)
+
+    def background(self, asked: Container[Term]) -> frozenset[Triple]:
+        """Return C(O) without the pairs of hierarchies that nobody asks for.
+
+        Parameters
+        ----------
+        asked
+            Those of ``rdfs:subClassOf``, ``rdfs:subPropertyOf`` and ``skos:broaderTransitive``
+            of which all pairs are wanted, and not only the stated ones.
+        """
+        hierarchies = self._schema.hierarchies
+        return self._lighter.union(*(self._schema.hierarchy(p) for p in hierarchies if p in asked))
+
+    @cached_property
+    def _lighter(self) -> frozenset[Triple]:
+        schema = self._schema
+        if schema.has_rules_on_hierarchies:
+            return frozenset(self._with_names(self._triples, schema.close))
+        lighter = partial(close, consequences=schema.lighter_consequences)
+        return frozenset(self._with_names(self._triples, lighter))
+
+    @cached_property
+    def _lookup(self) -> rules.Lookup:
+        return rules.with_hierarchies(rules.all_of(self._lighter), self._schema.hierarchies)
+
+    def follow(self, triples: Sequence[Triple], relevance: Relevance | None = None) -> Derived:
+        """Return a publication's triples, roots put in, and all that follows from them.
+
+        Parameters
+        ----------
+        relevance
+            Leaves out what nobody asks for.
+        """
+
+        def closing(triples: Iterable[Triple]) -> Derived:
+            closed = (relevance or self._schema).close(triples)
+            if states_schema(closed):
+                return rules.extend(triples, self._lookup)
+            return closed
+
+        return self._with_names(triples, closing)
+
+    def _with_names(
+        self, triples: Sequence[Triple], close: Callable[[Iterable[Triple]], Derived]
+    ) -> Derived:
+        """Close triples under the rules and the names that synonyms give for terms."""
+        closed = close(triples)
+        found: Derived = {}
+        while True:
+            standing = self._names.standing_for(closed).items()
+            if not (new := {triple: by for triple, by in standing if triple not in closed}):
+                return closed
+            found |= new
+            closed = close((*triples, *found)) | found

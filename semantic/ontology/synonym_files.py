@@ -1,0 +1,192 @@
+"""Synonym files, CSV and JSON, to rows; what says nothing usable is reported and passed over.
+
+JSON is an object of roots with lists of their synonyms, as search engines have it, or a list of
+objects with a ``term`` and a ``root``. Both are told from JSON-LD by content: keys with ``@``.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pyoxigraph import NamedNode
+
+from semantic.errors import OnProblem, OntologyError, Place, Problem
+from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.nesting import json_depth
+from semantic.ontology.synonym_rows import SynonymRow, SynonymRows
+
+_FORMS = 'Write {"root": ["synonym", …], …} or [{"term": "synonym", "root": "root"}, …].'
+_KEYWORD = re.compile(rb'"@[a-z]+"\s*:')
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_FEED = re.compile(rb'"version"\s*:\s*"https?:(?:\\?/){2}jsonfeed\.org')
+
+
+def is_synonym_json(head: bytes) -> bool:
+    """Whether a document begins as JSON that is neither JSON-LD nor a feed.
+
+    Parameters
+    ----------
+    head
+        Its first bytes, some thousands.
+
+    Examples
+    --------
+    >>> is_synonym_json(b'{"United States": ["US", "U.S."]}')
+    True
+    >>> is_synonym_json(b'{"@context": {"US": "http://example.org/us"}}')
+    False
+    """
+    head = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return head[:1] in (b"{", b"[") and not _KEYWORD.search(head) and not _FEED.search(head)
+
+
+def read_synonyms(
+    path: Path, on_problem: OnProblem, limits: Limits = DEFAULT_LIMITS
+) -> SynonymRows:
+    """Read a synonym file: CSV with the columns ``term`` and ``root``, or JSON (``.json``).
+
+    A name is an IRI when it begins with a scheme that IRIs of terms have (``http:``,
+    ``https:``, ``urn:``), and a text otherwise. A text whose root is an IRI is a label of that
+    term. Rows that say nothing usable are reported and passed over.
+
+    Raises
+    ------
+    OntologyError
+        When the file is no such CSV or JSON, is not UTF-8, or is JSON beyond the limits
+        ``document_bytes`` and ``nesting``.
+    """
+    collector = _Collector(Place(str(path)), on_problem)
+    try:
+        if path.suffix.lower() == ".json":
+            _read_json(path, collector, limits)
+        else:
+            _read_csv(path, collector)
+    except UnicodeDecodeError as error:
+        what = f"not UTF-8 at byte {error.start}"
+        raise _refused(what, path, "Save the file as UTF-8.") from error
+    return collector.rows()
+
+
+def _refused(what: str, path: Path, remedy: str, line: int | None = None) -> OntologyError:
+    return OntologyError(Problem(what, Place(str(path), line=line), remedy))
+
+
+def _read_csv(path: Path, collector: _Collector) -> None:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file)
+            if not {"term", "root"} <= set(rows.fieldnames or ()):
+                what = "the first line does not name the columns `term` and `root`"
+                raise _refused(what, path, "Write `term,root` above the pairs.", line=1)
+            for row in rows:
+                term, root = ((row[name] or "").strip() for name in ("term", "root"))
+                collector.add(term, root, line=rows.line_num)
+    except csv.Error as error:
+        raise _refused(f"not CSV: {error}", path, "Write `term,root` on each line.") from error
+
+
+def _read_json(path: Path, collector: _Collector, limits: Limits) -> None:
+    with path.open("rb") as file:
+        data = file.read(limits.document_bytes + 1)
+    if len(data) > limits.document_bytes:
+        what = f"larger than {limits.document_bytes:,} bytes"
+        raise _refused(what, path, "Raise the limit `document_bytes`, or give CSV.")
+    if json_depth(data, limits.nesting) > limits.nesting:
+        what = f"its objects and lists nest more than {limits.nesting} deep"
+        raise _refused(what, path, _FORMS)
+    try:
+        document = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_Object)
+    except json.JSONDecodeError as error:
+        what = f"not JSON: {error.msg}"
+        raise _refused(what, path, "Correct the file there.", line=error.lineno) from error
+    if isinstance(document, _Object):
+        for root, synonyms in document:
+            collector.add_list(root, synonyms)
+    elif isinstance(document, list):
+        for number, entry in enumerate(document, start=1):
+            collector.add_entry(entry, f"entry {number}")
+    else:
+        raise _refused("neither an object of lists nor a list of pairs", path, _FORMS)
+
+
+class _Object(list[tuple[str, Any]]):
+    """A JSON object with all of its keys, those that come twice, too."""
+
+    __slots__ = ()
+
+
+class _Collector:
+    """Sorts rows into pairs of terms, pairs of texts, and labels."""
+
+    def __init__(self, where: Place, on_problem: OnProblem) -> None:
+        self._where = where
+        self._on_problem = on_problem
+        self._terms: list[SynonymRow[NamedNode]] = []
+        self._texts: list[SynonymRow[str]] = []
+        self._labels: list[tuple[str, NamedNode]] = []
+
+    def add_list(self, root: str, synonyms: object) -> None:
+        """Add a root with the list of its synonyms."""
+        if not isinstance(synonyms, list) or isinstance(synonyms, _Object):
+            self._report("the value of a root is not a list of its synonyms", item=_short(root))
+            return
+        for synonym in synonyms:
+            if isinstance(synonym, str):
+                self.add(synonym.strip(), root.strip(), item=_short(root))
+            else:
+                self._report("a synonym is not a text", item=_short(root))
+
+    def add_entry(self, entry: object, item: str) -> None:
+        """Add an object with a term and a root."""
+        values = dict(entry) if isinstance(entry, _Object) else {}
+        term, root = values.get("term"), values.get("root")
+        if isinstance(term, str) and isinstance(root, str):
+            self.add(term.strip(), root.strip(), item=item)
+        else:
+            self._report("an entry is not an object with the texts `term` and `root`", item=item)
+
+    def add(self, term: str, root: str, line: int | None = None, item: str | None = None) -> None:
+        """Add a pair, and where it stands."""
+        where = replace(self._where, line=line, item=item)
+        if not term or not root:
+            self._report("a row needs both a term and a root", line, item)
+        elif _SURROGATE.search(term + root):
+            self._report("half of a surrogate pair is no text", line, item)
+        elif (iri := _iri(root)) is not None:
+            if (name := _iri(term)) is None:
+                self._labels.append((term, iri))
+            else:
+                self._terms.append(SynonymRow(name, iri, where))
+        elif _iri(term) is not None:
+            self._report(f"the IRI {term} cannot have the text {root!r} as its root", line, item)
+        else:
+            self._texts.append(SynonymRow(term, root, where))
+
+    def _report(self, what: str, line: int | None = None, item: str | None = None) -> None:
+        where = replace(self._where, line=line, item=item)
+        self._on_problem(Problem(what, where, "Correct or remove the row; it was skipped."))
+
+    def rows(self) -> SynonymRows:
+        """Return everything that was added."""
+        labels = tuple(dict.fromkeys(self._labels))
+        return SynonymRows(tuple(self._terms), tuple(self._texts), labels)
+
+
+def _short(root: str) -> str:
+    """Name an entry of JSON, which has no line: by its key, printable and not too long."""
+    name = ascii(root) if not root.isprintable() else repr(root)
+    return name if len(name) <= 60 else f"{name[:57]}…"
+
+
+def _iri(name: str) -> NamedNode | None:
+    if not name.startswith(("http:", "https:", "urn:")):
+        return None
+    try:
+        return NamedNode(name)
+    except ValueError:
+        return None

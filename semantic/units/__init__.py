@@ -1,0 +1,1 @@
+"""Quantities: numbers with a unit, and the units that attributes are counted in."""

@@ -1,0 +1,121 @@
+"""Numbers with units, as text and exactly: lexical forms to fractions and back.
+
+A number is a `Fraction` between reading and writing, so that 1 km/h is 5/18 m/s and
+not nearly that. It is rounded once, when it is written: to 34 digits (the decimal128
+of IEEE 754), and as a plain number to what SPARQL's datatypes hold. Rounding never
+turns an order round, so what was less is never more.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+
+from pyoxigraph import Literal
+
+from semantic.units.vocabulary import UCUM
+from semantic.vocabulary import XSD
+
+_DIGITS = 34
+_ROUNDING = Context(prec=_DIGITS, rounding=ROUND_HALF_EVEN)
+_WIDE = Context(prec=80, rounding=ROUND_HALF_EVEN)
+_INTEGERS = range(-(2**63), 2**63)
+_DECIMAL_END = Decimal(10) ** 20
+_DECIMAL_STEP = Decimal(10) ** -18
+_DECIMAL_START = Decimal(10) ** -6
+_PLAIN_EXPONENTS = range(-18, 21)
+
+_NUMBER = r"[+-]?(?:[0-9]{1,64}(?:\.[0-9]{0,64})?|\.[0-9]{1,64})(?:[eE][+-]?[0-9]{1,2})?"
+_NUMBER_FORM = re.compile(_NUMBER, re.ASCII)
+_QUANTITY_FORM = re.compile(rf"\s*({_NUMBER})(?:\s+|(?![0-9.eE+-]))(\S(?:.*\S)?)\s*", re.ASCII)
+
+
+class UnitError(ValueError):
+    """A unit or a quantity that cannot be used: what is wrong, and what to do about it.
+
+    Parameters
+    ----------
+    what, remedy
+        As in `semantic.errors.Problem`.
+    """
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.remedy = remedy
+
+
+def read_number(text: str) -> Fraction | None:
+    """Return the number that a text says: sign, digits, point and exponent, all bounded.
+
+    Examples
+    --------
+    >>> read_number("4.5e1"), read_number("forty"), read_number("1e999")
+    (Fraction(45, 1), None, None)
+    """
+    stripped = text.strip()
+    return Fraction(stripped) if _NUMBER_FORM.fullmatch(stripped) else None
+
+
+def read_quantity(text: str) -> tuple[Fraction, str] | None:
+    """Return the number and the unit of a quantity's lexical form.
+
+    Examples
+    --------
+    >>> read_quantity("40 GB"), read_quantity("40GB"), read_quantity("forty GB")
+    ((Fraction(40, 1), 'GB'), (Fraction(40, 1), 'GB'), None)
+    """
+    found = _QUANTITY_FORM.fullmatch(text)
+    return (Fraction(found[1]), found[2]) if found else None
+
+
+def rounded(number: Fraction) -> Decimal:
+    """Return a number to 34 digits, without zeros at its end."""
+    decimal = _ROUNDING.divide(Decimal(number.numerator), Decimal(number.denominator))
+    return decimal.normalize(_ROUNDING) if decimal else Decimal(0)
+
+
+def write_number(number: Fraction) -> str:
+    """Write a number in one way only, so that equal numbers are equal texts.
+
+    Examples
+    --------
+    >>> write_number(Fraction(40)), write_number(Fraction(1, 8)), write_number(Fraction(10) ** 30)
+    ('40', '0.125', '1E+30')
+    """
+    decimal = rounded(number)
+    plain = not decimal or decimal.adjusted() in _PLAIN_EXPONENTS
+    return f"{decimal:f}" if plain else str(decimal)
+
+
+def number_literal(number: Fraction) -> Literal:
+    """Return a number as the literal that SPARQL compares best.
+
+    An ``xsd:integer`` where it is whole and fits 64 bits; else an ``xsd:decimal`` of at most 18
+    places after the point; an ``xsd:double`` where it is too large or too small for that.
+
+    Examples
+    --------
+    >>> [number_literal(Fraction(1, n)).value for n in (1, 4, 10**30)]
+    ['1', '0.25', '1e-30']
+    """
+    if number.denominator == 1 and number.numerator in _INTEGERS:
+        return Literal(str(number.numerator), datatype=XSD["integer"])
+    decimal = _WIDE.divide(Decimal(number.numerator), Decimal(number.denominator))
+    if abs(decimal) < _DECIMAL_END:
+        step = decimal.quantize(_DECIMAL_STEP, context=_WIDE)
+        if step == decimal or abs(decimal) >= _DECIMAL_START:
+            return Literal(f"{step.normalize(_WIDE):f}", datatype=XSD["decimal"])
+    return Literal(repr(float(number)), datatype=XSD["double"])
+
+
+def quantity_literal(number: Fraction, unit: str) -> Literal:
+    """Return a number and a unit as one literal.
+
+    Examples
+    --------
+    >>> quantity_literal(Fraction(40), "By").value
+    '40 By'
+    """
+    return Literal(f"{write_number(number)} {unit}", datatype=UCUM)

@@ -1,0 +1,312 @@
+"""``graphmatch ontology`` on the samples: what each option prints, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from typer.testing import CliRunner
+
+from graphmatch.cli import app
+
+ROOT = Path(__file__).parents[3]
+REAL = ROOT.parent / "shared/data/ontologies"
+NEWS = "ontologies/news.ttl"
+PRODUCTS = ("ontologies/products.ttl", "ontologies/synonyms.csv")
+SHOP = "https://graphmatch.example/shop#"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def run(*arguments: object, status: int = 0) -> Any:
+    """Run ``graphmatch ontology`` in the clone's folder."""
+    with chdir(ROOT):
+        result = CliRunner().invoke(app, ["ontology", *map(str, arguments)])
+    assert result.exit_code == status, result.output
+    return result
+
+
+def rows(*arguments: object, status: int = 0) -> list[dict[str, Any]]:
+    return [
+        json.loads(line) for line in run(*arguments, "--json", status=status).stdout.splitlines()
+    ]
+
+
+def real(name: str) -> Path:
+    path = REAL / name
+    if not path.exists():
+        pytest.skip(f"{name} is not beside the project")
+    return path
+
+
+# --- Searching -----------------------------------------------------------------------------------
+
+
+def test_search() -> None:
+    result = run(NEWS, "--search", "énergie ")
+    lines = result.stdout.splitlines()
+    assert lines[0] == "news:Energy  “Énergie”@fr  concept, 8 below"
+    assert (
+        "news:RenewableEnergy  “Énergie renouvelable”@fr  concept, under news:Energy and "
+        "news:Environment, 3 below"
+    ) in lines
+    assert result.stderr == f"{len(lines)} terms found\n"
+
+
+def test_search_for_machines() -> None:
+    (row,) = rows(*PRODUCTS, "--search", "notebook")
+    assert row == {
+        "term": f"<{SHOP}LaptopPC>",
+        "name": "Notebook",
+        "language": None,
+        "found": "exact",
+        "kinds": ["class"],
+        "parents": [f"<{SHOP}Computer>"],
+        "below": 1,
+    }
+
+
+def test_search_that_finds_nothing() -> None:
+    result = run(NEWS, "--search", "xyzzy")
+    assert (result.stdout, result.stderr) == ("", "0 terms found\n")
+
+
+def test_search_that_finds_much(tmp_path: Path) -> None:
+    path = tmp_path / "o.ttl"
+    path.write_text(
+        "".join(f"<urn:c{n:02}> a <http://www.w3.org/2002/07/owl#Class> .\n" for n in range(50))
+    )
+    lines = run(path, "--search", "c").stdout.splitlines()
+    assert len(lines) == 41
+    assert lines[-1] == "… and 10 more"
+    assert len(rows(path, "--search", "c")) == 50
+
+
+# --- One term ------------------------------------------------------------------------------------
+
+
+def test_term() -> None:
+    assert run(*PRODUCTS, "--term", "Notebook").stdout.splitlines() == [
+        f"shop:LaptopPC  {SHOP}LaptopPC",
+        "  kind        class",
+        '  labels      "laptop PC"@en, "Laptop"@de, "ordinateur portable"@fr',
+        "  other names shop:Notebook",
+        "  parents     shop:Computer",
+        "  children    shop:Ultrabook",
+        "  depth       2",
+        "  above       2",
+        "  below       1",
+    ]
+
+
+def test_term_for_machines(tmp_path: Path) -> None:
+    path = tmp_path / "o.ttl"
+    path.write_text("""
+        PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+        PREFIX owl: <http://www.w3.org/2002/07/owl#>
+        <urn:x:Dog> rdfs:subClassOf <urn:x:Animal>, [ a owl:Restriction ] ;
+            rdfs:comment "Hund"@de, "Barks."@en .
+        <urn:x:Rex> a <urn:x:Dog> .
+        <urn:x:Tom> a <urn:x:Animal> .
+        <urn:x:owner> a owl:ObjectProperty ; rdfs:domain <urn:x:Animal> ;
+            rdfs:range <urn:x:Person> .
+    """)
+    (dog,) = rows(path, "--term", "Dog")
+    assert dog["parents"] == ["<urn:x:Animal>"]
+    assert (dog["ancestors"], dog["depth"], dog["comments"]) == (1, 1, ["Barks.", "Hund"])
+    (animal,) = rows(path, "--term", "Animal")
+    assert animal["attributes"] == ["<urn:x:owner>"]
+    assert (animal["instances"], animal["all instances"]) == (1, 2)
+    assert (animal["children"], animal["descendants"]) == (["<urn:x:Dog>"], 1)
+    (owner,) = rows(path, "--term", "owner")
+    assert (owner["domain"], owner["range"]) == (["<urn:x:Animal>"], ["<urn:x:Person>"])
+    (rex,) = rows(path, "--term", "Rex")
+    assert (rex["kinds"], rex["parents"], rex["depth"]) == (["instance"], ["<urn:x:Dog>"], 2)
+    assert run(path, "--path", "Rex", "Tom").stdout == (
+        "<urn:x:Rex> ∈ <urn:x:Dog> ⊑ <urn:x:Animal> ∋ <urn:x:Tom>\n"
+    )
+
+
+@pytest.mark.parametrize("option", ["--term", "--svg"])
+def test_name_of_nothing(option: str, tmp_path: Path) -> None:
+    more = [tmp_path / "a.svg", "--around"] if option == "--svg" else []
+    result = run(NEWS, option, *more, "Enrgy", status=2)
+    assert result.stderr == "error    Enrgy: no term is called so. Is news:Energy meant?\n"
+    assert not list(tmp_path.iterdir())
+
+
+# --- Ways ----------------------------------------------------------------------------------------
+
+
+def test_path() -> None:
+    up = "shop:Ultrabook ⊑ shop:LaptopPC ⊑ shop:Computer ⊑ shop:Product\n"
+    assert run(*PRODUCTS, "--path", "Ultrabook", "Product").stdout == up
+    down = "shop:Product ⊒ shop:Computer ⊒ shop:LaptopPC ⊒ shop:Ultrabook\n"
+    assert run(*PRODUCTS, "--path", "Product", "Ultrabook").stdout == down
+    over = "shop:LaptopPC ⊑ shop:Computer ⊑ shop:Product ⊒ shop:Phone\n"
+    assert run(*PRODUCTS, "--path", "Laptop", "shop:Phone").stdout == over
+    assert run(*PRODUCTS, "--path", "Phone", "Phone").stdout == "shop:Phone\n"
+
+
+def test_paths_for_machines() -> None:
+    found = rows(NEWS, "--path", "Solar power", "Environment")
+    names = [[term.rpartition("#")[2].rstrip(">") for term in row["terms"]] for row in found]
+    assert names == [["SolarPower", "RenewableEnergy", "Environment"]]
+    assert found[0]["meet"].endswith("#Environment>")
+    assert found[0]["steps"] == 2
+
+
+def test_no_path() -> None:
+    result = run(*PRODUCTS, "--path", "Computer", "Manufacturer")
+    assert result.stdout == ""
+    assert result.stderr == "Nothing is above both shop:Computer and shop:Manufacturer.\n"
+
+
+def test_path_of_a_name_of_several(tmp_path: Path) -> None:
+    path = tmp_path / "o.ttl"
+    path.write_text("""
+        @prefix : <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        :a rdfs:subClassOf :top ; rdfs:label "same" . :b rdfs:subClassOf :top ; rdfs:label "same" .
+    """)
+    result = run(path, "--path", "same", "top", status=2)
+    assert "same: 2 terms are called so: " in result.stderr
+    assert "Give one of these, or its IRI." in result.stderr
+
+
+# --- Statistics ----------------------------------------------------------------------------------
+
+
+def test_statistics() -> None:
+    lines = run(NEWS, "--statistics").stdout.splitlines()
+    assert lines[:3] == ["concepts", "      79  named terms", "      85  is-a links"]
+    assert "      16  with several parents" in lines
+    assert "       7  children at most, of news:Economy" in lines
+    assert "     596  labels" in lines
+
+
+def test_statistics_for_machines() -> None:
+    (row,) = rows(NEWS, "--statistics")
+    (counts,) = rows(NEWS)
+    assert {key: row[key] for key in counts} == counts
+    assert set(row) - set(counts) == {"shape", "taxonomies"}
+    shape = row["shape"]["concepts"]
+    assert (shape["terms"], shape["links"]) == (counts["concepts"], counts["concepts: is-a links"])
+    assert shape["depth"] == 4
+    assert shape["widest level"] == {"level": 1, "terms": 37}
+    assert shape["most children"]["children"] == 7
+    assert row["shape"]["classes"]["most children"] is None
+
+
+# --- Problems ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def faulty(tmp_path: Path) -> list[Path]:
+    below = "<http://www.w3.org/2000/01/rdf-schema#subClassOf>"
+    (tmp_path / "o.ttl").write_text(f"<urn:a> {below} <urn:b> . <urn:b> {below} <urn:a> .")
+    (tmp_path / "s.csv").write_text("term,root\nurn:x,some text\nnothing\n")
+    return [tmp_path / "o.ttl", tmp_path / "s.csv"]
+
+
+def test_problems(faulty: list[Path]) -> None:
+    result = run(*faulty, "--problems", status=1)
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"{faulty[1]}  2 refused"
+    assert lines[1].startswith("  2: ")
+    assert lines[3] == "ontology  1 warning"
+    assert lines[4].startswith("  a cycle of classes: ")
+    assert len(lines) == 5
+    assert result.stderr == "3 problems\n"
+
+
+def test_problems_for_machines(faulty: list[Path]) -> None:
+    found = rows(*faulty, "--problems", status=1)
+    assert sorted(row["severity"] for row in found) == ["refused", "refused", "warning"]
+    keys = ["severity", "source", "line", "column", "item", "what", "remedy"]
+    assert all(list(row) == keys for row in found)
+
+
+def test_no_problems_or_warnings_only(faulty: list[Path]) -> None:
+    assert run(NEWS, "--problems").stderr == "0 problems\n"
+    assert run(faulty[0], "--problems").stderr == "1 problem\n"
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    result = run(tmp_path / "missing.ttl", "--problems", status=2)
+    assert "missing.ttl: cannot be read: " in result.stderr
+
+
+# --- The picture ---------------------------------------------------------------------------------
+
+
+def picture(path: Path) -> dict[str, str]:
+    """Return the class of each box by the IRI in its tooltip."""
+    root = ET.fromstring(path.read_text(encoding="utf-8"))
+    groups = list(root.iter(f"{SVG}g"))
+    return {
+        str(g.findtext(f"{SVG}title")).rpartition(" — ")[2]: str(g.get("class")) for g in groups
+    }
+
+
+def test_picture(tmp_path: Path) -> None:
+    path = tmp_path / "computer.svg"
+    result = run(*PRODUCTS, "--svg", path, "--around", "Computer")
+    assert result.stdout == f"{path}: 5 terms shown\n"
+    names = ("Computer", "Product", "LaptopPC", "DesktopPC", "Ultrabook")
+    classes = {SHOP + name: "box centre" if name == "Computer" else "box" for name in names}
+    assert picture(path) == classes
+    (row,) = rows(*PRODUCTS, "--svg", path, "--around", "Computer", "--radius", 1)
+    assert row["file"] == str(path)
+    assert {term.strip("<>") for term in row["terms"]} == set(classes) - {f"{SHOP}Ultrabook"}
+
+
+def test_picture_that_cannot_be_written(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere" / "a.svg"
+    result = run(NEWS, "--svg", path, "--around", "Energy", status=2)
+    assert result.stderr == (
+        f"error    {path}: the picture cannot be written: No such file or directory. "
+        "Name another file.\n"
+    )
+
+
+@pytest.mark.parametrize("options", [["--svg", "a.svg"], ["--around", "Energy"]])
+def test_half_a_picture(options: list[str]) -> None:
+    assert "--svg and --around need each other" in run(NEWS, *options, status=2).stderr
+
+
+def test_two_ways_to_look() -> None:
+    result = run(NEWS, "--statistics", "--search", "x", status=2)
+    assert "--search and --statistics are given together" in result.stderr
+
+
+# --- Real ontologies -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("file", "term", "iri"),
+    [
+        ("dbpedia.owl", "dbo:Person", "http://dbpedia.org/ontology/Person"),
+        (
+            "pizza.owl",
+            "Pizza",
+            "http://www.co-ode.org/ontologies/pizza/2005/10/18/classified/pizza.owl#Pizza",
+        ),
+        ("so-simple.owl", "gene", "http://purl.obolibrary.org/obo/SO_0000704"),
+    ],
+)
+def test_real_picture(file: str, term: str, iri: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.svg"
+    run(real(file), "--svg", path, "--around", term)
+    boxes = picture(path)
+    assert boxes[iri] == "box centre"
+    assert 10 < len(boxes) < 50
+
+
+def test_real_search_and_path() -> None:
+    first = run(real("dbpedia.owl"), "--search", "musical artist").stdout.splitlines()[0]
+    assert first.startswith("dbo:MusicalArtist  “musical artist”@en  class, under dbo:")
+    found = run(real("dbpedia.owl"), "--path", "Writer", "Athlete").stdout
+    assert found == "dbo:Writer ⊑ dbo:Person ⊒ dbo:Athlete\n"

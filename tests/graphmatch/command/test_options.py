@@ -1,0 +1,182 @@
+"""Groups of options, and what of them reaches the ontology."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from pyoxigraph import NamedNode
+from typer.testing import CliRunner
+
+from graphmatch.cli import app
+from graphmatch.command.loading import load, taxonomies
+from graphmatch.command.options import Loading, parse_time
+from graphmatch.command.session import Knowing, Session
+from semantic.errors import OntologyError, Problem
+from semantic.ontology.ontology import Ontology
+from semantic.ontology.synonyms import SynonymOptions
+
+LOADING = {"filter", "check", "explain", "ontology"}
+
+
+def test_every_command_with_an_ontology_has_the_options_of_loading() -> None:
+    group: Any = typer.main.get_command(app)
+    names = {field.name for field in fields(Loading)}
+    for name, command in group.commands.items():
+        there = {parameter.name for parameter in command.params}
+        assert (names <= there) == (name in LOADING), name
+        assert names <= there or not names & there
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Return what `Ontology.load` is called with."""
+    calls: list[dict[str, Any]] = []
+
+    def note(*paths: Path, **arguments: Any) -> Ontology:
+        calls.append({"paths": paths, **arguments})
+        return Ontology()
+
+    monkeypatch.setattr(Ontology, "load", note)
+    return calls
+
+
+FILE = Path("o.ttl")
+WIDE = {"COLUMNS": "200"}
+OPTIONS: list[tuple[Sequence[str], dict[str, Any]]] = [
+    ((), {}),
+    (("--imports", "folder"), {"imports": Path("folder")}),
+    (("--fetch-imports",), {"fetch": True}),
+    (("--reason", "hermit"), {"reason": "hermit"}),
+    (("--no-cache",), {"cache": False}),
+    (("--cache", "folder"), {"cache": Path("folder")}),
+    (
+        ("--taxonomy", "skos:related", "--taxonomy", "http://e.org/p"),
+        {
+            "taxonomies": (
+                NamedNode("http://www.w3.org/2004/02/skos/core#related"),
+                NamedNode("http://e.org/p"),
+            )
+        },
+    ),
+    (("--nfkc",), {"synonyms": SynonymOptions(nfkc=True)}),
+    (
+        ("--casefold", "--label-synonyms"),
+        {"synonyms": SynonymOptions(casefold=True, labels=True)},
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "expected"), OPTIONS)
+def test_options_reach_the_ontology(
+    options: Sequence[str], expected: dict[str, Any], given: list[dict[str, Any]]
+) -> None:
+    result = CliRunner().invoke(app, ["ontology", "o.ttl", *options])
+    assert result.exit_code == 0, result.output
+    (call,) = given
+    assert call.pop("on_problem") is not None
+    assert call == {"paths": (FILE,), **expected}
+
+
+@pytest.mark.parametrize("command", sorted(LOADING - {"ontology"}))
+def test_options_reach_the_ontology_of_other_commands(
+    command: str, given: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    query = tmp_path / "q.rq"
+    query.write_text("SELECT * { ?s ?p ?o }")
+    data = tmp_path / "a.nt"
+    data.write_text("<urn:a> <urn:b> <urn:c> .")
+    arguments = {
+        "filter": [data, "-s", query],
+        "check": [query],
+        "explain": ["q", data, "-s", query],
+    }
+    line = [command, *arguments[command], "-o", "o.ttl", "--reason", "pellet", "--no-cache"]
+    result = CliRunner().invoke(app, list(map(str, line)))
+    assert result.exit_code == 0, result.output
+    assert given[0]["reason"] == "pellet"
+    assert given[0]["cache"] is False
+
+
+def ignore(problem: Problem) -> None:
+    """Take a problem, and do nothing."""
+
+
+def test_two_options_of_the_cache() -> None:
+    with pytest.raises(OntologyError, match="--cache and --no-cache are given both"):
+        load([], Loading(cache=Path("folder"), no_cache=True), ignore)
+
+
+def test_a_reasoner_that_there_is_not() -> None:
+    result = CliRunner(env=WIDE).invoke(app, ["ontology", "o.ttl", "--reason", "magic"])
+    assert result.exit_code == 2
+    assert "'hermit', 'pellet'" in result.output
+
+
+# --- Names of taxonomies -------------------------------------------------------------------------
+
+RDF_XML = """<?xml version="1.0"?>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:my="http://e.org/xml#"/>
+"""
+
+
+def test_prefixes_that_files_declare(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a.ttl", "b.rdf", "c.csv", "broken.ttl", "missing.ttl")]
+    files[0].write_text("@prefix e: <http://e.org/> . <urn:a> e:b <urn:c> .")
+    files[1].write_text(RDF_XML)
+    files[2].write_text("term,root\n")
+    files[3].write_text("garbage")
+    names = ["e:partOf", "my:in", "<urn:x:y>", "dcterms:isPartOf"]
+    assert [found.value for found in taxonomies(names, files)] == [
+        "http://e.org/partOf",
+        "http://e.org/xml#in",
+        "urn:x:y",
+        "http://purl.org/dc/terms/isPartOf",
+    ]
+
+
+def test_of_two_files_that_declare_a_prefix_the_first_holds(tmp_path: Path) -> None:
+    files = [tmp_path / "a.ttl", tmp_path / "b.ttl"]
+    for file in files:
+        file.write_text(f"@prefix e: <http://{file.stem}.org/> . e:a e:b e:c .")
+    assert [found.value for found in taxonomies(["e:p"], files)] == ["http://a.org/p"]
+
+
+@pytest.mark.parametrize("name", ["nothing:there", "partOf", "http://e.org/a b"])
+def test_what_is_no_name_of_a_taxonomy(name: str) -> None:
+    with pytest.raises(OntologyError, match="not an IRI, and no file declares its prefix"):
+        list(taxonomies([name], []))
+
+
+# --- Time ----------------------------------------------------------------------------------------
+
+
+def test_time() -> None:
+    east = timezone(timedelta(hours=2))
+    assert parse_time("2026-05-06T07:08:09+02:00") == datetime(2026, 5, 6, 7, 8, 9, tzinfo=east)
+    assert parse_time("2026-05-06T07:08:09Z").tzinfo is not None
+    assert parse_time("2026-05-06") == datetime(2026, 5, 6, tzinfo=UTC)
+
+
+def test_what_is_no_time() -> None:
+    line = ["filter", "a.ttl", "-s", "q.rq", "--now", "yesterday"]
+    result = CliRunner(env=WIDE).invoke(app, line)
+    assert result.exit_code == 2
+    assert "is no time such as 2026-01-02T03:04:05Z" in result.output
+
+
+def test_the_clock_of_the_engine_stands(tmp_path: Path) -> None:
+    """A subscription asks for the time, and gets that of --now."""
+    now = datetime(2001, 2, 3, tzinfo=UTC)
+    query, data = tmp_path / "q.rq", tmp_path / "a.nt"
+    query.write_text("SELECT ?year { ?s ?p ?o BIND(YEAR(NOW()) AS ?year) }")
+    data.write_text("<urn:a> <urn:b> <urn:c> .")
+    arguments = ["filter", data, "-s", query, "--now", now.isoformat()]
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert "?year = 2001\n" in result.output
+    assert Session().engine(Knowing([], now=now)) is not None

@@ -1,0 +1,242 @@
+"""The ontology changes while the engine is used: nobody sees half of it, and it costs little."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from threading import Event, Thread
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode
+
+from graphmatch import Engine, MatchReport
+from graphmatch.engine import Change
+from semantic import Ontology, Problem, Publication
+from semantic.ontology.synonyms import SynonymOptions, SynonymPairs
+from semantic.terms import Triple
+from semantic.vocabulary import LABEL, SAME_AS, SUBCLASS, TYPE, Namespace
+from tests.oracle import to_sparql
+from tests.strategies import FULL, Scenario, scenarios
+from tests.test_agreement import answers
+
+EX = Namespace("http://example.org/")
+FEW = settings(max_examples=60)
+
+
+def quiet(_: Problem) -> None:
+    """Report nothing: a generated ontology has what it has."""
+
+
+def subscribed(ontology: Ontology, scenario: Scenario) -> Engine:
+    engine = Engine(ontology)
+    for number, query in enumerate(scenario.queries):
+        engine.subscribe(str(number), to_sparql(query))
+    return engine
+
+
+@FEW
+@given(scenarios(FULL, publications=1, queries=4), st.data())
+def test_that_an_update_is_as_if_it_had_always_been_so(
+    scenario: Scenario, data: st.DataObject
+) -> None:
+    triples = scenario.ontology
+    removed = data.draw(st.frozensets(st.sampled_from(triples)) if triples else st.just([]))
+    before = data.draw(st.frozensets(st.sampled_from(triples)) if triples else st.just([]))
+    late = [triple for triple in triples if triple not in before]
+    engine = subscribed(Ontology(before, on_problem=quiet), scenario)
+    (publication,) = scenario.publications
+    engine.match(publication)
+    engine.update_ontology(added=late)
+    whole = subscribed(Ontology(triples, on_problem=quiet), scenario)
+    assert answers(engine.match(publication)) == answers(whole.match(publication))
+    engine.update_ontology(removed=removed)
+    less = [triple for triple in triples if triple not in removed]
+    fresh = subscribed(Ontology(less, on_problem=quiet), scenario)
+    report, expected = engine.match(publication), fresh.match(publication)
+    assert answers(report) == answers(expected)
+    assert report.counters == expected.counters
+
+
+def laptops(count: int) -> Engine:
+    """Return an engine in which every subscription asks for a class of its own."""
+    engine = Engine(Ontology([(EX["Laptop"], SUBCLASS, EX["Computer"])]))
+    for number in range(count):
+        engine.subscribe(str(number), f"ASK {{ ?x a <http://example.org/C{number}> }}")
+    return engine
+
+
+@pytest.mark.parametrize("count", [10, 500])
+def test_that_a_change_files_only_what_it_concerns(count: int) -> None:
+    engine = laptops(count)
+    engine.subscribe("same", f"ASK {{ ?x a {EX['Notebook']} }}")
+    new = [(EX["Notebook"], SAME_AS, EX["Laptop"]), (EX["Laptop"], TYPE, EX["Kind"])]
+    change = engine.update_ontology(added=new)
+    assert change.concerned == 1
+    report = engine.match(Publication.of("p", [(EX["x"], TYPE, EX["Laptop"])]))
+    assert [match.subscription for match in report] == ["same"]
+
+
+def test_that_what_the_ontology_meets_is_filed_otherwise() -> None:
+    engine = laptops(50)
+    engine.subscribe("maker", "SELECT ?x { ?x <urn:by> ?m . ?m <urn:in> <urn:fr> }")
+    made = Publication.of("p", [(EX["x"], NamedNode("urn:by"), EX["acme"])])
+    fact = (EX["acme"], NamedNode("urn:in"), NamedNode("urn:fr"))
+    assert not engine.match(made).matches
+    assert engine.update_ontology(added=[fact]) == Change(triples=1, names=0, concerned=1)
+    assert engine.filing("maker").checks == ("a pattern that the ontology may meet",)
+    assert [m.subscription for m in engine.match(made)] == ["maker"]
+    assert engine.update_ontology(removed=[fact]).concerned == 1
+    assert not engine.match(made).matches
+    assert engine.filing("maker").exact
+
+
+def test_that_text_told_apart_otherwise_concerns_everybody() -> None:
+    pairs = SynonymPairs(texts={"US": "United States"})
+    engine = Engine(Ontology((), pairs))
+    engine.subscribe("us", 'ASK { ?x <urn:country> "us" }')
+    item = Publication.of("p", [(EX["x"], NamedNode("urn:country"), Literal("United States"))])
+    assert not engine.match(item).matches
+    folded = Ontology((), pairs, options=SynonymOptions(casefold=True))
+    assert engine.replace_ontology(folded).concerned == 1
+    assert engine.match(item).matches
+
+
+def test_that_a_label_is_found_from_then_on() -> None:
+    engine = Engine()
+    engine.subscribe("climate", "ASK { ?x dcterms:subject <http://example.org/Climate> }")
+    title = NamedNode("http://purl.org/rss/1.0/title")
+    item = Publication.of("p", [(EX["x"], title, Literal("On climate change"))])
+    plain = Publication.of(
+        "p", [*item.triples, (EX["x"], TYPE, NamedNode("http://purl.org/rss/1.0/item"))]
+    )
+    assert not engine.match(plain).matches
+    engine.update_ontology(added=[(EX["Climate"], LABEL, Literal("climate change"))])
+    assert engine.match(plain).matches
+
+
+def test_that_problems_are_not_told_twice() -> None:
+    told: list[Problem] = []
+    cycle = [(EX["A"], SUBCLASS, EX["B"]), (EX["B"], SUBCLASS, EX["A"])]
+    ontology = Ontology(cycle, on_problem=told.append)
+    assert len(told) == 1
+    ontology = ontology.update(added=[(EX["C"], SUBCLASS, EX["A"])])
+    assert len(told) == 1
+    assert len(ontology.problems) == 1
+    ontology.update(removed=[(EX["C"], SUBCLASS, EX["D"])])
+    assert "not stated, so it cannot be removed" in told[1].what
+
+
+class Matching(Thread):
+    """Matches the same publications again and again until told to stop."""
+
+    def __init__(self, engine: Engine, publications: list[Publication]) -> None:
+        super().__init__()
+        self._engine = engine
+        self._publications = publications
+        self._stop_now = Event()
+        self.reports: list[MatchReport] = []
+
+    def run(self) -> None:
+        while not self._stop_now.is_set():
+            self.reports += [self._engine.match(p) for p in self._publications]
+
+    def finish(self) -> None:
+        self._stop_now.set()
+        self.join()
+
+
+def while_matching(
+    count: int, change: Callable[[Engine, Ontology], object]
+) -> tuple[set[str], set[str], set[str]]:
+    """Change the ontology under a matching thread; return the distinct answers seen, and both."""
+    rnd = random.Random(7)
+    classes = [EX[f"C{n}"] for n in range(300)]
+
+    def ontology(seed: int) -> Ontology:
+        below = random.Random(seed)
+        edges: list[Triple] = [
+            (classes[n], SUBCLASS, classes[below.randrange(n)]) for n in range(1, len(classes))
+        ]
+        edges += [(EX[f"i{n}"], TYPE, classes[below.randrange(300)]) for n in range(100)]
+        edges += [(EX["old"], SAME_AS, classes[seed])]
+        return Ontology(edges)
+
+    def publication(number: int) -> Publication:
+        item = EX[f"i{rnd.randrange(100)}"]
+        return Publication.of(
+            str(number), [(EX["x"], EX["about"], item), (EX["x"], TYPE, rnd.choice(classes))]
+        )
+
+    def subscribe(engine: Engine) -> None:
+        chosen = random.Random(3)
+        for number in range(count):
+            one, other = (chosen.choice(classes).value for _ in range(2))
+            engine.subscribe(
+                str(number),
+                f"SELECT ?i {{ ?x a <{one}> ; <{EX['about'].value}> ?i . ?i a <{other}> }}",
+            )
+        engine.subscribe("renamed", f"ASK {{ ?x a {EX['old']} }}")
+
+    old, new = ontology(1), ontology(2)
+    publications = [publication(number) for number in range(20)]
+
+    def answer(report: MatchReport) -> str:
+        found = answers(report).items()
+        listed = sorted((id, sorted(map(str, a.elements()))) for id, a in found)
+        return f"{report.publication}: {listed}"
+
+    engine = Engine(old)
+    subscribe(engine)
+    before = {answer(engine.match(publication)) for publication in publications}
+    thread = Matching(engine, publications)
+    thread.start()
+    try:
+        change(engine, new)
+        for publication_ in publications:
+            engine.match(publication_)
+        seen_late = len(thread.reports)
+    finally:
+        thread.finish()
+    after = {answer(engine.match(publication)) for publication in publications}
+    assert len(thread.reports) > seen_late
+    return {answer(report) for report in thread.reports}, before, after
+
+
+def check_threads(count: int) -> None:
+    seen, before, after = while_matching(count, Engine.replace_ontology)
+    assert before != after
+    assert seen <= before | after
+    assert seen & (before - after), "no publication was matched before the change"
+    assert seen & (after - before), "no publication was matched after the change"
+
+
+def test_that_a_matching_thread_sees_the_old_or_the_new() -> None:
+    check_threads(2_000)
+
+
+@pytest.mark.long
+def test_that_a_matching_thread_sees_the_old_or_the_new_at_size() -> None:
+    check_threads(100_000)
+
+
+def test_that_a_subscription_waits_for_a_unit_that_goes_with_its_attribute() -> None:
+    told: list[Problem] = []
+    size, base = EX["size"], NamedNode("urn:graphmatch:baseUnit")
+    ontology = Ontology([(size, base, Literal("GB"))])
+    engine = Engine(ontology, on_problem=told.append)
+    ucum = "https://w3id.org/cdt/ucum"
+    engine.subscribe("big", f'ASK {{ ?x {size} ?s FILTER(?s >= "1 TB"^^<{ucum}>) }}')
+    item = Publication.of("p", [(EX["x"], size, Literal("2000 GB", datatype=NamedNode(ucum)))])
+    assert engine.match(item).matches
+    kilograms = [(size, base, Literal("kg"))]
+    engine.update_ontology(added=kilograms, removed=ontology.stated)
+    assert "it matches nothing now" in told[0].what
+    assert "big" in engine
+    assert not engine.match(item).matches
+    assert "nothing, for now" in engine.filing("big").checks[0]
+    engine.update_ontology(added=ontology.stated, removed=kilograms)
+    assert engine.match(item).matches
+    engine.unsubscribe("big")
+    assert not len(engine)

