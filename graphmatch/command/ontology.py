@@ -11,6 +11,7 @@ from rich.text import Text
 from graphmatch.command.console import plural, styled
 from graphmatch.command.counts import count_all, count_line, problem_as_json, shape_as_json
 from graphmatch.command.describe import Description
+from graphmatch.command.extras import extra_lines, extras_as_json
 from graphmatch.command.find import Found, resolve, search
 from graphmatch.command.options import Loading, Seeing
 from graphmatch.command.session import Session
@@ -91,13 +92,15 @@ class _Shown:
         """Show the hierarchies and the counts."""
         counts = count_all(self._view, self._session.problems)
         if self._json:
-            self._write(counts)
+            self._write(counts | extras_as_json(self._view))
             return
         for kind, taxonomy in self._view.taxonomies.items():
             if any(named(taxonomy)):
                 self._print(styled((kind, "bold")))
                 for line in Tree(taxonomy, self._view, depth).lines():
                     self._print(line)
+        for line in extra_lines(self._view):
+            self._print(line)
         for name, count in counts.items():
             self._print(count_line(name, count))
 
@@ -183,7 +186,7 @@ class _Shown:
         shapes = {kind: Shape.of(t) for kind, t in self._view.taxonomies.items()}
         declared = declared_taxonomies(self._view)
         if self._json:
-            counts = count_all(self._view, self._session.problems)
+            counts = count_all(self._view, self._session.problems) | extras_as_json(self._view)
             several = {kind: shape_as_json(shape) for kind, shape in shapes.items()}
             self._write({**counts, "shape": several, "taxonomies": list(map(str, declared))})
             return

@@ -238,7 +238,7 @@ def search(
     return False
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def reaches(
     up_ids: Ids,
     down_ids: Ids,

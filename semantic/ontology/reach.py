@@ -7,12 +7,14 @@ that holds only descendants and one that holds all of them (GRAIL, Yildirim et a
 2010; FERRARI, Seufert et al., ICDE 2013). What these leave open is searched from both ends.
 
 Cost: `ExactReach` n²/8 bytes; `SearchedReach` 48 bytes a node, 16 MB of bits, and 12 bytes a node
-while it answers.
+and thread while it answers.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 import numpy as np
@@ -25,6 +27,10 @@ BIT_BYTES = 16 * 1024 * 1024
 
 MOST_WORDS = 16
 """Of how many words of 64 bits a node's row has at most: more would not answer more."""
+
+
+THREAD_PAIRS, MOST_THREADS = 50_000, 8
+"""So many pairs are worth a thread, and so many threads are used at most."""
 
 
 class Reach(Protocol):
@@ -118,7 +124,19 @@ class SearchedReach:
 
     def are_above(self, pairs: Ids) -> NDArray[np.bool_]:
         """Answer for pairs, shape ``(2, n)``: the lower ones first."""
-        found = np.empty(pairs.shape[1], np.bool_)
+        count = pairs.shape[1]
+        threads = min(os.cpu_count() or 1, MOST_THREADS, count // THREAD_PAIRS + 1)
+        asked = np.ascontiguousarray(pairs, np.int32)
+        found = np.empty(count, np.bool_)
+        parts = [slice(n * count // threads, (n + 1) * count // threads) for n in range(threads)]
+        if threads == 1:
+            self._answer(asked, found)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(lambda part: self._answer(asked[:, part], found[part]), parts))
+        return found
+
+    def _answer(self, pairs: Ids, found: NDArray[np.bool_]) -> None:
         scratch = np.zeros((3, len(self._parents)), np.int32)  # pages are touched when used
         self._reaches(
             self._parents.ids,
@@ -126,7 +144,6 @@ class SearchedReach:
             self._records,
             self._bits,
             scratch,
-            np.ascontiguousarray(pairs, np.int32),
+            np.ascontiguousarray(pairs),
             found,
         )
-        return found

@@ -282,6 +282,29 @@ def test_two_ways_to_look() -> None:
     assert "--search and --statistics are given together" in result.stderr
 
 
+# --- Mapping functions and units -----------------------------------------------------------------
+
+MORE = ("ontologies/jobs.ttl", "ontologies/measures.ttl", "ontologies/experience.rq")
+
+
+def test_mapping_functions_and_units() -> None:
+    lines = run(*MORE).stdout.splitlines()
+    at = lines.index("mapping functions")
+    reads = "    experience  jobs:graduationYear → jobs:professionalExperience  "
+    assert lines[at + 1].startswith(reads)
+    at = lines.index("base units")
+    assert lines[at + 1 : at + 3] == ['    shop:diskSize  "GB"', '    shop:weight  "kg"']
+
+
+def test_mapping_functions_and_units_for_machines() -> None:
+    (found,) = rows(*MORE)
+    assert found["base units"] == {"shop:diskSize": '"GB"', "shop:weight": '"kg"'}
+    (function,) = found["mapping functions"]
+    assert function["name"] == "experience"
+    assert function["reads"] == ["jobs:graduationYear"]
+    assert function["adds"] == ["jobs:professionalExperience"]
+
+
 # --- Real ontologies -----------------------------------------------------------------------------
 
 

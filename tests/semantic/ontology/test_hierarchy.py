@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semantic.ontology.hierarchy import Hierarchy
+from semantic.ontology.reach import THREAD_PAIRS
 from semantic.ontology.rows import Ids, compress
 
 ROOT = Path(__file__).parents[3]
@@ -218,3 +219,21 @@ def test_that_a_small_hierarchy_does_without_numba() -> None:
         "sys.exit('numba' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+def test_that_many_pairs_are_answered_as_few_are() -> None:
+    """Many are shared among threads."""
+    random = np.random.default_rng(5)
+    size = 6_000
+    children = np.arange(1, size, dtype=np.int32).repeat(2)
+    parents = (random.random(children.size) * children).astype(np.int32)
+    hierarchy = Hierarchy(size, children, parents)
+    low, high = random.integers(0, size, (2, 2 * THREAD_PAIRS + 7), dtype=np.int32)
+    whole = hierarchy.is_a_many(low, high)
+    step = THREAD_PAIRS // 3
+    few = [
+        hierarchy.is_a_many(low[begin : begin + step], high[begin : begin + step])
+        for begin in range(0, low.size, step)
+    ]
+    assert 0 < whole.sum() < whole.size
+    assert (whole == np.concatenate(few)).all()
