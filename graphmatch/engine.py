@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
 from threading import RLock
+from time import sleep
 from typing import ClassVar
 
 from graphmatch.explain import Evidence, Explanation, evidence, explain
@@ -39,6 +40,10 @@ from semantic.terms import Triple
 
 _FEW, _SHARE = 100, 20
 """A change that concerns at most so many subscriptions, or one of so many, is made in place."""
+
+_BREATH, _BREATH_SECONDS = 8, 0.0001
+"""While many are filed anew, after so many others may go on for so long: a thread that comes back
+from the evaluator would otherwise wait for the interpreter's lock each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +199,10 @@ class Engine(Matcher):
                     old.adopt(knowledge, concerned, self._on_problem)
                 return change
             standing = Standing(knowledge)
-            for filed in old:
+            for number, filed in enumerate(old):
                 standing.add_again(filed, self._on_problem)
+                if number % _BREATH == 0:
+                    sleep(_BREATH_SECONDS)
             with self._turn:
                 self._standing = standing
             return change
