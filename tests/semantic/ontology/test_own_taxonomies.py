@@ -1,0 +1,69 @@
+"""Any property that leads from the narrower to the broader can be declared a taxonomy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from graphmatch import Engine
+from graphmatch.cli import app
+from semantic import Ontology, Publication
+from semantic.terms import Triple
+from semantic.vocabulary import DCTERMS, GM, SUBPROPERTY, TYPE, Namespace
+
+GEO = Namespace("https://example.org/geo#")
+PLACES: list[Triple] = [
+    (GEO["Paris"], GEO["locatedIn"], GEO["France"]),
+    (GEO["France"], GEO["locatedIn"], GEO["Europe"]),
+    (GEO["Montmartre"], GEO["districtOf"], GEO["Paris"]),
+    (GEO["districtOf"], SUBPROPERTY, GEO["locatedIn"]),
+]
+DECLARED: Triple = (GEO["locatedIn"], TYPE, GM["Taxonomy"])
+ABOUT = Publication.of("p", [(GEO["item"], DCTERMS["subject"], GEO["Montmartre"])])
+QUERIES = {
+    "subject": f"ASK {{ ?item dcterms:subject {GEO['Europe']} }}",
+    "operator": f"ASK {{ ?i dcterms:subject ?p FILTER(gm:descendantOf(?p, {GEO['Europe']})) }}",
+}
+
+
+@pytest.mark.parametrize(
+    ("triples", "expected"), [(PLACES, []), ([*PLACES, DECLARED], ["subject", "operator"])]
+)
+def test_that_a_declared_taxonomy_is_followed(triples: list[Triple], expected: list[str]) -> None:
+    engine = Engine(Ontology(triples))
+    for id, query in QUERIES.items():
+        engine.subscribe(id, query)
+    assert [match.subscription for match in engine.match(ABOUT)] == expected
+
+
+def test_that_any_property_can_be_walked() -> None:
+    places = Ontology(PLACES).taxonomy(GEO["locatedIn"])
+    assert places.ancestors(GEO["Montmartre"]) == (GEO["Paris"], GEO["France"], GEO["Europe"])
+    assert places.depth(GEO["Montmartre"]) == 3
+    assert places.tops == (GEO["Europe"],)
+    assert places.depth(GEO["Nowhere"]) == 0
+    assert places.ancestors(GEO["Nowhere"]) == ()
+
+
+def test_that_the_command_takes_one(tmp_path: Path) -> None:
+    places, item = tmp_path / "places.ttl", tmp_path / "item.ttl"
+    places.write_text("".join(f"{s} {p} {o} .\n" for s, p, o in PLACES))
+    item.write_text("".join(f"{s} {p} {o} .\n" for s, p, o in ABOUT.triples))
+    wanted = tmp_path / "europe.rq"
+    wanted.write_text(QUERIES["subject"])
+    arguments = ["filter", str(item), "-s", str(wanted), "-o", str(places), "--json"]
+    assert CliRunner().invoke(app, arguments).stdout == ""
+    result = CliRunner().invoke(app, [*arguments, "--taxonomy", GEO["locatedIn"].value])
+    assert json.loads(result.stdout)["subscription"] == "europe"
+
+
+def test_that_it_can_be_declared_and_taken_back_while_running() -> None:
+    engine = Engine(Ontology(PLACES))
+    engine.subscribe("subject", QUERIES["subject"])
+    engine.update_ontology(added=[DECLARED])
+    assert engine.match(ABOUT).matches
+    engine.update_ontology(removed=[DECLARED])
+    assert not engine.match(ABOUT).matches
