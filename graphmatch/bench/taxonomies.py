@@ -79,9 +79,21 @@ def generate(classes: int, flavour: Flavour, seed: int = 1) -> Generated:
         place = (random.random(children.size) * width).astype(np.int64)
     else:
         place = (children - own) * width // (levels[level + 1] - own)
-        place += random.integers(-NEAR, NEAR + 1, children.size)
+        place += _apart(count, random)
     parents = above + np.clip(place, 0, width - 1)
     return Generated(levels, children.astype(np.int32), parents.astype(np.int32))
+
+
+def _apart(count: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.int64]:
+    """Return, for each link, how far from over its class the parent is; other for each of a class.
+
+    Steps around a circle of a prime number of places never meet the same one twice.
+    """
+    around = 2 * NEAR + 1
+    which = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    first, step = random.integers(0, around, count.size), random.integers(1, around, count.size)
+    turned: NDArray[np.int64] = np.repeat(first, count) + which * np.repeat(step, count)
+    return turned % around - NEAR
 
 
 def _levels(classes: int) -> NDArray[np.int64]:

@@ -31,7 +31,11 @@ _SHOWN = 10
 """So many literals in the places of classes are named; the others are counted."""
 
 
-def by_predicate(triples: Iterable[Triple]) -> Mapping[Term, list[Triple]]:
+Groups: TypeAlias = Mapping[Term, Sequence[Triple]]
+"""The triples of each property."""
+
+
+def by_predicate(triples: Iterable[Triple]) -> Groups:
     """Return the triples of each property."""
     found: defaultdict[Term, list[Triple]] = defaultdict(list)
     for triple in triples:
@@ -111,13 +115,12 @@ def _called(term: Term, roots: Roots) -> str:
     return f"{compact(term)} (the same as {others})" if others else compact(term)
 
 
-def compiled(triples: Sequence[Triple]) -> Schema:
+def compiled(groups: Groups) -> Schema:
     """Compile the rules, those included that the ontology has by its own rules only.
 
     An ontology may state its schema by properties of its own: sub-properties or inverses
     of ``rdfs:subClassOf``, say.
     """
-    groups = by_predicate(triples)
     known = dict.fromkeys(t for p, several in groups.items() if p in _RULES for t in several)
     while True:
         edges = edges_of(known)
@@ -153,7 +156,8 @@ def _gives(property_: Term, schema: Schema) -> bool:
 def link_properties(schema: Schema) -> Mapping[Term, tuple[NamedNode, ...]]:
     """Return the is-a properties that each property says: itself, and those above it."""
     found: dict[Term, tuple[NamedNode, ...]] = {link: (link,) for link in LINKS}
-    for property_ in schema.properties:
+    taxonomy = schema.properties
+    for property_ in dict.fromkeys(p for link in LINKS for p in taxonomy.descendants(link)):
         above = (property_, *schema.properties.ancestors(property_))
         if links := tuple(
             dict.fromkeys(p for p in above if isinstance(p, NamedNode) and p in LINKS)
@@ -162,9 +166,10 @@ def link_properties(schema: Schema) -> Mapping[Term, tuple[NamedNode, ...]]:
     return found
 
 
-def report_literals(triples: Iterable[Triple], report: Report) -> None:
+def report_literals(groups: Groups, report: Report) -> None:
     """Report literals where a class, a property or a concept should be."""
-    wrong = [t for t in triples if isinstance(t[2], Literal) and (t[1] in SCHEMA or t[1] == TYPE)]
+    saying = (t for p, several in groups.items() if p in _RULES for t in several)
+    wrong = [triple for triple in saying if isinstance(triple[2], Literal)]
     for triple in wrong[:_SHOWN]:
         written = " ".join(map(compact, triple))
         report(

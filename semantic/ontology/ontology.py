@@ -20,6 +20,7 @@ from semantic.errors import OnProblem, Place, Problem, Severity, warn_problem
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mapping.function import MappingFunction
 from semantic.ontology.building import (
+    by_predicate,
     compiled,
     declared_taxonomies,
     link_properties,
@@ -108,17 +109,19 @@ class Ontology(Walks):
         pairs = settle(self._pairs, options, self.stated, self._hear)
         extra = declared_taxonomies(self.stated)
         self.roots, self.triples = rooted((*self.stated, *extra), pairs, options, self._report)
-        report_literals(self.triples, self._report)
+        self.groups = by_predicate(self.triples)
+        report_literals(self.groups, self._report)
         self._names = Names(pairs, self.roots)
-        self.schema = compiled(self.triples)
+        self.schema = compiled(self.groups)
         self.linking = link_properties(self.schema)
-        edges, kinds = edges_of(self.stated_links(self.triples)), members_of(self.triples)
+        edges, kinds = edges_of(self.links_stated()), members_of(self.of(TYPE))
         self.classes = Taxonomy(edges["classes"], kinds["classes"])
         self.properties = Taxonomy(edges["properties"], kinds["properties"])
         self.concepts = Taxonomy(edges["concepts"], kinds["concepts"])
         self.units = Units.of(self.triples, self.properties, self._hear, registry=registry)
         if (normal := self.units.normal_triples(self.triples, self._mismeasured)) is not None:
             self.triples = tuple(normal.triples)
+            self.groups = by_predicate(self.triples)
         self.mapping = tuple(mapping)
         self.inference = Inference(self.triples, self.schema, self._names)
 
@@ -235,11 +238,7 @@ class Ontology(Walks):
         language, the texts that synonym files give for a term, and those they give for one of
         its labels. Properties have no part in it: no text is about a property.
         """
-        return list(self._names.labels(self._of(*LABELS), self._is_topic))
-
-    def _of(self, *properties: Term) -> Iterator[Triple]:
-        """Yield the triples of some properties, in the order in which they are stated."""
-        return (triple for triple in self.triples if triple[1] in properties)
+        return list(self._names.labels(self.of(*LABELS), self._is_topic))
 
     def _is_topic(self, term: Term) -> bool:
         if not isinstance(term, NamedNode) or term in self.properties:
@@ -257,7 +256,7 @@ class Ontology(Walks):
         of RDFS's and SKOS's own, do subscriptions follow the links.
         """
         wanted = {property_, *self.properties.descendants(self.root(property_))}
-        edges = ((s, o) for s, _, o in self._of(*wanted) if not isinstance(o, Literal))
+        edges = ((s, o) for s, _, o in self.of(*wanted) if not isinstance(o, Literal))
         return Taxonomy(edges)
 
     # -- CTPS's model -----------------------------------------------------------------------
@@ -283,7 +282,7 @@ class Ontology(Walks):
 
     def _called(self, tree: Taxonomy) -> Iterator[tuple[str, Term]]:
         """Yield the texts that the terms of a tree are called by."""
-        for label in self._names.labels(self._of(*LABELS), tree.__contains__):
+        for label in self._names.labels(self.of(*LABELS), tree.__contains__):
             if label.concept in tree:
                 yield label.text, label.concept
 

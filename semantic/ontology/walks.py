@@ -28,8 +28,8 @@ Links = Mapping[Term, Sequence[Term]]
 class Walks(ABC):
     """Ways between the terms of three taxonomies and the instances of their classes."""
 
-    triples: Sequence[Triple]
-    """What is stated, roots put in."""
+    groups: Mapping[Term, Sequence[Triple]]
+    """What is stated, roots put in, by property."""
     classes: Taxonomy
     properties: Taxonomy
     concepts: Taxonomy
@@ -41,6 +41,14 @@ class Walks(ABC):
         """Return the term that stands for this one and its synonyms."""
 
     # -- what is stated ---------------------------------------------------------------------
+
+    def of(self, *properties: Term) -> Iterator[Triple]:
+        """Yield what is stated with these properties."""
+        return (triple for property_ in properties for triple in self.groups.get(property_, ()))
+
+    def links_stated(self) -> Iterator[Triple]:
+        """Yield the is-a links that the ontology states."""
+        return self.stated_links(self.of(*self.linking))
 
     def stated_links(self, triples: Iterable[Triple]) -> Iterator[Triple]:
         """Yield the is-a links among triples, those said by a sub-property written out."""
@@ -63,7 +71,7 @@ class Walks(ABC):
     @cached_property
     def types(self) -> Mapping[Term, tuple[Term, ...]]:
         """Each instance's classes, as stated."""
-        return grouped((s, o) for s, p, o in self.stated_links(self.triples) if p == TYPE)
+        return grouped((s, o) for s, p, o in self.links_stated() if p == TYPE)
 
     @cached_property
     def _instances(self) -> Mapping[Term, tuple[Term, ...]]:
