@@ -22,15 +22,15 @@ from typing import ClassVar
 
 from graphmatch.explain import Evidence, Explanation, evidence, explain
 from graphmatch.filing import Filed
-from graphmatch.knowledge import Entailment, Knowledge
+from graphmatch.knowledge import Change, Entailment, Knowledge
 from graphmatch.matcher import Capabilities, DuplicateError, Match, Matcher, MatchReport
 from graphmatch.provenance import Provenance
 from graphmatch.standing import Standing
 from graphmatch.turn import Turn
 from semantic.annotation.annotate import Annotator, Label
-from semantic.enrichment import Enriched
 from semantic.errors import OnProblem, warn_problem
 from semantic.evaluation import Evaluation
+from semantic.mentions import Mentions
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.sparql.clock import Clock, utc_now
@@ -47,22 +47,13 @@ from the evaluator would otherwise wait for the interpreter's lock each time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What a change of the ontology meant.
+class _Asked:
+    """One publication, ready for questions: why, and why not."""
 
-    Parameters
-    ----------
-    triples
-        How many triples follow from one ontology and not from the other.
-    names
-        How many names have another root, or have one for the first time.
-    concerned
-        How many subscriptions were filed anew.
-    """
-
-    triples: int
-    names: int
-    concerned: int
+    standing: Standing
+    evaluation: Evaluation
+    provenance: Provenance
+    now: datetime
 
 
 class Engine(Matcher):
@@ -119,11 +110,11 @@ class Engine(Matcher):
         self._changing = RLock()
         self._turn = Turn()
         self._labels: tuple[list[Label], Annotator] | None = None
-        self._standing = Standing(self._know(ontology or Ontology()))
+        self._standing = Standing(self._know(ontology or Ontology(), annotator))
 
-    def _know(self, ontology: Ontology) -> Knowledge:
-        annotator = self._own_annotator or self._annotator_for(ontology.labels())
-        return Knowledge(ontology, self._entailment, annotator, self._on_problem)
+    def _know(self, ontology: Ontology, annotator: Annotator | None) -> Knowledge:
+        annotator = annotator or self._annotator_for(ontology.labels())
+        return Knowledge(ontology, self._entailment, annotator)
 
     @property
     def ontology(self) -> Ontology:
@@ -187,10 +178,11 @@ class Engine(Matcher):
             One for the new ontology; by default the one that the engine was given, if any.
         """
         with self._changing:
-            self._own_annotator = annotator or self._own_annotator
             old = self._standing
-            knowledge = self._know(ontology)
+            knowledge = self._know(ontology, annotator or self._own_annotator)
+            self._own_annotator = annotator or self._own_annotator
             knowledge.ask(old.mentions)
+            knowledge.ask(Mentions(knowledge.mentions))
             difference = old.knowledge.difference(knowledge)
             concerned = old.concerned(difference)
             change = Change(len(difference.triples), len(difference.names), len(concerned))
@@ -224,19 +216,24 @@ class Engine(Matcher):
 
     def match(self, publication: Publication) -> MatchReport:
         """Say which subscriptions a publication matches, and with which solutions."""
+        now = self._clock()
         with self._turn:
-            return self._standing.match(publication, self._clock())
+            report = self._standing.match(publication, now)
+        for problem in report.problems:  # not before: whoever is told may ask the engine
+            self._on_problem(problem)
+        return report
 
     def enrich(self, publication: Publication) -> Publication:
         """Return the publication with all that follows: concepts, roots, units, rules.
 
         Matching itself derives only what some subscription asks for.
         """
-        return self._enriched(publication, self._clock()).publication
-
-    def _enriched(self, publication: Publication, now: datetime) -> Enriched:
+        now = self._clock()
         with self._turn:
-            return self._standing.knowledge.enrich(publication, None, now)
+            enriched = self._standing.knowledge.enrich(publication, None, now)
+        for problem in enriched.problems:
+            self._on_problem(problem)
+        return enriched.publication
 
     # -- why --------------------------------------------------------------------------------
 
@@ -258,31 +255,35 @@ class Engine(Matcher):
         UnknownError
             When there is no subscription with this id.
         """
-        filed = self.filing(id)
-        match = next((m for m in self.match(publication) if m.subscription == id), None)
-        with self._asking(publication) as (evaluation, provenance):
-            return explain(filed, match, provenance.publication, evaluation, provenance)
+        with self._asking(publication) as asked:
+            filed = asked.standing[id]
+            report = asked.standing.match(publication, asked.now)
+            match = next((m for m in report if m.subscription == id), None)
+            provenance = asked.provenance
+            return explain(filed, match, provenance.publication, asked.evaluation, provenance)
 
     def evidence(
         self, publication: Publication, matches: Iterable[Match]
     ) -> Mapping[str, tuple[Evidence, ...]]:
         """Return, by subscription, the triples that a match rests on, and why they hold."""
-        with self._asking(publication) as (evaluation, provenance):
+        with self._asking(publication) as asked:
             return {
                 m.subscription: tuple(
-                    evidence(self.filing(m.subscription), m, evaluation, provenance)
+                    evidence(asked.standing[m.subscription], m, asked.evaluation, asked.provenance)
                 )
                 for m in matches
+                if m.subscription in asked.standing  # it may have gone since
             }
 
     @contextmanager
-    def _asking(self, publication: Publication) -> Iterator[tuple[Evaluation, Provenance]]:
+    def _asking(self, publication: Publication) -> Iterator[_Asked]:
         """Prepare questions about one publication, with everything that follows from it."""
         now = self._clock()
         with self._turn:
-            knowledge = self._standing.knowledge
-            enriched = knowledge.enrich(publication, None, now, again=True)
+            standing = self._standing
+            knowledge = standing.knowledge
+            enriched = knowledge.enrich(publication, None, now)
             rdfs = self._entailment is Entailment.RDFS
             provenance = Provenance(knowledge.ontology if rdfs else Ontology(), enriched)
             with knowledge.evaluator.publication(enriched.publication, now) as evaluation:
-                yield evaluation, provenance
+                yield _Asked(standing, evaluation, provenance, now)

@@ -18,7 +18,7 @@ from pyoxigraph import Variable
 from graphmatch.matcher import Capabilities
 from semantic.evaluation import Evaluator
 from semantic.pattern import Branch, Form, TriplePattern
-from semantic.sparql.query import Query, Resting
+from semantic.sparql.query import Query
 from semantic.subscription import Subscription
 from semantic.terms import Term
 from semantic.units.units import Units
@@ -119,7 +119,7 @@ def file(
     entries: dict[Branch, None] = {}
     unindexed: dict[str, None] = {}
     checks = dict.fromkeys(rewritten.remainder)
-    resting = subscription.query.skeleton.resting is Resting.PATTERN
+    resting = subscription.query.skeleton.resting.of_pattern
     for branch in rewritten.branches:
         own = [p for p in branch.patterns if not _meets(background, p)]
         resting |= not own

@@ -14,7 +14,6 @@ from enum import Enum
 
 from semantic.annotation.annotate import Annotator
 from semantic.enrichment import Enriched, Enricher
-from semantic.errors import OnProblem
 from semantic.evaluation import Evaluator
 from semantic.mentions import Mentions
 from semantic.ontology.ontology import Ontology
@@ -52,6 +51,25 @@ class Difference:
     everything: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a change of the ontology meant.
+
+    Parameters
+    ----------
+    triples
+        How many triples follow from one ontology and not from the other.
+    names
+        How many names have another root, or have one for the first time.
+    concerned
+        How many subscriptions were filed anew.
+    """
+
+    triples: int
+    names: int
+    concerned: int
+
+
 class Knowledge:
     """One ontology, ready for matching.
 
@@ -63,8 +81,6 @@ class Knowledge:
         Whether its rules are applied.
     annotator
         Finds labels in text.
-    on_problem
-        Called with what in a publication cannot be used.
     """
 
     def __init__(
@@ -72,7 +88,6 @@ class Knowledge:
         ontology: Ontology,
         entailment: Entailment,
         annotator: Annotator,
-        on_problem: OnProblem,
     ) -> None:
         self.ontology = ontology
         self.annotator = annotator
@@ -87,7 +102,6 @@ class Knowledge:
             self.evaluator,
             entailment=self._rdfs,
             annotator=annotator,
-            on_problem=on_problem,
         )
 
     def ask(self, mentions: Mentions) -> bool:
@@ -130,11 +144,9 @@ class Knowledge:
         publication: Publication,
         relevance: Relevance | None,
         now: datetime,
-        *,
-        again: bool = False,
     ) -> Enriched:
         """Return a publication as subscriptions see it; see `Enricher.enrich`."""
-        return self._enricher.enrich(publication, relevance, now, again=again)
+        return self._enricher.enrich(publication, relevance, now)
 
     def difference(self, other: Knowledge) -> Difference:
         """Return in what another state of knowledge differs."""

@@ -101,11 +101,23 @@ class MatchReport:
     """The matches of one publication, in the order of subscribing, and what they took.
 
     It is iterable: ``for match in matcher.match(publication)``.
+
+    Parameters
+    ----------
+    publication
+        Its id.
+    matches
+        One for each subscription that it matches.
+    counters
+        What matching did.
+    problems
+        What of the publication could not be used, and mapping functions that failed.
     """
 
     publication: str
     matches: tuple[Match, ...]
     counters: Counters = field(default_factory=Counters)
+    problems: tuple[Problem, ...] = ()
 
     def __iter__(self) -> Iterator[Match]:
         """Yield the matches."""

@@ -103,7 +103,6 @@ class Standing:
             told = error.problem
             on_problem(Problem(f"{told.what}; it matches nothing now", told.where, told.remedy))
             self._suspended[filed.subscription.id] = None
-            self.mentions.add(filed.subscription.query.mentions())
             self._keep(suspended(filed, told.what))
 
     def _keep(self, filed: Filed) -> None:
@@ -130,8 +129,10 @@ class Standing:
         filed = self[id]
         del self._filed[id]
         self._unindexed.pop(id, None)
-        self._suspended.pop(id, None)
-        self.mentions.remove(filed.query.mentions())
+        if id in self._suspended:
+            del self._suspended[id]
+        else:
+            self.mentions.remove(filed.query.mentions())
         for name in self._names(filed.subscription):
             _drop(self._by_name, name, id)
         for key in _keys(filed):
@@ -163,6 +164,7 @@ class Standing:
         removed = [self.remove(id) for id in concerned]
         self.mentions.remove(self.knowledge.mentions)
         self.mentions.add(knowledge.mentions)
+        knowledge.ask(self.mentions)
         self.knowledge = knowledge
         self._relevance = knowledge.relevance(self.mentions)
         self._index.ontology = knowledge.ontology
@@ -188,7 +190,7 @@ class Standing:
             evaluated=evaluated,
             matched=len(matches),
         )
-        return MatchReport(publication.id, matches, counters)
+        return MatchReport(publication.id, matches, counters, enriched.problems)
 
     def _checked(
         self, enriched: Publication, found: MatchReport, now: datetime

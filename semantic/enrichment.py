@@ -16,7 +16,7 @@ from datetime import datetime
 from functools import partial
 
 from semantic.annotation.annotate import Annotation, Annotator
-from semantic.errors import OnProblem, Problem, warn_problem
+from semantic.errors import Problem
 from semantic.evaluation import Evaluator
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mapping.functions import MappingFunctions
@@ -45,6 +45,9 @@ class Enriched:
         Triples that mapping functions gave, each with the name of the function.
     runs
         How many times a mapping function was run.
+    problems
+        What of the publication could not be used (an unknown unit), and mapping functions that
+        failed.
     """
 
     publication: Publication
@@ -53,6 +56,7 @@ class Enriched:
     origins: Derived = field(default_factory=dict)
     mapped: Mapping[Triple, str] = field(default_factory=dict)
     runs: int = 0
+    problems: tuple[Problem, ...] = ()
 
 
 class Enricher:
@@ -68,9 +72,6 @@ class Enricher:
         Whether roots, units, rules and mapping functions are applied at all.
     annotator
         Finds the ontology's labels in feed items; none by default.
-    on_problem
-        Called with what a publication has that cannot be used (an unknown unit), and with
-        mapping functions that fail.
     limits
         Bounds on mapping functions.
 
@@ -98,14 +99,12 @@ class Enricher:
         *,
         entailment: bool = True,
         annotator: Annotator | None = None,
-        on_problem: OnProblem = warn_problem,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self._ontology = ontology
         self._evaluator = evaluator
         self._entailment = entailment
         self._annotator = annotator or Annotator([])
-        self._on_problem = on_problem
         self.functions = MappingFunctions(
             ontology.mapping if entailment else (), ontology.root, limits, ontology.units
         )
@@ -116,8 +115,6 @@ class Enricher:
         publication: Publication,
         relevance: Relevance | None = None,
         now: datetime | None = None,
-        *,
-        again: bool = False,
     ) -> Enriched:
         """Return the publication as subscriptions see it.
 
@@ -127,25 +124,26 @@ class Enricher:
             Leaves out what nobody asks for; nothing is left out by default.
         now
             What ``NOW()`` gives in mapping functions; the machine's time by default.
-        again
-            Whether its problems have been reported before.
         """
         annotations = tuple(self._annotator.annotate(publication))
         stated = publication.with_derived(annotation.triple for annotation in annotations)
         if not self._entailment:
             return Enriched(stated, stated, annotations, dict.fromkeys(stated.triples))
-        ontology, problem = self._ontology, _nothing if again else self._on_problem
-        rooted = ontology.units.normal(ontology.rewrite(stated), problem)
+        ontology = self._ontology
+        problems: list[Problem] = []
+        rooted = ontology.units.normal(ontology.rewrite(stated), problems.append)
         closed = ontology.inference.follow(rooted.triples, relevance)
         follow = partial(ontology.inference.follow, relevance=relevance)
-        mapped = self.functions.run(rooted, closed, follow, self._evaluator, now, problem)
+        mapped = self.functions.run(rooted, closed, follow, self._evaluator, now, problems.append)
         known = frozenset(rooted.triples)
         derived = rooted.derived.union(triple for triple in mapped.closed if triple not in known)
         enriched = replace(rooted, triples=tuple(mapped.closed), derived=derived)
         return Enriched(
-            enriched, stated, annotations, mapped.closed, mapped.mapped, runs=mapped.runs
+            enriched,
+            stated,
+            annotations,
+            mapped.closed,
+            mapped.mapped,
+            mapped.runs,
+            tuple(problems),
         )
-
-
-def _nothing(_: Problem) -> None:
-    """Report nothing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -22,7 +23,8 @@ def files_in(
     """Return a folder's files, sorted, at any depth; of anything else the path itself.
 
     Hidden files and folders (``.git``) are left out. A link that leads nowhere is among the
-    files, so that opening it fails for all to see. A folder without files is reported: as a
+    files, so that opening it fails for all to see; a pipe or a device is reported, for reading it
+    may never end. A folder without files is reported: as a
     warning, or, where files of some kind are asked for, as refused.
 
     Parameters
@@ -52,7 +54,11 @@ def _walk(path: Path, told: list[OSError]) -> list[Path]:
     for folder, folders, names in os.walk(path, onerror=told.append):
         folders[:] = [name for name in folders if not name.startswith(".")]
         files = (Path(folder, name) for name in names if not name.startswith("."))
-        found += [file for file in files if file.is_file() or file.is_symlink()]
+        for file in files:
+            if file.is_file() or not file.exists():
+                found.append(file)
+            else:
+                told.append(OSError(errno.EINVAL, "not a regular file", str(file)))
     return found
 
 

@@ -33,6 +33,8 @@ class Limits:
         In so many rounds mapping functions may give a publication new triples.
     mapping_triples
         A mapping function may give a publication this many new triples.
+    mapping_characters
+        A text that a mapping function gives may have this many characters.
     unit_characters
         The text of a unit of measure may have this many characters.
     units_remembered
@@ -56,6 +58,7 @@ class Limits:
     subscription_operators: int = 1000
     mapping_rounds: int = 10
     mapping_triples: int = 10_000
+    mapping_characters: int = 100_000
     unit_characters: int = 64
     units_remembered: int = 4096
     imported_documents: int = 1000

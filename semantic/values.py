@@ -23,7 +23,7 @@ from typing import TypeAlias, TypeVar
 from pyoxigraph import Literal, NamedNode
 
 from semantic.terms import Term
-from semantic.units.numbers import read_quantity
+from semantic.units.numbers import read_quantity, read_written
 from semantic.units.vocabulary import is_quantity
 from semantic.vocabulary import XSD
 
@@ -167,7 +167,7 @@ def value_of(literal: Literal) -> Value | None:
         return _instant(text, date=datatype == _DATE)
     elif datatype == _BOOLEAN:
         return {"true": True, "1": True, "false": False, "0": False}.get(text)
-    elif is_quantity(literal) and (found := read_quantity(text)) is not None:
+    elif is_quantity(literal) and (found := read_written(text) or read_quantity(text)) is not None:
         return Quantity(*found)
     return None
 

@@ -297,7 +297,7 @@ def roots(ontology: Iterable[Triple], synonyms: Iterable[Pair] = ()) -> Roots:
             for s, p, o in rewritten
             if p in _EQUIVALENCES and isinstance(s, NamedNode) and isinstance(o, NamedNode)
         }
-        for kind in ({SUBCLASS}, {SUBPROPERTY}, {BROADER, NARROWER}):
+        for kind in ({SUBCLASS}, {SUBPROPERTY}, {BROADER, NARROWER, BROADER_TRANSITIVE}):
             new |= _cycles(_links(t for t in rewritten if t[1] in kind))
         new = {(a, b) for a, b in new if a != b}
         if not new:
@@ -358,7 +358,7 @@ def _links(triples: Iterable[Triple]) -> frozenset[Pair]:
     """Return the stated is-a links, each from the narrower to the broader."""
     found = set()
     for s, p, o in triples:
-        if p in (SUBCLASS, SUBPROPERTY, BROADER, TYPE):
+        if p in (SUBCLASS, SUBPROPERTY, BROADER, BROADER_TRANSITIVE, TYPE):
             found.add((s, o))
         elif p == NARROWER:
             found.add((o, s))

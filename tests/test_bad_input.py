@@ -727,7 +727,6 @@ ONTOLOGIES: dict[str, tuple[str, str | bytes, str]] = {
     "Latin-1": ("o.ttl", "<urn:\xe9>".encode("latin-1"), ":1:*: not UTF-8. Save the document"),
     "syntax error": ("o.ttl", "<urn:a> <urn:b>\n.", ":2:1: not valid Turtle: "),
     "bad line": ("o.nt", GOOD + "garbage", ":2:1: not valid N-Triples: "),
-    "relative IRI": ("o.ttl", "<a> <urn:b> 5 .", f":1:1: a relative IRI. {BASE}"),
     "remote context": ("o.jsonld", '{"@context": "http://e/"}', ":1:2: a remote JSON-LD context."),
     "Latin-1 synonyms": (
         "s.csv",

@@ -20,6 +20,7 @@ from semantic.evaluation import Evaluator
 from semantic.terms import Triple
 from semantic.units.registry import Registry
 from semantic.units.units import Units
+from semantic.units.vocabulary import UCUM
 
 TABLE: dict[str, dict[str, tuple[Fraction, Fraction]]] = {
     "information": {
@@ -245,3 +246,12 @@ def test_an_engine_hears_all_three_spellings() -> None:
     assert [problem.what for problem in problems] == ["<urn:size>: kg cannot be brought to GB"]
     with pytest.raises(SubscriptionError, match="kg cannot be brought to GB"):
         engine.subscribe("bad", PREFIXES + 'ASK { ?x e:size "4 kg"^^cdt:ucum }')
+
+
+def test_that_huge_and_tiny_quantities_are_compared() -> None:
+    size = NamedNode("urn:size")
+    for text, sign in (("1e99 GB", ">"), ("1e-99 yB", "<")):
+        engine = Engine(Ontology())
+        engine.subscribe("s", f'ASK {{ ?x {size} ?s FILTER(?s {sign} "1 GB"^^cdt:ucum) }}')
+        item = [(NamedNode("urn:x"), size, Literal(text, datatype=UCUM))]
+        assert engine.match(Publication.of("p", item)).matches, text

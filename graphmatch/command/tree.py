@@ -10,6 +10,7 @@ from rich.text import Text
 from graphmatch.command.console import styled
 from graphmatch.command.view import View, by_name, named
 from semantic.ontology.taxonomy import Taxonomy
+from semantic.terms import Term
 
 SIBLINGS = 40
 """How many terms of one level are shown."""
@@ -33,15 +34,18 @@ class Tree:
         """Yield the lines from the tops down."""
         yield from self._branch(_tops(self._taxonomy), "", 1)
 
-    def _branch(self, terms: Sequence[NamedNode], indent: str, level: int) -> Iterator[Text]:
+    def _branch(
+        self, terms: Sequence[NamedNode], indent: str, level: int, above: tuple[NamedNode, ...] = ()
+    ) -> Iterator[Text]:
         more = len(terms) - SIBLINGS
         for number, term in enumerate(terms[:SIBLINGS], 1):
             is_last = number == len(terms)
             yield styled(indent + ("└── " if is_last else "├── "), *self._term(term))
-            below = by_name(self._taxonomy.children(term))
+            line = (*above, term)
+            below = [t for t in by_name(self._taxonomy.children(term)) if t not in line]
             inner = indent + ("    " if is_last else "│   ")
             if level < self._depth:
-                yield from self._branch(below, inner, level + 1)
+                yield from self._branch(below, inner, level + 1, line)
             elif below:
                 count = sum(1 for _ in named(self._taxonomy.descendants(term)))
                 yield styled(f"{inner}└── ", (f"… {count:,} below", "dim"))
@@ -57,6 +61,16 @@ class Tree:
 
 
 def _tops(taxonomy: Taxonomy) -> list[NamedNode]:
-    """Return the named terms with no named parent, those with children first."""
-    tops = by_name(t for t in named(taxonomy) if not any(named(taxonomy.parents(t))))
+    """Return the named terms with no named parent, those with children first.
+
+    Of a circle that nothing is above, it is the first term.
+    """
+    free = (t for t in named(taxonomy) if not any(named(taxonomy.parents(t))))
+    heads = (next(named(circle), None) for circle in taxonomy.cycles if _is_top(circle, taxonomy))
+    tops = by_name([*free, *filter(None, heads)])
     return sorted(tops, key=lambda term: not taxonomy.children(term))
+
+
+def _is_top(circle: Sequence[Term], taxonomy: Taxonomy) -> bool:
+    above = (parent for term in circle for parent in named(taxonomy.parents(term)))
+    return all(parent in circle for parent in above)

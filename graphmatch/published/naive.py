@@ -89,7 +89,8 @@ class Naive(Matcher):
 
     def match(self, publication: Publication) -> MatchReport:
         """Evaluate every subscription; see `Matcher`."""
-        publication = self._enricher.enrich(publication).publication
+        enriched = self._enricher.enrich(publication)
+        publication = enriched.publication
         with self._evaluator.publication(publication) as evaluation:
             found = [
                 (id, evaluation.answer(subscription.query, resting=True))
@@ -103,4 +104,5 @@ class Naive(Matcher):
             publication.id,
             matches,
             Counters(candidates=evaluated, evaluated=evaluated, matched=len(matches)),
+            enriched.problems,
         )

@@ -235,6 +235,8 @@ class Attempt:
             found = asked.construct(self._asked[function].query)
             for count, triple in enumerate(found):
                 triples[triple] = None
+                if len(str(triple[2])) > self._limits.mapping_characters:
+                    return Failure(function, _too_long(self._limits.mapping_characters), _NARROW)
                 if len(triples) > limit + len(closed) or count > _REPEATS * limit:
                     return Failure(function, _too_much(limit), _NARROW)
         except (RuntimeError, ValueError, OSError) as error:
@@ -270,6 +272,10 @@ class Attempt:
 
 _REPEATS = 100
 """So many times `mapping_triples` may a function give at once, repeated ones counted."""
+
+
+def _too_long(limit: int) -> str:
+    return f"it gives a text of more than `mapping_characters` ({limit})"
 
 
 def _too_much(limit: int) -> str:

@@ -166,9 +166,10 @@ def link_properties(schema: Schema) -> Mapping[Term, tuple[NamedNode, ...]]:
     return found
 
 
-def report_literals(groups: Groups, report: Report) -> None:
+def report_literals(groups: Groups, linking: Container[Term], report: Report) -> None:
     """Report literals where a class, a property or a concept should be."""
-    saying = (t for p, several in groups.items() if p in _RULES for t in several)
+    said = (p for p in groups if p in _RULES or p in linking)
+    saying = (triple for property_ in said for triple in groups[property_])
     wrong = [triple for triple in saying if isinstance(triple[2], Literal)]
     for triple in wrong[:_SHOWN]:
         written = " ".join(map(compact, triple))

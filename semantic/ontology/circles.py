@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from pyoxigraph import NamedNode
+
 from semantic.ontology.statements import LINKS, edges_of
 from semantic.ontology.synonyms import Roots
+from semantic.ontology.taxonomy import Taxonomy
 from semantic.terms import Term, Triple, compact
 
 
@@ -58,3 +61,22 @@ def report_own_ancestors(
                 f"{compact(parent)} is above it, and means the same"
             )
             report(what, "They are taken as one term; remove the link if it says something else.")
+
+
+def report_circles(
+    trees: Iterable[tuple[str, Taxonomy]], report: Callable[[str, str], None]
+) -> None:
+    """Report the circles that are left when those of RDFS's and SKOS's own links are folded.
+
+    They are of links that the ontology says by properties of its own (a declared taxonomy); their
+    terms stay apart, and each is above the others.
+    """
+    for kind, taxonomy in trees:
+        for circle in taxonomy.cycles:
+            names = [term for term in circle if isinstance(term, NamedNode)]
+            if len(names) > 1:
+                listed = ", ".join(map(compact, names))
+                report(
+                    f"a circle of {kind}: {listed} are all above each other",
+                    "They stay terms of their own; remove a link if they are not.",
+                )

@@ -12,11 +12,11 @@ Cost: the table is linear in the terms; `root` walks up, `tree` down what it ret
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import networkx as nx
-from pyoxigraph import NamedNode
+from pyoxigraph import Literal, NamedNode
 
 from semantic.ontology.taxonomy import Taxonomy
 from semantic.terms import Term
@@ -36,6 +36,8 @@ class ConceptTrees:
         The taxonomy of properties for attributes; those of classes and concepts for values.
     names
         Texts and the terms that they name, beside the last parts of IRIs.
+    root
+        Gives the term that stands for a term or a text and its synonyms.
 
     Examples
     --------
@@ -56,8 +58,14 @@ class ConceptTrees:
     Zhang, Wang, Huang and Yung: CTPS, sections 3.1 and 4.1 (figures 1 and 4, algorithm 1).
     """
 
-    def __init__(self, trees: Iterable[Taxonomy], names: Iterable[tuple[str, Term]] = ()) -> None:
+    def __init__(
+        self,
+        trees: Iterable[Taxonomy],
+        names: Iterable[tuple[str, Term]] = (),
+        root: Callable[[Term], Term] = lambda term: term,
+    ) -> None:
         self._trees = tuple(trees)
+        self._root = root
         table: dict[str, dict[Term, None]] = {}
         for name, term in names:
             table.setdefault(name, {})[term] = None
@@ -69,25 +77,32 @@ class ConceptTrees:
 
     def terms(self, name: str) -> tuple[Term, ...]:
         """Return the terms that a name stands for; none for an unknown name."""
-        return self._terms.get(name, ())
+        if name in self._terms:
+            return self._terms[name]
+        text = self._root(Literal(name))
+        return self._terms.get(text.value, ()) if isinstance(text, Literal) else ()
 
     def root(self, name: str | Term) -> tuple[Term, ...]:
         """Return the tops of the trees that a name or a term is in: CTPS's ``root(name)``.
 
         A term that nothing with a name is above is its own root, in a tree or not; so is each
-        term of a circle. A name that stands for nothing has no root.
+        term of a circle. A name that stands for no term is its own root, as a text.
         """
         found: dict[Term, None] = {}
-        for term in self.terms(name) if isinstance(name, str) else (name,):
+        terms = self.terms(name) if isinstance(name, str) else (self._root(name),)
+        for term in terms:
             for tree in [tree for tree in self._trees if term in tree]:
                 tops = (t for t in _named_above(tree, term) if not _named_above(tree, t))
                 found.update(dict.fromkeys(list(tops) or [term]))
             if not any(term in tree for tree in self._trees):
                 found[term] = None
+        if isinstance(name, str) and not terms:
+            found[self._root(Literal(name))] = None
         return tuple(found)
 
     def tree(self, root: Term) -> nx.DiGraph[Any]:
         """Return the tree under a term: a graph with an edge from each child to each parent."""
+        root = self._root(root)
         graph: nx.DiGraph[Any] = nx.DiGraph()
         graph.add_node(root)
         for tree in self._trees:

@@ -19,8 +19,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from semantic.ontology.rows import Ids
-
+Ids: TypeAlias = NDArray[np.int32]
 Bits: TypeAlias = NDArray[np.uint64]
 
 DEPTH, POST, TREE, LOW, BACK_POST, BACK_TREE, BACK_LOW, RANK, UP, UPS, DOWN, DOWNS = range(12)

@@ -27,7 +27,8 @@ from semantic.ontology.building import (
     report_literals,
     rooted,
 )
-from semantic.ontology.concept_trees import ConceptTrees
+from semantic.ontology.circles import report_circles
+from semantic.ontology.concept_trees import ConceptTrees, local_name
 from semantic.ontology.domains import Domain, domain
 from semantic.ontology.inference import Inference
 from semantic.ontology.names import LABELS, Names
@@ -110,14 +111,16 @@ class Ontology(Walks):
         extra = declared_taxonomies(self.stated)
         self.roots, self.triples = rooted((*self.stated, *extra), pairs, options, self._report)
         self.groups = by_predicate(self.triples)
-        report_literals(self.groups, self._report)
         self._names = Names(pairs, self.roots)
         self.schema = compiled(self.groups)
         self.linking = link_properties(self.schema)
+        report_literals(self.groups, self.linking, self._report)
         edges, kinds = edges_of(self.links_stated()), members_of(self.of(TYPE))
         self.classes = Taxonomy(edges["classes"], kinds["classes"])
         self.properties = Taxonomy(edges["properties"], kinds["properties"])
         self.concepts = Taxonomy(edges["concepts"], kinds["concepts"])
+        trees = {"classes": self.classes, "properties": self.properties, "concepts": self.concepts}
+        report_circles(trees.items(), self._report)
         self.units = Units.of(self.triples, self.properties, self._hear, registry=registry)
         if (normal := self.units.normal_triples(self.triples, self._mismeasured)) is not None:
             self.triples = tuple(normal.triples)
@@ -161,7 +164,7 @@ class Ontology(Walks):
             When a file cannot be read, or reasoning fails.
         """
         from semantic.mapping.function import mapping_functions
-        from semantic.ontology.load import loading, read_sources
+        from semantic.ontology.reading.load import loading, read_sources
 
         options = loading(imports, fetch, reason, cache)
         read = read_sources([Path(p) for p in paths], on_problem, limits, options)
@@ -255,7 +258,8 @@ class Ontology(Walks):
         Any property may be asked for. Only of those that are declared as a ``gm:Taxonomy``, and
         of RDFS's and SKOS's own, do subscriptions follow the links.
         """
-        wanted = {property_, *self.properties.descendants(self.root(property_))}
+        root = self.root(property_)
+        wanted = {root, *self.properties.descendants(root)}
         edges = ((s, o) for s, _, o in self.of(*wanted) if not isinstance(o, Literal))
         return Taxonomy(edges)
 
@@ -272,19 +276,24 @@ class Ontology(Walks):
     @cached_property
     def attribute_trees(self) -> ConceptTrees:
         """The trees of properties, and the names of what is in them."""
-        return ConceptTrees([self.properties], self._called(self.properties))
+        return ConceptTrees([self.properties], self._called(self.properties), self.root)
 
     @cached_property
     def value_trees(self) -> ConceptTrees:
         """The trees of classes and concepts, and the names of what is in them."""
         trees = [self.classes, self.concepts]
-        return ConceptTrees(trees, (name for tree in trees for name in self._called(tree)))
+        names = (name for tree in trees for name in self._called(tree))
+        return ConceptTrees(trees, names, self.root)
 
     def _called(self, tree: Taxonomy) -> Iterator[tuple[str, Term]]:
         """Yield the texts that the terms of a tree are called by."""
         for label in self._names.labels(self.of(*LABELS), tree.__contains__):
             if label.concept in tree:
                 yield label.text, label.concept
+        for term in tree:
+            for other in self.roots.names(term):
+                if isinstance(other, NamedNode):
+                    yield local_name(other), term
 
     # -- publications -----------------------------------------------------------------------
 

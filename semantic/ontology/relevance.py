@@ -113,7 +113,9 @@ class Relevance:
         """Whether any object after a property matters, whatever it is."""
         found = self._open.get(property_)
         if found is None:
-            found = self._open[property_] = any(
+            found = self._open[property_] = TYPE in self._schema.properties.ancestors(
+                property_
+            ) or any(
                 self._mentions.asks_for_any_object(p) or self._range(p) or self._inverse(p)
                 for p in (property_, *self._superproperties(property_))
             )

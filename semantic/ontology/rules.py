@@ -55,6 +55,11 @@ class Rule:
     heard
         Whether the first premise counts only where the publication says it: what the ontology
         says of the kind are its roots.
+    link
+        Which premise is a link of a hierarchy, that need not be one that only transitivity gave:
+        the links that it was made of lead as far, step by step.
+    transitive
+        Whether the rule only says that a hierarchy is transitive.
     """
 
     name: str
@@ -62,6 +67,8 @@ class Rule:
     conclusion: _Pattern
     guard: Callable[[_Bindings], bool] = lambda _: True
     heard: bool = False
+    link: int | None = None
+    transitive: bool = False
 
 
 _C, _D, _E = Variable("c"), Variable("d"), Variable("e")
@@ -76,10 +83,22 @@ def _differ(bindings: _Bindings) -> bool:
 RULES: tuple[Rule, ...] = (
     Rule("rdfs2", ((_P, DOMAIN, _C), (_X, _P, _Y)), (_X, TYPE, _C)),
     Rule("rdfs3", ((_P, RANGE, _C), (_X, _P, _Y)), (_Y, TYPE, _C)),
-    Rule("rdfs5", ((_P, SUBPROPERTY, _Q), (_Q, SUBPROPERTY, _R)), (_P, SUBPROPERTY, _R)),
-    Rule("rdfs7", ((_P, SUBPROPERTY, _Q), (_X, _P, _Y)), (_X, _Q, _Y)),
-    Rule("rdfs9", ((_C, SUBCLASS, _D), (_X, TYPE, _C)), (_X, TYPE, _D)),
-    Rule("rdfs11", ((_C, SUBCLASS, _D), (_D, SUBCLASS, _E)), (_C, SUBCLASS, _E)),
+    Rule(
+        "rdfs5",
+        ((_P, SUBPROPERTY, _Q), (_Q, SUBPROPERTY, _R)),
+        (_P, SUBPROPERTY, _R),
+        link=1,
+        transitive=True,
+    ),
+    Rule("rdfs7", ((_P, SUBPROPERTY, _Q), (_X, _P, _Y)), (_X, _Q, _Y), link=0),
+    Rule("rdfs9", ((_C, SUBCLASS, _D), (_X, TYPE, _C)), (_X, TYPE, _D), link=0),
+    Rule(
+        "rdfs11",
+        ((_C, SUBCLASS, _D), (_D, SUBCLASS, _E)),
+        (_C, SUBCLASS, _E),
+        link=1,
+        transitive=True,
+    ),
     Rule("inverse", ((_P, INVERSE_OF, _Q), (_X, _P, _Y)), (_Y, _Q, _X)),
     Rule("inverse", ((_P, INVERSE_OF, _Q), (_X, _Q, _Y)), (_Y, _P, _X)),
     Rule("narrower", ((_C, NARROWER, _D),), (_D, BROADER, _C)),
@@ -89,12 +108,15 @@ RULES: tuple[Rule, ...] = (
         "broader",
         ((_C, BROADER_TRANSITIVE, _D), (_D, BROADER_TRANSITIVE, _E)),
         (_C, BROADER_TRANSITIVE, _E),
+        link=1,
+        transitive=True,
     ),
     Rule(
         "topic",
         ((_C, BROADER_TRANSITIVE, _D), (_X, _P, _C)),
         (_X, _P, _D),
         lambda bindings: not is_reserved(bindings[_P]),
+        link=0,
     ),
     Rule("class", ((_C, EQUIVALENT_CLASS, _D),), (_C, SUBCLASS, _D)),
     Rule("class", ((_C, EQUIVALENT_CLASS, _D),), (_D, SUBCLASS, _C)),
@@ -113,6 +135,9 @@ class _Graph:
         self._triples: dict[Triple, None] = {}
         self._by: defaultdict[tuple[int, Term], list[Triple]] = defaultdict(list)
 
+    def __contains__(self, triple: Triple) -> bool:
+        return triple in self._triples
+
     def add(self, triple: Triple) -> bool:
         """Add a triple; return whether it is new."""
         if triple in self._triples:
@@ -126,8 +151,8 @@ class _Graph:
         """Yield the triples with the given terms."""
         wanted = (s, p, o)
         fixed = [(place, term) for place, term in enumerate(wanted) if term is not None]
-        rows = min((self._by.get(key, []) for key in fixed), key=len, default=list(self._triples))
-        for triple in tuple(rows):
+        rows = [self._by.get(key, []) for key in fixed]
+        for triple in min(rows, key=len).copy() if rows else list(self._triples):
             if all(triple[place] == term for place, term in fixed):
                 yield triple
 
@@ -147,34 +172,60 @@ def extend(publication: Iterable[Triple], ontology: Lookup) -> dict[Triple, Trip
     new = _Graph()
     agenda = [triple for triple in publication if new.add(triple)]
     derived_from: dict[Triple, Triple | None] = dict.fromkeys(agenda)
+    linked = _Graph()  # the publication's triples, without what only transitivity gave
     for triple in agenda:
-        for consequence in tuple(_consequences(triple, new.lookup, ontology)):
+        linked.add(triple)
+    known = _Known(new.lookup, linked.lookup, ontology)
+    for triple in agenda:
+        for rule, consequence in tuple(_consequences(triple, triple not in linked, known)):
             if new.add(consequence):
                 derived_from[consequence] = triple
                 agenda.append(consequence)
+                if not rule.transitive:
+                    linked.add(consequence)
     return derived_from
 
 
-def _consequences(triple: Triple, new: Lookup, ontology: Lookup) -> Iterator[Triple]:
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the other premise of a rule is looked up in.
+
+    Parameters
+    ----------
+    new
+        The publication's triples so far.
+    links
+        The same, without what only transitivity gave.
+    old
+        The ontology's closure.
+    """
+
+    new: Lookup
+    links: Lookup
+    old: Lookup
+
+
+def _consequences(triple: Triple, is_pair: bool, known: _Known) -> Iterator[tuple[Rule, Triple]]:
     for rule in RULES:
         for position, premise in enumerate(rule.premises):
+            if is_pair and position == rule.link:
+                continue
             if (bindings := _unify(premise, triple, {})) is None:
                 continue
-            for full in _complete(rule, position, bindings, new, ontology):
+            for full in _complete(rule, position, bindings, known):
                 conclusion = _instantiate(rule.conclusion, full)
                 if rule.guard(full) and _is_triple(conclusion):
-                    yield conclusion
+                    yield rule, conclusion
 
 
-def _complete(
-    rule: Rule, position: int, bindings: _Bindings, new: Lookup, old: Lookup
-) -> Iterator[_Bindings]:
+def _complete(rule: Rule, position: int, bindings: _Bindings, known: _Known) -> Iterator[_Bindings]:
     if len(rule.premises) == 1:
         yield bindings
         return
     other = rule.premises[1 - position]
     wanted = [bindings.get(n) if isinstance(n, Variable) else n for n in other]
-    for lookup in (new,) if rule.heard and position == 1 else (new, old):
+    new = known.links if rule.link == 1 - position else known.new
+    for lookup in (new,) if rule.heard and position == 1 else (new, known.old):
         for triple in lookup(*wanted):
             if (full := _unify(other, triple, bindings)) is not None:
                 yield full

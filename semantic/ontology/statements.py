@@ -30,7 +30,7 @@ _CLASS_TYPES = frozenset({RDFS["Class"], OWL["Class"]})
 _PROPERTY_TYPES = frozenset(
     {RDF["Property"], OWL["ObjectProperty"], OWL["DatatypeProperty"], OWL["AnnotationProperty"]}
 )
-LINKS = frozenset({TYPE, SUBCLASS, SUBPROPERTY, BROADER, NARROWER})
+LINKS = frozenset({TYPE, SUBCLASS, SUBPROPERTY, BROADER, NARROWER, BROADER_TRANSITIVE})
 _BUILT_IN = frozenset(
     {
         (BROADER, SUBPROPERTY, BROADER_TRANSITIVE),

@@ -197,7 +197,7 @@ def _skeleton(
     if form in (Form.CONSTRUCT, Form.DESCRIBE):
         analysis.leave_open(form.value)
     if analysis.subquery:
-        mode = Resting.WHOLE
+        mode = Resting.BOTH if analysis.aggregates else Resting.WHOLE
         condition = resting.whole_condition(analysis.groups, analysis.fresh)
     else:
         mode = Resting.PATTERN if analysis.aggregates else Resting.SOLUTIONS

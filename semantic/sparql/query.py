@@ -31,6 +31,12 @@ class Resting(Enum):
     SOLUTIONS = "solutions"  # each solution by itself
     PATTERN = "pattern"  # an aggregating query: some solution of its pattern
     WHOLE = "whole"  # a query with a subquery: some triple pattern is met
+    BOTH = "both"  # an aggregating query with a subquery: a solution, and some pattern is met
+
+    @property
+    def of_pattern(self) -> bool:
+        """Whether the query's pattern is asked, and not the query."""
+        return self in (Resting.PATTERN, Resting.BOTH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +167,7 @@ class Query:
         text = self.skeleton.exact if exact else self.skeleton.plain
         head = form or self._fill(text.head, exact=exact)
         where = self._fill(text.where, exact=exact)
-        pattern = form == "SELECT *" or self.skeleton.resting is Resting.PATTERN
+        pattern = form == "SELECT *" or self.skeleton.resting.of_pattern
         tail = "" if form and pattern else self._fill(text.tail, exact=exact)
         if resting:
             where = f"{{ {where} }} FILTER({self._fill(self.skeleton.condition, exact=exact)})"

@@ -28,6 +28,8 @@ _PLAIN_EXPONENTS = range(-18, 21)
 
 _NUMBER = r"[+-]?(?:[0-9]{1,64}(?:\.[0-9]{0,64})?|\.[0-9]{1,64})(?:[eE][+-]?[0-9]{1,2})?"
 _NUMBER_FORM = re.compile(_NUMBER, re.ASCII)
+_WRITTEN_FORM = re.compile(r"([+-]?[0-9.]{1,70}(?:E[+-][0-9]{1,3})?) (\S+)", re.ASCII)
+"""What `quantity_literal` writes: a unit's factor may make an exponent one digit longer."""
 _QUANTITY_FORM = re.compile(rf"\s*({_NUMBER})(?:\s+|(?![0-9.eE+-]))(\S(?:.*\S)?)\s*", re.ASCII)
 
 
@@ -68,6 +70,21 @@ def read_quantity(text: str) -> tuple[Fraction, str] | None:
     """
     found = _QUANTITY_FORM.fullmatch(text)
     return (Fraction(found[1]), found[2]) if found else None
+
+
+def read_written(text: str) -> tuple[Fraction, str] | None:
+    """Return the number and the unit of a quantity in base units, as `quantity_literal` writes it.
+
+    Examples
+    --------
+    >>> read_written("1E+2 By"), read_written("0.5 By"), read_written("many By")
+    ((Fraction(100, 1), 'By'), (Fraction(1, 2), 'By'), None)
+    """
+    found = _WRITTEN_FORM.fullmatch(text)
+    try:
+        return (Fraction(found[1]), found[2]) if found else None
+    except ValueError:
+        return None
 
 
 def rounded(number: Fraction) -> Decimal:

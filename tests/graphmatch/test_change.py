@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine, MatchReport
-from graphmatch.engine import Change
-from semantic import Ontology, Problem, Publication
+from graphmatch.knowledge import Change
+from semantic import Ontology, Problem, Publication, SubscriptionParser
+from semantic.annotation.annotate import Annotator
+from semantic.errors import OntologyError
+from semantic.mapping.function import MappingFunction
 from semantic.ontology.synonyms import SynonymOptions, SynonymPairs
 from semantic.terms import Triple
 from semantic.vocabulary import LABEL, SAME_AS, SUBCLASS, TYPE, Namespace
@@ -240,3 +243,55 @@ def test_that_a_subscription_waits_for_a_unit_that_goes_with_its_attribute() -> 
     assert engine.match(item).matches
     engine.unsubscribe("big")
     assert not len(engine)
+
+
+def test_that_new_mapping_functions_find_the_hierarchies_that_they_ask_for() -> None:
+    text = """PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+        CONSTRUCT { ?x <urn:kind> ?c } { ?x <urn:of> ?k . ?k rdfs:subClassOf ?c }"""
+    function = MappingFunction.parse("kind", text, SubscriptionParser())
+    triples = [(EX["A"], SUBCLASS, EX["B"]), (EX["B"], SUBCLASS, EX["C"])]
+    engine = Engine(Ontology(triples))
+    engine.subscribe("kind", f"ASK {{ ?x <urn:kind> {EX['C']} }}")
+    item = Publication.of("p", [(EX["x"], NamedNode("urn:of"), EX["A"])])
+    assert not engine.match(item).matches
+    engine.replace_ontology(Ontology(triples, mapping=[function]))
+    report = engine.match(item)
+    assert report.matches
+    assert report.counters.mapped == 1
+
+
+def test_that_an_engine_stays_as_it_is_when_a_replacement_fails() -> None:
+    text = f"""CONSTRUCT {{ ?x a <urn:Big> }}
+        {{ ?x {EX["size"]} ?s FILTER(?s > "1 kg"^^<https://w3id.org/cdt/ucum>) }}"""
+    function = MappingFunction.parse("big", text, SubscriptionParser())
+    base = (EX["size"], NamedNode("urn:graphmatch:baseUnit"), Literal("GB"))
+    engine = Engine(Ontology([(EX["Climate"], LABEL, Literal("climate change"))]))
+    engine.subscribe("climate", f"ASK {{ ?x dcterms:subject {EX['Climate']} }}")
+    with pytest.raises(OntologyError, match="kg"):
+        engine.replace_ontology(Ontology([base], mapping=[function]), Annotator([]))
+    engine.update_ontology(added=[(EX["A"], SUBCLASS, EX["B"])])
+    title, rss_item = (NamedNode(f"http://purl.org/rss/1.0/{name}") for name in ("title", "item"))
+    item = [(EX["x"], TYPE, rss_item), (EX["x"], title, Literal("On climate change"))]
+    assert engine.match(Publication.of("p", item)).matches
+
+
+def test_that_whoever_is_told_of_a_problem_may_ask_the_engine() -> None:
+    ucum = NamedNode("https://w3id.org/cdt/ucum")
+    base = (EX["size"], NamedNode("urn:graphmatch:baseUnit"), Literal("GB"))
+    other = Publication.of("other", [(EX["y"], TYPE, EX["C0"])])
+    found: list[int] = []
+    engine = Engine(Ontology([base]), on_problem=lambda _: found.append(len(engine.match(other))))
+    engine.subscribe("c0", f"ASK {{ ?x a {EX['C0']} }}")
+    report = engine.match(
+        Publication.of("p", [(EX["x"], EX["size"], Literal("1 kg", datatype=ucum))])
+    )
+    assert found == [1]
+    assert "kg cannot be brought to GB" in report.problems[0].what
+
+
+def test_that_evidence_is_of_subscriptions_that_are_still_there() -> None:
+    engine = laptops(2)
+    item = Publication.of("p", [(EX["x"], TYPE, EX["C0"]), (EX["x"], TYPE, EX["C1"])])
+    matches = engine.match(item).matches
+    engine.unsubscribe("0")
+    assert engine.evidence(item, matches).keys() == {"1"}

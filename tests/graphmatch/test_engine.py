@@ -6,10 +6,11 @@ import pytest
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine
+from graphmatch.published.naive import Naive
 from semantic import Ontology, Publication, SubscriptionParser
 from semantic.errors import GraphMatchError
 from semantic.ontology.synonyms import SynonymPairs
-from semantic.vocabulary import BROADER, DCTERMS, RSS, SKOS, SUBCLASS, TYPE
+from semantic.vocabulary import BROADER, DCTERMS, RSS, SKOS, SUBCLASS, TYPE, Namespace
 
 EX = "http://example.org/"
 LAPTOP, COMPUTER, ITEM, PRICE = (NamedNode(EX + n) for n in ("Laptop", "Computer", "i", "price"))
@@ -158,3 +159,30 @@ def test_that_a_parsed_subscription_is_taken_too() -> None:
     made = Engine()
     made.subscribe(SubscriptionParser().parse("s", f"ASK {{ ?x <{PRICE.value}> ?p }}"))
     assert made.match(laptop()).matches[0].solutions == ({},)
+
+
+SUBQUERY = "{ SELECT ?x { ?x <http://e/p> ?z } }"
+
+
+@pytest.mark.parametrize(
+    ("query", "matched"),
+    [
+        (f"SELECT ?x (COUNT(?y) AS ?c) {{ ?x a ?y . {SUBQUERY} }} GROUP BY ?x", True),
+        (f"SELECT (COUNT(*) AS ?c) {{ ?x a ?y . {SUBQUERY} }} HAVING (COUNT(*) > 0)", True),
+        (f"SELECT ?x {{ ?x a ?y . {SUBQUERY} }} GROUP BY ?x ORDER BY COUNT(?y)", True),
+        ("SELECT (COUNT(*) AS ?c) { ?z ?p <http://e/none> . { SELECT ?y { ?y a ?k } } }", False),
+    ],
+)
+@pytest.mark.parametrize("known", [True, False])
+def test_that_an_aggregate_over_a_subquery_is_evaluated(
+    query: str, matched: bool, known: bool
+) -> None:
+    e = Namespace("http://e/")
+    facts = [(e["r2"], TYPE, e["C0"]), (e["r2"], e["p"], e["r1"])] if known else []
+    made = Engine(Ontology(facts))
+    made.subscribe("s", query)
+    publication = Publication.of("p", [(e["r0"], e["p"], e["r1"]), (e["r0"], TYPE, e["C0"])])
+    assert bool(made.match(publication).matches) is matched
+    naive = Naive(Ontology(facts))
+    naive.subscribe(made.parser.parse("s", query))
+    assert bool(naive.match(publication).matches) is matched

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyoxigraph import BlankNode, NamedNode
+from pyoxigraph import BlankNode, Literal, NamedNode
 
 from semantic.ontology.concept_trees import ConceptTrees, local_name
 from semantic.ontology.taxonomy import Taxonomy
@@ -28,7 +28,7 @@ def test_the_figure_of_the_paper() -> None:
 
 def test_unknown_names_and_terms() -> None:
     trees = ConceptTrees([Taxonomy([(LAPTOP, COMPUTER)])])
-    assert (trees.terms("x"), trees.root("x")) == ((), ())
+    assert (trees.terms("x"), trees.root("x")) == ((), (Literal("x"),))
     assert trees.root(MONEY) == (MONEY,)
     assert list(trees.tree(MONEY)) == [MONEY]
 

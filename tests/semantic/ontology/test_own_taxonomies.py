@@ -6,13 +6,23 @@ import json
 from pathlib import Path
 
 import pytest
+from pyoxigraph import Literal
 from typer.testing import CliRunner
 
 from graphmatch import Engine
 from graphmatch.cli import app
 from semantic import Ontology, Publication
 from semantic.terms import Triple
-from semantic.vocabulary import DCTERMS, GM, SUBPROPERTY, TYPE, Namespace
+from semantic.vocabulary import (
+    DCTERMS,
+    EQUIVALENT_PROPERTY,
+    GM,
+    RDF,
+    SKOS,
+    SUBPROPERTY,
+    TYPE,
+    Namespace,
+)
 
 GEO = Namespace("https://example.org/geo#")
 PLACES: list[Triple] = [
@@ -67,3 +77,52 @@ def test_that_it_can_be_declared_and_taken_back_while_running() -> None:
     assert engine.match(ABOUT).matches
     engine.update_ontology(removed=[DECLARED])
     assert not engine.match(ABOUT).matches
+
+
+def test_that_a_circle_is_reported_and_shown(tmp_path: Path) -> None:
+    circle = [
+        DECLARED,
+        (GEO["a"], GEO["locatedIn"], GEO["b"]),
+        (GEO["b"], GEO["locatedIn"], GEO["a"]),
+        (GEO["c"], GEO["locatedIn"], GEO["a"]),
+        (GEO["c"], GEO["locatedIn"], Literal("Europe")),
+    ]
+    file = tmp_path / "circle.ttl"
+    file.write_text("".join(f"{s} {p} {o} .\n" for s, p, o in circle))
+    result = CliRunner().invoke(app, ["ontology", str(file)])
+    assert result.exit_code == 0
+    told = " ".join(result.stderr.split())
+    assert "a circle of concepts: <https://example.org/geo#a>, <https://example.org/geo#b>" in told
+    assert "a literal where a term should be: <https://example.org/geo#c>" in told
+    shown = result.stdout.split("concepts", 1)[1]
+    assert shown.index("geo#a") < shown.index("geo#b") < shown.index("geo#c")
+
+
+def test_that_a_taxonomy_has_all_names_of_its_property() -> None:
+    part, component = GEO["partOf"], GEO["componentOf"]
+    ontology = Ontology(
+        [
+            (component, EQUIVALENT_PROPERTY, part),
+            (component, TYPE, RDF["Property"]),
+            (GEO["wheel"], part, GEO["car"]),
+            (GEO["spoke"], component, GEO["wheel"]),
+        ]
+    )
+    for name in (part, component):
+        assert ontology.taxonomy(name).ancestors(GEO["spoke"]) == (GEO["wheel"], GEO["car"])
+
+
+def test_that_a_transitive_link_is_one_of_the_concepts() -> None:
+    a, b, c = (GEO[name] for name in "abc")
+    ontology = Ontology([(a, SKOS["broaderTransitive"], b), (c, SKOS["broader"], a)])
+    assert ontology.concepts.ancestors(c) == (a, b)
+
+
+def test_that_the_root_of_a_name_knows_synonyms() -> None:
+    shop = Namespace("https://graphmatch.example/shop#")
+    ontology = Ontology.load("ontologies/products.ttl", "ontologies/synonyms.csv")
+    values, attributes = ontology.value_trees, ontology.attribute_trees
+    assert values.root("Notebook") == values.root(shop["Notebook"]) == (shop["Product"],)
+    assert attributes.root("mobile") == (shop["contactInformation"],)
+    assert values.root("no such thing") == (Literal("no such thing"),)
+    assert shop["Ultrabook"] in values.tree(shop["Notebook"])

@@ -13,7 +13,7 @@ from semantic.mentions import Mentions
 from semantic.ontology.relevance import Relevance
 from semantic.sparql.query import Mention
 from semantic.terms import Triple
-from semantic.vocabulary import DOMAIN, SUBCLASS, SUBPROPERTY, TYPE
+from semantic.vocabulary import BROADER, DOMAIN, SUBCLASS, SUBPROPERTY, TYPE
 from tests.strategies import CLASSES, CONCEPTS, PROPERTIES, Profile, Scenario, scenarios
 
 
@@ -91,3 +91,12 @@ def test_that_a_high_taxonomy_has_few_triples_until_asked() -> None:
     ontology = Ontology([(low, SUBCLASS, high) for low, high in pairwise(names)])
     assert len(ontology.inference.background(())) == 299
     assert len(ontology.inference.background({SUBCLASS})) == 299 * 300 / 2
+
+
+def test_that_a_topic_may_be_a_type() -> None:
+    """A topic leads to broader ones, and by way of rdf:type to their superclasses."""
+    p, c, d, e = (NamedNode(f"urn:{name}") for name in "pcde")
+    ontology = Ontology([(p, SUBPROPERTY, TYPE), (c, BROADER, d), (d, SUBCLASS, e)])
+    triple = (NamedNode("urn:x"), p, c)
+    closed = Relevance(ontology.schema, Mentions([(TYPE, e)])).close([triple])
+    assert (triple[0], TYPE, e) in closed

@@ -10,9 +10,9 @@ from pyoxigraph import Triple as Statement
 
 from semantic.errors import OntologyError, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS
-from semantic.ontology.documents import read_file
-from semantic.ontology.load import Loading, Sources, loading, read_sources
 from semantic.ontology.ontology import Ontology
+from semantic.ontology.reading.documents import read_file
+from semantic.ontology.reading.load import Loading, Sources, loading, read_sources
 from semantic.terms import Triple
 from semantic.vocabulary import (
     EQUIVALENT_CLASS,
@@ -104,6 +104,51 @@ def test_a_rule_that_is_not_utf_8(tmp_path: Path) -> None:
 def test_an_unknown_reasoner() -> None:
     with pytest.raises(OntologyError, match="no reasoner is called 'elk'"):
         loading(None, False, "elk", False)
+
+
+@pytest.mark.parametrize("text", ["3", '"x"', "null"])
+def test_json_that_is_nothing(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "s.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(OntologyError, match="neither an object of lists nor a list of pairs"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("o é.ttl", f"<> a <{OWL.iri}Ontology> . <#A> a <B> ."),
+        (
+            "o é.owl",
+            f'<rdf:RDF xmlns:rdf="{RDF.iri}" xmlns:owl="{OWL.iri}"><owl:Ontology rdf:about=""/>'
+            '<rdf:Description rdf:ID="A"><rdf:type rdf:resource="B"/></rdf:Description></rdf:RDF>',
+        ),
+    ],
+)
+def test_relative_names_are_the_file_s_own(
+    tmp_path: Path, name: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    own = (tmp_path / name).as_uri()
+    assert set(read(Path(name)).triples) == {
+        (NamedNode(own), TYPE, OWL["Ontology"]),
+        (NamedNode(own + "#A"), TYPE, NamedNode(tmp_path.as_uri() + "/B")),
+    }
+
+
+def test_relative_names_are_kept_compiled_for_their_file_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = Loading(cache=tmp_path / "cache")
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        folder.mkdir()
+        (folder / "o.ttl").write_text("<#A> a <#B> ." + "\n# filling" * 9000, encoding="utf-8")
+        monkeypatch.chdir(folder)
+        for _ in range(2):
+            ((subject, _, _),) = read(Path("o.ttl"), options=options).triples
+            assert subject == NamedNode((folder / "o.ttl").as_uri() + "#A")
+    assert len(list((tmp_path / "cache").iterdir())) == 2
 
 
 # --- OWL/XML -------------------------------------------------------------------------------------

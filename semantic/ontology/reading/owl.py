@@ -4,8 +4,8 @@ HermiT or Pellet, whose Java programs come with owlready2, are run on the ontolo
 what they print is read. owlready2 itself is not asked: it would hold a second copy of the
 ontology in a database that the whole process shares, and it cannot stop a reasoner.
 
-The reasoner is a process of its own, in a group of its own, which is ended at the time limit with
-whatever it started.
+The reasoner is a process of its own, which is ended with whatever it started at the time limit,
+and when this process ends.
 
 Cost: about a second to start Java, and then what the ontology needs. OWL 2 DL is 2NEXPTIME-
 complete, so there are small ontologies that take for ever.
@@ -31,7 +31,7 @@ from pyoxigraph import Triple as Statement
 
 from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.ontology.java import run_java
+from semantic.ontology.reading.java import run_java
 from semantic.terms import Term, Triple, compact
 from semantic.vocabulary import (
     EQUIVALENT_CLASS,
@@ -49,6 +49,9 @@ _BUILT_IN = (OWL.iri, RDF.iri, RDFS.iri)
 _NOTHING = OWL["Nothing"]
 _SILENT = frozenset({OWL["imports"], LABEL, RDFS["comment"]})
 """Properties from which nothing follows, or which would have a reasoner reach out."""
+
+_SHOWN = 20
+"""So many terms a message names; the rest are counted."""
 
 _AXIOM = re.compile(r"^([A-Za-z]+)\( ((?:<[^>\s]+>\s)+)\)\s*$", re.MULTILINE)
 _ONE_WAY = {
@@ -150,7 +153,9 @@ def _conclude(
         path = Path(folder, "ontology.nt")
         statements = (Statement(s, p, o) for s, p, o in triples)  # type: ignore[arg-type]
         serialize(statements, path, format=RdfFormat.N_TRIPLES)
-        status, output, errors = run_java(*_command(reasoner, path), end=end, limits=limits)
+        status, output, errors = run_java(
+            *_command(reasoner, path), folder=folder, end=end, limits=limits
+        )
     if status == 0:
         return _of_hermit(output) if reasoner is Reasoner.HERMIT else _of_pellet(output)
     if _INCONSISTENT.search(errors):
@@ -244,7 +249,9 @@ def _is_built_in(term: Term) -> bool:
 
 
 def _listed(terms: Iterable[Term]) -> str:
-    return ", ".join(sorted(map(compact, terms)))
+    names = sorted(map(compact, terms))
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
 
 
 def _reason(errors: str) -> str:

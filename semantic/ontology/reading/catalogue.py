@@ -12,10 +12,12 @@ Source: OASIS, XML Catalogs Version 1.1, section 4 (2005).
 
 from __future__ import annotations
 
+import stat
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from os.path import realpath
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote, urljoin, urlsplit
@@ -23,9 +25,9 @@ from urllib.request import url2pathname
 from xml.etree import ElementTree
 
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
-from semantic.folders import files_in
+from semantic.folders import files_in, unreadable
 from semantic.limits import Limits
-from semantic.ontology.documents import read_file
+from semantic.ontology.reading.documents import read_file
 from semantic.syntax import format_of_name
 from semantic.xml_guard import check_xml, decode_xml
 
@@ -87,26 +89,48 @@ def read_catalogue(path: Path, limits: Limits) -> Catalogue:
         what = f"not an XML catalogue: its root is <{root.tag.rpartition('}')[2]}>"
         raise InputError(Problem(what, Place(str(path)), _REMEDY))
     places: dict[str, Path | str] = {}
-    for name, found in _entries(root, path.resolve().as_uri()):
+    for name, found in _entries(root, Path(realpath(path)).as_uri(), str(path)):
         places.setdefault(name, found)
         places.setdefault(key(name), found)
     return Catalogue(path, places)
 
 
-def _entries(element: ElementTree.Element, base: str) -> Iterator[tuple[str, Path | str]]:
-    base = urljoin(base, element.get(_BASE, ""))
+def _entries(
+    element: ElementTree.Element, base: str, source: str
+) -> Iterator[tuple[str, Path | str]]:
+    base = _join(base, element.get(_BASE, ""), source)
     for child in element:
         if child.tag == f"{_NAMESPACE}group":
-            yield from _entries(child, base)
+            yield from _entries(child, base, source)
         elif child.tag == f"{_NAMESPACE}uri":
             name, place = child.get("name"), child.get("uri")
             if name and place:
-                yield name, _place(urljoin(urljoin(base, child.get(_BASE, "")), place))
+                own = _join(base, child.get(_BASE, ""), source)
+                yield name, _place(_join(own, place, source), source)
 
 
-def _place(address: str) -> Path | str:
-    parts = urlsplit(address)
-    return Path(url2pathname(parts.path)) if parts.scheme == "file" else address
+def _join(base: str, address: str, source: str) -> str:
+    try:
+        return urljoin(base, address)
+    except ValueError as error:
+        raise _no_place(address, str(error), source) from error
+
+
+def _place(address: str, source: str) -> Path | str:
+    parts = urlsplit(address)  # which urljoin has split already
+    if parts.scheme != "file":
+        return address
+    if parts.netloc not in ("", "localhost"):
+        raise _no_place(address, f"the file lies on another machine, {parts.netloc}", source)
+    name = url2pathname(parts.path)
+    if "\0" in name:
+        raise _no_place(address, "a file name has no null character", source)
+    return Path(name)
+
+
+def _no_place(address: str, reason: str, source: str) -> InputError:
+    what = f"the catalogue gives {address!r}, which is no place to read from: {reason}"
+    return InputError(Problem(what, Place(source), _REMEDY))
 
 
 class Folder:
@@ -135,7 +159,22 @@ class Folder:
 
     @cached_property
     def _files(self) -> list[Path]:
-        return [file for file in files_in(self._path, self._on_problem) if _is_rdf(file)]
+        files = []
+        for file in filter(_is_rdf, files_in(self._path, self._tell_skipped)):
+            try:
+                regular = stat.S_ISREG(file.stat().st_mode)
+            except OSError as error:  # a link that leads nowhere
+                self._tell_skipped(unreadable(str(file), error))
+            else:
+                if regular:
+                    files.append(file)
+        return files
+
+    def _tell_skipped(self, problem: Problem) -> None:
+        if problem.severity is not Severity.WARNING:
+            what = f"not looked through for imports: {problem.what}"
+            problem = replace(problem, what=what, severity=Severity.WARNING)
+        self._on_problem(problem)
 
     @cached_property
     def _named(self) -> dict[str, Path]:
@@ -156,8 +195,10 @@ class Folder:
     def _names(self, file: Path) -> tuple[str, ...]:
         try:
             return read_file(file, lambda _: None, self._limits).names
-        except InputError as error:
-            problem = error.problem
+        except (InputError, OSError) as error:
+            problem = (
+                error.problem if isinstance(error, InputError) else unreadable(str(file), error)
+            )
             if file.suffix.lower() != ".xml":  # which may be anything
                 what = f"not looked through for imports: {problem.what}"
                 remedy = "It is used by its file name only; correct it, or take it away."
@@ -171,7 +212,7 @@ class Folder:
 
 
 def rdf_files(path: Path) -> list[Path]:
-    """Return the files of a folder that may be imported."""
+    """Return the files of a folder that may be imported, and links that lead nowhere."""
     return [file for file in files_in(path, lambda _: None) if _is_rdf(file)]
 
 

@@ -1,6 +1,7 @@
 """One RDF document of an ontology: what it states, what it is called, and what it imports.
 
-Parsing is `semantic.quads`' (pyoxigraph), and for OWL's own XML `semantic.ontology.owlxml`'s.
+Parsing is `semantic.quads`' (pyoxigraph), and for OWL's own XML that of
+`semantic.ontology.reading.owlxml`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pyoxigraph import NamedNode, RdfFormat
 
 from semantic.errors import InputError, OnProblem, Place, Problem
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.ontology.owlxml import is_owlxml, read_owlxml
+from semantic.ontology.reading.owlxml import is_owlxml, read_owlxml
 from semantic.quads import LINE_FORMATS, read_quads, read_whole
 from semantic.syntax import HEAD_BYTES, tell_syntax
 from semantic.terms import Triple
@@ -51,7 +52,7 @@ class Document:
 
 
 def read_file(path: Path, on_problem: OnProblem, limits: Limits = DEFAULT_LIMITS) -> Document:
-    """Read one file.
+    """Read one file. Relative IRIs in it are relative to its own address (``file:``).
 
     Raises
     ------
@@ -61,7 +62,13 @@ def read_file(path: Path, on_problem: OnProblem, limits: Limits = DEFAULT_LIMITS
         When the system refuses.
     """
     with path.open("rb") as stream:
-        return read_document(stream, str(path), on_problem=on_problem, limits=limits)
+        return read_document(
+            stream,
+            str(path),
+            on_problem=on_problem,
+            limits=limits,
+            base_iri=path.absolute().as_uri(),
+        )
 
 
 def read_document(

@@ -12,7 +12,7 @@ from pyoxigraph import NamedNode
 
 from semantic.errors import OntologyError, Place, Problem
 from semantic.limits import DEFAULT_LIMITS
-from semantic.ontology.synonym_files import is_synonym_json, read_synonyms
+from semantic.ontology.reading.synonym_files import is_synonym_json, read_synonyms
 from semantic.ontology.synonym_rows import SynonymRow, SynonymRows
 
 A, B, C, D = (NamedNode(f"urn:{name}") for name in "abcd")
@@ -64,6 +64,7 @@ def test_that_bad_rows_are_reported_and_passed_over(tmp_path: Path) -> None:
         ("a.json", "", ":1: not JSON: Expecting value"),
         ("a.json", '{"USA":\n ["US",]}', ":2: not JSON"),
         ("a.json", "7", "neither an object of lists nor a list of pairs"),
+        ("a.json", "9" * 6000, "neither an object of lists nor a list of pairs"),
         ("a.json", b'{"B\xfccher": ["Buch"]}', "not UTF-8 at byte 3"),
         ("a.json", "[" * 100_000, "its objects and lists nest more than 256 deep"),
         ("a.json", '{"USA": ["' + "U" * 1000 + '"]}', "larger than 1,000 bytes"),
@@ -99,6 +100,7 @@ def test_json(form: str, tmp_path: Path) -> None:
         ('{"US": "USA"}', "('US'): the value of a root is not a list of its synonyms."),
         ('{"US": {"x": 1}}', "('US'): the value of a root is not a list of its synonyms."),
         ('{"US": [1]}', "('US'): a synonym is not a text."),
+        ('{"US": [' + "9" * 6000 + "]}", "('US'): a synonym is not a text."),
         ('{"US": [""]}', "('US'): a row needs both a term and a root."),
         ('{"a\\nb": [1]}', "('a\\nb'): a synonym is not a text."),
         ('{"' + "x" * 99 + '": [1]}', f"('{'x' * 56}…): a synonym is not a text."),
@@ -139,6 +141,10 @@ def test_entries_that_are_passed_over(text: str, problem: str, tmp_path: Path) -
         (b'{"USA": 7}', True),
         (b'[["US", "USA"]]', True),
         (b'{"items": ["goods"], "version": ["edition"]}', True),
+        (b"3", True),
+        (b'"x"', True),
+        (b" null\n", True),
+        (b"null:a <urn:p> <urn:o> .", False),
         (b"<rdf/>", False),
         (b"", False),
     ],

@@ -13,13 +13,14 @@ from __future__ import annotations
 import io
 from collections import deque
 from collections.abc import Iterable, Sequence
+from os.path import realpath
 from pathlib import Path
 
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem, Severity
 from semantic.folders import is_folder
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.ontology.catalogue import Folder, Places, key, rdf_files, read_catalogue
-from semantic.ontology.documents import Document, read_document, read_file
+from semantic.ontology.reading.catalogue import Folder, Places, key, rdf_files, read_catalogue
+from semantic.ontology.reading.documents import Document, read_document, read_file
 
 _REMEDY = "Load its file, too, or name a folder or catalogue that has it; what it says is left out."
 
@@ -96,8 +97,8 @@ class Closure:
         self._by_place: dict[str, int] = {}
         self._by_name: dict[str, int] = {}
         for number, (path, document) in enumerate(given):
-            self._by_place.setdefault(str(path.resolve()), number)
-            self._note_names(document.names, number)
+            self._by_place.setdefault(realpath(path), number)
+            self._note_names((*document.names, path.absolute().as_uri()), number)
         self._imports: list[list[int]] = []
         self._follow()
         self._report_loops()
@@ -129,7 +130,7 @@ class Closure:
         if place is None:
             self._report_missing(iri, importer, self._why())
             return None
-        name = str(place.resolve()) if isinstance(place, Path) else place
+        name = realpath(place) if isinstance(place, Path) else place
         if (number := self._by_place.get(name)) is None:
             document = self._read(place, iri, importer)
             if document is None:
@@ -144,9 +145,10 @@ class Closure:
 
     def _read(self, place: Path | str, iri: str, importer: Document) -> Document | None:
         if isinstance(place, Path):
-            if place.exists():
+            if place.is_file():
                 return read_file(place, self._on_problem, self._limits)
-            self._report_missing(iri, importer, f"there is no file {place}")
+            kind = "regular file" if place.exists() else "file"
+            self._report_missing(iri, importer, f"there is no {kind} {place}")
         elif not self._may_fetch:
             self._report_missing(iri, importer, f"it lies at {place}, and nothing is fetched")
         else:
@@ -155,7 +157,7 @@ class Closure:
 
     def _fetch(self, address: str, iri: str, importer: Document) -> Document | None:
         """Read what lies at an address; what is no RDF there is as good as missing."""
-        from semantic.ontology.fetch import fetch  # brings the network's modules
+        from semantic.ontology.reading.fetch import fetch  # brings the network's modules
 
         self.fetched.append(address)
         try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -16,9 +18,8 @@ from pyoxigraph import NamedNode
 
 from semantic.errors import OntologyError, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.ontology import fetch
-from semantic.ontology.imports import _loops
-from semantic.ontology.load import Loading, read_sources
+from semantic.ontology.reading.imports import _loops
+from semantic.ontology.reading.load import Loading, read_sources
 
 EX = "http://example.org/"
 
@@ -67,6 +68,12 @@ def test_imports_are_followed_and_each_is_read_once(tmp_path: Path) -> None:
 
 def test_what_is_loaded_already_needs_no_folder(tmp_path: Path) -> None:
     a = write(tmp_path / "a.ttl", EX + "a", EX + "b/")
+    b = write(tmp_path / "b.ttl", EX + "b")
+    assert load(a, b) == (["a.ttl", "b.ttl"], [])
+
+
+def test_a_loaded_file_may_be_imported_by_its_address(tmp_path: Path) -> None:
+    a = write(tmp_path / "a.ttl", EX + "a", "b.ttl")  # relative to a.ttl
     b = write(tmp_path / "b.ttl", EX + "b")
     assert load(a, b) == (["a.ttl", "b.ttl"], [])
 
@@ -155,6 +162,58 @@ def test_a_broken_file_of_the_folder_stops_nothing_until_it_is_imported(tmp_path
         load(root, imports=folder)
 
 
+@pytest.mark.parametrize("cached", [False, True])
+def test_what_is_no_file_in_the_folder_is_passed_over(tmp_path: Path, cached: bool) -> None:
+    folder = tmp_path / "library"
+    write(folder / "good.ttl", EX + "good")
+    (folder / "dangling.ttl").symlink_to(folder / "gone.ttl")
+    (folder / "itself.ttl").symlink_to(folder / "itself.ttl")
+    os.mkfifo(folder / "pipe.ttl")
+    (folder / "piped.ttl").symlink_to(folder / "pipe.ttl")
+    (folder / "device.ttl").symlink_to("/dev/zero")
+    imports = [EX + name for name in ("good", "dangling", "itself", "pipe")]
+    root = write(tmp_path / "root.ttl", EX + "root", *imports)
+    with root.open("a", encoding="utf-8") as file:
+        file.write("#" * 70_000)
+    options = Loading(folder, cache=tmp_path / "cache" if cached else None)
+    for _ in range(2):
+        problems: list[Problem] = []
+        read = read_sources([root], problems.append, DEFAULT_LIMITS, options)
+        files = {o.value[9:] for _, p, o in read.triples if p.value == "urn:in"}  # type: ignore[union-attr]
+        assert files == {"root.ttl", "good.ttl"}
+        assert {problem.severity for problem in problems} == {Severity.WARNING}
+        passed = {
+            Path(problem.where.source).name: problem.what.rpartition(": ")[2]
+            for problem in problems
+            if problem.what.startswith("not looked through for imports: cannot be read: ")
+        }
+        assert passed == {
+            "dangling.ttl": "No such file or directory",
+            "itself.ttl": "Too many levels of symbolic links",
+            "pipe.ttl": "not a regular file",
+            "piped.ttl": "not a regular file",
+            "device.ttl": "not a regular file",
+        }
+        assert len(problems) == len(passed) + 3  # the imports that are missing
+    (folder / "dangling.ttl").unlink()
+    problems.clear()
+    read_sources([root], problems.append, DEFAULT_LIMITS, options)
+    assert "dangling.ttl" not in {Path(problem.where.source).name for problem in problems}
+
+
+def test_a_large_file_of_the_folder_is_not_digested(tmp_path: Path) -> None:
+    folder = tmp_path / "library"
+    write(folder / "large.nt", EX + "large")
+    with (folder / "large.nt").open("a", encoding="utf-8") as file:
+        file.write("#" * 80_000)
+    root = write(tmp_path / "root.ttl", EX + "root")
+    options = Loading(folder, cache=tmp_path / "cache")
+    read_sources([root], lambda _: None, Limits(document_bytes=1000), options)
+    assert not (tmp_path / "cache").exists()
+    read_sources([root], lambda _: None, DEFAULT_LIMITS, options)
+    assert (tmp_path / "cache").exists()
+
+
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     root = write(tmp_path / "root.ttl", EX + "root")
     with pytest.raises(OntologyError, match="library: cannot be read: No such file"):
@@ -219,6 +278,34 @@ def test_a_catalogue_that_leads_nowhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        (f'<uri name="{EX}a" uri="lib/a%00.ttl"/>', "a file name has no null character"),
+        (f'<uri name="{EX}a" uri="http://[bad/a.ttl"/>', "Invalid IPv6 URL"),
+        (f'<group xml:base="http://[x"><uri name="{EX}a" uri="a"/></group>', "Invalid IPv6 URL"),
+        (f'<uri name="{EX}a" uri="a" xml:base="http://[x"/>', "Invalid IPv6 URL"),
+        (f'<uri name="{EX}a" uri="file://h/a.ttl"/>', "the file lies on another machine, h"),
+    ],
+)
+def test_a_place_that_is_none(tmp_path: Path, entry: str, reason: str) -> None:
+    root = write(tmp_path / "root.ttl", EX + "root")
+    with pytest.raises(OntologyError) as caught:
+        load(root, imports=catalogue(tmp_path, entry))
+    what = caught.value.problem.what
+    assert what.startswith("the catalogue gives '")
+    assert what.endswith(f"', which is no place to read from: {reason}")
+
+
+def test_a_catalogue_that_names_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.ttl")
+    root = write(tmp_path / "root.ttl", EX + "root", EX + "a")
+    file = catalogue(tmp_path, f'<uri name="{EX}a" uri="file://localhost{tmp_path}/pipe.ttl"/>')
+    files, (problem,) = load(root, imports=file)
+    assert files == ["root.ttl"]
+    assert f"missing: there is no regular file {tmp_path / 'pipe.ttl'}" in problem
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", r"\.xml:1:1: not an XML catalogue: no element found"),
@@ -244,7 +331,7 @@ ASKED = "http://www.w3.org/2002/07/owl#"
 
 
 @contextmanager
-def serving(*, slow: bool = False) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+def serving() -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Serve ontologies on loopback; yield the address, and what was asked for."""
     asked: list[tuple[str, str]] = []
 
@@ -261,22 +348,38 @@ def serving(*, slow: bool = False) -> Iterator[tuple[str, list[tuple[str, str]]]
                 self.send_header("Location", "file:///etc/passwd")
                 self.end_headers()
                 return
-            found = self.path in ("/turtle", "/page", "/large")
+            if self.path.startswith("/drip"):
+                self.drip()
+                return
+            found = self.path in ("/turtle", "/page", "/large", "/plain")
             self.send_response(200 if found else 404)
-            kind = "text/html" if self.path == "/page" else "text/turtle; charset=utf-8"
-            self.send_header("Content-Type", kind)
+            kinds = {"/page": "text/html", "/plain": "text/plain"}
+            self.send_header("Content-Type", kinds.get(self.path, "text/turtle; charset=utf-8"))
             self.end_headers()
             if self.path == "/page":
                 self.wfile.write(b"<!DOCTYPE html><html></html>")
             elif self.path == "/large":
                 self.wfile.write(b"#" * 100_000)
             elif found:
-                self.wfile.write(f"<> a <{ASKED}Ontology> ; <urn:in> <urn:file:net> .".encode())
+                text = f"@prefix o: <{ASKED}> .\n<> a o:Ontology ; <urn:in> <urn:file:net> ."
+                self.wfile.write(text.encode())
+
+        def drip(self) -> None:
+            if self.path == "/drip-body":
+                self.send_response(200)
+                self.end_headers()
+            else:
+                self.wfile.write(b"HTTP/1.1 200 ")
+            with suppress(OSError):  # whoever asked is gone
+                for _ in range(50):
+                    self.wfile.write(b"#")
+                    time.sleep(0.1)
 
         def log_message(self, format: str, *args: object) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.block_on_close = False
     thread = Thread(target=server.serve_forever)
     thread.start()
     try:
@@ -342,13 +445,20 @@ def test_only_http_is_fetched(tmp_path: Path) -> None:
     assert ["missing: neither http nor https" in problem for problem in problems] == [True] * 3
 
 
-def test_a_slow_server_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter((0.0, 31.0))
-    monkeypatch.setattr(fetch.time, "monotonic", lambda: next(clock))
+@pytest.mark.parametrize("path", ["/drip-head", "/drip-body"])
+def test_a_slow_server_is_given_up(tmp_path: Path, path: str) -> None:
     with serving() as (address, _):
-        root = write(tmp_path / "root.ttl", EX + "root", address + "/turtle")
-        _, (problem,) = load(root, fetch=True)
-    assert "missing: it took more than 30 seconds" in problem
+        root = write(tmp_path / "root.ttl", EX + "root", address + path)
+        begin = time.monotonic()
+        _, (problem,) = load(root, fetch=True, limits=Limits(fetch_seconds=0.5))
+        assert time.monotonic() - begin < 3
+    assert "missing: it took more than 0.5 seconds" in problem
+
+
+def test_plain_text_may_be_turtle(tmp_path: Path) -> None:
+    with serving() as (address, _):
+        root = write(tmp_path / "root.ttl", EX + "root", address + "/plain")
+        assert load(root, fetch=True) == (["root.ttl", "net"], [])
 
 
 def test_what_was_fetched_is_not_kept_compiled(tmp_path: Path) -> None:

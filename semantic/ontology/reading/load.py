@@ -1,26 +1,28 @@
 """Ontology files to triples, synonyms and rules.
 
 What RDF files say, with their imports and what a reasoner infers from both, is kept compiled
-(`semantic.ontology.compiled`), for reading a large one takes seconds and reasoning minutes.
+(`semantic.ontology.reading.compiled`), for reading a large one takes seconds and reasoning minutes.
 Synonyms and mapping rules are short, and read each time.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from os.path import realpath
 from pathlib import Path
 from typing import NoReturn
 
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem
 from semantic.folders import is_folder, unreadable
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.ontology import compiled
-from semantic.ontology.compiled import Compiled
-from semantic.ontology.documents import read_file
-from semantic.ontology.imports import Closure, importable, places_of
-from semantic.ontology.owl import Reasoner, infer
-from semantic.ontology.synonym_files import is_synonym_json, read_synonyms
+from semantic.ontology.reading import compiled
+from semantic.ontology.reading.compiled import Compiled
+from semantic.ontology.reading.documents import read_file
+from semantic.ontology.reading.imports import Closure, importable, places_of
+from semantic.ontology.reading.owl import Reasoner, infer
+from semantic.ontology.reading.synonym_files import is_synonym_json, read_synonyms
 from semantic.ontology.synonym_rows import SynonymRows, merge_pairs
 from semantic.ontology.synonyms import SynonymPairs
 from semantic.syntax import HEAD_BYTES
@@ -139,9 +141,9 @@ def read_sources(
 
 
 def _different(paths: Iterable[Path]) -> Iterable[Path]:
-    found: dict[Path, Path] = {}
+    found: dict[str, Path] = {}
     for path in paths:
-        found.setdefault(path.resolve(), path)
+        found.setdefault(realpath(path), path)
     return found.values()
 
 
@@ -178,9 +180,18 @@ def _compiled(
             on_problem(problem)
         return found
     read, fetched = _read(paths, on_problem, limits, options)
-    if not fetched:  # what lies there may change, and no digest would tell
+    # What was fetched may change there, and no digest would tell. A file that changed while it was
+    # read gives another digest now; what was read may be either.
+    if not fetched and _name_now(paths, limits, options) == name:
         compiled.save(options.cache, name, read)
     return read
+
+
+def _name_now(paths: Sequence[Path], limits: Limits, options: Loading) -> str | None:
+    try:
+        return _cache_name(paths, limits, options)
+    except (InputError, OSError):
+        return None  # a file has gone since it was read
 
 
 def _cache_name(paths: Sequence[Path], limits: Limits, options: Loading) -> str | None:
@@ -188,12 +199,18 @@ def _cache_name(paths: Sequence[Path], limits: Limits, options: Loading) -> str 
     if options.cache is None:
         return None
     files = list(paths)
+    unread: list[Path] = []
     if options.imports is not None:
-        found = importable(options.imports, limits)
-        files += (file for file in found if file.exists())
+        for file in importable(options.imports, limits):
+            readable = file.is_file() and os.access(file, os.R_OK)
+            (files if readable else unread).append(file)
+        if any(file.stat().st_size > limits.document_bytes for file in files[len(paths) :]):
+            return None  # it may never be read, and to digest it could take long
+    if not all(file.is_file() for file in paths):
+        return None  # a pipe can be read only once
     if options.reason is None and sum(file.stat().st_size for file in files) < _SMALL:
         return None
-    settings = (len(paths), str(options.imports), options.fetch, options.reason, limits)
+    settings = (len(paths), str(options.imports), options.fetch, options.reason, limits, unread)
     return compiled.digest(files, settings)
 
 

@@ -2,8 +2,9 @@
 
 A file holds the distinct terms (their kinds, one text and where each term's part of it begins),
 the triples as three columns of integers, the prefixes, and the problems that reading reported,
-which are reported again. It is numpy's `npz`, without pickled objects: a file that somebody else
-wrote can give a wrong ontology, and can run nothing.
+which are reported again. It is numpy's `npz`, without pickled objects, behind a SHA-256 digest of
+it: what is damaged anywhere is not looked into. A file that somebody else wrote can give a wrong
+ontology, and can run nothing.
 
 Its name is a digest of all that went in: the bytes of the files and of those that imports may
 come from, the options, and the versions of the programs. So nothing in it can be out of date, and
@@ -13,6 +14,7 @@ a file is never changed.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 from collections.abc import Iterable, Sequence
@@ -31,7 +33,7 @@ from semantic.errors import Place, Problem, Severity
 from semantic.terms import Term, Triple
 from semantic.vocabulary import XSD
 
-_FORMAT = 1
+_FORMAT = 2
 """To be raised with each change of what is written or of what reading gives."""
 
 _KEPT = 32
@@ -39,8 +41,10 @@ _KEPT = 32
 
 _IRI, _BLANK, _TEXT, _LANGUAGE, _TYPED = range(5)
 _STRING = XSD["string"]
+_MAGIC = b"graphmatch ontology\n"
+_SUFFIX = ".compiled"
 _BROKEN = (BadZipFile, EOFError, IndexError, KeyError, OSError, TypeError, ValueError)
-"""What reading a damaged file may raise."""
+"""What reading a file may raise that is none of ours, though its digest holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,8 @@ def digest(files: Sequence[Path], options: Iterable[object]) -> str:
     Parameters
     ----------
     files
-        All that it is read from; their names count, too, for messages have them.
+        All that it is read from. Their names count, too, for messages have them, and so do
+        their addresses, to which relative IRIs are relative.
     options
         All else that changes the result.
 
@@ -97,7 +102,8 @@ def digest(files: Sequence[Path], options: Iterable[object]) -> str:
         hashed.update(repr(part).encode() + b"\0")
     for file in files:
         with file.open("rb") as stream:
-            hashed.update(str(file).encode("utf-8", "surrogateescape") + b"\0")
+            for each in (file, file.absolute()):
+                hashed.update(str(each).encode("utf-8", "surrogateescape") + b"\0")
             hashed.update(hashlib.file_digest(stream, "sha256").digest())
     return hashed.hexdigest()
 
@@ -114,10 +120,10 @@ def load(folder: Path, name: str) -> Compiled | None:
     import numpy as np
 
     try:
-        with (
-            _path(folder, name).open("rb") as stream,  # which numpy leaves open where it fails
-            np.load(stream, allow_pickle=False) as file,
-        ):
+        content = _whole(_path(folder, name).read_bytes(), name)
+        if content is None:
+            return None
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
             header = json.loads(file["header"].tobytes())
             terms = _terms(file, header["tags"])
             columns = (map(terms.__getitem__, column.tolist()) for column in file["triples"])
@@ -159,20 +165,44 @@ def save(folder: Path, name: str, compiled: Compiled) -> None:
     }
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        _write(_path(folder, name), arrays)
+        _write(_path(folder, name), _sealed(_packed(arrays), name))
         _prune(folder)
 
 
 def _path(folder: Path, name: str) -> Path:
-    return folder / f"{name}.npz"
+    return folder / f"{name}{_SUFFIX}"
 
 
-def _write(path: Path, arrays: dict[str, Any]) -> None:
+def _sealed(content: bytes, name: str) -> bytes:
+    """Return what a file consists of: a mark, a digest of the rest, and the rest."""
+    return _MAGIC + _seal(content, name) + content
+
+
+def _whole(data: bytes, name: str) -> bytes | None:
+    """Return the content of a file; ``None`` where a single bit of it is not as it was written."""
+    start = len(_MAGIC) + hashlib.sha256().digest_size
+    content = data[start:]
+    return content if data[:start] == _MAGIC + _seal(content, name) else None
+
+
+def _seal(content: bytes, name: str) -> bytes:
+    hashed = hashlib.sha256(name.encode() + b"\0")  # a file under another's name is not that one
+    hashed.update(content)
+    return hashed.digest()
+
+
+def _packed(arrays: dict[str, Any]) -> bytes:
     import numpy as np
 
+    packed = io.BytesIO()
+    np.savez(packed, allow_pickle=False, **arrays)
+    return packed.getvalue()
+
+
+def _write(path: Path, data: bytes) -> None:
     with NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
         try:
-            np.savez(file, allow_pickle=False, **arrays)
+            file.write(data)
             file.close()
             os.replace(file.name, path)  # noqa: PTH105 -- the file's name is a string
         except BaseException:
@@ -181,7 +211,7 @@ def _write(path: Path, arrays: dict[str, Any]) -> None:
 
 
 def _prune(folder: Path) -> None:
-    files = sorted(folder.glob("*.npz"), key=lambda file: file.stat().st_mtime, reverse=True)
+    files = sorted(folder.glob(f"*{_SUFFIX}"), key=lambda file: file.stat().st_mtime, reverse=True)
     for file in files[_KEPT:]:
         file.unlink(missing_ok=True)
 
