@@ -8,13 +8,15 @@ stands for a term.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 
 from semantic.ontology import rules
 from semantic.ontology.entailment import Derived, Schema, close, states_schema
 from semantic.ontology.names import Names
 from semantic.ontology.relevance import Relevance
+from semantic.ontology.rules import Lookup
+from semantic.ontology.taxonomy import Taxonomy
 from semantic.terms import Term, Triple
 
 
@@ -66,7 +68,7 @@ class Inference:
 
     @cached_property
     def _lookup(self) -> rules.Lookup:
-        return rules.with_hierarchies(rules.all_of(self._lighter), self._schema.hierarchies)
+        return _with_hierarchies(rules.all_of(self._lighter), self._schema.hierarchies)
 
     def follow(self, triples: Sequence[Triple], relevance: Relevance | None = None) -> Derived:
         """Return a publication's triples, roots put in, and all that follows from them.
@@ -97,3 +99,35 @@ class Inference:
                 return closed
             found |= new
             closed = close((*triples, *found)) | found
+
+
+def _with_hierarchies(lookup: Lookup, hierarchies: Mapping[Term, Taxonomy]) -> Lookup:
+    """Return a look-up that also finds the pairs of hierarchies, which are not kept as triples.
+
+    Parameters
+    ----------
+    lookup
+        Over the other triples.
+    hierarchies
+        Properties that say what is above, with all that they say.
+    """
+
+    def found(s: Term | None, p: Term | None, o: Term | None) -> Iterator[Triple]:
+        known = dict.fromkeys(lookup(s, p, o))
+        yield from known
+        for property_ in hierarchies if p is None else {p: None}.keys() & hierarchies.keys():
+            for triple in _pairs(hierarchies[property_], s, property_, o):
+                if triple not in known:
+                    yield triple
+
+    return found
+
+
+def _pairs(taxonomy: Taxonomy, s: Term | None, p: Term, o: Term | None) -> Iterator[Triple]:
+    if s is not None:
+        yield from ((s, p, above) for above in taxonomy.ancestors(s) if o in (None, above))
+    elif o is not None:
+        yield from ((below, p, o) for below in taxonomy.descendants(o))
+    else:
+        for term in taxonomy:
+            yield from _pairs(taxonomy, term, p, None)

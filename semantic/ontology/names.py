@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from pyoxigraph import Literal, NamedNode
 
 from semantic.annotation.annotate import Label
+from semantic.ontology.concept_trees import local_name
 from semantic.ontology.entailment import Derived, is_reserved
 from semantic.ontology.synonyms import Roots, SynonymPairs, is_text
+from semantic.ontology.taxonomy import Taxonomy
 from semantic.terms import Term, Triple
 from semantic.vocabulary import LABEL, SKOS
 
@@ -68,6 +70,22 @@ class Names:
         for text in self._pairs.texts:
             found.update((Label(text, None, term), None) for term in by_text[self._text(text)])
         return found
+
+    def called(self, tree: Taxonomy, labels: Iterable[Triple]) -> Iterator[tuple[str, Term]]:
+        """Yield the texts that the terms of a tree are called by: labels, and other names' ends.
+
+        Parameters
+        ----------
+        labels
+            The ontology's triples with `LABELS`.
+        """
+        for label in self.labels(labels, tree.__contains__):
+            if label.concept in tree:
+                yield label.text, label.concept
+        for term in tree:
+            for other in self._roots.names(term):
+                if isinstance(other, NamedNode):
+                    yield local_name(other), term
 
     def standing_for(self, triples: Mapping[Triple, Triple | None]) -> Derived:
         """Return the triples in which a text that synonyms give for a term stands for the term."""

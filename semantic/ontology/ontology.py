@@ -8,7 +8,7 @@ when it is first asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +28,7 @@ from semantic.ontology.building import (
     rooted,
 )
 from semantic.ontology.circles import report_circles
-from semantic.ontology.concept_trees import ConceptTrees, local_name
+from semantic.ontology.concept_trees import ConceptTrees
 from semantic.ontology.domains import Domain, domain
 from semantic.ontology.inference import Inference
 from semantic.ontology.names import LABELS, Names
@@ -42,14 +42,7 @@ from semantic.terms import Term, Triple, compact
 from semantic.units.numbers import UnitError
 from semantic.units.registry import Registry
 from semantic.units.units import Units
-from semantic.vocabulary import (
-    GM,
-    OWL,
-    PREFIXES,
-    RDFS,
-    SKOS,
-    TYPE,
-)
+from semantic.vocabulary import GM, OWL, PREFIXES, RDFS, SKOS, TYPE
 
 _NO_TOPICS = frozenset({OWL["Ontology"], SKOS["ConceptScheme"], RDFS["Datatype"]})
 
@@ -276,24 +269,16 @@ class Ontology(Walks):
     @cached_property
     def attribute_trees(self) -> ConceptTrees:
         """The trees of properties, and the names of what is in them."""
-        return ConceptTrees([self.properties], self._called(self.properties), self.root)
+        return ConceptTrees(
+            [self.properties], self._names.called(self.properties, self.of(*LABELS)), self.root
+        )
 
     @cached_property
     def value_trees(self) -> ConceptTrees:
         """The trees of classes and concepts, and the names of what is in them."""
         trees = [self.classes, self.concepts]
-        names = (name for tree in trees for name in self._called(tree))
+        names = (name for tree in trees for name in self._names.called(tree, self.of(*LABELS)))
         return ConceptTrees(trees, names, self.root)
-
-    def _called(self, tree: Taxonomy) -> Iterator[tuple[str, Term]]:
-        """Yield the texts that the terms of a tree are called by."""
-        for label in self._names.labels(self.of(*LABELS), tree.__contains__):
-            if label.concept in tree:
-                yield label.text, label.concept
-        for term in tree:
-            for other in self.roots.names(term):
-                if isinstance(other, NamedNode):
-                    yield local_name(other), term
 
     # -- publications -----------------------------------------------------------------------
 

@@ -10,14 +10,13 @@ closure. Slow (tens of microseconds a triple) and general; rarely taken.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from semantic.ontology.entailment import SCHEMA, is_reserved
-from semantic.ontology.taxonomy import Taxonomy
 from semantic.terms import Node, Term, Triple
 from semantic.vocabulary import (
     BROADER,
@@ -268,35 +267,3 @@ def all_of(triples: Iterable[Triple]) -> Lookup:
     for triple in triples:
         graph.add(triple)
     return graph.lookup
-
-
-def with_hierarchies(lookup: Lookup, hierarchies: Mapping[Term, Taxonomy]) -> Lookup:
-    """Return a look-up that also finds the pairs of hierarchies, which are not kept as triples.
-
-    Parameters
-    ----------
-    lookup
-        Over the other triples.
-    hierarchies
-        Properties that say what is above, with all that they say.
-    """
-
-    def found(s: Term | None, p: Term | None, o: Term | None) -> Iterator[Triple]:
-        known = dict.fromkeys(lookup(s, p, o))
-        yield from known
-        for property_ in hierarchies if p is None else {p: None}.keys() & hierarchies.keys():
-            for triple in _pairs(hierarchies[property_], s, property_, o):
-                if triple not in known:
-                    yield triple
-
-    return found
-
-
-def _pairs(taxonomy: Taxonomy, s: Term | None, p: Term, o: Term | None) -> Iterator[Triple]:
-    if s is not None:
-        yield from ((s, p, above) for above in taxonomy.ancestors(s) if o in (None, above))
-    elif o is not None:
-        yield from ((below, p, o) for below in taxonomy.descendants(o))
-    else:
-        for term in taxonomy:
-            yield from _pairs(taxonomy, term, p, None)
