@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from pyoxigraph import NamedNode, RdfFormat, parse
 
 from graphmatch.command.options import Loading
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem
+from semantic.limits import DEFAULT_LIMITS
 from semantic.ontology.ontology import Ontology
 from semantic.syntax import HEAD_BYTES, tell_syntax
 from semantic.vocabulary import PREFIXES
@@ -43,6 +45,8 @@ def _arguments(files: Sequence[Path], loading: Loading) -> dict[str, Any]:
         given["fetch"] = True
     if loading.reason is not None:
         given["reason"] = loading.reason
+    if loading.reason_seconds is not None:
+        given["limits"] = replace(DEFAULT_LIMITS, reasoning_seconds=loading.reason_seconds)
     if loading.no_cache or loading.cache is not None:
         given["cache"] = False if loading.no_cache else loading.cache
     if loading.taxonomy:

@@ -108,6 +108,14 @@ class Loading:
             help="Let an OWL reasoner infer superclasses and types.", rich_help_panel=_LOADING
         ),
     ] = None
+    reason_seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=1,
+            help="How long the reasoner may take; ten minutes by default.",
+            rich_help_panel=_LOADING,
+        ),
+    ] = None
     taxonomy: Annotated[
         list[str] | None,
         typer.Option(

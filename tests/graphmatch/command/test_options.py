@@ -18,6 +18,7 @@ from graphmatch.command.loading import load, taxonomies
 from graphmatch.command.options import Loading, parse_time
 from graphmatch.command.session import Knowing, Session
 from semantic.errors import OntologyError, Problem
+from semantic.limits import Limits
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import SynonymOptions
 
@@ -53,6 +54,7 @@ OPTIONS: list[tuple[Sequence[str], dict[str, Any]]] = [
     (("--imports", "folder"), {"imports": Path("folder")}),
     (("--fetch-imports",), {"fetch": True}),
     (("--reason", "hermit"), {"reason": "hermit"}),
+    (("--reason-seconds", "5"), {"limits": Limits(reasoning_seconds=5)}),
     (("--no-cache",), {"cache": False}),
     (("--cache", "folder"), {"cache": Path("folder")}),
     (
