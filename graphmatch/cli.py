@@ -7,15 +7,17 @@ import sys
 from collections.abc import Callable
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
+from graphmatch.command.bench import Generating, Measuring, Taxonomies, What
 from graphmatch.command.options import (
     AnnotateOption,
     BaseOption,
     CutOption,
     EntailmentOption,
+    Events,
     FormatOption,
     Json,
     Loading,
@@ -40,9 +42,10 @@ app = typer.Typer(
 @app.command()
 @grouped
 def filter(
-    publications: Publications,
     subscriptions: Subscriptions,
     loading: Loading,
+    publications: Publications = None,
+    events: Events = None,
     ontology: Ontologies = None,
     json: Json = False,
     cut: CutOption = "auto",
@@ -59,7 +62,7 @@ def filter(
     from graphmatch.command.filter import Reading, run
     from graphmatch.command.session import Knowing
 
-    reading = Reading(publications, cut, format, base)
+    reading = Reading(publications or [], cut, format, base, events or [])
     knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, now=now)
     _exit(lambda: run(reading, subscriptions, knowing, json=json))
 
@@ -114,9 +117,10 @@ def ontology(
 @grouped
 def explain(
     subscription: Annotated[str, typer.Argument(help="The subscription's id.")],
-    publications: Publications,
     subscriptions: Subscriptions,
     loading: Loading,
+    publications: Publications = None,
+    events: Events = None,
     ontology: Ontologies = None,
     publication: Annotated[
         str | None, typer.Option("--publication", "-p", help="Only the one with this id.")
@@ -137,7 +141,7 @@ def explain(
     from graphmatch.command.filter import Reading
     from graphmatch.command.session import Knowing
 
-    reading = Reading(publications, cut, format, base)
+    reading = Reading(publications or [], cut, format, base, events or [])
     knowing = Knowing(ontology or [], loading, entailment, now=now)
     _exit(
         lambda: run(
@@ -160,32 +164,27 @@ def demo(
 
 
 @app.command()
+@grouped
 def bench(
-    what: Annotated[Literal["ontology"], typer.Argument(help="What to measure.")],
+    what: Annotated[What, typer.Argument(help="What to measure.")],
+    taxonomies: Taxonomies,
+    measuring: Measuring,
+    generating: Generating,
     files: Annotated[
         list[Path] | None,
         typer.Argument(
             help="Ontology files; those of one ontology joined by +; none: generated only."
         ),
     ] = None,
-    classes: Annotated[
-        int, typer.Option(min=21, help="How many classes the generated taxonomies have.")
-    ] = 1_000_000,
     json: Json = False,
 ) -> None:
     """Measure how long things take, and how much memory.
 
     Example: `graphmatch bench ontology ontologies/products.ttl --classes 1000`
     """
+    from graphmatch.command.bench import run
 
-    def measure() -> int:
-        match what:
-            case "ontology":
-                from graphmatch.bench.ontology import run
-
-                return run(files or [], classes, json=json)
-
-    _exit(measure)
+    _exit(lambda: run(what, files or [], taxonomies, measuring, generating, json=json))
 
 
 def _exit(run: Callable[[], int]) -> NoReturn:

@@ -11,16 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from pyoxigraph import BlankNode, Variable
+from pyoxigraph import BlankNode, Literal, Variable
 
 from graphmatch.filing import Filed
 from graphmatch.matcher import Match
 from graphmatch.provenance import Provenance
 from semantic.evaluation import Evaluation
-from semantic.pattern import Branch, Comparison, Filter, TaxonomyTest, TriplePattern
+from semantic.pattern import COMPARE, AnyOf, Branch, Filter, TaxonomyTest, TriplePattern
 from semantic.publication import Publication
-from semantic.sparql.exact import VALUE, protect
+from semantic.sparql.exact import LEXICAL, VALUE, protect
 from semantic.terms import Node, Solution, Triple, compact
+from semantic.text.tests import RegexTest, TextTest, View
+from semantic.units.vocabulary import is_quantity
 from semantic.vocabulary import GM, PREFIXES
 
 LOOKED_AT = 1000
@@ -253,9 +255,30 @@ def _where(branch: Branch, bindings: Solution) -> str:
 
 
 def _filter_text(filter_: Filter) -> str:
-    if isinstance(filter_, Comparison):
-        return f"{VALUE}({filter_.variable}) {filter_.operator.value} {filter_.constant}"
-    return f"{GM[filter_.operator.value]}({filter_.variable}, {filter_.concept})"
+    """Write a filter as the evaluator has to be asked it, see `semantic.sparql.exact`."""
+    match filter_:
+        case TaxonomyTest(variable, operator, concept):
+            return f"{GM[operator.value]}({variable}, {concept})"
+        case AnyOf(_, tests):
+            return " || ".join(map(_filter_text, tests)) or "false"
+        case TextTest():
+            return filter_.applied(_view_text(filter_.view, filter_.variable))
+        case RegexTest():
+            return filter_.write()
+    value, constant = f"{VALUE}({filter_.variable})", filter_.constant
+    if isinstance(constant, Literal) and is_quantity(constant):
+        return f'{COMPARE}({value}, "{filter_.word}", {constant})'
+    return f"{value} {filter_.word} {constant}"
+
+
+def _view_text(view: View, variable: Variable) -> str:
+    match view:
+        case View.TERM:
+            return f"{VALUE}({variable})"
+        case View.STR:
+            return f"STR({LEXICAL}({variable}))"
+        case View.LANG:
+            return f"LANG({VALUE}({variable}))"
 
 
 def _instance(pattern: TriplePattern, solution: Solution) -> Triple:

@@ -10,12 +10,11 @@ reason recorded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from pyoxigraph import Variable
 
-from graphmatch.matcher import Capabilities
 from semantic.evaluation import Evaluator
 from semantic.pattern import Branch, Form, TriplePattern
 from semantic.sparql.query import Query
@@ -64,28 +63,10 @@ class Filed:
         """Whether the index's solutions are the answer."""
         return not self.checks
 
-    def entry_subscriptions(self) -> Iterator[Subscription]:
-        """Yield what the index is to be given, each with an id of its own."""
-        for number, entry in enumerate(self.entries):
-            yield Subscription(
-                entry_id(self.subscription.id, number),
-                self.query,
-                self.subscription.form if self.exact else Form.ASK,
-                self.subscription.projection if self.exact else (),
-                self.subscription.distinct and self.exact,
-                (entry,),
-                None,
-            )
-
-
-def entry_id(subscription: str, number: int) -> str:
-    """Return the id under which a subscription's entry is in the index."""
-    return f"{number}:{subscription}"
-
-
-def owner(entry: str) -> str:
-    """Return the id of the subscription that an entry belongs to."""
-    return entry.partition(":")[2]
+    @property
+    def any_will_do(self) -> bool:
+        """Whether one solution of an entry is as good as all."""
+        return not self.exact or self.subscription.form is Form.ASK
 
 
 def file(
@@ -93,7 +74,6 @@ def file(
     serial: int,
     root: Root,
     background: Evaluator,
-    index: Capabilities,
     units: Units | None = None,
 ) -> Filed:
     """Decide how a subscription is filed.
@@ -104,8 +84,6 @@ def file(
         Gives each constant its root.
     background
         Knows what the ontology alone meets.
-    index
-        What the index can express.
     units
         What the ontology knows of units.
 
@@ -125,15 +103,10 @@ def file(
         resting |= not own
         if len(own) < len(branch.patterns):
             checks["a pattern that the ontology may meet"] = None
-        indexed = [p for p in own if _indexable(p, index)]
-        if len(indexed) < len(own):
-            checks["a variable in a property's place"] = None
-        if indexed:
-            entries[_part(branch, indexed)] = None
-            continue
-        if own or supports is None or not all(_indexable(p, index) for p in supports):
-            why = "paths of any length" if supports is None else "variables in properties' places"
-            unindexed[f"no pattern to index it by but {why}"] = None
+        if own:
+            entries[_part(branch, own)] = None
+        elif supports is None:
+            unindexed["no pattern to index it by but paths of any length"] = None
         else:
             entries.update((Branch((pattern,)), None) for pattern in supports)
     return Filed(
@@ -161,10 +134,6 @@ def suspended(filed: Filed, why: str) -> Filed:
         (f"nothing, for now: {why}",),
         resting=True,
     )
-
-
-def _indexable(pattern: TriplePattern, index: Capabilities) -> bool:
-    return index.property_variables or not isinstance(pattern.predicate, Variable)
 
 
 def _meets(background: Evaluator, pattern: TriplePattern) -> bool:

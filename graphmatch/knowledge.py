@@ -93,6 +93,7 @@ class Knowledge:
         self.annotator = annotator
         self._rdfs = entailment is Entailment.RDFS
         self._asked: set[Term] = set()
+        self._mentions: Mentions | None = None
         self._background = (
             ontology.inference.background(()) if self._rdfs else frozenset(ontology.stated)
         )
@@ -110,6 +111,7 @@ class Knowledge:
         The pairs of a hierarchy (``rdfs:subClassOf`` and its kin) become triples to be found
         only when somebody asks for them: of a high taxonomy there are very many.
         """
+        self._mentions = mentions
         if not self._rdfs:
             return False
         schema = self.ontology.schema
@@ -132,7 +134,14 @@ class Knowledge:
         return self.ontology.units if self._rdfs else None
 
     def root(self, term: Term) -> Term:
-        """Return the term that stands for this one."""
+        """Return the term that stands for this one.
+
+        Raises
+        ------
+        UnknownNameError
+            When an attribute subscription names a class that is unknown, or several.
+        """
+        term = self._enricher.attributes.concepts.resolved(term)
         return self.ontology.root(term) if self._rdfs else term
 
     def relevance(self, mentions: Mentions) -> Relevance:
@@ -146,13 +155,15 @@ class Knowledge:
         now: datetime,
     ) -> Enriched:
         """Return a publication as subscriptions see it; see `Enricher.enrich`."""
-        return self._enricher.enrich(publication, relevance, now)
+        return self._enricher.enrich(publication, relevance, now, self._mentions)
 
     def difference(self, other: Knowledge) -> Difference:
         """Return in what another state of knowledge differs."""
         mine, theirs = self.ontology.roots, other.ontology.roots
         otherwise = mine.options != theirs.options
         names = mine.changed(theirs) if self._rdfs and not otherwise else frozenset()
+        concepts, others_concepts = (k._enricher.attributes.concepts for k in (self, other))
+        names |= concepts.changed(others_concepts)
         units, others = self.ontology.units, other.ontology.units
         otherwise |= self._rdfs and units.declarations != others.declarations
         return Difference(self._background ^ other._background, names, otherwise)

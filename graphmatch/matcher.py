@@ -29,6 +29,8 @@ class Capabilities:
         Filters that compare a variable with a constant.
     taxonomy
         The taxonomy operators of ``gm:``.
+    text
+        Filters that test a text or a language, ``!=``, and alternatives of tests of one variable.
     full_sparql
         Subscriptions that are not `Subscription.exact`.
     entailment
@@ -38,6 +40,7 @@ class Capabilities:
     property_variables: bool = True
     comparisons: bool = True
     taxonomy: bool = True
+    text: bool = True
     full_sparql: bool = False
     entailment: bool = False
 
@@ -76,10 +79,14 @@ class Counters:
     ----------
     probes
         Look-ups in the index.
+    gates
+        Keys of the index that the publication has.
     candidates
-        Subscriptions that were looked at one by one.
+        Subscriptions (or what several share) that were looked at one by one.
     joins
-        Natural joins of two binding tables.
+        Those of them that were joined; in G-ToPSS, natural joins of two binding tables.
+    verified
+        Solutions of which a filter was decided outside the index.
     mapped
         Mapping functions that were run.
     evaluated
@@ -89,8 +96,10 @@ class Counters:
     """
 
     probes: int = 0
+    gates: int = 0
     candidates: int = 0
     joins: int = 0
+    verified: int = 0
     mapped: int = 0
     evaluated: int = 0
     matched: int = 0

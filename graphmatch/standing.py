@@ -8,24 +8,30 @@ it is filed. Both are looked up here, so that a change costs what it concerns.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import cached_property
 from itertools import product
 from typing import TypeAlias, TypeVar
 
 from pyoxigraph import Variable
 
-from graphmatch.filing import Filed, file, owner, suspended
+from graphmatch.filing import Filed, file, suspended
+from graphmatch.index.index import Index, RowMatch
+from graphmatch.index.plans import Compiled, compiled
 from graphmatch.knowledge import Difference, Knowledge
-from graphmatch.matcher import Match, MatchReport, UnknownError
-from graphmatch.published.gtopss import GToPSS
+from graphmatch.matcher import Counters, Match, MatchReport, UnknownError
+from semantic.decision import holds
 from semantic.enrichment import Enriched
 from semantic.errors import OnProblem, Problem, SubscriptionError
+from semantic.evaluation import taxonomy_test
 from semantic.mentions import Mentions
+from semantic.ontology.ontology import Ontology
+from semantic.ontology.walks import Links
+from semantic.pattern import Filter, Form, TaxonomyTest
 from semantic.publication import Publication
 from semantic.subscription import Subscription
-from semantic.terms import Node, Term
+from semantic.terms import Node, Solution, Term
 
 _Key = TypeVar("_Key")
 Key: TypeAlias = tuple[Term | None, Term | None, Term | None]
@@ -46,7 +52,9 @@ class Standing:
         self.mentions = Mentions(knowledge.mentions)
         knowledge.ask(self.mentions)
         self._relevance = knowledge.relevance(self.mentions)
-        self._index = GToPSS(knowledge.ontology)
+        self._index = Index()
+        self._held: dict[str, tuple[int, ...]] = {}
+        self._owners: defaultdict[int, dict[str, Compiled]] = defaultdict(dict)
         self._filed: dict[str, Filed] = {}
         self._unindexed: dict[str, None] = {}
         self._suspended: dict[str, None] = {}
@@ -112,17 +120,13 @@ class Standing:
             self._by_name[name][subscription.id] = None
         for key in _keys(filed):
             self._by_pattern[key][subscription.id] = None
-        for entry in filed.entry_subscriptions():
-            self._index.subscribe(entry)
+        self._held[subscription.id] = tuple(self._rows(filed))
         if filed.unindexed:
             self._unindexed[subscription.id] = None
 
     def _file(self, subscription: Subscription, serial: int) -> Filed:
         knowledge = self.knowledge
-        index = self._index.capabilities
-        return file(
-            subscription, serial, knowledge.root, knowledge.evaluator, index, knowledge.units
-        )
+        return file(subscription, serial, knowledge.root, knowledge.evaluator, knowledge.units)
 
     def remove(self, id: str) -> Filed:
         """Take a subscription out."""
@@ -137,9 +141,20 @@ class Standing:
             _drop(self._by_name, name, id)
         for key in _keys(filed):
             _drop(self._by_pattern, key, id)
-        for entry in filed.entry_subscriptions():
-            self._index.unsubscribe(entry.id)
+        for row in self._held.pop(id):
+            self._owners[row].pop(id, None)  # two of its entries may be the same row
+            if not self._owners[row]:
+                del self._owners[row]
+            self._index.remove(row)
         return filed
+
+    def _rows(self, filed: Filed) -> Iterator[int]:
+        """Give the index what it is to find, and yield the rows of that."""
+        for entry in filed.entries:
+            branch = compiled(entry)
+            row = self._index.add(branch, any_will_do=filed.any_will_do)
+            self._owners[row][filed.subscription.id] = branch
+            yield row
 
     def _names(self, subscription: Subscription) -> frozenset[Term]:
         """Return what the terms that a subscription says are looked up by."""
@@ -167,7 +182,6 @@ class Standing:
         knowledge.ask(self.mentions)
         self.knowledge = knowledge
         self._relevance = knowledge.relevance(self.mentions)
-        self._index.ontology = knowledge.ontology
         for filed in removed:
             self.add_again(filed, on_problem)
 
@@ -180,45 +194,102 @@ class Standing:
     def match(self, publication: Publication, now: datetime) -> MatchReport:
         """Say which subscriptions a publication matches, and with which solutions."""
         enriched = self.enrich(publication, now)
-        found = self._index.match(enriched.publication)
-        answers, evaluated = self._checked(enriched.publication, found, now)
+        found, did = self._index.match(enriched.publication.triples)
+        answers, verified = self._answers(enriched.publication, found)
+        candidates = dict.fromkeys(self._unindexed)
+        candidates.update((id, None) for m in found for id in self._owners[m.row])
+        evaluated = [id for id in candidates if not self._filed[id].exact]
+        answers |= self._evaluated(enriched.publication, evaluated, now)
         matches = tuple(answers[id] for id in sorted(answers, key=lambda id: self[id].serial))
-        counters = replace(
-            found.counters,
-            candidates=found.counters.candidates + len(self._unindexed),
+        counters = Counters(
+            probes=did.probes,
+            gates=did.gates,
+            candidates=did.candidates + len(self._unindexed),
+            joins=did.joined,
+            verified=verified,
             mapped=enriched.runs,
-            evaluated=evaluated,
+            evaluated=len(evaluated),
             matched=len(matches),
         )
         return MatchReport(publication.id, matches, counters, enriched.problems)
 
-    def _checked(
-        self, enriched: Publication, found: MatchReport, now: datetime
+    def _answers(
+        self, enriched: Publication, found: Iterable[RowMatch]
     ) -> tuple[dict[str, Match], int]:
-        """Turn the index's matches into answers, evaluating what the index cannot decide.
+        """Turn what the index finds into answers, where the index decides.
 
         Returns
         -------
         answers
             Subscription id to match.
-        evaluated
-            How many subscriptions were evaluated as SPARQL.
+        verified
+            How many solutions had a filter that the index could not decide.
         """
-        candidates = dict.fromkeys(self._unindexed)
+        decide = _Decisions(self.knowledge.ontology, enriched)
         answers: dict[str, Match] = {}
+        verified = 0
         for match in found:
-            id = owner(match.subscription)
-            if self._filed[id].exact:
-                answers[id] = replace(match, subscription=id)
-            else:
-                candidates[id] = None
+            owners = self._owners[match.row].items()
+            exact = [(self._filed[id], branch) for id, branch in owners if self._filed[id].exact]
+            if not exact:
+                continue
+            verified += len(match.undecided)
+            solutions = self._index.decided(match, decide)
+            if solutions:
+                for filed, branch in exact:
+                    id = filed.subscription.id
+                    projected = tuple(_projected(filed.subscription, branch.names, solutions))
+                    answers[id] = Match(id, enriched.id, projected)
+        return answers, verified
+
+    def _evaluated(
+        self, enriched: Publication, candidates: Iterable[str], now: datetime
+    ) -> dict[str, Match]:
+        """Evaluate what the index cannot decide as SPARQL."""
+        answers = {}
         with self.knowledge.evaluator.publication(enriched, now) as evaluation:
             for id in candidates:
                 filed = self._filed[id]
                 answer = evaluation.answer(filed.query, resting=filed.resting)
                 if answer is not None:
                     answers[id] = Match.of(id, enriched.id, answer)
-        return answers, len(candidates)
+        return answers
+
+
+class _Decisions:
+    """Whether filters are true of a publication's terms; each is decided once."""
+
+    def __init__(self, ontology: Ontology, enriched: Publication) -> None:
+        self._ontology = ontology
+        self._enriched = enriched
+        self._known: dict[tuple[Filter, Term], bool] = {}
+
+    def __call__(self, filter_: Filter, term: Term) -> bool:
+        known = self._known.get((filter_, term))
+        if known is None:
+            known = self._known[filter_, term] = holds(filter_, term, self._is_a)
+        return known
+
+    @cached_property
+    def _links(self) -> Links:
+        return self._ontology.links(self._enriched)
+
+    def _is_a(self, test: TaxonomyTest, term: Term) -> bool:
+        return taxonomy_test(self._ontology, test.operator, term, test.concept, self._links)
+
+
+def _projected(
+    subscription: Subscription, names: Sequence[str], solutions: Iterable[Sequence[Term]]
+) -> Iterator[Solution]:
+    """Yield solutions as a query's form says."""
+    places = [(v.value, names.index(v.value)) for v in subscription.projection if v.value in names]
+    once = subscription.distinct or subscription.form is Form.ASK
+    seen = set()
+    for solution in solutions:
+        projected = tuple(solution[place] for _, place in places)
+        if not (once and projected in seen):
+            seen.add(projected)
+            yield dict(zip((name for name, _ in places), projected, strict=True))
 
 
 def _keys(filed: Filed) -> frozenset[Key]:

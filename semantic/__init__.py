@@ -1,5 +1,7 @@
 """What things mean: RDF terms, publications, ontologies, subscriptions. Knows no matching."""
 
+from semantic.attributes.events import read_events
+from semantic.attributes.subscription import AttributeSubscription
 from semantic.cut import Cut
 from semantic.errors import GraphMatchError, Place, Problem, ProblemWarning
 from semantic.limits import Limits
@@ -11,6 +13,7 @@ from semantic.sparql.parse import SubscriptionParser
 from semantic.subscription import Subscription
 
 __all__ = [
+    "AttributeSubscription",
     "Cut",
     "GraphMatchError",
     "Limits",
@@ -21,6 +24,7 @@ __all__ = [
     "Publication",
     "Subscription",
     "SubscriptionParser",
+    "read_events",
     "read_publications",
     "read_subscriptions",
 ]

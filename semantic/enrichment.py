@@ -2,8 +2,8 @@
 
 One publication's way through here:
 
-    concepts that its text names → roots → units → rules and mapping functions, in turn
-    until nothing is new
+    concepts that its text names → an event as a graph → roots → units → rules and mapping
+    functions, in turn until nothing is new → the attributes that are asked for
 
 `Enriched` keeps how each triple came about, for those who ask why.
 """
@@ -16,10 +16,13 @@ from datetime import datetime
 from functools import partial
 
 from semantic.annotation.annotate import Annotation, Annotator
+from semantic.attributes.asked import Asked
+from semantic.attributes.derive import AttributeRules
 from semantic.errors import Problem
 from semantic.evaluation import Evaluator
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mapping.functions import MappingFunctions
+from semantic.mentions import Mentions
 from semantic.ontology.entailment import Derived
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.relevance import Relevance
@@ -109,12 +112,15 @@ class Enricher:
             ontology.mapping if entailment else (), ontology.root, limits, ontology.units
         )
         """The ontology's mapping functions, as they are run."""
+        self.attributes = AttributeRules(ontology, limits)
+        """Attributes of events and of graphs, and what classes are called in subscriptions."""
 
     def enrich(
         self,
         publication: Publication,
         relevance: Relevance | None = None,
         now: datetime | None = None,
+        mentions: Mentions | None = None,
     ) -> Enriched:
         """Return the publication as subscriptions see it.
 
@@ -124,22 +130,46 @@ class Enricher:
             Leaves out what nobody asks for; nothing is left out by default.
         now
             What ``NOW()`` gives in mapping functions; the machine's time by default.
+        mentions
+            The attributes that subscriptions ask for are found; none by default.
         """
+        asked = None if mentions is None else self.attributes.asked(mentions)
+        enriched = self._closed(publication, relevance, now, asked)
+        if not asked:
+            return enriched
+        problems = list(enriched.problems)
+        links = self._ontology.links(enriched.stated)
+        found = self.attributes.attributes(enriched.publication, asked, links, problems.append)
+        return replace(
+            enriched,
+            publication=enriched.publication.with_derived(found),
+            origins={**found, **enriched.origins},
+            problems=tuple(problems),
+        )
+
+    def _closed(
+        self,
+        publication: Publication,
+        relevance: Relevance | None,
+        now: datetime | None,
+        asked: Asked | None,
+    ) -> Enriched:
+        """Return the publication with what follows from it, attributes apart."""
         annotations = tuple(self._annotator.annotate(publication))
         stated = publication.with_derived(annotation.triple for annotation in annotations)
         if not self._entailment:
             return Enriched(stated, stated, annotations, dict.fromkeys(stated.triples))
+        stated = stated.with_derived(self.attributes.graph(stated))
+        if relevance is not None and asked:
+            relevance = self.attributes.widened(relevance, asked)
         ontology = self._ontology
         problems: list[Problem] = []
         rooted = ontology.units.normal(ontology.rewrite(stated), problems.append)
         closed = ontology.inference.follow(rooted.triples, relevance)
         follow = partial(ontology.inference.follow, relevance=relevance)
         mapped = self.functions.run(rooted, closed, follow, self._evaluator, now, problems.append)
-        known = frozenset(rooted.triples)
-        derived = rooted.derived.union(triple for triple in mapped.closed if triple not in known)
-        enriched = replace(rooted, triples=tuple(mapped.closed), derived=derived)
         return Enriched(
-            enriched,
+            _with_all(rooted, mapped.closed),
             stated,
             annotations,
             mapped.closed,
@@ -147,3 +177,12 @@ class Enricher:
             mapped.runs,
             tuple(problems),
         )
+
+
+def _with_all(rooted: Publication, closed: Derived) -> Publication:
+    """Return a publication with all that follows from it."""
+    if len(closed) == len(rooted.triples):
+        return rooted
+    known = frozenset(rooted.triples)
+    derived = rooted.derived.union(triple for triple in closed if triple not in known)
+    return replace(rooted, triples=tuple(closed), derived=derived)

@@ -101,6 +101,10 @@ class SubscriptionError(GraphMatchError):
     """A subscription that cannot be accepted; `Problem.where` has the position in its text."""
 
 
+class UnknownNameError(GraphMatchError):
+    """A name that no class or concept has, or several; `Problem.where` is the name."""
+
+
 class OntologyError(GraphMatchError):
     """An ontology file that cannot be read or used."""
 

@@ -29,6 +29,12 @@ class Limits:
     subscription_operators
         A subscription may have this many keywords, functions and operators; how many constants,
         variables and triples is not bounded by it. A parser's or an optimizer's stack is.
+    constants_remembered
+        So many constants of subscriptions are remembered as they are written, about 300 bytes
+        each. When there are more, all are forgotten, and read again when they come again.
+    writings_remembered
+        So many ways of writing subscriptions are remembered (what they have but constants,
+        white space included; and prologues), about 2 KB each; then likewise.
     mapping_rounds
         In so many rounds mapping functions may give a publication new triples.
     mapping_triples
@@ -39,6 +45,10 @@ class Limits:
         The text of a unit of measure may have this many characters.
     units_remembered
         So many units of measure are remembered, with what they mean.
+    attribute_steps
+        The name of an attribute may have this many steps.
+    event_paths
+        So many steps are gone in all when a publication is flattened to events.
     imported_documents
         An ontology's imports, and theirs, may be this many documents.
     fetch_seconds
@@ -56,11 +66,15 @@ class Limits:
     publication_triples: int = 5_000_000
     subscription_branches: int = 16
     subscription_operators: int = 1000
+    constants_remembered: int = 2**20
+    writings_remembered: int = 2**14
     mapping_rounds: int = 10
     mapping_triples: int = 10_000
     mapping_characters: int = 100_000
     unit_characters: int = 64
     units_remembered: int = 4096
+    attribute_steps: int = 16
+    event_paths: int = 100_000
     imported_documents: int = 1000
     fetch_seconds: float = 30
     reasoning_seconds: float = 600

@@ -72,6 +72,14 @@ class Mentions:
                 if not self._objects[object_]:
                     del self._objects[object_]
 
+    def properties(self) -> Iterable[Node]:
+        """Return the properties that patterns name."""
+        return tuple(self._objects_of)
+
+    def objects(self, property_: Node) -> tuple[Node | None, ...]:
+        """Return the objects that patterns with this property take, ``None`` for any."""
+        return tuple(self._objects_of.get(property_, ()))
+
     def asks_for(self, property_: Term) -> bool:
         """Whether some pattern has this property, or any."""
         return self.anything or property_ in self._objects_of
@@ -88,3 +96,41 @@ class Mentions:
     def has_object(self, object_: Term) -> bool:
         """Whether some pattern has this object, whatever its property."""
         return object_ in self._objects
+
+
+class Widened(Mentions):
+    """What is asked for, and something beside it.
+
+    Parameters
+    ----------
+    base
+        What is asked for; it is looked into, not copied.
+    mentions
+        The rest.
+    """
+
+    def __init__(self, base: Mentions, mentions: Iterable[Mention]) -> None:
+        self._base = base
+        super().__init__(mentions)
+
+    @property
+    def anything(self) -> bool:
+        """Whether some pattern asks for triples with any property."""
+        return self._base.anything
+
+    def asks_for(self, property_: Term) -> bool:
+        """Whether some pattern has this property, or any."""
+        return self._base.asks_for(property_) or property_ in self._objects_of
+
+    def asks_for_any_object(self, property_: Term) -> bool:
+        """Whether some pattern takes whatever object the property has."""
+        return self._base.asks_for_any_object(property_) or super().asks_for_any_object(property_)
+
+    def asks_for_object(self, property_: Term, object_: Term) -> bool:
+        """Whether some pattern takes this object after this property."""
+        own = super().asks_for_object(property_, object_)
+        return own or self._base.asks_for_object(property_, object_)
+
+    def has_object(self, object_: Term) -> bool:
+        """Whether some pattern has this object, whatever its property."""
+        return self._base.has_object(object_) or super().has_object(object_)

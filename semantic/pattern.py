@@ -9,6 +9,7 @@ from enum import Enum
 from pyoxigraph import Literal, NamedNode, Variable
 
 from semantic.terms import Node, Term, compact
+from semantic.text.tests import RegexTest, TextTest
 from semantic.units.vocabulary import is_quantity
 from semantic.values import Operator
 from semantic.vocabulary import GM, PREFIXES
@@ -74,13 +75,40 @@ class Comparison:
     operator: Operator
     constant: NamedNode | Literal
 
+    @property
+    def word(self) -> str:
+        """The operator, as `Subscription.remainder` names it."""
+        return self.operator.value
+
     def write(self, prefixes: Mapping[str, str]) -> str:
         """Write the filter as SPARQL does, with these prefixes."""
-        constant = compact(self.constant, prefixes)
-        if isinstance(self.constant, Literal) and is_quantity(self.constant):
-            function = compact(COMPARE, prefixes)
-            return f'{function}({self.variable}, "{self.operator.value}", {constant})'
-        return f"{self.variable} {self.operator.value} {constant}"
+        return _comparison(self.variable, self.word, self.constant, prefixes)
+
+
+@dataclass(frozen=True, slots=True)
+class Unequal:
+    """``FILTER(?variable != constant)``, by value: an error, as with a foreign datatype, is no."""
+
+    variable: Variable
+    constant: NamedNode | Literal
+
+    @property
+    def word(self) -> str:
+        """The operator, as `Subscription.remainder` names it."""
+        return "!="
+
+    def write(self, prefixes: Mapping[str, str]) -> str:
+        """Write the filter as SPARQL does, with these prefixes."""
+        return _comparison(self.variable, self.word, self.constant, prefixes)
+
+
+def _comparison(
+    variable: Variable, operator: str, constant: Term, prefixes: Mapping[str, str]
+) -> str:
+    written = compact(constant, prefixes)
+    if isinstance(constant, Literal) and is_quantity(constant):
+        return f'{compact(COMPARE, prefixes)}({variable}, "{operator}", {written})'
+    return f"{variable} {operator} {written}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +124,47 @@ class TaxonomyTest:
         """The one variable of the filter."""
         return frozenset({self.variable})
 
+    @property
+    def word(self) -> str:
+        """The function, as `Subscription.remainder` names it."""
+        return str(GM[self.operator.value])
+
     def write(self, prefixes: Mapping[str, str]) -> str:
         """Write the filter as SPARQL does, with these prefixes."""
         return f"gm:{self.operator.value}({self.variable}, {compact(self.concept, prefixes)})"
 
 
-Filter = Comparison | TaxonomyTest
+Alternative = Comparison | Unequal | TaxonomyTest | TextTest | RegexTest
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Tests of one variable of which at least one has to hold: ``||``, or ``IN``.
+
+    Examples
+    --------
+    >>> x = Variable("x")
+    >>> five, six = (Comparison(x, Operator.EQ, NamedNode(f"urn:{n}")) for n in (5, 6))
+    >>> AnyOf(x, (five, six)).write({})
+    '?x = <urn:5> || ?x = <urn:6>'
+    """
+
+    variable: Variable
+    tests: tuple[Alternative, ...]
+    word: str = "||"
+    """What the query says: ``||`` or ``IN``."""
+
+    def write(self, prefixes: Mapping[str, str]) -> str:
+        """Write the filter as SPARQL does, with these prefixes."""
+        if self.word == "IN":
+            constants = [t.constant for t in self.tests if isinstance(t, Comparison)]
+            if len(constants) == len(self.tests):
+                listed = ", ".join(compact(constant, prefixes) for constant in constants)
+                return f"{self.variable} IN ({listed})"
+        return " || ".join(test.write(prefixes) for test in self.tests) or "false"
+
+
+Filter = Alternative | AnyOf
 
 
 @dataclass(frozen=True, slots=True)

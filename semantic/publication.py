@@ -74,6 +74,9 @@ class Publication:
 
     def with_derived(self, triples: Iterable[Triple]) -> Publication:
         """Return the publication with triples that nobody stated; those it has are left out."""
+        triples = tuple(triples)
+        if not triples:
+            return self
         known = frozenset(self.triples)
         new = tuple(dict.fromkeys(triple for triple in triples if triple not in known))
         if not new:

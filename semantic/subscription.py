@@ -13,14 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from pyoxigraph import Literal, NamedNode, Variable
+from pyoxigraph import Variable
 
-from semantic.errors import Place, Problem, SubscriptionError
-from semantic.pattern import Branch, Comparison, Filter, Form, TaxonomyTest, TriplePattern
-from semantic.sparql.filters import settled
-from semantic.sparql.query import Query
-from semantic.sparql.slots import fill
-from semantic.terms import Term
+from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
+from semantic.pattern import Branch, Form, TriplePattern
+from semantic.sparql.filters import filled
+from semantic.sparql.query import Position, Query, put
+from semantic.terms import Node, Term
 from semantic.units.numbers import UnitError
 from semantic.units.units import Units
 
@@ -72,17 +71,18 @@ class Subscription:
     def of(cls, id: str, query: Query, comment: str = "") -> Subscription:
         """Make the subscription of a query: its constants are put into its skeleton."""
         skeleton, constants = query.skeleton, query.constants
+        supports = skeleton.support_places
         remainder = dict.fromkeys(skeleton.remainder)
         branches = []
-        for branch in skeleton.branches:
+        for branch, places in zip(skeleton.branches, skeleton.pattern_places, strict=True):
             filters = []
             for filter_ in branch.filters:
-                filled = _filled_filter(filter_, constants)
-                if settled(filled):
-                    filters.append(filled)
-                elif isinstance(filled, Comparison):
-                    remainder[f"FILTER {filled.operator.value}"] = None
-            branches.append(Branch(_filled(branch.patterns, constants), tuple(filters)))
+                whole = filled(filter_, constants)
+                if whole is not None:
+                    filters.append(whole)
+                else:
+                    remainder[f"FILTER {filter_.word}"] = None
+            branches.append(Branch(_filled(places, constants), tuple(filters)))
         return cls(
             id,
             query,
@@ -90,7 +90,7 @@ class Subscription:
             skeleton.projection,
             skeleton.distinct,
             tuple(branches),
-            skeleton.supports and _filled(skeleton.supports, constants),
+            None if supports is None else _filled(supports, constants),
             tuple(remainder),
             comment,
         )
@@ -108,26 +108,26 @@ class Subscription:
         Raises
         ------
         SubscriptionError
-            When a unit is unknown, or incompatible with its attribute's.
+            When a unit is unknown, or incompatible with its attribute's; when a class is named
+            that is unknown.
         """
         try:
             query = self.query.rewritten(root, units)
         except UnitError as error:
             raise SubscriptionError(Problem(error.what, Place(self.id), error.remedy)) from error
+        except UnknownNameError as error:
+            told = replace(error.problem, where=Place(self.id))
+            raise SubscriptionError(told) from error
         return Subscription.of(self.id, query, self.comment)
 
 
 def _filled(
-    patterns: Iterable[TriplePattern], constants: Sequence[Term]
+    patterns: Iterable[tuple[Position, ...]], constants: Sequence[Term]
 ) -> tuple[TriplePattern, ...]:
-    return tuple(TriplePattern(*(fill(node, constants) for node in p)) for p in patterns)
+    return tuple(TriplePattern(*(_node(place, constants) for place in p)) for p in patterns)
 
 
-def _filled_filter(filter_: Filter, constants: Sequence[Term]) -> Filter:
-    if isinstance(filter_, TaxonomyTest):
-        concept = fill(filter_.concept, constants)
-        assert not isinstance(concept, Variable)
-        return replace(filter_, concept=concept)
-    constant = fill(filter_.constant, constants)
-    assert isinstance(constant, NamedNode | Literal)
-    return replace(filter_, constant=constant)
+def _node(place: Position, constants: Sequence[Term]) -> Node:
+    node = put(place, constants)
+    assert node is not None
+    return node

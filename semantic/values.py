@@ -2,8 +2,9 @@
 
 Only comparisons that can be decided here *for every term* are offered
 (`decidable`): a constant that is a number, a string, a boolean, a date or a
-dateTime, a quantity, or an IRI for ``=``. The rest (``!=``, whose answer on foreign datatypes
-is an error; durations; language-tagged strings) is left to the SPARQL evaluator.
+dateTime, a quantity, or an IRI for ``=``. The rest (durations; NaN; the order of
+language-tagged strings) is left to the SPARQL evaluator, and so is ``!=`` where the answer
+may be an error (`semantic.decision`).
 
 Source: SPARQL 1.1 section 17.3 (operator mapping), XPath functions section 6.2
 (numeric promotion), XML Schema part 2 section 3.2.7 (order of dateTime).
@@ -25,7 +26,7 @@ from pyoxigraph import Literal, NamedNode
 from semantic.terms import Term
 from semantic.units.numbers import read_quantity, read_written
 from semantic.units.vocabulary import is_quantity
-from semantic.vocabulary import XSD
+from semantic.vocabulary import RDF, XSD
 
 
 class Operator(Enum):
@@ -188,6 +189,21 @@ def decidable(operator: Operator, constant: NamedNode | Literal) -> bool:
     if isinstance(value, Number) and value.value != value.value:
         return False  # implementations differ on NaN <= NaN
     return value is not None and (operator is Operator.EQ or not isinstance(value, bool))
+
+
+def is_comparable(constant: NamedNode | Literal) -> bool:
+    """Whether it is certain of which kind a constant is, as ``!=`` has to know.
+
+    Examples
+    --------
+    >>> is_comparable(Literal("fünf", language="de"))
+    True
+    >>> is_comparable(Literal("five", datatype=XSD["integer"]))
+    False
+    """
+    if isinstance(constant, Literal) and constant.datatype == RDF["langString"]:
+        return True
+    return decidable(Operator.EQ, constant)
 
 
 def compare(term: Term, operator: Operator, constant: NamedNode | Literal) -> bool:

@@ -34,6 +34,8 @@ ENCLOSURE = Namespace("http://purl.oclc.org/net/rss_2.0/enc#")
 DC = Namespace("http://purl.org/dc/elements/1.1/")
 DCTERMS = Namespace("http://purl.org/dc/terms/")
 GM = Namespace("urn:graphmatch:")
+ATTRIBUTE = Namespace("urn:graphmatch:attribute:")
+ISA = Namespace("urn:graphmatch:isa:")
 
 TYPE = RDF["type"]
 SUBCLASS = RDFS["subClassOf"]
@@ -66,6 +68,8 @@ PREFIXES: dict[str, str] = {
     "dc": DC.iri,
     "dcterms": DCTERMS.iri,
     "gm": GM.iri,
+    "attribute": ATTRIBUTE.iri,
+    "isa": ISA.iri,
     "foaf": "http://xmlns.com/foaf/0.1/",
     "schema": "https://schema.org/",
     "dbo": "http://dbpedia.org/ontology/",

@@ -1,12 +1,14 @@
 """Hypothesis profiles: ``pytest --hypothesis-profile hunt`` looks longer and does not shrink.
 
-Compiled ontologies go to a folder of the test run's own.
+Compiled ontologies go to a folder of the test run's own. Compiled loops are forgotten when one of
+their files has changed: the cache knows only of the file that a loop itself is in.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hypothesis import HealthCheck, Phase, settings
@@ -26,3 +28,14 @@ settings.load_profile("default")
 _CACHE = TemporaryDirectory(prefix="graphmatch-tests-")
 atexit.register(_CACHE.cleanup)
 os.environ["XDG_CACHE_HOME"] = _CACHE.name  # where platformdirs looks first on Linux and macOS
+
+
+def _forget_stale_loops(folder: Path) -> None:
+    compiled = list((folder / "__pycache__").glob("*.nb[ic]"))
+    newest = max(file.stat().st_mtime for file in folder.glob("*.py"))
+    if compiled and min(file.stat().st_mtime for file in compiled) < newest:
+        for file in compiled:
+            file.unlink(missing_ok=True)
+
+
+_forget_stale_loops(Path(__file__).parents[1] / "graphmatch" / "index")

@@ -12,6 +12,7 @@ Source: SPARQL 1.1 section 18 (algebra), 17.2 and 17.3 (three-valued logic, oper
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from decimal import Decimal
 from functools import cached_property
 from itertools import combinations
 from typing import Literal as OneOf
-from typing import TypeAlias, get_args
+from typing import TypeAlias, TypeGuard, get_args
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
@@ -66,9 +67,12 @@ class Pattern:
 
 Operator = OneOf["=", "!=", "<", "<=", ">", ">="]
 Taxonomic = OneOf["descendantOf", "ancestorOf", "childOf"]
+TextFunction = OneOf["CONTAINS", "STRSTARTS", "STRENDS", "LANGMATCHES", "=", "REGEX"]
+TextView = OneOf["STR", "LANG", "LCASE", "UCASE"]
 Entailment = OneOf["rdfs", "none"]
 OPERATORS: tuple[Operator, ...] = get_args(Operator)
 TAXONOMIC: tuple[Taxonomic, ...] = get_args(Taxonomic)
+TEXT_FUNCTIONS: tuple[TextFunction, ...] = get_args(TextFunction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,29 @@ class Isa:
     variable: Variable
     which: Taxonomic
     constant: NamedNode | Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """``CONTAINS(LCASE(STR(?variable)), constant)`` and its kin.
+
+    ``view`` is the functions around the variable, the innermost first. Regular expressions are
+    such as mean the same in Python.
+    """
+
+    variable: Variable
+    function: TextFunction
+    view: tuple[TextView, ...]
+    constant: Literal
+    caseless: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """``?variable IN (…)``."""
+
+    variable: Variable
+    constants: tuple[NamedNode | Literal, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +147,7 @@ class NotExists:
             raise ValueError("NOT EXISTS holds patterns and filters only")
 
 
-Filter: TypeAlias = Compare | Isa | Bound | Not | And | Or | NotExists
+Filter: TypeAlias = Compare | Isa | Text | In | Bound | Not | And | Or | NotExists
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +212,10 @@ def _text(node: Group | Part | Pattern | Filter) -> str:
             return f"({variable} {operator} {constant})"
         case Isa(variable, which, constant):
             return f"{GM[which]}({variable}, {constant})"
+        case Text():
+            return _text_of_text(node)
+        case In(variable, constants):
+            return f"({variable} IN ({', '.join(map(str, constants))}))"
         case Bound(variable):
             return f"BOUND({variable})"
         case Not(operand):
@@ -195,6 +226,16 @@ def _text(node: Group | Part | Pattern | Filter) -> str:
             return f"({_text(left)} || {_text(right)})"
         case NotExists(group):
             return f"(NOT EXISTS {_text(group)})"
+
+
+def _text_of_text(node: Text) -> str:
+    text = str(node.variable)
+    for function in node.view:
+        text = f"{function}({text})"
+    if node.function == "=":
+        return f"({text} = {node.constant})"
+    flags = ', "i"' if node.caseless else ""
+    return f"{node.function}({text}, {node.constant}{flags})"
 
 
 def variables_of(group: Group) -> frozenset[Variable]:
@@ -264,6 +305,12 @@ class Roots:
                 return Compare(variable, operator, self._constant(constant))
             case Isa(variable, which, constant):
                 return Isa(variable, which, self._constant(constant))
+            case Text(variable, "=", view, constant):
+                root = self._constant(constant)
+                assert isinstance(root, Literal)
+                return Text(variable, "=", view, root)
+            case In(variable, constants):
+                return In(variable, tuple(map(self._constant, constants)))
             case Not(operand):
                 return Not(self._filter(operand))
             case And(left, right) | Or(left, right):
@@ -599,6 +646,56 @@ def _sign(a: object, b: object) -> int | None:
 
 
 # --------------------------------------------------------------------------------------
+# Tests of text (SPARQL 1.1, 17.4.2 and 17.4.3)
+
+
+def _viewed(term: Term | None, view: TextView) -> Literal | None:
+    """Apply one function; ``None`` is an error."""
+    match view:
+        case "STR":
+            return Literal(term.value) if isinstance(term, NamedNode | Literal) else None
+        case "LANG":
+            return Literal(term.language or "") if isinstance(term, Literal) else None
+    if not _is_text(term):
+        return None
+    text = term.value.lower() if view == "LCASE" else term.value.upper()
+    return Literal(text, language=term.language) if term.language else Literal(text)
+
+
+def _is_text(term: Term | None) -> TypeGuard[Literal]:
+    return isinstance(term, Literal) and (bool(term.language) or term.datatype == XSD["string"])
+
+
+def text_truth(test: Text, term: Term | None) -> Truth:
+    """Decide a test of text, of a term or of nothing."""
+    for view in test.view:
+        term = _viewed(term, view)
+    wanted = test.constant
+    if test.function == "=":
+        return None if term is None else compare(term, "=", wanted)
+    if not _is_text(term):
+        return None
+    text, constant = term.value, wanted.value
+    if test.function == "LANGMATCHES":
+        if term.language or wanted.language:
+            return None
+        subtags, asked = text.lower().split("-"), constant.lower().split("-")
+        return text != "" if constant == "*" else subtags[: len(asked)] == asked
+    if test.function == "REGEX":
+        flags = re.IGNORECASE if test.caseless else re.NOFLAG
+        return None if wanted.language else re.search(constant, text, flags) is not None
+    if wanted.language and wanted.language != term.language:
+        return None
+    match test.function:
+        case "CONTAINS":
+            return constant in text
+        case "STRSTARTS":
+            return text.startswith(constant)
+        case "STRENDS":
+            return text.endswith(constant)
+
+
+# --------------------------------------------------------------------------------------
 # Evaluation
 
 Binding: TypeAlias = dict[Node, Term]
@@ -691,6 +788,12 @@ def _truth(constraint: Filter, solution: Binding, world: World) -> Truth:
         case Isa(variable, which, constant):
             term = solution.get(variable)
             return None if term is None else world.isa(which, term, constant)
+        case Text():
+            return text_truth(constraint, solution.get(constraint.variable))
+        case In(variable, constants):
+            term = solution.get(variable)
+            found = {None if term is None else compare(term, "=", c) for c in constants}
+            return True if True in found else None if None in found else False
         case Bound(variable):
             return variable in solution
         case Not(operand):

@@ -40,12 +40,14 @@ from semantic.vocabulary import (
 from tests.oracle import (
     OPERATORS,
     TAXONOMIC,
+    TEXT_FUNCTIONS,
     And,
     Bound,
     Compare,
     Entailment,
     Filter,
     Group,
+    In,
     Isa,
     Minus,
     Not,
@@ -56,9 +58,12 @@ from tests.oracle import (
     Part,
     Pattern,
     Query,
+    Text,
+    TextView,
     Union,
     World,
     compare,
+    text_truth,
     variables_of,
 )
 
@@ -98,6 +103,21 @@ ORDERED = tuple(literal for literal in LITERALS if literal.language is None)
 """Constants for ``<`` and its kin. SPARQL 1.1 gives IRIs and tagged texts no order;
 implementations do, so they are not asked."""
 
+TEXTS = (
+    *map(Literal, ("US", "us", "U", "States", "united states", "United", "en", "EN", "*", "")),
+    *map(Literal, ("1", "01", "true", "2024-01", "http://example.org/", "ann", "ultra")),
+    *(Literal(text, language="en") for text in ("US", "s")),
+)
+"""Constants for tests of text."""
+PATTERNS = tuple(
+    map(Literal, ("US", "nit.d", "^us$", "(States|US)", "[U]", "t+es", "ex?ample", ""))
+)
+"""Regular expressions that mean the same to Python and to the evaluator."""
+VIEWS: tuple[tuple[TextView, ...], ...] = (
+    *((), ("STR",), ("LANG",), ("LCASE",), ("UCASE",)),
+    *(("STR", "LCASE"), ("STR", "UCASE"), ("LCASE", "STR")),
+)
+
 _T = TypeVar("_T")
 
 
@@ -135,8 +155,9 @@ class Profile:
     blank_nodes: bool = True
     comparisons: bool = True
     taxonomic: bool = True
+    texts: bool = True  # tests of text and of language, IN, || of one variable, !=
     forms: bool = True  # projections, DISTINCT and ASK; otherwise SELECT *, of no variables too
-    everything: bool = False  # OPTIONAL, UNION, MINUS, NOT EXISTS, && || !, !=, BOUND
+    everything: bool = False  # OPTIONAL, UNION, MINUS, NOT EXISTS, && || !, BOUND
 
 
 # --------------------------------------------------------------------------------------
@@ -384,7 +405,16 @@ class _Writer:
         """Write a comparison or a taxonomy operator that mostly holds of the witness."""
         values = [v for v in variables if isinstance(self.witness[v], Literal)]
         variable = self.pick(values if values and self.chance(70) else variables)
+        if self.profile.texts and self.chance(15):
+            return Or(self._test(variable), self._test(variable))
+        return self._test(variable)
+
+    def _test(self, variable: Variable) -> Filter:
         term = self.witness[variable]
+        if self.profile.texts and self.chance(22):
+            return self._text(variable, term)
+        if self.profile.texts and self.profile.comparisons and self.chance(12):
+            return self._in(variable, term)
         taxonomic = self.profile.taxonomic and not (
             isinstance(term, Literal) and self.profile.comparisons
         )
@@ -398,8 +428,24 @@ class _Writer:
         true = [c for c in constants if self.world.isa(which, term, c)]
         return Isa(variable, which, self.pick(true if true and self.chance(55) else constants))
 
+    def _in(self, variable: Variable, term: Term) -> In:
+        constants = self.draw(_some((*LITERALS, *NODES), 3, 1))
+        if isinstance(term, NamedNode | Literal) and self.chance(50):
+            constants.append(term)
+        return In(variable, tuple(constants))
+
+    def _text(self, variable: Variable, term: Term) -> Text:
+        """Write a test of text: nearly always with a constant that some term's text has."""
+        function, view = self.pick(TEXT_FUNCTIONS), self.pick(VIEWS)
+        constants = PATTERNS if function == "REGEX" else TEXTS
+        tests = [Text(variable, function, view, constant) for constant in constants]
+        if function == "REGEX":
+            tests += [replace(test, caseless=True) for test in tests]
+        true = [test for test in tests if text_truth(test, term)]
+        return self.pick(true if true and self.chance(60) else tests)
+
     def _compare(self, variable: Variable, term: Term) -> Compare:
-        full = self.profile.everything
+        full = self.profile.everything or self.profile.texts
         operator = self.pick([sign for sign in OPERATORS if full or sign != "!="])
         constants: Sequence[NamedNode | Literal] = ORDERED
         if operator in ("=", "!="):
@@ -438,7 +484,7 @@ def _with_filters(writer: _Writer, where: Group) -> Group:
     variables = sorted(variables_of(where) & writer.witness.keys(), key=str)
     profile = writer.profile
     filters: list[Filter] = []
-    if variables and (profile.comparisons or profile.taxonomic):
+    if variables and (profile.comparisons or profile.taxonomic or profile.texts):
         for _ in range(writer.pick((0, 1, 1, 2))):
             test = writer.test(variables)
             filters.append(_combined(writer, test, variables) if profile.everything else test)
@@ -511,10 +557,13 @@ def basic_subscriptions(
     blank_nodes: bool = True,
     comparisons: bool = True,
     taxonomic: bool = True,
+    texts: bool = True,
     forms: bool = True,
 ) -> st.SearchStrategy[Query]:
-    """Draw basic graph patterns with ``= < <= > >=`` and taxonomy operators."""
-    profile = Profile(patterns, variable_properties, blank_nodes, comparisons, taxonomic, forms)
+    """Draw basic graph patterns with filters that each test one variable."""
+    profile = Profile(
+        patterns, variable_properties, blank_nodes, comparisons, taxonomic, texts, forms
+    )
     return queries(world, profile)
 
 
@@ -626,6 +675,10 @@ def _filter_features(constraint: Filter, found: set[str]) -> None:
             )
         case Isa(_, which, _):
             found.add(which)
+        case Text(_, function, view, _):
+            found |= {f"{function} of text" if function == "=" else function, *view}
+        case In():
+            found.add("IN")
         case Not(operand):
             found.add("!")
             _filter_features(operand, found)

@@ -87,6 +87,13 @@ def test_help_has_an_example_that_runs(name: str) -> None:
     assert run(*shlex.split(found[1])[1:]).stdout
 
 
+def test_that_help_imports_nothing_heavy() -> None:
+    heavy = "{'semantic', 'numba', 'rdflib'}"
+    code = f"import sys, graphmatch.cli; print(*({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
+
+
 def test_without_a_command_there_is_help() -> None:
     assert "Usage:" in run(status=2).output
 

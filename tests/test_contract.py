@@ -132,7 +132,7 @@ def test_that_the_counters_count_the_matches(matcher: Matcher) -> None:
     subscribe(matcher, s="ASK { ?x :p ?y }", t="ASK { ?x :p ?y }", u="ASK { ?x :q ?y }")
     counters = matcher.match(publication((A, P, B))).counters
     assert counters.matched == 2
-    assert counters.candidates >= 2
+    assert counters.candidates >= 1  # equal subscriptions may be looked at together
 
 
 @pytest.mark.parametrize(

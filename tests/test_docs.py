@@ -132,6 +132,7 @@ class Messages:
             Sink("Problem", "what", 0),
             Sink("UnitError", "what", 0),  # likewise
             Sink("LexicalError", "message", 0),  # becomes a Problem by way of an attribute
+            *(Sink(name, "what", 0) for name in ("TermError", "ConstraintError")),  # likewise
         }
         self.modules = [
             ast.parse(path.read_text(encoding="utf-8"))

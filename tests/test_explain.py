@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine
 from graphmatch.matcher import Match, MatchReport
 from semantic import Ontology, Publication
+from semantic.vocabulary import XSD
 from tests.oracle import World, to_sparql
 from tests.strategies import FULL, Scenario, pairs_of, scenarios
 
@@ -138,3 +141,51 @@ def test_that_a_publication_s_id_does_not_matter(scenario: Scenario, id: str) ->
     assert plain(engine.match(renamed)) == expected
     assert all(match.publication == id for match in engine.match(renamed))
     assert plain(engine.match(publication)) == expected
+
+
+@pytest.mark.parametrize(
+    ("filter_", "value"),
+    [
+        ('CONTAINS(LCASE(STR(?x)), "lake")', '"The Sea"@en'),
+        ('STRSTARTS(STR(?x), "1")', "01"),
+        ('LANGMATCHES(LANG(?x), "de")', '"The Sea"@en'),
+        ('?x != "The Sea"@en', '"The Sea"@en'),
+        ("?x != 1", "01"),
+        ('?x IN ("The Sea", 2)', '"The Sea"@en'),
+        ('?x = "lake" || gm:childOf(?x, <urn:c>) || REGEX(?x, "lakes", "i")', '"The Sea"@en'),
+    ],
+)
+def test_that_the_filter_that_fails_is_named(filter_: str, value: str) -> None:
+    """And that another value, for which it holds, is not taken for a failure."""
+    text = f"SELECT * {{ ?s <urn:p> ?x FILTER({filter_}) }}"
+    literals = {
+        '"The Sea"@en': Literal("The Sea", language="en"),
+        "01": Literal("01", datatype=XSD["integer"]),
+    }
+    engine = Engine()
+    engine.subscribe("s", text)
+    triple = (NamedNode("urn:s"), NamedNode("urn:p"), literals[value])
+    explanation = str(engine.explain("s", Publication.of("urn:one", [triple])))
+    assert f"FILTER({filter_}) is not true: ?x is {value}" in explanation
+    good = (NamedNode("urn:s"), NamedNode("urn:q"), literals[value])
+    missing = str(engine.explain("s", Publication.of("urn:one", [good])))
+    assert "no triple meets" in missing
+
+
+@pytest.mark.parametrize(
+    "filter_",
+    [
+        'STRSTARTS(STR(?x), "0")',
+        "?x IN (1, 2)",
+        "?x != 2",
+        'LANG(?x) = ""',
+        '?x = "a" || STR(?x) = "01"',
+    ],
+)
+def test_that_a_filter_that_holds_is_not_the_failure(filter_: str) -> None:
+    engine = Engine()
+    engine.subscribe("s", f"ASK {{ ?s <urn:p> ?x FILTER({filter_}) FILTER(?x > 7) }}")
+    value = Literal("01", datatype=XSD["integer"])
+    triple = (NamedNode("urn:s"), NamedNode("urn:p"), value)
+    explanation = str(engine.explain("s", Publication.of("urn:one", [triple])))
+    assert "✗ FILTER(?x > 7) is not true" in explanation

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = (
     ("semantic",),
     ("graphmatch.matcher",),
+    ("graphmatch.index",),
     ("graphmatch.published",),
     ("graphmatch.filing", "graphmatch.provenance"),
     ("graphmatch.explain", "graphmatch.knowledge"),

@@ -37,6 +37,7 @@ from semantic.vocabulary import (
 from tests.oracle import (
     OPERATORS,
     TAXONOMIC,
+    TEXT_FUNCTIONS,
     And,
     Answer,
     Bound,
@@ -52,6 +53,7 @@ from tests.oracle import (
     Pattern,
     Query,
     Roots,
+    Text,
     Union,
     World,
     all_solutions,
@@ -61,6 +63,7 @@ from tests.oracle import (
     compare,
     conclusions,
     roots,
+    text_truth,
     to_sparql,
 )
 from tests.second_opinion import by_owlrl, ours, spoken
@@ -69,6 +72,9 @@ from tests.strategies import (
     EX,
     FULL,
     LITERALS,
+    PATTERNS,
+    TEXTS,
+    VIEWS,
     Case,
     Profile,
     cases,
@@ -192,7 +198,7 @@ def test_store_agrees_on_the_closure(profile: Profile) -> None:
 
 
 @settings(deadline=None)
-@given(cases(Profile(comparisons=False, taxonomic=False)))
+@given(cases(Profile(comparisons=False, taxonomic=False, texts=False)))
 def test_store_agrees_on_terms(case: Case) -> None:
     """With each literal behind an IRI, so that the store can't forget how it was written."""
     world = case.world()
@@ -232,6 +238,26 @@ def test_store_agrees_on_every_comparison() -> None:
                 assert (ours, found[a, b]) == (None, False)
             else:
                 assert ours == found[a, b], (left, operator, right)
+
+
+def test_store_agrees_on_every_test_of_text() -> None:
+    terms: tuple[Term, ...] = (*LITERALS, ANN, Literal("en"), Literal(""), BlankNode("b"))
+    terms = tuple(_STORED.get(term, term) for term in terms)
+    graph = [(EX[f"n{number}"], P, term) for number, term in enumerate(terms)]
+    store = _store(graph)
+    tests = [
+        Text(X, function, view, constant, caseless)
+        for function, view, caseless in product(TEXT_FUNCTIONS, VIEWS, (False, True))
+        for constant in (PATTERNS if function == "REGEX" else TEXTS)
+        if function == "REGEX" or not caseless
+    ]
+    for test in tests:
+        filtered = to_sparql(select(Pattern(Y, P, X), filters=[test]))
+        found = {row["y"] for row in _rows(store, filtered)}
+        assert found == {s for s, _, term in graph if text_truth(test, term)}, filtered
+        negated = to_sparql(select(Pattern(Y, P, X), filters=[Not(test)]))
+        found = {row["y"] for row in _rows(store, negated)}
+        assert found == {s for s, _, term in graph if text_truth(test, term) is False}, negated
 
 
 # --------------------------------------------------------------------------------------
@@ -378,11 +404,10 @@ def test_generated_cases_match_often_and_use_every_rule(profile: Profile) -> Non
     assert 0.3 < asked["matches"] / asked["generated"] < 0.6, asked
     wanted = {"loop", "repeated in one pattern", "several edges", "disconnected"}
     wanted |= {"variable property", "blank node", "literal", "left out", "ASK", "DISTINCT"}
-    wanted |= {"several solutions", *OPERATORS, *TAXONOMIC}
+    wanted |= {"several solutions", *OPERATORS, *TAXONOMIC, *TEXT_FUNCTIONS, "IN", "||"}
+    wanted |= {"STR", "LANG", "LCASE", "UCASE"}
     if profile.everything:
-        wanted |= {"OPTIONAL", "UNION", "MINUS", "NOT EXISTS", "&&", "||", "!", "BOUND"}
-    else:
-        wanted.remove("!=")
+        wanted |= {"OPTIONAL", "UNION", "MINUS", "NOT EXISTS", "&&", "!", "BOUND"}
     assert wanted <= asked.keys(), wanted - asked.keys()
     names = [*(f"rdfs{number}" for number in (2, 3, 5, 7, 9, 11)), "inverse", "narrower"]
     names += ["broader", "topic"]

@@ -304,6 +304,33 @@ EXPECTED: dict[str, set[str]] = {
 }
 """Subscription to the publications that it matches; it matches no other."""
 
+EVENTS = tuple(
+    f"https://graphmatch.example/events/{name}"
+    for name in ("john", "laptop", "taishiji", "phone", "candidate", "graduate", "stock")
+)
+JOHN, LAPTOP, TAISHIJI, PHONE, CANDIDATE, _, STOCK = EVENTS
+ATTRIBUTES: dict[str, set[str]] = {
+    "ctps-section-3": {
+        LAPTOP,
+        TAISHIJI,
+        "https://graphmatch.example/offers/laptop-350",
+        "https://graphmatch.example/offers/notebook-380",
+    },
+    "stopss-attributes": {CANDIDATE, "https://graphmatch.example/candidates/toronto"},
+    "gryphon-stock": {STOCK},
+    "attributes-contact": {
+        JOHN,
+        LAPTOP,
+        "https://graphmatch.example/offers/john",
+        "https://graphmatch.example/offers/notebook-380",
+        "https://graphmatch.example/offers/ultrabook-1400",
+    },
+    "attributes-large-disk": {TAISHIJI},
+    "attributes-fine": {PHONE},
+    "attributes-recent-brand": {LAPTOP},
+}
+"""Attribute subscription to the events and graphs that it matches; it matches no other."""
+
 NO_NEWS: set[str] = {
     "https://notebook.example/brieftauben",
     "https://library.example/new/call-notes",
@@ -494,3 +521,39 @@ def test_mean_is_computed_over_one_publication(sample_matches: Found) -> None:
     (solution,) = solutions(match)
     assert solution["sensor"] == f"{SENSORS}thermo1"
     assert float(solution["mean"]) == 35.5
+
+
+# --- Attributes -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def attribute_matches() -> dict[str, set[str]]:
+    """Match every sample event and graph against every sample attribute subscription, once."""
+    from graphmatch import Engine
+    from semantic import Ontology, read_publications, read_subscriptions
+    from semantic.attributes.events import read_events
+
+    found: dict[str, set[str]] = {}
+    with chdir(ROOT):
+        engine = Engine(Ontology.load(*ONTOLOGIES))
+        for subscription in read_subscriptions("data/attributes.jsonl"):
+            found[subscription.id] = set()
+            assert subscription.comment
+            engine.subscribe(subscription)
+        events = list(read_events("data/events.jsonl"))
+        assert tuple(event.id for event in events) == EVENTS
+        for publication in (*events, *read_publications("data/publications")):
+            for match in engine.match(publication):
+                found[match.subscription].add(publication.id)
+    return found
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_attributes_match_what_they_should(
+    name: str, attribute_matches: dict[str, set[str]]
+) -> None:
+    assert attribute_matches[name] == ATTRIBUTES[name]
+
+
+def test_table_of_attributes_is_complete(attribute_matches: dict[str, set[str]]) -> None:
+    assert list(attribute_matches) == list(ATTRIBUTES)

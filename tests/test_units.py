@@ -13,8 +13,10 @@ from pyoxigraph import Literal, NamedNode, RdfFormat, parse
 
 from graphmatch import Engine
 from graphmatch.filing import file
-from graphmatch.published.gtopss import GToPSS
+from graphmatch.index.index import Index
+from graphmatch.index.plans import compiled
 from semantic import Ontology, Publication, SubscriptionParser
+from semantic.decision import holds
 from semantic.errors import Problem, SubscriptionError
 from semantic.evaluation import Evaluator
 from semantic.terms import Triple
@@ -132,11 +134,12 @@ def matches(ontology_text: str, publication_text: str, pattern: str) -> bool:
     units = Units.of(ontology.triples, ontology.properties, raise_problem, registry=REGISTRY)
     publication = units.normal(Publication.of("p", turtle(publication_text)), raise_problem)
     subscription = PARSER.parse("s", f"{PREFIXES} SELECT * {{ {pattern} }}")
-    evaluator, index = Evaluator(ontology, ontology.closure), GToPSS(ontology)
-    filed = file(subscription, 0, ontology.root, evaluator, index.capabilities, units)
-    for entry in filed.entry_subscriptions():
-        index.subscribe(entry)
-    candidate = bool(index.match(publication).matches)
+    evaluator, index = Evaluator(ontology, ontology.closure), Index()
+    filed = file(subscription, 0, ontology.root, evaluator, units)
+    for entry in filed.entries:
+        index.add(compiled(entry), any_will_do=filed.any_will_do)
+    found_rows, _ = index.match(publication.triples)
+    candidate = any(index.decided(match, holds) for match in found_rows)
     with evaluator.publication(publication) as evaluation:
         found = evaluation.answer(filed.query, resting=True) is not None
     assert candidate is found if filed.exact else candidate or not found

@@ -7,11 +7,10 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from graphmatch.command.console import visible
-from graphmatch.command.filter import Reading
+from graphmatch.command.filter import Reading, read
 from graphmatch.command.session import Knowing, Session
 from graphmatch.engine import Engine
 from graphmatch.explain import Explanation
-from semantic.cut import Cut
 from semantic.errors import GraphMatchError, Place, Problem
 
 
@@ -48,7 +47,7 @@ def _unknown(id: str, known: Iterable[str]) -> GraphMatchError:
 
 
 def _nothing_read(reading: Reading, wanted: str | None) -> GraphMatchError:
-    place = Place(" ".join(reading.sources))
+    place = Place(" ".join((*reading.sources, *reading.events)))
     if wanted is None:
         what, remedy = "no publication was read", "Give a file with one."
     else:
@@ -67,9 +66,7 @@ def _explain_all(
     json: bool,
 ) -> int:
     shown = 0
-    for publication in session.publications(
-        reading.sources, cut=Cut(reading.cut), format=reading.format, base=reading.base
-    ):
+    for publication in read(session, reading):
         if wanted is None or publication.id == wanted:
             explanation = engine.explain(subscription, publication)
             if json:

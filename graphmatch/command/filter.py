@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +31,7 @@ class Reading:
     cut: str
     format: str | None
     base: str | None
+    events: Sequence[str] = ()
 
     def checked(self) -> Reading:
         """Return itself when its options mean something.
@@ -38,8 +39,11 @@ class Reading:
         Raises
         ------
         InputError
-            When the format or the base does not.
+            When the format or the base does not, and when nothing is to be read.
         """
+        if not self.sources and not self.events:
+            what, remedy = "there is nothing to read", "Name feeds and RDF files, or --events."
+            raise InputError(Problem(what, Place("PUBLICATIONS"), remedy))
         if self.format is not None:
             format_of_media_type(self.format)
         if self.base is not None:
@@ -91,14 +95,19 @@ def _asks_for_topics(subscription: Subscription) -> bool:
     return any(pattern.predicate == DCTERMS["subject"] for pattern in patterns)
 
 
+def read(session: Session, reading: Reading) -> Iterator[Publication]:
+    """Yield what is to be read: publications, then events."""
+    yield from session.publications(
+        reading.sources, cut=Cut(reading.cut), format=reading.format, base=reading.base
+    )
+    yield from session.events(reading.events)
+
+
 def filter_all(session: Session, engine: Engine, reading: Reading, *, json: bool) -> _Tally:
     """Match every publication and show its matches."""
     tally = _Tally()
     comments = {s.id: s.comment for s in engine.subscriptions if s.comment}
-    publications = session.publications(
-        reading.sources, cut=Cut(reading.cut), format=reading.format, base=reading.base
-    )
-    for publication in publications:
+    for publication in read(session, reading):
         tally.publications += 1
         matches = engine.match(publication).matches
         tally.matches += len(matches)

@@ -29,8 +29,12 @@ Subscriptions = Annotated[
     typer.Option("--subscriptions", "-s", help=".rq and .jsonl files, or folders; repeatable."),
 ]
 Publications = Annotated[
-    list[str],
+    list[str] | None,
     typer.Argument(help="Feeds and RDF files, folders of them, or - for standard input."),
+]
+Events = Annotated[
+    list[str] | None,
+    typer.Option(help="JSON Lines of events, or - for standard input; repeatable."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line, for machines.")]
 CutOption = Annotated[

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
 from graphmatch.command.console import CommandConsole, styled
 from graphmatch.command.options import Loading
 from graphmatch.engine import Engine
-from graphmatch.matcher import DuplicateError
 from semantic.annotation.annotate import Annotator
 from semantic.cut import Cut
 from semantic.errors import GraphMatchError, Problem, Severity
@@ -23,7 +22,7 @@ from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.reading import read_publications
 from semantic.sparql.clock import utc_now
-from semantic.sparql.files import read_subscriptions
+from semantic.sparql.files import placed_subscriptions
 
 DONE, REFUSED, FAILED = 0, 1, 2
 """Exit statuses: done; done, with items refused and listed; could not run."""
@@ -131,13 +130,14 @@ class Session:
     def subscribe(self, engine: Engine, paths: Iterable[Path]) -> None:
         """Take in the subscriptions of files and folders; refused ones are reported."""
         with self.waiting("Reading subscriptions"):
-            for subscription in read_subscriptions(
+            for place, subscription in placed_subscriptions(
                 *paths, parser=engine.parser, on_problem=self.report
             ):
                 try:
                     engine.subscribe(subscription)
-                except DuplicateError as error:
-                    self.report(error.problem)
+                except GraphMatchError as error:  # its id is taken, its class or unit unknown
+                    where = replace(place, item=subscription.id)
+                    self.report(replace(error.problem, where=where))
 
     def publications(
         self, sources: Sequence[str], *, cut: Cut, format: str | None, base: str | None
@@ -150,6 +150,15 @@ class Session:
             yield from read_publications(
                 source, cut=cut, format=format, base_iri=base, on_problem=self.report
             )
+
+    def events(self, sources: Sequence[str]) -> Iterator[Publication]:
+        """Yield the events of files of JSON Lines."""
+        from semantic.attributes.events import read_events
+        from semantic.attributes.values import Decoder
+
+        decoder = Decoder()
+        for source in sources:
+            yield from read_events(source, decoder=decoder, on_problem=self.report)
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:

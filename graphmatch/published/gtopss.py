@@ -30,6 +30,8 @@ Notes
   star with, where there is one.
 - isTrue (section 4.2) compares for ``=``; section 3.2 says "direct instance (a child)".
   Section 3.2 holds here. ``≤`` and ``≥`` include the class itself.
+- Constraints are those of SPARQL that test one variable: tests of text, ``!=`` and
+  alternatives too, of which section 3.2 says nothing.
 - Instances of a class come from the taxonomy and from the publication's own
   ``rdf:type`` and is-a triples (section 3.4 allows both).
 """
@@ -54,14 +56,14 @@ from graphmatch.matcher import (
     UnknownError,
     UnsupportedError,
 )
+from semantic.decision import holds
 from semantic.evaluation import taxonomy_test
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.walks import Links
-from semantic.pattern import Comparison, Filter, Form, TriplePattern
+from semantic.pattern import Filter, Form, TaxonomyTest, TriplePattern
 from semantic.publication import Publication
 from semantic.subscription import Subscription
 from semantic.terms import Solution, Term, Triple
-from semantic.values import compare
 
 Star: TypeAlias = int
 """``*1``, ``*2``, …: a variable's number in its subscription."""
@@ -213,7 +215,7 @@ class GToPSS(Matcher):
             stored.edge_count = 0
         for edge in hit:
             edge.binding_table.clear()
-        counters = Counters(probes, len(subset), joins, matched=len(matches))
+        counters = Counters(probes, len(hit), len(subset), joins, matched=len(matches))
         return MatchReport(publication.id, tuple(matches), counters)
 
     def _match_edges(self, triples: Iterable[Triple]) -> tuple[dict[_Edge, None], int]:
@@ -270,9 +272,10 @@ class GToPSS(Matcher):
             yield solution
 
     def _is_true(self, filter_: Filter, value: Term, links: Links) -> bool:
-        if isinstance(filter_, Comparison):
-            return compare(value, filter_.operator, filter_.constant)
-        return taxonomy_test(self.ontology, filter_.operator, value, filter_.concept, links)
+        def isa(test: TaxonomyTest, term: Term) -> bool:
+            return taxonomy_test(self.ontology, test.operator, term, test.concept, links)
+
+        return holds(filter_, value, isa)
 
 
 def _joinable(edges: tuple[_Edge, ...]) -> tuple[_Edge, ...]:

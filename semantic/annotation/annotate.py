@@ -200,6 +200,8 @@ class Annotator:
         >>> Annotator([Label("energy", "en", energy)]).annotate(feed)[0].triple[2]
         <NamedNode value=http://example.org/E>
         """
+        if not self._patterns:
+            return []
         stated = StatedLanguages(publication)
         annotations = []
         for item, texts in _texts_of_items(publication).items():

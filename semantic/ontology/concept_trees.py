@@ -75,6 +75,10 @@ class ConceptTrees:
                     table.setdefault(local_name(term), {})[term] = None
         self._terms = {name: tuple(terms) for name, terms in table.items()}
 
+    def names(self) -> Iterable[str]:
+        """Return all names that stand for a term."""
+        return self._terms.keys()
+
     def terms(self, name: str) -> tuple[Term, ...]:
         """Return the terms that a name stands for; none for an unknown name."""
         if name in self._terms:

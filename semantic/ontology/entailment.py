@@ -147,10 +147,20 @@ class Schema:
         return close(triples, self.consequences)
 
 
-def close(triples: Iterable[Triple], consequences: Callable[[Triple], Iterable[Triple]]) -> Derived:
-    """Return the triples and all that follows from them step by step, in order of derivation."""
+def close(
+    triples: Iterable[Triple],
+    consequences: Callable[[Triple], Iterable[Triple]],
+    agenda: Iterable[Triple] | None = None,
+) -> Derived:
+    """Return the triples and all that follows from them step by step, in order of derivation.
+
+    Parameters
+    ----------
+    agenda
+        Those from which anything may follow; all by default.
+    """
     closed: dict[Triple, Triple | None] = dict.fromkeys(triples)
-    agenda = list(closed)
+    agenda = list(closed if agenda is None else agenda)
     for triple in agenda:
         for consequence in consequences(triple):
             if consequence not in closed:

@@ -16,8 +16,9 @@ from collections.abc import Iterable, Iterator
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from semantic.mentions import Mentions
+from semantic.mentions import Mentions, Widened
 from semantic.ontology.entailment import SCHEMA, Derived, Schema, close, is_reserved
+from semantic.sparql.query import Mention
 from semantic.terms import Term, Triple
 from semantic.vocabulary import BROADER, BROADER_TRANSITIVE, TYPE
 
@@ -41,6 +42,10 @@ class Relevance:
         """Whether the ontology has rules about ``rdf:type`` itself."""
         self._forget()
 
+    def with_mentions(self, mentions: Iterable[Mention]) -> Relevance:
+        """Return the rules restricted to what is asked for, and these mentions beside it."""
+        return Relevance(self._schema, Widened(self._mentions, mentions))
+
     def _forget(self) -> None:
         self._version = self._mentions.version
         self._above: dict[Term, tuple[NamedNode, ...]] = {}
@@ -50,6 +55,7 @@ class Relevance:
         self._inverses: dict[Term, tuple[NamedNode, ...]] = {}
         self._open: dict[Term, bool] = {}
         self._topics: dict[Term, tuple[Term, ...]] = {}
+        self._silent: dict[Term, bool] = {}
 
     def close(self, triples: Iterable[Triple]) -> Derived:
         """Return the triples and what follows from them that anybody asks for."""
@@ -57,7 +63,24 @@ class Relevance:
             self._forget()
         if self._mentions.anything:
             return self._schema.close(triples)
-        return close(triples, self.consequences)
+        closed: Derived = dict.fromkeys(triples)
+        concepts = self._schema.concepts
+        agenda = [t for t in closed if not self._is_silent(t[1]) or t[2] in concepts]
+        return close(closed, self.consequences, agenda)
+
+    def _is_silent(self, property_: Term) -> bool:
+        """Whether nothing follows from a triple with this property, unless of its object."""
+        found = self._silent.get(property_)
+        if found is None:
+            found = self._silent[property_] = not (
+                property_ in (TYPE, BROADER)
+                or property_ in self._schema.hierarchies
+                or self._superproperties(property_)
+                or self._domain(property_)
+                or self._range(property_)
+                or self._inverse(property_)
+            )
+        return found
 
     def consequences(self, triple: Triple) -> Iterator[Triple]:
         """Yield what follows from one triple, as `Schema.consequences` does, and is asked for."""

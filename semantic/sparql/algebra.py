@@ -167,9 +167,10 @@ class Analysis:
         taken: list[Filter] = []
         for expression in conjuncts(p.expr):
             found = necessary_filter(expression)
-            if found is not None and found.variable in certain:
-                taken.append(found)
-            else:
+            used = found is not None and found.filter.variable in certain
+            if found is not None and used:
+                taken.append(found.filter)
+            if found is None or not used or not found.decides:
                 self.leave_open(f"FILTER {describe(expression)}")
         return [Branch(b.patterns, (*b.filters, *taken)) for b in branches]
 

@@ -29,7 +29,7 @@ from semantic.vocabulary import GM, RDF, XSD
 
 _PROTECTED = "urn:graphmatch:protected:"
 _PLAIN = frozenset({XSD["string"].value, RDF["langString"].value})
-VALUE, _LEXICAL, _DATATYPE = GM["value"], GM["lexical"], GM["datatype"]
+VALUE, LEXICAL, _DATATYPE = GM["value"], GM["lexical"], GM["datatype"]
 
 
 @lru_cache(maxsize=65_536)
@@ -79,7 +79,7 @@ def _datatype(term: Term) -> Term | None:
 
 FUNCTIONS: dict[NamedNode, Callable[..., Term | None]] = {
     VALUE: unprotect,
-    _LEXICAL: _lexical,
+    LEXICAL: _lexical,
     _DATATYPE: _datatype,
     COMPARE: compare_quantities,
 }
@@ -201,7 +201,7 @@ def value_text(pieces: Sequence[str]) -> tuple[list[str], frozenset[int]]:
         slots = slot_of_text(piece)
         if piece[0] == "?" and len(piece) > 1:
             written.append(f"{wrapper}({piece})" if wrapper else piece)
-        elif slots and piece[0] == '"' and wrapper == _LEXICAL:
+        elif slots and piece[0] == '"' and wrapper == LEXICAL:
             written.append(f"{wrapper}({piece})")
         elif piece.upper() == "DATATYPE":
             written.append(str(_DATATYPE))
@@ -223,4 +223,4 @@ def _wrapper(pieces: Sequence[str], index: int, context: Context, clause: str) -
     if before == "AS" or _keeps_term(pieces, index, index, context):
         return None
     alone = _is_alone(before, after)
-    return _LEXICAL if context is Context.LEXICAL and alone else VALUE
+    return LEXICAL if context is Context.LEXICAL and alone else VALUE

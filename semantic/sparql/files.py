@@ -1,17 +1,21 @@
 """Subscriptions from files: one ``.rq`` each, or JSON Lines for many.
 
-A line of JSON Lines is ``{"id": …, "query": …, "comment": …}``; the comment may be
-left out. The id of an ``.rq`` file is its name without the ending; its comment is the
-block of ``#`` lines at its head. One bad subscription is reported and the rest goes on.
+A line of JSON Lines is ``{"id": …, "query": …, "comment": …}``, or has ``where`` for
+``query``: attribute constraints (`semantic.attributes`); the comment may be left out. The id of
+an ``.rq`` file is its name without the ending; its comment is the block of ``#`` lines at its
+head. One bad subscription is reported and the rest goes on.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from semantic.attributes.files import of_row
+from semantic.attributes.rows import RowReader, opened
+from semantic.attributes.subscription import AttributeParser
 from semantic.errors import InputError, OnProblem, Place, Problem, SubscriptionError, warn_problem
 from semantic.folders import files_in, unreadable
 from semantic.sparql.parse import SubscriptionParser
@@ -37,16 +41,27 @@ def read_subscriptions(
     on_problem
         Called with each subscription that cannot be accepted.
     """
+    for _, subscription in placed_subscriptions(*paths, parser=parser, on_problem=on_problem):
+        yield subscription
+
+
+def placed_subscriptions(
+    *paths: str | Path,
+    parser: SubscriptionParser | None = None,
+    on_problem: OnProblem = warn_problem,
+) -> Iterator[tuple[Place, Subscription]]:
+    """Yield the subscriptions as `read_subscriptions` does, each with its place."""
     parser = parser or SubscriptionParser()
+    attributes = AttributeParser(parser)
     taken: dict[str, Place] = {}
     for path in _files(paths, on_problem):
         try:
-            for place, subscription in _of_file(path, parser, on_problem):
+            for place, subscription in _of_file(path, parser, attributes, on_problem):
                 if subscription.id in taken:
                     on_problem(_duplicate(subscription.id, place, taken[subscription.id]))
                 else:
                     taken[subscription.id] = place
-                    yield subscription
+                    yield place, subscription
         except OSError as error:
             on_problem(unreadable(str(path), error))
 
@@ -62,11 +77,14 @@ def _duplicate(id: str, place: Place, first: Place) -> Problem:
 
 
 def _of_file(
-    path: Path, parser: SubscriptionParser, on_problem: OnProblem
+    path: Path, parser: SubscriptionParser, attributes: AttributeParser, on_problem: OnProblem
 ) -> Iterator[tuple[Place, Subscription]]:
     lines = path.suffix.lower() == ".jsonl"
     try:
-        yield from _bulk(path, parser, on_problem) if lines else _single(path, parser)
+        if lines:
+            yield from _bulk(path, parser, attributes, on_problem)
+        else:
+            yield from _single(path, parser)
     except (InputError, SubscriptionError) as error:
         on_problem(error.problem)
 
@@ -111,22 +129,36 @@ def _head_comment(text: str) -> str:
 
 
 def _bulk(
-    path: Path, parser: SubscriptionParser, on_problem: OnProblem
+    path: Path, parser: SubscriptionParser, attributes: AttributeParser, on_problem: OnProblem
 ) -> Iterator[tuple[Place, Subscription]]:
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            place = Place(str(path), line=number)
-            try:
-                text = _decoded(line, place)
-                if text.strip():
-                    subscription = _of_line(text, place, parser)
-                    yield replace(place, item=subscription.id), subscription
-            except (InputError, SubscriptionError) as error:
-                on_problem(error.problem)
+    reader = RowReader(str(path), attributes.decoder, _REMEDY, on_problem)
+    for number, row in reader.rows(opened(path)):
+        place = reader.place(number)
+        try:
+            if "where" in row and "query" not in row:
+                subscription = _of_constraints(row, reader, number, attributes)
+            else:
+                subscription = _of_query(row, place, parser)
+        except (InputError, SubscriptionError) as error:
+            on_problem(error.problem)
+        else:
+            yield replace(place, item=subscription.id), subscription
 
 
-def _of_line(line: str, place: Place, parser: SubscriptionParser) -> Subscription:
-    id, query, comment = _fields(line, place)
+def _of_constraints(
+    row: dict[str, Any], reader: RowReader, number: int, attributes: AttributeParser
+) -> Subscription:
+    try:
+        id, query, comment = of_row(row, reader, number, attributes)
+    except SubscriptionError as error:
+        where = reader.place(number, row["id"])
+        raise SubscriptionError(replace(error.problem, where=where)) from error
+    return Subscription.of(id, query, comment)
+
+
+def _of_query(row: dict[str, Any], place: Place, parser: SubscriptionParser) -> Subscription:
+    id, query = _field(row, "id", place), _field(row, "query", place)
+    comment = _field({"comment": "", **row}, "comment", place)
     try:
         return parser.parse(id, query, comment)
     except SubscriptionError as error:
@@ -135,26 +167,6 @@ def _of_line(line: str, place: Place, parser: SubscriptionParser) -> Subscriptio
         where = Place(place.source, place.line, item=f"{id}{inside}")
         problem = Problem(error.problem.what, where, error.problem.remedy)
         raise SubscriptionError(problem) from error
-
-
-def _fields(line: str, place: Place) -> tuple[str, str, str]:
-    """Return the id, the query and the comment of a line."""
-    try:
-        row = json.loads(line.rstrip())
-    except json.JSONDecodeError as error:
-        where = replace(place, column=error.pos + 1)
-        what = f"not JSON: {error.msg.removesuffix(' at')}"
-        raise InputError(Problem(what, where, _REMEDY)) from error
-    except (RecursionError, ValueError) as error:
-        what = "its JSON nests too deep or has too long a number"
-        raise InputError(Problem(what, place, _REMEDY)) from error
-    if not isinstance(row, dict):
-        raise InputError(Problem("not a JSON object", place, _REMEDY))
-    return (
-        _field(row, "id", place),
-        _field(row, "query", place),
-        _field({"comment": "", **row}, "comment", place),
-    )
 
 
 def _field(row: dict[str, object], name: str, place: Place) -> str:

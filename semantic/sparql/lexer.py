@@ -126,12 +126,18 @@ def tokenize(text: str, prefixes: Mapping[str, str] = PREFIXES) -> list[Token]:
 
 
 class Lexer:
-    """The state of one scan: the prologue's prefixes and base; see `tokenize`."""
+    """The state of one scan: the prologue's prefixes and base; see `tokenize`.
+
+    Attributes
+    ----------
+    prefixes, base
+        Those in force; those of the prologue are known with the first token.
+    """
 
     def __init__(self, text: str, prefixes: Mapping[str, str] = PREFIXES) -> None:
         self.base: str | None = None
         self._text = text
-        self._prefixes = dict(prefixes)
+        self.prefixes = dict(prefixes)
         self._position = 0
         self._glued = False
 
@@ -190,7 +196,7 @@ class Lexer:
         if name is None:
             self.base = resolved
         else:
-            self._prefixes[name[1][:-1]] = resolved
+            self.prefixes[name[1][:-1]] = resolved
 
     def _resolve(self, iriref: str, offset: int) -> str:
         iri = _unescape(iriref[1:-1], offset)
@@ -210,7 +216,7 @@ class Lexer:
             case "string":
                 return _term(self._literal(text, offset), glued, offset)
             case "number":
-                return Token(Kind.TERM, text, _number(text), glued, offset)
+                return Token(Kind.TERM, text, number(text), glued, offset)
             case "word" if text.lower() in ("true", "false"):
                 truth = Literal(text.lower(), datatype=XSD["boolean"])
                 return _term(truth, glued, offset)
@@ -226,9 +232,9 @@ class Lexer:
             iri = self._resolve(text, offset)
         else:
             prefix, _, local = text.partition(":")
-            if prefix not in self._prefixes:
+            if prefix not in self.prefixes:
                 raise LexicalError(f"the prefix {prefix}: is not declared", offset)
-            iri = self._prefixes[prefix] + re.sub(r"\\(.)", r"\1", local)
+            iri = self.prefixes[prefix] + re.sub(r"\\(.)", r"\1", local)
         try:
             return NamedNode(iri)
         except ValueError as error:
@@ -260,7 +266,14 @@ def _term(term: NamedNode | Literal, glued: bool, offset: int) -> Token:
     return Token(Kind.TERM, str(term), term, glued, offset)
 
 
-def _number(text: str) -> Literal:
+def number(text: str) -> Literal:
+    """Return the literal that a number without a sign stands for.
+
+    Examples
+    --------
+    >>> number("5e3") == Literal("5e3", datatype=XSD["double"])
+    True
+    """
     kind = "double" if "e" in text.lower() else "decimal" if "." in text else "integer"
     return Literal(text, datatype=XSD[kind])
 

@@ -1,42 +1,38 @@
 """SPARQL text to a subscription, with each skeleton parsed once.
 
-rdflib's parser takes milliseconds a query; lexing takes tens of microseconds. So a
+rdflib's parser takes milliseconds a query; lexing takes a hundred microseconds. So a
 query is cut into its skeleton (constants replaced by slots) and its constants; the
 skeleton is analysed once and remembered by the `SubscriptionParser`, and the next
-query of the same skeleton only has its constants filled in.
+query of the same skeleton only has its constants filled in. A query that is written as
+one before is not lexed either (`semantic.sparql.bulk`), and one of triple patterns only
+is not parsed by rdflib at all (`semantic.sparql.basic`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate, takewhile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 
-from pyoxigraph import Literal, NamedNode, Store, Variable
+from pyoxigraph import Literal, NamedNode, Store
 from pyparsing import ParseBaseException
 from rdflib.plugins.sparql.algebra import translateQuery
 from rdflib.plugins.sparql.parser import parseQuery
-from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import SPARQLError
 
 from semantic.errors import Place, Problem, SubscriptionError
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.pattern import Form, TaxonomyOperator
-from semantic.sparql import resting
-from semantic.sparql.algebra import (
-    Analysis,
-    may_be_empty,
-    operators,
-    rewritable_literals,
-    without_blanks,
-)
+from semantic.pattern import TaxonomyOperator
+from semantic.sparql.algebra import may_be_empty
+from semantic.sparql.basic import skeleton_of
+from semantic.sparql.bulk import Reading, Ways
 from semantic.sparql.clock import NOW, now_literal, utc_now, with_clock
+from semantic.sparql.columns import Grouped, grouped
 from semantic.sparql.exact import FUNCTIONS, value_text
 from semantic.sparql.lexer import Kind, Lexer, LexicalError, Token
-from semantic.sparql.mentions import mentions
 from semantic.sparql.paths import with_inverses_named
 from semantic.sparql.pieces import cut_constants, split, with_calls_closed
 from semantic.sparql.quantities import misplaced, with_comparisons
-from semantic.sparql.query import Query, QueryText, Resting, Skeleton
+from semantic.sparql.query import Query, Skeleton
 from semantic.sparql.refusals import (
     beyond,
     place_of,
@@ -45,16 +41,11 @@ from semantic.sparql.refusals import (
     refuse_outside,
     unreadable,
 )
-from semantic.sparql.slots import SlottedText
-from semantic.sparql.uses import uses_of
+from semantic.sparql.skeleton import of_algebra
 from semantic.subscription import Subscription
 from semantic.terms import Term
 from semantic.vocabulary import GM, PREFIXES, XSD
 
-_FORMS = {"SelectQuery": Form.SELECT, "AskQuery": Form.ASK} | {
-    "ConstructQuery": Form.CONSTRUCT,
-    "DescribeQuery": Form.DESCRIBE,
-}
 _FUNCTIONS: dict[NamedNode, Callable[..., Term | None]] = FUNCTIONS | {
     GM[operator.value]: lambda *_: Literal("true", datatype=XSD["boolean"])
     for operator in TaxonomyOperator
@@ -75,12 +66,12 @@ class SubscriptionParser:
     Examples
     --------
     >>> parser = SubscriptionParser()
-    >>> query = "SELECT ?item { ?item dcterms:subject <http://e/Climate> FILTER(?item != 5) }"
+    >>> query = "SELECT ?item { ?item dcterms:subject <http://e/Climate> } ORDER BY ?item"
     >>> subscription = parser.parse("alice/climate", query)
     >>> print(subscription.branches[0].patterns[0])
     ?item dcterms:subject <http://e/Climate>
     >>> subscription.remainder
-    ('FILTER !=',)
+    ('ORDER BY',)
     """
 
     def __init__(
@@ -90,11 +81,17 @@ class SubscriptionParser:
         self._limits = limits
         self._skeletons: dict[str, Skeleton] = {}
         self._empty = Store()
+        self._ways = Ways(prefixes, limits, self.read)
 
     @property
     def skeletons(self) -> int:
         """How many different skeletons were parsed."""
         return len(self._skeletons)
+
+    @property
+    def lexed(self) -> int:
+        """How many texts were lexed: not written as others before, or not surely so."""
+        return self._ways.lexed
 
     def parse(self, id: str, text: str, comment: str = "") -> Subscription:
         """Return the subscription that a query says.
@@ -103,6 +100,56 @@ class SubscriptionParser:
         ------
         SubscriptionError
             When the query is not SPARQL, or cannot be a subscription; with line and column.
+        """
+        return Subscription.of(id, self._ways.query(id, text), comment)
+
+    def queries(self, rows: Iterable[tuple[str, str]]) -> Iterator[Query | SubscriptionError]:
+        """Yield the query of each id and text, or why it cannot be a subscription, in order.
+
+        It costs a quarter of `parse`, which also fills in the patterns of a `Subscription`.
+
+        Parameters
+        ----------
+        rows
+            Ids and SPARQL texts.
+
+        Examples
+        --------
+        >>> rows = [("a", "ASK { ?s a <urn:C> }"), ("b", "ASK { ?s a <urn:D> }"), ("c", "ASK {")]
+        >>> [str(read)[:26] for read in SubscriptionParser().queries(rows)][2]
+        'c:1:6: not SPARQL: it ends'
+        """
+        for id, text in rows:
+            try:
+                yield self._ways.query(id, text)
+            except SubscriptionError as error:
+                yield error
+
+    def group(self, rows: Iterable[tuple[str, str]]) -> Grouped:
+        """Return the queries of ids and texts by skeleton, their constants as integers.
+
+        Parameters
+        ----------
+        rows
+            Ids and SPARQL texts. An id that comes twice is in the result twice.
+
+        Examples
+        --------
+        >>> rows = [("a", "ASK { ?s a <urn:C> }"), ("b", "ASK { ?s a <urn:D> }"), ("c", "ASK {")]
+        >>> grouped = SubscriptionParser().group(rows)
+        >>> (group,) = grouped.groups
+        >>> group.ids, group.constants.tolist(), grouped.terms[1], grouped.refused[0][0]
+        (['a', 'b'], [[0], [1]], <NamedNode value=urn:D>, 2)
+        """
+        return grouped(rows, self._ways)
+
+    def read(self, id: str, text: str) -> Reading:
+        """Return what a query says, by lexing it: slower than `parse`, and what that is held to.
+
+        Raises
+        ------
+        SubscriptionError
+            As `parse`.
         """
         if len(text) > self._limits.document_bytes:
             raise refusal(
@@ -121,23 +168,31 @@ class SubscriptionParser:
         skeleton = self._skeletons.get(key)
         if skeleton is None:
             self._validate(id, text)
-            if (piece := misplaced(pieces)) is not None:
-                raise refusal(
-                    place_of(id, text, offsets[piece]),
-                    "a quantity can only be compared with a variable",
-                    'Write it as in ?size >= "40 GB"^^cdt:ucum.',
-                )
-            read = with_inverses_named(pieces)
-            try:
-                skeleton = self._analyse(id, pieces, " ".join(read), base)
-            except ParseBaseException as error:
-                place = place_of(id, text, offsets[_piece_at(read, error.loc)])
-                raise beyond(place, "something here, or soon after it, is") from error
+            skeleton = skeleton_of(pieces)
+            if skeleton is None:
+                skeleton = self._general(id, text, pieces, offsets, base)
+                for exact in (False, True):
+                    written = Query(skeleton, constants).text(resting=True, exact=exact)
+                    self._validate(id, written)
             self._skeletons[key] = skeleton
-            for exact in (False, True):
-                text = Query(skeleton, constants).text(resting=True, exact=exact)
-                self._validate(id, text)
-        return Subscription.of(id, Query(skeleton, constants), comment)
+        return Reading(Query(skeleton, constants), pieces, offsets)
+
+    def _general(
+        self, id: str, text: str, pieces: Sequence[str], offsets: Sequence[int], base: str
+    ) -> Skeleton:
+        """Return the skeleton of a query, parsed by rdflib."""
+        if (piece := misplaced(pieces)) is not None:
+            raise refusal(
+                place_of(id, text, offsets[piece]),
+                "a quantity can only be compared with a variable",
+                'Write it as in ?size >= "40 GB"^^cdt:ucum.',
+            )
+        read = with_inverses_named(pieces)
+        try:
+            return self._analyse(id, pieces, " ".join(read), base)
+        except ParseBaseException as error:
+            place = place_of(id, text, offsets[_piece_at(read, error.loc)])
+            raise beyond(place, "something here, or soon after it, is") from error
 
     def _syntax_error(self, id: str, text: str, error: LexicalError) -> SubscriptionError:
         remedy = "Correct the query there."
@@ -180,65 +235,7 @@ class SubscriptionParser:
                 "its pattern can be met by nothing at all, so it would match every publication",
                 "Add a triple pattern that is not optional.",
             )
-        return _skeleton(query, pieces, plain, exact, values, self._limits)
-
-
-def _skeleton(
-    query: CompValue,
-    pieces: Sequence[str],
-    plain: QueryText,
-    exact: QueryText,
-    values: frozenset[int],
-    limits: Limits,
-) -> Skeleton:
-    analysis = Analysis(limits, _unused_prefix(pieces))
-    branches = [without_blanks(b, analysis.fresh) for b in analysis.branches(query.p)]
-    form = _FORMS[query.name]
-    if form in (Form.CONSTRUCT, Form.DESCRIBE):
-        analysis.leave_open(form.value)
-    if analysis.subquery:
-        mode = Resting.BOTH if analysis.aggregates else Resting.WHOLE
-        condition = resting.whole_condition(analysis.groups, analysis.fresh)
-    else:
-        mode = Resting.PATTERN if analysis.aggregates else Resting.SOLUTIONS
-        condition = resting.condition(analysis.groups, analysis.fresh)
-    return Skeleton(
-        form,
-        _projection(query, pieces) if form is Form.SELECT else (),
-        _is_distinct(query),
-        tuple(branches),
-        analysis.supports(),
-        tuple(analysis.remainder),
-        plain,
-        exact,
-        values,
-        SlottedText(condition),
-        mode,
-        rewritable_literals(query),
-        mentions(query),
-        uses_of(query, pieces),
-    )
-
-
-def _projection(query: CompValue, pieces: Sequence[str]) -> tuple[Variable, ...]:
-    """Return the projected variables in the order in which the query names them."""
-    names = [str(variable) for variable in query.PV]
-    order = {piece[1:]: -i for i, piece in reversed(list(enumerate(pieces))) if piece[0] == "?"}
-    if "*" in pieces[1:3]:
-        names.sort(key=lambda name: -order.get(name, 0))
-    return tuple(Variable(name) for name in names)
-
-
-def _is_distinct(query: CompValue) -> bool:
-    modifiers = takewhile(lambda o: o.name in ("Slice", "Distinct"), operators(query.p))
-    return any(operator.name == "Distinct" for operator in modifiers)
-
-
-def _unused_prefix(pieces: Sequence[str]) -> str:
-    prefix = "gm_"
-    while any(piece.startswith("?" + prefix) for piece in pieces):
-        prefix += "_"
-    return prefix
+        return of_algebra(query, pieces, plain, exact, values, self._limits)
 
 
 def _piece_at(pieces: Sequence[str], offset: int) -> int:

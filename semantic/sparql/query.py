@@ -6,16 +6,17 @@ solution rests on the publication; or as an ASK with that condition.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import TypeAlias
 
 from pyoxigraph import Literal, NamedNode, Variable
 
 from semantic.pattern import Branch, Form, TriplePattern
 from semantic.sparql.exact import is_protected, protect
-from semantic.sparql.slots import SlottedText, fill
+from semantic.sparql.slots import SlottedText, slot_number
 from semantic.sparql.uses import SlotUse
 from semantic.terms import Node, Term
 from semantic.units.units import Units
@@ -50,7 +51,11 @@ class QueryText:
     """A BASE declaration, where IRI() needs one: other IRIs are absolute already."""
 
 
-@dataclass(frozen=True, slots=True)
+Position: TypeAlias = int | Node | None
+"""A slot's number, or what stands there in every query of a skeleton."""
+
+
+@dataclass(frozen=True)
 class Skeleton:
     """What queries that differ in constants only have in common.
 
@@ -90,6 +95,33 @@ class Skeleton:
     rewritten: frozenset[int]
     mentions: frozenset[Mention]
     uses: Mapping[int, tuple[SlotUse, ...]]
+
+    @cached_property
+    def pattern_places(self) -> tuple[tuple[tuple[Position, ...], ...], ...]:
+        """The patterns of each branch, slots told apart from other nodes."""
+        return tuple(_placed(branch.patterns) for branch in self.branches)
+
+    @cached_property
+    def support_places(self) -> tuple[tuple[Position, ...], ...] | None:
+        """The same of the supports."""
+        return None if self.supports is None else _placed(self.supports)
+
+    @cached_property
+    def mention_places(self) -> tuple[tuple[Position, ...], ...]:
+        """The same of what the patterns ask for."""
+        return _placed(self.mentions)
+
+
+def _placed(patterns: Iterable[Iterable[Node | None]]) -> tuple[tuple[Position, ...], ...]:
+    return tuple(
+        tuple(node if (number := slot_number(node)) is None else number for node in pattern)
+        for pattern in patterns
+    )
+
+
+def put(place: Position, constants: Sequence[Term]) -> Node | None:
+    """Return the constant of a slot, and anything else as it is."""
+    return constants[place] if isinstance(place, int) else place
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +174,7 @@ class Query:
         """Return what the query's patterns ask for, constants put in."""
         constants = self.constants
         return frozenset(
-            (p and fill(p, constants), o and fill(o, constants)) for p, o in self.skeleton.mentions
+            (put(p, constants), put(o, constants)) for p, o in self.skeleton.mention_places
         )
 
     def has_protected(self) -> bool:

@@ -38,6 +38,11 @@ def is_quantity_slot(piece: str) -> bool:
     return piece.endswith(f"^^<{_QUANTITY}>")
 
 
+def is_quantity_term(term: object) -> bool:
+    """Whether an rdflib term is the slot of a quantity."""
+    return isinstance(term, rdflib.Literal) and str(term.datatype) == _QUANTITY
+
+
 def slot_number(term: object) -> int | None:
     """Return the number of a slot, for our terms and rdflib's; ``None`` for other terms."""
     if isinstance(term, Literal):
@@ -73,14 +78,9 @@ class SlottedText:
     __slots__ = ("_numbers", "_pieces")
 
     def __init__(self, text: str) -> None:
-        self._pieces: list[str] = []
-        self._numbers: list[int] = []
-        end = 0
-        for found in _WRITTEN.finditer(text):
-            self._pieces.append(text[end : found.start()])
-            self._numbers.append(int(found[1] or found[2]))
-            end = found.end()
-        self._pieces.append(text[end:])
+        parts = _WRITTEN.split(text)
+        self._pieces: list[str] = parts[::3]
+        self._numbers = [int(a or b) for a, b in zip(parts[1::3], parts[2::3], strict=True)]
 
     def fill(
         self, constants: Sequence[Term], change: Callable[[int, Term], Term] = lambda _, t: t

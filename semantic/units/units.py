@@ -18,9 +18,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 
-from pyoxigraph import Literal
+from pyoxigraph import Literal, NamedNode
 
+from semantic.attributes.names import name_of, step_names, steps
 from semantic.errors import OnProblem, Place, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.taxonomy import Taxonomy
@@ -117,7 +119,21 @@ class Units:
 
     def base_unit(self, attribute: Term) -> BaseUnit | None:
         """Return the unit that the numbers of an attribute are in, where one is declared."""
-        return self._base_units.get(attribute)
+        found = self._base_units.get(attribute)
+        if found is None and (name := name_of(attribute)) is not None:
+            return self._by_step.get(steps(name)[-1])
+        return found
+
+    @cached_property
+    def _by_step(self) -> Mapping[str, BaseUnit | None]:
+        """The base unit of an attribute's last step, where all properties called so have one."""
+        found: dict[str, BaseUnit | None] = {}
+        for property_, base in self._base_units.items():
+            for name in step_names([property_]) if isinstance(property_, NamedNode) else ():
+                known = found.setdefault(name, base)
+                if known is not None and known.unit != base.unit:
+                    found[name] = None
+        return found
 
     # -- publications -----------------------------------------------------------------------
 

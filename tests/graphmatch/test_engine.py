@@ -52,7 +52,7 @@ def test_that_a_filter_keeps_a_candidate_from_being_evaluated() -> None:
     ("query", "unindexed", "checks"),
     [
         ("SELECT * { ?x :price ?p }", (), ()),
-        ("SELECT * { ?x ?any 350 }", ("variables in properties' places",), ("property's place",)),
+        ("SELECT * { ?x ?any 350 }", (), ()),
         ("SELECT * { ?x :price ?p . ?x ?any ?o }", (), ("the ontology may meet",)),
         ("ASK { ?x :knows+ :a }", (), ("path +",)),
         ("SELECT * { ?x a :Computer }", (), ("the ontology may meet",)),

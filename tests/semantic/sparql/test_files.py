@@ -76,3 +76,16 @@ def test_that_a_bad_file_says_where(tmp_path: Path) -> None:
     assert "UTF-8" in problems[1]
     assert problems[2].startswith(str(tmp_path / "d.rq"))
     assert len(problems) == 3
+
+
+def test_that_lines_written_alike_are_lexed_once(tmp_path: Path) -> None:
+    queries = [f'ASK {{ ?s <urn:p{n % 7}> <urn:{n}> , "{n}", {n} }}' for n in range(200)]
+    lines = [json.dumps({"id": str(n), "query": query}) for n, query in enumerate(queries)]
+    (tmp_path / "many.jsonl").write_text("\n".join(lines))
+    parser = SubscriptionParser()
+    found = list(read_subscriptions(tmp_path, parser=parser, on_problem=unexpected))
+    reference = SubscriptionParser()
+    assert [s.query.text() for s in found] == [
+        reference.read("id", query).query.text() for query in queries
+    ]
+    assert (parser.lexed, parser.skeletons) == (1, 1)

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import pytest
+from pyoxigraph import Literal
 
 from semantic import SubscriptionParser
+from semantic.pattern import AnyOf
+from semantic.vocabulary import PREFIXES
 
 PARSER = SubscriptionParser()
 
@@ -16,19 +19,62 @@ PARSER = SubscriptionParser()
         ("((?x = 5) && ((?y = 'a')))", ["?x = 5", '?y = "a"'], []),
         ("?x = <urn:a>", ["?x = <urn:a>"], []),
         ("?x < <urn:a>", [], ["<"]),  # IRIs have no order
-        ("?x = 'a'@en", [], ["="]),
-        ("?x != 5", [], ["!="]),
+        ("?x = 'a'@en", ['?x = "a"@en'], []),
+        ("?x < 'a'@en", [], ["<"]),
+        ("?x != 5", ["?x != 5"], []),
+        ("5 != ?x", ["?x != 5"], []),
+        ("?x != 'P1D'^^xsd:duration", [], ["!="]),
+        ("!(?x = 5)", ["?x != 5"], []),
+        ("!(?x != 5)", ["?x = 5"], []),
         ("?x > -5", ["?x > -5"], []),
         ("?x -5 > 2", [], [">"]),
         ("?x = ?y", [], ["="]),
         ("?z > 5", [], [">"]),  # bound by an OPTIONAL only
         ("!?x = 5", [], ["="]),
         ("?x > 5 || ?y > 5", [], ["||"]),
+        ("?x > 5 || ?x = 'a'", ['?x > 5 || ?x = "a"'], []),
+        ("?x > 5 || (?x = 1 || ?x IN (2))", ["?x > 5 || ?x = 1 || ?x = 2"], []),
+        ("?x > 5 || ?x = 'P1D'^^xsd:duration", [], ["||"]),
+        ("?x > 5 || (?x = 'a' && ?y = 1)", ['?x > 5 || ?x = "a"'], ["||"]),
+        ("?x > 5 || (?y = 1 && ?z = 1) || ?y = 2", [], ["||"]),
         ("?x = 1 && ?x > 5 || ?y > 5", [], ["||"]),
         ("!(?x > 5)", [], ["!"]),
         ("?x", [], ["of a variable"]),
-        ("?x IN (5)", [], ["IN"]),
+        ("?x IN (5)", ["?x IN (5)"], []),
+        ("?x IN (5, ?y)", [], ["IN"]),
+        ("?x IN ()", [], ["IN"]),
+        ("?x NOT IN ()", [], ["NOT IN"]),
+        ("?x NOT IN (5, <urn:a>)", ["?x != 5", "?x != <urn:a>"], []),
+        ("?x NOT IN (5, ?y)", ["?x != 5"], ["!="]),
+        ("CONTAINS(?x, 'sea')", ['CONTAINS(?x, "sea")'], []),
+        ("CONTAINS('sea', ?x)", [], ["CONTAINS"]),
+        ("CONTAINS(?x, 5)", [], ["CONTAINS"]),
+        ("STRSTARTS(LCASE(STR(?x)), 'sea')", ['STRSTARTS(LCASE(STR(?x)), "sea")'], []),
+        ("STRENDS(STR(LCASE(?x)), 'sea')", [], ["STRENDS"]),
+        ("STRENDS(?x, UCASE('sea'@en))", ['STRENDS(?x, "SEA"@en)'], []),
+        ("UCASE(?x) = 'SEA'", ['UCASE(?x) = "SEA"'], []),
+        ("'http://a' = STR(?x)", ['STR(?x) = "http://a"'], []),
+        ("STR(?x) < 'a'", [], ["<"]),
+        ("STR(?x) != 'a'", [], ["!="]),
+        ("LANG(?x) = 'de'", ['LANG(?x) = "de"'], []),
+        ("langMatches(LANG(?x), 'de')", ['LANGMATCHES(LANG(?x), "de")'], []),
+        ("!CONTAINS(?x, 'sea')", [], ["!"]),
         ("REGEX(?x, 'a')", [], ["REGEX"]),
+        ("REGEX(?x, 'seas?')", ['CONTAINS(?x, "sea")'], ["REGEX"]),
+        ("REGEX(?x, 'Sea|c[+]l+', 'i')", [], ["REGEX"]),
+        ("REGEX(?x, 'Sea', 'i')", ['REGEX(?x, "sea", "i")'], ["REGEX"]),
+        ("REGEX(?x, ?y)", [], ["REGEX"]),
+        ("REGEX(?x, 'sea', ?y)", [], ["REGEX"]),
+        (
+            "REGEX(STR(?x), 'sea|lake')",
+            ['CONTAINS(STR(?x), "sea") || CONTAINS(STR(?x), "lake")'],
+            ["REGEX"],
+        ),
+        (
+            "CONTAINS(?x, 'sea') || REGEX(?x, 'Lakes', 'i')",
+            ['CONTAINS(?x, "sea") || REGEX(?x, "lakes", "i")'],
+            ["||"],
+        ),
         ("NOT EXISTS { ?x ?y 5 }", [], ["NOT EXISTS"]),
         ("gm:descendantOf(?x, <urn:c>)", ["gm:descendantOf(?x, <urn:c>)"], []),
         ("gm:childOf(<urn:c>, ?x)", [], ["<urn:graphmatch:childOf>"]),
@@ -56,6 +102,38 @@ def test_that_one_skeleton_is_settled_for_each_constant() -> None:
     assert parser.parse("b", query.format("'a'@en")).remainder == ("FILTER <",)
     assert parser.parse("c", query.format("'NaN'^^xsd:double")).remainder == ("FILTER <",)
     assert parser.skeletons == 1
+
+
+def test_that_a_skeleton_is_not_settled_by_its_first_constant() -> None:
+    parser = SubscriptionParser()
+    query = "SELECT * {{ ?x <urn:p> ?y FILTER(REGEX(?y, {}) || ?y = {}) }}"
+    unknown = parser.parse("a", query.format("'.*'", "1"))
+    known = parser.parse("b", query.format("'sea|lake'", "'x'@en"))
+    assert parser.skeletons == 1
+    assert (unknown.branches[0].filters, unknown.remainder) == ((), ("FILTER ||",))
+    (either,) = known.branches[0].filters
+    assert isinstance(either, AnyOf)
+    assert [test.write({}) for test in either.tests] == [
+        'CONTAINS(?y, "sea")',
+        'CONTAINS(?y, "lake")',
+        '?y = "x"@en',
+    ]
+
+
+def test_that_synonyms_change_what_stands_beside_equality_only() -> None:
+    """A text inside a function is a part of texts, and no name of anything."""
+    query = """SELECT * { ?x <urn:p> ?y FILTER(CONTAINS(?y, "US") && LCASE(?y) = "US")
+        FILTER(?y != "US" && ?y IN ("US") && REGEX(?y, "US")) }"""
+    rewritten = PARSER.parse("s", query).rewritten(
+        lambda term: Literal("United States") if term == Literal("US") else term
+    )
+    assert [filter_.write(PREFIXES) for filter_ in rewritten.branches[0].filters] == [
+        'CONTAINS(?y, "US")',
+        'LCASE(?y) = "United States"',
+        '?y != "United States"',
+        '?y IN ("United States")',
+        'CONTAINS(?y, "US")',
+    ]
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from pyoxigraph import Literal, NamedNode, Quad, QueryBoolean, QuerySolutions, S
 
 from graphmatch import Engine
 from semantic import Publication, SubscriptionParser
-from semantic.pattern import Branch, Comparison
+from semantic.decision import holds as decided
+from semantic.pattern import Branch
 from semantic.sparql.exact import FUNCTIONS
 from semantic.terms import Term, Triple
-from semantic.values import compare
 from semantic.vocabulary import XSD
 
 NAME = "http://e/publication"
@@ -98,7 +98,8 @@ def operands(draw: st.DrawFn, depth: int) -> str:
 def expressions(draw: st.DrawFn, depth: int = 2) -> str:
     kind = draw(
         st.sampled_from(
-            ("compare",) * 4 + ("in", "and", "and", "or", "not", "bound", "exists", "group", "is")
+            ("compare",) * 4
+            + ("in", "text", "text", "and", "and", "or", "not", "bound", "exists", "group", "is")
         )
     )
     if kind == "compare" or depth == 0:
@@ -124,6 +125,11 @@ def expressions(draw: st.DrawFn, depth: int = 2) -> str:
             return draw(
                 st.sampled_from(("isLiteral(?x)", "sameTerm(?x, ?y)", "?x", "regex(?x,'x')"))
             )
+        case "text":
+            function = draw(st.sampled_from(("CONTAINS", "STRSTARTS", "strends", "langMatches")))
+            looked_at = draw(st.sampled_from(("?x", "STR(?y)", "LCASE(?x)", "LANG(?y)")))
+            constant = draw(st.sampled_from(("'x'", "'X'@en", "UCASE('x')", "'en'", "?y", "5")))
+            return f"{function}({looked_at}, {constant})"
     return f"({draw(inner)})"
 
 
@@ -284,12 +290,10 @@ def holds(branch: Branch, solution: dict[str, Term], store: Store) -> bool:
     if any(isinstance(term, Literal) for s, p, _ in instances for term in (s, p)):
         return False
     patterns = " . ".join(" ".join(map(str, instance)) for instance in instances)
-    bound = [f for f in branch.filters if f.variable.value in solution]
-    assert all(isinstance(f, Comparison) for f in bound)
     return bool(store.query(f"ASK {{ {patterns} }}")) and all(
-        compare(solution[f.variable.value], f.operator, f.constant)
-        for f in bound
-        if isinstance(f, Comparison)
+        decided(f, solution[f.variable.value])
+        for f in branch.filters
+        if f.variable.value in solution
     )
 
 

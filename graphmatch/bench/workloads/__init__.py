@@ -1,0 +1,37 @@
+"""The workloads of `graphmatch bench`: seeded subscriptions and events, a module each.
+
+`WORKLOADS` names them all; a module is imported when its workload is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+
+from graphmatch.bench.workloads.workload import Workload
+
+WORKLOADS: Mapping[str, str] = {
+    "graph": "graphmatch.bench.workloads.graph:GraphWorkload",
+    "attributes": "graphmatch.bench.workloads.attributes:AttributeWorkload",
+    "concepts": "graphmatch.bench.workloads.concepts:ConceptWorkload",
+    "keywords": "graphmatch.bench.workloads.keywords:KeywordWorkload",
+}
+"""Name to where the class is."""
+
+
+def workload_class(name: str) -> type[Workload]:
+    """Return a workload's class by its name.
+
+    Raises
+    ------
+    KeyError
+        For a name that is not in `WORKLOADS`.
+
+    Examples
+    --------
+    >>> workload_class("graph").name
+    'graph'
+    """
+    module, _, class_ = WORKLOADS[name].partition(":")
+    found: type[Workload] = getattr(import_module(module), class_)
+    return found

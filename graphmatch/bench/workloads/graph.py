@@ -1,0 +1,285 @@
+"""``graph``: the workload of G-ToPSS.
+
+Petrovic, Liu, Jacobsen: "G-ToPSS: Fast Filtering of Graph-based Metadata", WWW 2005, section 5 and
+table 1.
+
+A publication has 35 nodes, a path over them, and 90 edges in all. The 56 edges beside the path go
+between random pairs of the paper; here they go between nodes of one of seven groups of five
+nodes that follow each other on the path, in the same places in each group (drawn from the seed),
+so that subscriptions of 5 nodes and 8 edges, which a random graph hardly has, can be cut out of
+it. Names come from a pool of 2,000, properties from one of 50.
+
+A subscription has 5 nodes, and 2 of them are variables in 90 of 100 subscriptions. It has one of
+`GraphParameters.shapes` shapes, which differ in more than constants; those without variables are
+one of them. Some are cut out of each publication: those that match it. The others of the first half
+are cut out of graphs that are never published, about 30 out of each: these overlap, and match
+nothing. The second half has names and properties at random.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import NamedNode
+
+from graphmatch.bench.workloads.workload import Size, Workload, distinct_rows, formatted
+from semantic.publication import Publication
+
+Ids: TypeAlias = NDArray[np.int32]
+Pair: TypeAlias = tuple[int, int]
+Edges: TypeAlias = tuple[int, ...]
+
+NODES, EDGES, NAMES, PROPERTIES = 35, 90, 2000, 50
+GROUP, GROUPS = 5, 7
+WITH_VARIABLES, VARIABLES = 0.9, 2
+OVERLAPPING = 0.5
+TOPOLOGIES = 10
+"""How many sets of edges those subscriptions have that have no variables."""
+TOGETHER = 30
+"""How many overlapping subscriptions are cut out of one graph that is never published."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphParameters:
+    """What can be chosen.
+
+    Parameters
+    ----------
+    edges
+        Edges of a subscription: 4 (a tree) to 12.
+    matching, matches
+        Which share of the subscriptions a publication matches, or how many of them.
+    shapes
+        How many texts that differ in more than constants there are at the most.
+    """
+
+    edges: int = 8
+    matching: float = 0.001
+    matches: int | None = None
+    shapes: int = 100
+
+
+class GraphWorkload(Workload):
+    """Publications of 90 edges, subscriptions of a few.
+
+    Parameters
+    ----------
+    size
+        How much is generated.
+    parameters
+        See `GraphParameters`.
+
+    Attributes
+    ----------
+    patterns
+        Shape ``(subscriptions, edges, 3)``, int32: subject, property and object of each triple
+        pattern; -1 and -2 are variables.
+    graphs
+        Shape ``(publications, 90, 3)``, int32. Event *e* is publication *e* modulo how many there
+        are.
+
+    Examples
+    --------
+    >>> made = GraphWorkload(Size(1000, 10), GraphParameters(edges=4))
+    >>> made.patterns.shape, made.graphs.shape, len(made.publication(3).triples)
+    ((1000, 4, 3), (10, 90, 3), 90)
+    """
+
+    name: ClassVar = "graph"
+    parameters_class: ClassVar = GraphParameters
+    parameters: GraphParameters
+
+    def __init__(self, size: Size, parameters: GraphParameters) -> None:
+        super().__init__(size, parameters)
+        random = np.random.default_rng(size.seed)
+        cut, published = size.planted(parameters.matching, parameters.matches)
+        self._motif = _motif(random)
+        shapes = _Shapes.draw(self._motif, parameters, random)
+        names, properties = _names(random, published)
+        self.graphs = _edges(self._motif, names, properties)
+        nodes, labels = self._cut(random, cut, names, properties)
+        self._shape_of = _spread(random, size.subscriptions, shapes)
+        stars = shapes.stars[self._shape_of]
+        nodes = np.where(stars > 0, -stars, nodes).astype(np.int32)
+        edge_of = shapes.edge_of[self._shape_of]
+        ends = np.array(self._motif)[edge_of]
+        self.patterns = np.empty((*edge_of.shape, 3), np.int32)
+        self.patterns[:, :, 0] = np.take_along_axis(nodes, ends[:, :, 0], axis=1)
+        self.patterns[:, :, 1] = np.take_along_axis(labels, edge_of, axis=1)
+        self.patterns[:, :, 2] = np.take_along_axis(nodes, ends[:, :, 1], axis=1)
+        self._shapes = shapes
+
+    def _cut(
+        self, random: np.random.Generator, cut: int, names: Ids, properties: Ids
+    ) -> tuple[Ids, Ids]:
+        """Cut groups out of graphs, and draw others: names and properties of each subscription."""
+        count, width = self.size.subscriptions, len(self._motif)
+        hidden = max(0, int(count * OVERLAPPING) - cut * len(names))
+        parts = [_groups(random, names, properties, np.repeat(np.arange(len(names)), cut), width)]
+        if hidden:
+            unseen = max(1, hidden // TOGETHER)
+            of = random.integers(0, unseen, hidden)
+            parts.append(_groups(random, *_names(random, unseen), of, width))
+        rest = count - cut * len(names) - hidden
+        drawn = distinct_rows(random, rest, GROUP, NAMES)
+        parts.append((drawn, random.integers(0, PROPERTIES, (rest, width), dtype=np.int32)))
+        order = random.permutation(count)
+        nodes, labels = (np.concatenate(part)[order] for part in zip(*parts, strict=True))
+        return nodes, labels
+
+    def texts(self) -> list[str]:
+        """Return the subscriptions: SELECT of the variables, or ASK where there are none."""
+        flat = self.patterns.reshape(len(self.patterns), -1)
+        formats, columns = [], []
+        for shape in range(len(self._shapes.stars)):
+            form, places = _format(self._motif, self._shapes, shape)
+            formats.append(form)
+            columns.append(np.array(places, np.intp))
+        return formatted(formats, columns, self._shape_of, flat)
+
+    def publication(self, number: int) -> Publication:
+        """Return an event's graph."""
+        node, property_ = "urn:n:%d", "urn:p:%d"
+        triples = [
+            (NamedNode(node % s), NamedNode(property_ % p), NamedNode(node % o))
+            for s, p, o in self.graph(number).tolist()
+        ]
+        return Publication.of(f"urn:e:{number}", triples)
+
+    def graph(self, number: int) -> Ids:
+        """Return an event's triples, shape ``(90, 3)``."""
+        found: Ids = self.graphs[number % len(self.graphs)]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Shapes:
+    """Which edges of a group each shape has, and which nodes are variables.
+
+    `edge_of` has shape ``(shapes, edges)``; `stars` has shape ``(shapes, 5)``: 0, 1 or 2. The
+    first `named` shapes have no variable.
+    """
+
+    edge_of: NDArray[np.intp]
+    stars: Ids
+    named: int
+
+    @classmethod
+    def draw(
+        cls, motif: list[Pair], parameters: GraphParameters, random: np.random.Generator
+    ) -> _Shapes:
+        """Draw shapes, none of them twice.
+
+        Raises
+        ------
+        ValueError
+            When subscriptions of 5 nodes cannot have so many edges, or there are to be fewer
+            than two shapes.
+        """
+        if not GROUP - 1 <= parameters.edges <= len(motif):
+            raise ValueError(f"a subscription has from {GROUP - 1} to {len(motif)} edges")
+        if parameters.shapes < 2:
+            raise ValueError("there are at least two shapes: with variables, and without")
+        whole = [s for s in combinations(range(len(motif)), parameters.edges) if _spans(motif, s)]
+        named = [whole[i] for i in random.permutation(len(whole))[:TOPOLOGIES]]
+        starred = _starred(motif, whole, parameters.shapes - 1, random)
+        stars = np.zeros((len(named) + len(starred), GROUP), np.int32)
+        for shape, (_, pair) in enumerate(starred, len(named)):
+            stars[shape, pair] = [1, 2]
+        return cls(np.array([*named, *(edges for edges, _ in starred)]), stars, len(named))
+
+
+def _starred(
+    motif: list[Pair], whole: list[Edges], count: int, random: np.random.Generator
+) -> list[tuple[Edges, Pair]]:
+    """Draw edges and variables, so that no two differ in constants only."""
+    every = [(edges, pair) for edges in whole for pair in combinations(range(GROUP), VARIABLES)]
+    drawn: dict[tuple[tuple[bool, ...], ...], tuple[Edges, Pair]] = {}
+    for place in random.permutation(len(every)).tolist():
+        edges, pair = every[place]
+        seen = tuple(tuple(node == star for node in motif[e] for star in pair) for e in edges)
+        drawn.setdefault(seen, (edges, pair))
+        if len(drawn) == count:
+            break
+    return list(drawn.values())
+
+
+def _motif(random: np.random.Generator) -> list[Pair]:
+    """Draw the edges of a group: the path's, and 8 between other pairs."""
+    path = [(node, node + 1) for node in range(GROUP - 1)]
+    others = [
+        (start, end)
+        for start in range(GROUP)
+        for end in range(GROUP)
+        if start != end and (start, end) not in path
+    ]
+    more = (EDGES - NODES + 1) // GROUPS
+    return path + [others[i] for i in random.permutation(len(others))[:more]]
+
+
+def _spans(motif: list[Pair], edges: tuple[int, ...]) -> bool:
+    """Say whether edges connect all nodes of a group."""
+    reached, grown = {0}, True
+    while grown:
+        grown = False
+        for start, end in (motif[edge] for edge in edges):
+            if (start in reached) != (end in reached):
+                reached |= {start, end}
+                grown = True
+    return len(reached) == GROUP
+
+
+def _names(random: np.random.Generator, count: int) -> tuple[Ids, Ids]:
+    """Draw the names and properties of graphs, by the places of their nodes and edges."""
+    names = distinct_rows(random, count, NODES, NAMES)
+    return names, random.integers(0, PROPERTIES, (count, EDGES), dtype=np.int32)
+
+
+def _edges(motif: list[Pair], names: Ids, properties: Ids) -> Ids:
+    """Return graphs as triples: the groups' edges, and the path's between groups."""
+    pairs = [(GROUP * g + start, GROUP * g + end) for g in range(GROUPS) for start, end in motif]
+    pairs += [(GROUP * g - 1, GROUP * g) for g in range(1, GROUPS)]
+    ends = np.array(pairs)
+    return np.stack([names[:, ends[:, 0]], properties, names[:, ends[:, 1]]], axis=2)
+
+
+def _groups(
+    random: np.random.Generator, names: Ids, properties: Ids, of: NDArray[np.int64], width: int
+) -> tuple[Ids, Ids]:
+    """Return a group's names and properties for each of the given graphs."""
+    group = random.integers(0, GROUPS, of.size)[:, None]
+    nodes = names[of[:, None], group * GROUP + np.arange(GROUP)]
+    return nodes, properties[of[:, None], group * width + np.arange(width)]
+
+
+def _spread(random: np.random.Generator, count: int, shapes: _Shapes) -> Ids:
+    """Draw a shape for each subscription; the share with variables is exact."""
+    starred = round(count * WITH_VARIABLES) if len(shapes.stars) > shapes.named else 0
+    drawn = np.concatenate(
+        [
+            random.integers(shapes.named, max(len(shapes.stars), shapes.named + 1), starred),
+            random.integers(0, shapes.named, count - starred),
+        ]
+    )
+    return random.permutation(drawn).astype(np.int32)
+
+
+def _format(motif: list[Pair], shapes: _Shapes, shape: int) -> tuple[str, list[int]]:
+    """Return a shape's query with holes, and which numbers go into them."""
+    patterns, places = [], []
+    for row, edge in enumerate(shapes.edge_of[shape].tolist()):
+        written = []
+        for part, node in ((0, motif[edge][0]), (1, None), (2, motif[edge][1])):
+            star = 0 if node is None else int(shapes.stars[shape, node])
+            if star:
+                written.append(f"?x{star}")
+            else:
+                written.append("<urn:p:%d>" if node is None else "<urn:n:%d>")
+                places.append(3 * row + part)
+        patterns.append(" ".join(written))
+    head = "SELECT ?x1 ?x2 WHERE" if shapes.stars[shape].any() else "ASK"
+    return f"{head} {{ {' . '.join(patterns)} }}", places

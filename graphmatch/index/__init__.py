@@ -1,0 +1,1 @@
+"""The index: which subscriptions a publication may meet, found on integers."""

@@ -1,0 +1,240 @@
+"""The engine's index: which branches a publication meets, and with which bindings.
+
+The way of a publication: its terms become ids (`encoding`); each of its triples probes the
+gates that it could be (`gates`); the rows filed there whose second pattern may be met are joined
+(`kernels.match`). A subscription whose gate is not met costs nothing; those that differ in
+constants only share a plan, those that do not differ share a row.
+
+Tests of text are looked for in a publication's terms in one pass for all subscriptions
+(`semantic.text.index`); that a term passes one is a triple more, so a test can be a gate, too.
+A filter that the kernels cannot decide (text in its order, an is-a test, a decimal that is nearly
+the constant) leaves a solution undecided; it is decided here, once a term and filter.
+
+Cost: a look-up for each triple and kind of gate in use, then a join for each row that is left.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphmatch.index import joins, kernels
+from graphmatch.index.comparing import Values
+from graphmatch.index.encoding import Encoded
+from graphmatch.index.kernels import MATCH, Output, Work
+from graphmatch.index.plans import Compiled, filter_of, texts_of
+from graphmatch.index.rows import Rows
+from graphmatch.index.terms import Mentioned, Terms
+from semantic.pattern import Filter
+from semantic.terms import Term, Triple
+from semantic.text.index import TextIndex
+
+Decide = Callable[[Filter, Term], bool]
+"""Whether a filter is true of a term."""
+
+_COUNTERS = 6
+_OFTEN, _SELDOM = 1000, 16
+"""The first publications are all counted as seen, of later ones every so manieth."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowMatch:
+    """A row that a publication meets.
+
+    Parameters
+    ----------
+    row
+        Its number.
+    solutions
+        Those that are certain: a term for each of the program's variables.
+    undecided
+        Those that some filter has to decide.
+    """
+
+    row: int
+    solutions: tuple[tuple[Term, ...], ...]
+    undecided: tuple[tuple[Term, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCounters:
+    """What the index did for one publication.
+
+    Parameters
+    ----------
+    probes
+        Look-ups of gates.
+    gates
+        Gates that the publication meets.
+    filed
+        Rows filed there.
+    candidates
+        Those of them that were looked at.
+    joined
+        Those that have a solution, certain or not.
+    """
+
+    probes: int = 0
+    gates: int = 0
+    filed: int = 0
+    candidates: int = 0
+    joined: int = 0
+
+
+class Index:
+    """Branches of subscriptions, ready to be matched.
+
+    Examples
+    --------
+    >>> from pyoxigraph import NamedNode
+    >>> from graphmatch.index.plans import compiled
+    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> branch = SubscriptionParser().parse("s", "ASK { <urn:a> <urn:p> ?x }").branches[0]
+    >>> index = Index()
+    >>> row = index.add(compiled(branch))
+    >>> triple = (NamedNode("urn:a"), NamedNode("urn:p"), NamedNode("urn:b"))
+    >>> matches, counters = index.match([triple])
+    >>> [match.solutions[0][0].value for match in matches], counters.probes
+    (['urn:b'], 1)
+    """
+
+    def __init__(self) -> None:
+        self.terms = Terms()
+        self.rows = Rows()
+        self._texts = TextIndex()
+        self._tests: dict[Mentioned, int] = {}
+        self._published = 0
+        self._own = threading.local()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    # -- coming and going -------------------------------------------------------------------
+
+    def add(self, branch: Compiled, *, any_will_do: bool = False) -> int:
+        """Take a branch in and return its row: equal branches have the same.
+
+        Parameters
+        ----------
+        any_will_do
+            Whether one solution is as good as all.
+        """
+        self._watch(branch.constants)
+        ids = self.terms.take(branch.constants)
+        made = len(self.rows)
+        row = self.rows.add_many(branch.program, ids.reshape(1, -1), any_will_do=any_will_do)[0]
+        if len(self.rows) == made:
+            self.terms.release(ids)
+        return int(row)
+
+    def remove(self, row: int) -> None:
+        """Take a branch away that was taken in, once."""
+        ids = self.rows.constants(row)
+        if self.rows.remove(row):
+            mentioned = [self.terms.term(int(id)) for id in ids]
+            self.terms.release(ids)
+            self._forget(mentioned)
+
+    def _watch(self, constants: Sequence[Mentioned]) -> None:
+        """Look for tests in publications from now on."""
+        for constant in constants:
+            if constant not in self.terms.ids and (tests := texts_of(constant)):
+                (id,) = self.terms.take([constant])
+                for test in tests:
+                    self._texts.add(test, int(id))
+                self._tests[constant] = int(id)
+
+    def _forget(self, constants: Sequence[Mentioned]) -> None:
+        """Look no longer for tests that nobody mentions any more."""
+        for constant in dict.fromkeys(constants):
+            id = self._tests.get(constant, -1)
+            if id >= 0 and self.terms.mentions(id) == 1:
+                self.terms.release([self._tests.pop(constant)])
+                for test in texts_of(constant):
+                    self._texts.remove(test, id)
+
+    # -- matching ---------------------------------------------------------------------------
+
+    def match(self, triples: Sequence[Triple]) -> tuple[tuple[RowMatch, ...], IndexCounters]:
+        """Return the rows that a publication's triples meet."""
+        tested = self._texts.satisfied if len(self._texts) else None
+        encoded = Encoded(triples, self.terms, self.rows.plans.kinds, tested)
+        out = self._matched(encoded)
+        count = int(out.counters[-1])
+        matches = tuple(self._matches(encoded, out, count))
+        return matches, IndexCounters(*(int(n) for n in out.counters[: _COUNTERS - 1]))
+
+    def _matched(self, encoded: Encoded) -> Output:
+        """Run the kernel; its last counter is the number of matches."""
+        self._published += 1
+        sampled = self._published <= _OFTEN or self._published % _SELDOM == 0
+        rows = self.rows
+        values = Values(self.terms.numbers, encoded.local)
+        while True:
+            work, out = self._scratch()
+            out.counters[:] = 0
+            out.counters[kernels.SAMPLED] = sampled
+            out.solutions[0] = 1
+            count = kernels.match(
+                encoded.graph, rows.gates, rows.arena, rows.plans.code, values, work, out
+            )
+            if count >= 0:
+                out.counters[-1] = count
+                return out
+            sampled = False
+            self._more()
+
+    def _scratch(self) -> tuple[Work, Output]:
+        """Return what this thread's matching writes on."""
+        code = self.rows.plans.code
+        needed = int(code[joins.VARIABLES]) + joins.STATE * (int(code[0]) + 2)
+        own = self._own
+        if not hasattr(own, "size"):
+            own.size = 1024
+        if not hasattr(own, "work") or len(own.work.stack) < needed:
+            own.work = Work(np.empty(own.size, np.int32), np.empty(2 * needed, np.int32))
+            own.out = Output(
+                np.empty(MATCH * own.size, np.int32),
+                np.empty(4 * own.size, np.int32),
+                np.zeros(_COUNTERS, np.int64),
+            )
+        return own.work, own.out
+
+    def _more(self) -> None:
+        """Give this thread's matching more to write on."""
+        self._own.size *= 4
+        del self._own.work
+
+    def _matches(self, encoded: Encoded, out: Output, count: int) -> Iterator[RowMatch]:
+        term = encoded.term
+        for row, start, found, undecided in out.matches[: MATCH * count].reshape(-1, MATCH):
+            width = self.rows.program(int(row)).variables + 1
+            written = out.solutions[start : start + found * width].reshape(-1, width).tolist()
+            bound = [(maybe, tuple(map(term, ids))) for maybe, *ids in written]
+            yield RowMatch(
+                int(row),
+                tuple(solution for maybe, solution in bound if not maybe),
+                tuple(solution for maybe, solution in bound if maybe) if undecided else (),
+            )
+
+    # -- filters ----------------------------------------------------------------------------
+
+    def decided(self, match: RowMatch, decide: Decide) -> tuple[tuple[Term, ...], ...]:
+        """Return a match's solutions, the undecided ones too of which all filters are true."""
+        if not match.undecided:
+            return match.solutions
+        filters = list(self._filters(match.row))
+        return match.solutions + tuple(
+            solution
+            for solution in match.undecided
+            if all(decide(filter_, solution[variable]) for variable, filter_ in filters)
+        )
+
+    def _filters(self, row: int) -> Iterator[tuple[int, Filter]]:
+        """Yield a row's filters, each with the number of its variable."""
+        constants = self.rows.constants(row)
+        for variable, operator, constant in self.rows.program(row).checks:
+            yield variable, filter_of(operator, self.terms.term(int(constants[constant])))

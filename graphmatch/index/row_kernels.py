@@ -1,0 +1,267 @@
+"""Compiled loops over rows: finding one by its content, taking many in, taking one out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmatch.index.gates import ANY, SIZE, Gates, append, key_of, probability, remove
+from graphmatch.index.instructions import prefetch
+from graphmatch.index.jit import at, kernel, part
+from graphmatch.index.joins import (
+    BEFORE,
+    FIRST,
+    GATE,
+    HEADER,
+    PLAN,
+    POSITION,
+    READ,
+    SLOT,
+    STEP,
+    STEPS,
+    VARIABLES,
+    WIDTH,
+    slots_of,
+)
+from graphmatch.index.terms import Ids
+
+_AHEAD = 4
+"""So many rows ahead memory is asked for."""
+
+
+class Stored(NamedTuple):
+    """Rows as arrays.
+
+    `arena` holds all rows; a row's number says where it is. By number: `uses`. `same` is a
+    hash table of rows by content (-1: free). `code` has the plans.
+    """
+
+    arena: Ids
+    uses: Ids
+    same: Ids
+    code: Ids
+
+
+@kernel
+def repeated(constants: Ids, columns: Ids, codes: NDArray[np.int64]) -> bool:
+    """Write for each row which of some columns are equal; return whether all rows agree in that.
+
+    Four bits of its code, from ``4 * (n - 1)`` on, say which one is the first with the constant
+    that column `n` has.
+    """
+    agree = constants.shape[0] > 0
+    for row in range(constants.shape[0]):
+        code = 0
+        for n in range(1, columns.size):
+            first = 0
+            while constants[row, columns[first]] != constants[row, columns[n]]:
+                first += 1
+            code |= first << 4 * (n - 1)
+        codes[row] = code
+        agree = agree and code == codes[0]
+    return bool(agree)
+
+
+@part
+def _mixed(h: int, constant: int) -> int:
+    return (h & 0x7FFFFFFF ^ constant) * 0x56E8FEB9 ^ h >> 31
+
+
+@part
+def _ended(h: int) -> int:
+    return (h ^ h >> 29) & 0xFFFFFFFFFFF
+
+
+@part
+def _content(arena: Ids, row: int, length: int) -> int:
+    """Return the hash of a row's content: its plan, its constants."""
+    h = int(arena[at(row * SLOT + PLAN)])
+    for place in range(row * SLOT + HEADER, row * SLOT + length):
+        h = _mixed(h, int(arena[at(place)]))
+    return _ended(h)
+
+
+@part
+def _equal(arena: Ids, one: int, other: int, length: int) -> bool:
+    if arena[at(one * SLOT + PLAN)] != arena[at(other * SLOT + PLAN)]:
+        return False
+    for place in range(HEADER, length):
+        if arena[at(one * SLOT + place)] != arena[at(other * SLOT + place)]:
+            return False
+    return True
+
+
+@part
+def _length(rows: Stored, row: int) -> int:
+    return HEADER + int(rows.code[at((rows.arena[at(row * SLOT + PLAN)] >> 1) + WIDTH)])
+
+
+@part
+def _cell_of(rows: Stored, row: int) -> int:
+    """Return the cell of a row of the same content, or the free one where it would be."""
+    mask = rows.same.size - 1
+    length = _length(rows, row)
+    cell = _content(rows.arena, row, length) & mask
+    while True:
+        other = int(rows.same[cell])
+        if other < 0 or _equal(rows.arena, other, row, length):
+            return cell
+        cell = (cell + 1) & mask
+
+
+@kernel
+def refill(rows: Stored, numbers: Ids) -> None:
+    """Put rows into an empty table of contents."""
+    mask = rows.same.size - 1
+    for row in numbers:
+        cell = _content(rows.arena, int(row), _length(rows, int(row))) & mask
+        while rows.same[cell] >= 0:
+            cell = (cell + 1) & mask
+        rows.same[cell] = row
+
+
+@part
+def _forget(rows: Stored, row: int) -> None:
+    """Take a row out of the table of contents, and close the gap that it leaves."""
+    mask = rows.same.size - 1
+    hole = _cell_of(rows, row)
+    cell = (hole + 1) & mask
+    while rows.same[cell] >= 0:
+        other = int(rows.same[cell])
+        home = _content(rows.arena, other, _length(rows, other)) & mask
+        if ((cell - home) & mask) >= ((cell - hole) & mask):
+            rows.same[hole] = other
+            hole = cell
+        cell = (cell + 1) & mask
+    rows.same[hole] = -1
+
+
+@part
+def _constant(place: int, first: int, row: int, arena: Ids) -> int:
+    """Return the constant that a place stands for, or `ANY`; the frame's row begins at `first`."""
+    return int(arena[at(row * SLOT + place - first)]) if place >= first else ANY
+
+
+@part
+def _file(rows: Stored, g: Gates, row: int) -> bool:
+    """File a row under the least probable of its patterns; False where gates need room first."""
+    arena, code = rows.arena, rows.code
+    plan = arena[at(row * SLOT + PLAN)] >> 1
+    begin = BEFORE + int(code[at(plan + VARIABLES)])
+    best, second = -1, -1
+    lowest, lower = 2.0, 2.0
+    for n in range(code[at(plan + STEPS)]):
+        step = plan + FIRST + STEP * n
+        probable = probability(
+            g,
+            _constant(code[at(step + READ)], begin, row, arena),
+            _constant(code[at(step + READ + 1)], begin, row, arena),
+            _constant(code[at(step + READ + 2)], begin, row, arena),
+        )
+        if probable < lowest:
+            best, second, lowest, lower = step, best, probable, lowest
+        elif probable < lower:
+            second, lower = step, probable
+    other = -1
+    if second >= 0:
+        other = (
+            key_of(
+                _constant(code[at(second + READ)], begin, row, arena),
+                _constant(code[at(second + READ + 1)], begin, row, arena),
+                _constant(code[at(second + READ + 2)], begin, row, arena),
+            )
+            & 0x7FFFFFFF
+        )
+    gate = append(
+        g,
+        _constant(code[at(best + READ)], begin, row, arena),
+        _constant(code[at(best + READ + 1)], begin, row, arena),
+        _constant(code[at(best + READ + 2)], begin, row, arena),
+        row,
+        other,
+    )
+    if gate < 0:
+        return False
+    arena[at(row * SLOT + GATE)] = gate
+    arena[at(row * SLOT + POSITION)] = g.records[at(gate), SIZE] - 1
+    return True
+
+
+@part
+def _ask(rows: Stored, g: Gates, plan: int, constants: Ids, number: int) -> None:
+    """Ask for the memory that a row will need: where its like and its gates would be."""
+    h = plan
+    for n in range(constants.shape[1]):
+        h = _mixed(h, int(constants[number, n]))
+    prefetch(rows.same, _ended(h) & (rows.same.size - 1))
+    code, mask = rows.code, g.cells.size - 1
+    first = BEFORE + int(code[at((plan >> 1) + VARIABLES)]) + HEADER
+    for n in range(code[at((plan >> 1) + STEPS)]):
+        step = (plan >> 1) + FIRST + STEP * n
+        s = code[at(step + READ)] - first
+        p = code[at(step + READ + 1)] - first
+        o = code[at(step + READ + 2)] - first
+        key = key_of(
+            constants[number, s] if s >= 0 else ANY,
+            constants[number, p] if p >= 0 else ANY,
+            constants[number, o] if o >= 0 else ANY,
+        )
+        prefetch(g.cells, key & mask)
+
+
+@kernel
+def insert(
+    rows: Stored, g: Gates, plan: int, constants: Ids, free: Ids, numbers: Ids, progress: Ids
+) -> bool:
+    """Take rows of one plan in; `progress` counts those done, and the new ones.
+
+    Parameters
+    ----------
+    constants
+        By row: what it keeps.
+    free
+        What new rows get, in order: their numbers.
+    numbers
+        What each row gets in the end: its number.
+
+    Returns
+    -------
+    done
+        False where gates need more room first: then it is to be called again.
+    """
+    done, new = int(progress[0]), int(progress[1])
+    while done < constants.shape[0]:
+        if done + _AHEAD < constants.shape[0]:
+            _ask(rows, g, plan, constants, done + _AHEAD)
+        row = int(free[new])
+        rows.arena[at(row * SLOT + PLAN)] = plan
+        for n in range(constants.shape[1]):
+            rows.arena[at(row * SLOT + HEADER + n)] = constants[done, n]
+        cell = _cell_of(rows, row)
+        if rows.same[cell] < 0:
+            rows.uses[row] = 0
+            if not _file(rows, g, row):
+                progress[0], progress[1] = done, new
+                return False
+            rows.same[cell] = row
+            new += 1
+        else:
+            row = int(rows.same[cell])
+        rows.uses[row] += 1
+        numbers[done] = row
+        done += 1
+    progress[0], progress[1] = done, new
+    return True
+
+
+@kernel
+def take_out(rows: Stored, g: Gates, row: int) -> int:
+    """Take a row out of the table of contents, and out of its gate; return its slots."""
+    _forget(rows, row)
+    begin = row * SLOT
+    moved = remove(g, rows.arena[at(begin + GATE)], rows.arena[at(begin + POSITION)])
+    if moved >= 0:
+        rows.arena[at(moved * SLOT + POSITION)] = rows.arena[at(begin + POSITION)]
+    return slots_of(rows.arena[at(begin + PLAN)] >> 1, rows.code)

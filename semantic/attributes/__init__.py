@@ -1,0 +1,1 @@
+"""Attribute subscriptions and events: attribute/value pairs, read and written as RDF."""

@@ -1,0 +1,150 @@
+"""Classes and concepts by what people call them, for attribute subscriptions and events.
+
+A subscription may be written before its ontology is known, and outlives it. So the class in
+``{"isa": "laptop PC"}`` is the IRI ``urn:graphmatch:concept:laptop%20PC`` until the subscription is
+filed under an ontology, and then the term that is called so: by a prefixed name, the last part of
+its IRI, a label, or one of these in another case; the first that names something decides.
+
+Cost: the names of an ontology are gathered when the first one is looked up.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import cached_property, lru_cache
+from urllib.parse import unquote
+
+from pyoxigraph import NamedNode
+
+from semantic.attributes.names import encoded
+from semantic.errors import Place, Problem, UnknownNameError
+from semantic.ontology.concept_trees import local_name
+from semantic.ontology.ontology import Ontology
+from semantic.terms import Term, compact
+from semantic.vocabulary import GM
+
+_CONCEPT = GM["concept:"].value
+_LISTED = 10
+"""How many terms a message names."""
+
+
+@lru_cache(maxsize=65_536)
+def concept(name: str) -> NamedNode:
+    """Return the term that stands for a name until an ontology is known.
+
+    An IRI, in angle brackets or not, is itself.
+
+    Examples
+    --------
+    >>> concept("laptop PC").value
+    'urn:graphmatch:concept:laptop%20PC'
+    >>> concept("http://example.org/Laptop").value
+    'http://example.org/Laptop'
+    """
+    iri = name.removeprefix("<").removesuffix(">")
+    if "://" in iri or iri.startswith("urn:"):
+        try:
+            return NamedNode(iri)
+        except ValueError:
+            pass  # an odd name: no term is called so
+    return NamedNode(_CONCEPT + encoded(name))
+
+
+class Concepts:
+    """The classes and concepts of one ontology by their names.
+
+    Parameters
+    ----------
+    ontology
+        What is known.
+
+    Examples
+    --------
+    >>> from semantic.vocabulary import SUBCLASS
+    >>> laptop, computer = NamedNode("urn:e:Laptop"), NamedNode("urn:e:Computer")
+    >>> concepts = Concepts(Ontology([(laptop, SUBCLASS, computer)]))
+    >>> concepts.resolved(concept("laptop")).value
+    'urn:e:Laptop'
+    """
+
+    def __init__(self, ontology: Ontology) -> None:
+        self._ontology = ontology
+        self._resolved: dict[NamedNode, Term] = {}
+
+    def resolved(self, term: Term) -> Term:
+        """Return the term that a name stands for; any other term as it is.
+
+        Raises
+        ------
+        UnknownNameError
+            When the name is unknown, or several terms have it.
+        """
+        if not isinstance(term, NamedNode) or not term.value.startswith(_CONCEPT):
+            return term
+        if (known := self._resolved.get(term)) is not None:
+            return known
+        name = unquote(term.value.removeprefix(_CONCEPT))
+        found = self.called(name)
+        if len(found) == 1:
+            self._resolved[term] = found[0]
+            return found[0]
+        if not found:
+            what = f"the ontology has no class or concept called {name!r}"
+            raise UnknownNameError(Problem(what, Place(name), self._advice(name)))
+        listed = ", ".join(sorted(map(self._compact, found))[:_LISTED])
+        more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
+        what = f"{len(found)} classes or concepts are called {name!r}: {listed}{more}"
+        raise UnknownNameError(Problem(what, Place(name), "Give one of these, or its IRI."))
+
+    def changed(self, other: Concepts) -> frozenset[Term]:
+        """Return the names that were resolved here and are otherwise, or not at all, there."""
+        return frozenset(term for term in self._resolved if other._find(term) != self._find(term))
+
+    def _find(self, term: NamedNode) -> Term | None:
+        try:
+            return self.resolved(term)
+        except UnknownNameError:
+            return None
+
+    def called(self, name: str) -> tuple[Term, ...]:
+        """Return the classes and concepts that a name may stand for."""
+        prefix, colon, local = name.partition(":")
+        if colon and (namespace := self._ontology.prefixes.get(prefix)) is not None:
+            return self._known(namespace + local)
+        found = self._ontology.value_trees.terms(name)
+        named = tuple(t for t in found if isinstance(t, NamedNode) and local_name(t) == name)
+        return named or found or self._folded.get(_folded(name), ())
+
+    def _known(self, iri: str) -> tuple[Term, ...]:
+        try:
+            term = self._ontology.root(NamedNode(iri))
+        except ValueError:
+            return ()
+        ontology = self._ontology
+        known = term in ontology.classes or term in ontology.concepts or term in ontology.types
+        return (term,) if known else ()
+
+    @cached_property
+    def _folded(self) -> Mapping[str, tuple[Term, ...]]:
+        """The terms by their names in one case."""
+        found: defaultdict[str, dict[Term, None]] = defaultdict(dict)
+        trees = self._ontology.value_trees
+        for name in trees.names():
+            found[_folded(name)].update(dict.fromkeys(trees.terms(name)))
+        return {name: tuple(terms) for name, terms in found.items()}
+
+    def _advice(self, name: str) -> str:
+        near = get_close_matches(_folded(name.rpartition(":")[2]), list(self._folded), 3)
+        meant = dict.fromkeys(self._compact(term) for each in near for term in self._folded[each])
+        if meant:
+            return f"Is {' or '.join(meant)} meant?"
+        return "Load the ontology that has it, or give its IRI."
+
+    def _compact(self, term: Term) -> str:
+        return compact(term, self._ontology.prefixes)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())

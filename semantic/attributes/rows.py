@@ -1,0 +1,99 @@
+"""Lines of JSON: objects with an id, whose numbers are literals; every fault has its place.
+
+Cost: a microsecond or two a line beside what JSON itself costs. What a line's place is called is
+made up only when something is wrong with it.
+"""
+
+from __future__ import annotations
+
+import json
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from semantic.attributes.values import Decoder, TermError
+from semantic.errors import GraphMatchError, OnProblem, Place, Problem
+
+_BLANK = b" \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class RowReader:
+    """Reads the lines of one document.
+
+    Parameters
+    ----------
+    source
+        Its name, for messages.
+    decoder
+        Remembers texts and numbers.
+    remedy
+        What a line has to look like.
+    on_problem
+        Called with each line that cannot be used.
+    """
+
+    source: str
+    decoder: Decoder
+    remedy: str
+    on_problem: OnProblem
+
+    def rows(self, lines: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the objects with the numbers of their lines; empty lines are passed over."""
+        decode = self.decoder.decode
+        for number, line in enumerate(lines, 1):
+            if not (text := line.removeprefix(BOM_UTF8).strip(_BLANK)):
+                continue
+            try:
+                row = decode(text.decode())
+            except (RecursionError, ValueError) as error:
+                self.on_problem(self._fault(number, line, error))
+                continue
+            if isinstance(row, dict):
+                yield number, row
+            else:
+                self.on_problem(Problem("not a JSON object", self.place(number), self.remedy))
+
+    def place(self, number: int, item: str | None = None) -> Place:
+        """Return the place of a line, and of what is in it."""
+        return Place(self.source, line=number, item=item)
+
+    def refused(self, number: int, id: object, error: GraphMatchError) -> None:
+        """Report what is wrong with the item of a line."""
+        item = id if isinstance(id, str) else None
+        self.on_problem(replace(error.problem, where=self.place(number, item)))
+
+    def _fault(self, number: int, line: bytes, error: Exception) -> Problem:
+        place = self.place(number)
+        match error:
+            case UnicodeDecodeError():
+                what, remedy = "not UTF-8", "Save the file as UTF-8."
+                before = line[: line.index(error.object) + error.start]
+                where = replace(place, column=len(before.decode("utf-8-sig")) + 1)
+                return Problem(what, where, remedy)
+            case json.JSONDecodeError():
+                what = f"not JSON: {error.msg.removesuffix(' at')}"
+                return Problem(what, replace(place, column=error.pos + 1), self.remedy)
+            case TermError():
+                return Problem(error.what, place, error.remedy)
+        return Problem("its JSON nests too deep or has too long a number", place, self.remedy)
+
+
+def fault(row: dict[str, Any], name: str, place: Place, remedy: str) -> Problem:
+    """Return the problem of a field that has to be a text, and is missing or something else."""
+    what = f"the field `{name}` is not a text" if name in row else f"the field `{name}` is missing"
+    return Problem(what, place, remedy)
+
+
+def opened(path: str | Path) -> Iterator[bytes]:
+    """Yield the lines of a file.
+
+    Raises
+    ------
+    OSError
+        When it cannot be read.
+    """
+    with Path(path).open("rb") as file:
+        yield from file

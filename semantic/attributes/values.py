@@ -1,0 +1,282 @@
+"""Values of attributes as JSON and Python write them, as RDF terms.
+
+A number of JSON is an ``xsd:integer``, ``xsd:decimal`` or ``xsd:double`` as its text says (``5``,
+``5.0``, ``5e0``), a string is a plain text. Anything else is an object: ``{"value": "…",
+"datatype": "xsd:date"}``, ``{"value": "…", "language": "de"}``, ``{"value": 40, "unit": "GB"}``,
+``{"iri": "…"}``. JSON has no dates, so a string that is written as one, ``2026-01-31`` or
+``2026-01-31T12:00:00Z``, is one, in subscriptions and in events alike.
+
+Cost: `Decoder` makes each number and each text once, as long as it is remembered.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from pyoxigraph import Literal, NamedNode
+
+from semantic.units.numbers import read_quantity
+from semantic.units.vocabulary import UCUM, is_quantity
+from semantic.values import value_of
+from semantic.vocabulary import PREFIXES, XSD
+
+_REMEMBERED = 200_000
+_DIGITS = 4300
+"""A number may have as many characters as Python reads of one."""
+_INTEGER, _DECIMAL, _DOUBLE = XSD["integer"], XSD["decimal"], XSD["double"]
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?", re.ASCII)
+_TYPED = frozenset({"value", "datatype", "language", "unit", "iri"})
+_LEXICAL = "Write it as XML Schema does: 2026-01-31, 2026-01-31T12:00:00Z, 5, 5.0, true."
+
+
+class TermError(ValueError):
+    """A value that is no RDF term.
+
+    Parameters
+    ----------
+    what, remedy
+        As in `semantic.errors.Problem`.
+    """
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.remedy = remedy
+
+
+class _Remembered(dict[str, Literal]):
+    """Literals by their text, made when they are first asked for."""
+
+    def __init__(self, *datatypes: NamedNode) -> None:
+        super().__init__()
+        self._datatypes = datatypes
+
+    def __missing__(self, text: str) -> Literal:
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        literal = self[text] = self._made(text)
+        return literal
+
+    def _made(self, text: str) -> Literal:
+        if not self._datatypes:
+            return plain(text)
+        if len(text) > _DIGITS:
+            raise ValueError("too long a number")
+        exponent = text.isascii() and ("e" in text or "E" in text)
+        return Literal(text, datatype=self._datatypes[-1 if exponent else 0])
+
+
+class Decoder:
+    """Reads JSON whose numbers become literals as their text says.
+
+    Examples
+    --------
+    >>> Decoder().decode('{"price.value": 3.50}')["price.value"].value
+    '3.50'
+    """
+
+    def __init__(self) -> None:
+        integers, others = _Remembered(_INTEGER), _Remembered(_DECIMAL, _DOUBLE)
+        self.texts = _Remembered()
+        """Plain texts as literals."""
+        self.decode = json.JSONDecoder(
+            object_pairs_hook=_distinct,
+            parse_int=integers.__getitem__,
+            parse_float=others.__getitem__,
+            parse_constant=_no_number,
+        ).decode
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of its fields, which have to differ."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise TermError(f"the field {twice!r} is there twice", "Write it once.")
+    return made
+
+
+def _no_number(text: str) -> Any:
+    raise TermError(f"{text} is no number that compares", "Leave it out.")
+
+
+def plain(text: str) -> Literal:
+    """Return a plain text as a literal.
+
+    Raises
+    ------
+    TermError
+        When it has half a character (a lone surrogate).
+    """
+    try:
+        return Literal(text)
+    except ValueError as error:
+        what = "a text has half a character (a lone surrogate)"
+        raise TermError(what, "Write the character itself.") from error
+
+
+def term_of(value: object) -> NamedNode | Literal:
+    """Return the term that a value of JSON or Python is.
+
+    Raises
+    ------
+    TermError
+        When it is none.
+
+    Examples
+    --------
+    >>> print(term_of("Acme"), term_of({"value": 40, "unit": "GB"}))
+    "Acme" "40 GB"^^<https://w3id.org/cdt/ucum>
+    >>> print(term_of(399), term_of({"iri": "foaf:Person"}))
+    "399"^^<http://www.w3.org/2001/XMLSchema#integer> <http://xmlns.com/foaf/0.1/Person>
+    """
+    match value:
+        case str():
+            return plain(value)
+        case Literal() | NamedNode():
+            return value
+        case bool():
+            return Literal("true" if value else "false", datatype=XSD["boolean"])
+        case int() | float() | Decimal():
+            return _number(value)
+        case datetime():
+            return Literal(value.isoformat(), datatype=XSD["dateTime"])
+        case date():
+            return Literal(value.isoformat(), datatype=XSD["date"])
+        case Mapping():
+            return _typed(value)
+    what = f"{_shown(value)} is no value"
+    raise TermError(what, 'Write a text, a number, true or false, or {"value": …}.')
+
+
+def _number(value: float | Decimal) -> Literal:
+    text = str(value)
+    if isinstance(value, int):
+        return Literal(text, datatype=_INTEGER)
+    if text.lower().lstrip("-+")[:1] in "ins":  # infinity, or not a number
+        _no_number(text)
+    return Literal(text, datatype=_DOUBLE if "e" in text.lower() else _DECIMAL)
+
+
+def _typed(value: Mapping[Any, object]) -> NamedNode | Literal:
+    if unknown := [name for name in value if name not in _TYPED]:
+        what = f"a value has no field {unknown[0]!r}"
+        raise TermError(what, "Its fields are value, datatype, language, unit, or iri alone.")
+    text = {name: _text(name, field) for name, field in value.items()}
+    match sorted(text):
+        case ["iri"]:
+            return iri(text["iri"])
+        case ["datatype", "value"]:
+            return checked(_literal(text["value"], datatype=iri(text["datatype"])))
+        case ["language", "value"]:
+            return _tagged(text["value"], text["language"])
+        case ["unit", "value"]:
+            return _quantity(text["value"], text["unit"])
+        case ["value"]:
+            return term_of(value["value"])
+    what = f"the fields {', '.join(sorted(text))} do not go together"
+    raise TermError(what, "Give value with one of datatype, language and unit, or iri alone.")
+
+
+def _text(name: str, field: object) -> str:
+    if isinstance(field, Literal) or (name == "value" and isinstance(field, int | float | Decimal)):
+        return field.value if isinstance(field, Literal) else str(term_of(field).value)
+    if not isinstance(field, str):
+        raise TermError(f"the field {name!r} is not a text", "Write it in quotes.")
+    return field
+
+
+def _literal(text: str, datatype: NamedNode) -> Literal:
+    plain(text)
+    return Literal(text, datatype=datatype)
+
+
+def _tagged(text: str, language: str) -> Literal:
+    plain(text)
+    try:
+        return Literal(text, language=language)
+    except ValueError as error:
+        what = f"{language!r} is not a language tag"
+        raise TermError(what, "Correct it: de, en-GB.") from error
+
+
+def _quantity(number: str, unit: str) -> Literal:
+    text = f"{number} {unit}"
+    if read_quantity(text) is None:
+        raise TermError(f"{text!r} is no quantity", 'Write {"value": 40, "unit": "GB"}.')
+    return _literal(text, UCUM)
+
+
+def iri(text: str) -> NamedNode:
+    """Return the term of an IRI or of a prefixed name.
+
+    Raises
+    ------
+    TermError
+        When it is neither.
+    """
+    name = text.removeprefix("<").removesuffix(">")
+    prefix, colon, local = name.partition(":")
+    if colon and not local.startswith("//") and prefix in PREFIXES:
+        name = PREFIXES[prefix] + local
+    try:
+        return NamedNode(name)
+    except ValueError as error:
+        what = f"{text!r} is not an absolute IRI, and has no prefix that is known"
+        raise TermError(what, "Write the whole IRI.") from error
+
+
+def checked(literal: Literal) -> Literal:
+    """Return a literal whose text is one of its datatype's, where the datatype is known here.
+
+    Raises
+    ------
+    TermError
+        When it is not.
+    """
+    known = literal.datatype.value.startswith(XSD.iri) and literal.datatype in _ORDERED
+    if (known or is_quantity(literal)) and value_of(literal) is None:
+        what = f"{literal.value!r} is not of the datatype {literal.datatype.value}"
+        raise TermError(what, _LEXICAL)
+    return literal
+
+
+_ORDERED = frozenset(XSD[n] for n in ("integer", "decimal", "double", "float", "date", "dateTime"))
+
+
+def may_be_dated(text: str) -> bool:
+    """Whether a text has to be looked at more closely: it may be a date."""
+    return text[4:5] == "-"
+
+
+def looks_dated(text: str) -> bool:
+    """Whether a text is written as a date or a time, of whatever day."""
+    return _DATE.fullmatch(text) is not None
+
+
+def dated(literal: Literal) -> Literal:
+    """Return the date or time that a plain text says, and any other literal as it is.
+
+    Examples
+    --------
+    >>> print(dated(Literal("2026-01-31")), dated(Literal("2026-02-31")))
+    "2026-01-31"^^<http://www.w3.org/2001/XMLSchema#date> "2026-02-31"
+    """
+    text = literal.value
+    if not may_be_dated(text) or literal.datatype != XSD["string"]:
+        return literal
+    if not (found := _DATE.fullmatch(text)):
+        return literal
+    made = Literal(text, datatype=XSD["dateTime" if found[1] else "date"])
+    return literal if value_of(made) is None else made
+
+
+def _shown(value: object) -> str:
+    text = {"NoneType": "null", "list": "a list", "dict": "an object"}.get(type(value).__name__)
+    return text or repr(value)[:40]

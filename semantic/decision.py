@@ -1,0 +1,146 @@
+"""Whether a term passes a filter: one plain function that everybody may call.
+
+Its answer is the evaluator's for every term. Where it is not certain here (foreign
+datatypes beside ``!=``, rare letters beside ``LCASE``), the evaluator is asked; this is
+slow, and rare.
+
+Source: SPARQL 1.1 sections 17.3 (operators) and 17.4 (functions); RFC 4647 section
+3.3.1 for ``LANGMATCHES``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from pyoxigraph import BlankNode, Literal, NamedNode
+
+from semantic.pattern import AnyOf, Comparison, Filter, TaxonomyTest, Unequal
+from semantic.terms import Term
+from semantic.text.folding import ascii_lower, asked, folded
+from semantic.text.tests import RegexTest, TextOperator, TextTest, View
+from semantic.values import Operator, Quantity, compare, value_of
+from semantic.vocabulary import RDF, XSD
+
+IsA: TypeAlias = Callable[[TaxonomyTest, Term], bool]
+"""Decides a taxonomy operator."""
+
+_STRING, _TAGGED = XSD["string"], RDF["langString"]
+
+
+def holds(filter_: Filter, term: Term, isa: IsA | None = None) -> bool:
+    """Whether a filter is true of a term.
+
+    Parameters
+    ----------
+    filter_
+        As it stands in `Subscription.branches`.
+    term
+        What its variable is bound to.
+    isa
+        Decides taxonomy operators; needed where there are any.
+
+    Examples
+    --------
+    >>> from pyoxigraph import Variable
+    >>> test = TextTest(Variable("t"), TextOperator.STARTS, Literal("http:"), View.STR)
+    >>> holds(test, NamedNode("http://e/a")), holds(test, Literal("https:"))
+    (True, False)
+    """
+    match filter_:
+        case Comparison(_, operator, constant):
+            return compare(term, operator, constant)
+        case Unequal(_, constant):
+            return _differs(term, constant)
+        case TextTest():
+            return text_holds(filter_, term)
+        case TaxonomyTest():
+            if isa is None:
+                raise ValueError("a taxonomy operator needs a taxonomy")
+            return isa(filter_, term)
+        case AnyOf(_, tests):
+            return any(holds(test, term, isa) for test in tests)
+        case RegexTest():
+            raise ValueError("what a regular expression needs is found when constants are put in")
+
+
+def text_of(term: Term, view: View) -> tuple[str, str | None] | None:
+    """Return the text that a view of a term shows, and its language tag; ``None`` is an error.
+
+    Examples
+    --------
+    >>> text_of(Literal("mer", language="fr"), View.TERM)
+    ('mer', 'fr')
+    >>> text_of(Literal("5", datatype=XSD["integer"]), View.TERM) is None
+    True
+    """
+    if isinstance(term, NamedNode):
+        return (term.value, None) if view is View.STR else None
+    if not isinstance(term, Literal):
+        return None
+    if view is View.STR:
+        return term.value, None
+    if view is View.LANG:
+        return (term.language or "", None) if term.datatype == _TAGGED else ("", None)
+    return (term.value, term.language) if term.datatype in (_STRING, _TAGGED) else None
+
+
+def text_holds(test: TextTest, term: Term) -> bool:
+    """Whether a test of text is true of a term.
+
+    Examples
+    --------
+    >>> from pyoxigraph import Variable
+    >>> from semantic.text.tests import Folding
+    >>> test = TextTest(Variable("t"), TextOperator.CONTAINS, Literal("SEA"), folding=Folding.UPPER)
+    >>> text_holds(test, Literal("by the sea", language="en"))
+    True
+    """
+    found = text_of(term, test.view)
+    if found is None:
+        return False
+    text, language = found
+    text = folded(text, test.folding)
+    argument, wanted = test.argument.value, test.argument.language
+    match test.operator:
+        case TextOperator.EQUALS:
+            return (text, language) == (argument, wanted)
+        case TextOperator.MATCHES:
+            return language is wanted is None and language_matches(text, argument)
+    if wanted not in (None, language):  # 17.4.3.1.2: the arguments are not compatible
+        return False
+    match test.operator:
+        case TextOperator.CONTAINS:
+            return argument in text
+        case TextOperator.STARTS:
+            return text.startswith(argument)
+        case TextOperator.ENDS:
+            return text.endswith(argument)
+
+
+def language_matches(tag: str, range_: str) -> bool:
+    """Whether a language tag is in a basic language range.
+
+    Examples
+    --------
+    >>> language_matches("de-CH", "DE"), language_matches("den", "de"), language_matches("", "*")
+    (True, False, False)
+    """
+    if range_ == "*":
+        return tag != ""
+    tag, range_ = ascii_lower(tag), ascii_lower(range_)
+    return tag == range_ or tag.startswith(range_ + "-")
+
+
+def _differs(term: Term, constant: NamedNode | Literal) -> bool:
+    """Whether ``term != constant`` is true; where the answer may be an error, it is asked for."""
+    if isinstance(term, NamedNode | BlankNode) or isinstance(constant, NamedNode):
+        return term != constant
+    if not isinstance(term, Literal):
+        return False
+    if constant.datatype == _TAGGED or term.datatype == _TAGGED:
+        return term != constant
+    value = value_of(term)
+    if value is None or isinstance(value, Quantity):
+        return asked(term, "!=", constant)
+    return not compare(term, Operator.EQ, constant)

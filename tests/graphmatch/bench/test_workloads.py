@@ -1,0 +1,218 @@
+"""The workloads of `graphmatch bench` are as docs/benchmarks.md says they are."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from graphmatch.bench.workloads import WORKLOADS, workload_class
+from graphmatch.bench.workloads.attributes import (
+    LARGEST,
+    AttributeParameters,
+    AttributeWorkload,
+)
+from graphmatch.bench.workloads.concepts import ConceptParameters, ConceptWorkload, way_up
+from graphmatch.bench.workloads.graph import GraphParameters, GraphWorkload
+from graphmatch.bench.workloads.keywords import KeywordParameters, KeywordWorkload
+from graphmatch.bench.workloads.workload import UNBOUNDED, Size, Workload
+from semantic.errors import InputError
+from semantic.sparql.parse import SubscriptionParser
+
+FEEDS = Path(__file__).parents[3] / "data/feeds"
+
+
+def make(name: str, size: Size, **parameters: Any) -> Workload:
+    class_ = workload_class(name)
+    given = {"feeds": FEEDS, **parameters} if name == "keywords" else parameters
+    return class_(size, class_.parameters_class(**given))
+
+
+def skeletons(texts: list[str]) -> set[str]:
+    return {re.sub(r"(?<=[:s ])\d+", "#", text) for text in texts}
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_the_seed_makes_the_workload(name: str) -> None:
+    first, again, other = (make(name, Size(300, 8, seed)) for seed in (1, 1, 2))
+    assert first.texts() == again.texts() != other.texts()
+    publications = [[made.publication(n).triples for n in range(8)] for made in (first, again)]
+    assert publications[0] == publications[1]
+    assert publications[0] != [other.publication(n).triples for n in range(8)]
+    assert len(first.texts()) == 300
+    assert len({first.publication(n).id for n in range(8)}) == 8
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_a_few_subscriptions(name: str, count: int) -> None:
+    made = make(name, Size(count, 3))
+    assert len(made.texts()) == count
+    assert all(made.publication(n).triples for n in range(3))
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_the_engine_takes_every_text(name: str) -> None:
+    parser = SubscriptionParser()
+    for number, text in enumerate(make(name, Size(60, 3)).texts()):
+        assert parser.parse(str(number), text).branches
+
+
+# --- graph ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("edges", [4, 8, 12])
+def test_graphs_are_those_of_the_paper(edges: int) -> None:
+    made = GraphWorkload(Size(1000, 20), GraphParameters(edges=edges))
+    for number in range(20):
+        triples = made.graph(number).tolist()
+        nodes = {node for s, _, o in triples for node in (s, o)}
+        assert len(nodes) == 35
+        assert len(set(map(tuple, triples))) == 90
+        assert len(made.publication(number).triples) == 90
+        links = nx.DiGraph((s, o) for s, _, o in triples)
+        assert nx.is_weakly_connected(links)
+        assert max(nodes) < 2000
+        assert {p for _, p, _ in triples} <= set(range(50))
+
+
+@pytest.mark.parametrize("edges", [4, 8, 12])
+def test_graph_subscriptions_are_those_of_the_paper(edges: int) -> None:
+    made = GraphWorkload(Size(1000, 20), GraphParameters(edges=edges))
+    variables = Counter()
+    for rows in made.patterns.tolist():
+        nodes = {node for s, _, o in rows for node in (s, o)}
+        assert len(nodes) == 5
+        assert len({(s, o) for s, _, o in rows}) == edges
+        assert nx.is_connected(nx.Graph((s, o) for s, _, o in rows))
+        own = {node for node in nodes if node < 0}
+        assert own in (set(), {-1, -2})
+        variables[len(own)] += 1
+    assert variables == {2: 900, 0: 100}
+
+
+@pytest.mark.parametrize(("shapes", "least"), [(2, 2), (100, 100), (2000, 1000)])
+def test_texts_have_as_many_skeletons_as_there_are_shapes(shapes: int, least: int) -> None:
+    made = GraphWorkload(Size(20_000, 5), GraphParameters(shapes=shapes))
+    assert least <= len(skeletons(made.texts())) <= shapes
+
+
+def test_half_of_the_graph_subscriptions_overlap() -> None:
+    made = GraphWorkload(Size(5000, 20), GraphParameters())
+    named = [
+        [(s, p, o) for s, p, o in rows if s >= 0 and o >= 0] for rows in made.patterns.tolist()
+    ]
+    often = Counter(edge for edges in named for edge in set(edges))
+    shared = [any(often[edge] > 1 for edge in edges) for edges in named if edges]
+    assert 0.4 < np.mean(shared) < 0.51
+
+
+def test_how_many_are_cut_out() -> None:
+    assert Size(1000, 100).planted(0.001, None) == (1, 100)
+    assert Size(10_000, 100).planted(0.001, None) == (10, 100)
+    assert Size(100, 100).planted(0.001, 30) == (30, 1)
+    assert Size(3, 10).planted(0.5, 30) == (1, 1)
+
+
+# --- attributes ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("values", ["uniform", "zipf"])
+@pytest.mark.parametrize(
+    ("attributes", "absent", "constrained"), [(10, 0, 10), (2, 0.5, 1), (22, 0.5, 11), (3, 1, 1)]
+)
+@pytest.mark.parametrize("matching", [0.01, 0.001])
+def test_attributes_match_as_often_as_they_are_to(
+    values: Any, attributes: int, absent: float, constrained: int, matching: float
+) -> None:
+    parameters = AttributeParameters(attributes, absent, matching, values, shapes=20)
+    made = AttributeWorkload(Size(20_000, 30), parameters)
+    low, high, events = made.rows.low, made.rows.high, made.rows.values
+    assert low.shape == high.shape == (attributes, 20_000)
+    assert events.shape == (30, attributes)
+    bounded = low != UNBOUNDED[0]
+    assert (bounded == (high != UNBOUNDED[1])).all()
+    assert (bounded.sum(axis=0) == constrained).all()
+    assert ((low[bounded] >= 0) & (low[bounded] <= high[bounded])).all()
+    assert high[bounded].max() <= LARGEST
+    assert ((events >= 0) & (events <= LARGEST)).all()
+    values_of = events.T[:, None, :]
+    share = ((low[:, :, None] <= values_of) & (values_of <= high[:, :, None])).all(axis=0).mean()
+    assert matching / 2.5 < share < matching * 2.5
+
+
+def test_zipf_values_are_skewed() -> None:
+    made = AttributeWorkload(Size(10, 2000), AttributeParameters(3, matching=0.1, values="zipf"))
+    below = np.mean(made.rows.values < 1000)
+    assert 0.35 < below < 0.65  # the middle, by Zipf's law, of numbers up to a million
+
+
+def test_sets_of_attributes_are_limited() -> None:
+    made = AttributeWorkload(Size(5000, 2), AttributeParameters(22, 0.5, shapes=7))
+    assert len(skeletons(made.texts())) == 7
+    both = AttributeWorkload(Size(500, 2), AttributeParameters(2, 0.5, shapes=7))
+    assert len(skeletons(both.texts())) == 2
+
+
+# --- concepts ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("height", [1, 3])
+def test_classes_are_intervals(height: int) -> None:
+    made = ConceptWorkload(Size(4000, 1), ConceptParameters(height))
+    found = {}
+    for tree in range(3):
+        columns = (made.classes[:, tree], made.rows.low[tree], made.rows.high[tree])
+        for class_, low, high in np.stack(columns).T.tolist():
+            assert found.setdefault(class_, (low, high)) == (low, high)
+    assert sorted(found) == list(range(1, 2 ** (height + 1)))
+    for below, (place, _) in found.items():
+        for above, (low, high) in found.items():
+            assert (low <= place <= high) == (above in way_up(below))
+
+
+def test_concepts_have_a_complete_tree_for_each_attribute() -> None:
+    made = ConceptWorkload(Size(10, 3), ConceptParameters(height=4))
+    links = nx.DiGraph((s.value, o.value) for s, _, o in made.ontology().stated)  # type: ignore
+    assert links.number_of_nodes() == 3 * 31
+    assert nx.number_weakly_connected_components(links) == 3
+    assert Counter(d for _, d in links.in_degree()) == {0: 3 * 16, 2: 3 * 15}
+    assert len(made.publication(0).triples) == 10
+    above = sum(len(way_up(class_)) for class_ in made.event_classes(0))
+    assert len(made.materialised(0).triples) == 7 + above
+
+
+# --- keywords ------------------------------------------------------------------------------------
+
+
+def test_keywords_are_words_of_titles() -> None:
+    made = KeywordWorkload(Size(3000, 5), KeywordParameters(FEEDS))
+    lengths = Counter(map(len, made.subscriptions))
+    assert sorted(lengths) == [1, 2, 3]
+    assert min(lengths.values()) > 900
+    items = int(str(made.described()["items"]))
+    text = "\n".join(
+        object_.value.lower()  # type: ignore[union-attr]
+        for number in range(items)
+        for _, property_, object_ in made.publication(number).triples
+        if property_.value.endswith("title")  # type: ignore[union-attr]
+    )
+    for words in made.subscriptions:
+        assert len(set(words)) == len(words)
+        assert all(len(word) >= 3 and word in text for word in words)
+
+
+def test_feeds_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        KeywordWorkload(Size(10, 1), KeywordParameters(tmp_path / "none"))
+    (tmp_path / "empty.rss").write_text(
+        "<rss version='2.0'><channel><title>a</title><item><title>b</title></item></channel></rss>",
+        encoding="utf-8",
+    )
+    with pytest.raises(InputError, match="have no words"):
+        KeywordWorkload(Size(10, 1), KeywordParameters(tmp_path))

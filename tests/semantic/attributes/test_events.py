@@ -1,0 +1,195 @@
+"""Events from dictionaries, JSON Lines and Arrow tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyoxigraph import BlankNode, Literal, NamedNode
+
+from graphmatch import Engine
+from semantic import Ontology, Publication
+from semantic.attributes.events import event, events_of_table, read_events
+from semantic.attributes.names import name_of
+from semantic.attributes.subscription import AttributeParser
+from semantic.errors import InputError
+from semantic.vocabulary import EQUIVALENT_CLASS, LABEL, SUBCLASS, TYPE, XSD, Namespace
+
+EX = Namespace("http://example.org/")
+
+
+def pairs(publication: Publication) -> list[tuple[str | None, str]]:
+    return [(name_of(p), getattr(o, "value", "")) for _, p, o in publication.triples]
+
+
+def test_nested_objects_are_paths_and_lists_are_values() -> None:
+    found = event(
+        "e", {"a": {"b": [1, 2], "c": {"d": "x"}}, "e.f": None, "g": [{"h": 1}, {"h": 2}]}
+    )
+    assert pairs(found) == [("a.b", "1"), ("a.b", "2"), ("a.c.d", "x"), ("g.h", "1"), ("g.h", "2")]
+
+
+def test_an_attribute_may_be_called_value() -> None:
+    assert pairs(event("e", {"price": {"value": 5}})) == [("price.value", "5")]
+    assert pairs(event("e", {"price": {"value": 5, "currency": "$"}})) == [
+        ("price.value", "5"),
+        ("price.currency", "$"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "datatype"),
+    [
+        (5, "5", "integer"),
+        (5.5, "5.5", "decimal"),
+        (1e300, "1e+300", "double"),
+        (Decimal("3.50"), "3.50", "decimal"),
+        (True, "true", "boolean"),
+        ("2026-01-31", "2026-01-31", "date"),
+        ("2026-01-31T12:00:00+01:00", "2026-01-31T12:00:00+01:00", "dateTime"),
+        ("2026-02-31", "2026-02-31", "string"),
+        (date(2026, 1, 31), "2026-01-31", "date"),
+        (datetime(2026, 1, 31, tzinfo=UTC), "2026-01-31T00:00:00+00:00", "dateTime"),
+        ("5", "5", "string"),
+        ({"value": "5", "datatype": "xsd:integer"}, "5", "integer"),
+        ({"value": 5, "datatype": "xsd:string"}, "5", "string"),
+    ],
+)
+def test_values(value: object, text: str, datatype: str) -> None:
+    ((_, _, found),) = event("e", {"a": value}).triples
+    assert found == Literal(text, datatype=XSD[datatype])
+
+
+def test_subjects() -> None:
+    assert event("http://e/1", {"a": 1}).triples[0][0] == NamedNode("http://e/1")
+    assert event("e 1", {"a": 1}).triples[0][0] == BlankNode("event")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({}, "no attributes"),
+        ({"a": float("nan")}, "attribute 'a': nan is no number that compares"),
+        ({"a": object}, "attribute 'a': <class 'object'> is no value"),
+        ({"a": {5: 1}}, "5 is no name of an attribute"),
+        ({"a": {"": 1}}, "'a.' is no name of an attribute"),
+    ],
+)
+def test_what_is_no_event(attributes: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        event("e", attributes)
+
+
+def test_numbers_of_json_are_as_they_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "e.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"a": 5, "b": 5.0, "c": 5e0, "d": -0}\r\n')
+    (found,) = read_events(str(path))
+    assert [str(o) for _, _, o in found.triples] == [
+        f'"{text}"^^{XSD[datatype]}'
+        for text, datatype in (
+            ("5", "integer"),
+            ("5.0", "decimal"),
+            ("5e0", "double"),
+            ("-0", "integer"),
+        )
+    ]
+    assert (found.id, found.source.line) == (f"{path}:1", 1)
+
+
+# --- Arrow ------------------------------------------------------------------------------------
+
+
+@dataclass
+class Batch:
+    """As much of a record batch as is needed."""
+
+    rows: list[dict[str, Any]]
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        return [dict(row) for row in self.rows]
+
+    def to_batches(self) -> list[Batch]:
+        return [Batch(self.rows[:1]), Batch(self.rows[1:])]
+
+
+ROWS: list[dict[str, Any]] = [
+    {"id": "http://e/1", "price.value": Decimal("1E+2"), "tags": ["a"], "at": date(2026, 1, 1)},
+    {"id": None, "price.value": None, "tags": ["b", "c"], "at": None},
+]
+EXPECTED = [
+    ("http://e/1", [("price.value", "100"), ("tags", "a"), ("at", "2026-01-01")]),
+    ("row 2", [("tags", "b"), ("tags", "c")]),
+]
+
+
+def test_rows_of_a_table() -> None:
+    assert [(e.id, pairs(e)) for e in events_of_table(Batch(ROWS))] == EXPECTED
+    named = events_of_table(Batch([{"key": 7, "a": 1}]), id="key")
+    assert [(e.id, pairs(e)) for e in named] == [("7", [("a", "1")])]
+
+
+def test_a_table_of_arrow() -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
+    rows = [dict(row, **{"price.value": row["price.value"] and Decimal(100)}) for row in ROWS]
+    assert [(e.id, pairs(e)) for e in events_of_table(arrow.Table.from_pylist(rows))] == EXPECTED
+
+
+# --- With an ontology -------------------------------------------------------------------------
+
+
+def test_an_event_keeps_what_it_says() -> None:
+    """A text that names a class is a text still, and no other value comes beside it."""
+    engine = Engine(Ontology([(EX["Laptop"], SUBCLASS, EX["Computer"])]))
+    parser = AttributeParser(engine.parser)
+    wheres: dict[str, Any] = {
+        "isa": {"target": {"isa": "Computer"}},
+        "text": {"target": "Laptop"},
+        "other": {"target": {"!=": "Laptop"}},
+        "class": {"target": {"iri": EX["Laptop"].value}},
+    }
+    for name, where in wheres.items():
+        engine.subscribe(parser.subscription(name, where))
+    found = {m.subscription: m.solutions for m in engine.match(event("e", {"target": "Laptop"}))}
+    assert found.keys() == {"isa", "text"}
+    assert len(found["isa"]) == 1
+    by_iri = event("e", {"target": {"iri": EX["Laptop"].value}})
+    assert {m.subscription for m in engine.match(by_iri)} == {"isa", "other", "class"}
+
+
+def test_a_class_of_the_ontology_is_looked_up_anew_when_it_changes() -> None:
+    engine = Engine(Ontology([(EX["Laptop"], SUBCLASS, EX["Computer"])]))
+    engine.subscribe(AttributeParser().subscription("s", {"target": {"isa": "Computer"}}))
+    tablet = event("e", {"target": "Tablet"})
+    assert not engine.match(tablet).matches
+    engine.update_ontology(added=[(EX["Tablet"], SUBCLASS, EX["Computer"])])
+    assert engine.match(tablet).matches
+
+
+@pytest.mark.parametrize("entailment", ["rdfs", "none"])
+def test_other_names_of_classes(entailment: str) -> None:
+    names = [(EX["Laptop"], EQUIVALENT_CLASS, EX["Notebook"])]
+    ontology = Ontology([(EX["Laptop"], SUBCLASS, EX["Computer"]), *names])
+    engine = Engine(ontology, entailment=entailment)
+    for name in ("Computer", "Laptop", "Notebook"):
+        engine.subscribe(AttributeParser().subscription(name, {"target": {"isa": name}}))
+    for value in ("Notebook", {"iri": EX["Notebook"].value}):
+        assert len(engine.match(event("e", {"target": value})).matches) == 3
+    item = Publication.of(
+        "p", [(EX["offer"], EX["target"], BlankNode("x")), (BlankNode("x"), TYPE, EX["Notebook"])]
+    )
+    assert len(engine.match(item).matches) == 3
+
+
+def test_a_name_that_comes_to_mean_another_class_is_looked_up_anew() -> None:
+    label = (EX["K1"], LABEL, Literal("Computer"))
+    engine = Engine(Ontology([(EX["K1"], SUBCLASS, EX["T"]), (EX["K2"], SUBCLASS, EX["T"]), label]))
+    engine.subscribe(AttributeParser().subscription("s", {"target": {"isa": "Computer"}}))
+    first, second = (event("e", {"target": {"iri": EX[name].value}}) for name in ("K1", "K2"))
+    assert engine.match(first).matches
+    engine.update_ontology(added=[(EX["K2"], LABEL, Literal("Computer"))], removed=[label])
+    assert not engine.match(first).matches
+    assert engine.match(second).matches

@@ -1,0 +1,97 @@
+"""Attribute subscriptions from files, one by one and in bulk."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from semantic import Problem, ProblemWarning, read_subscriptions
+from semantic.attributes.files import read_attribute_queries, read_attribute_subscriptions
+from semantic.attributes.subscription import AttributeParser, AttributeSubscription
+from semantic.errors import SubscriptionError
+
+ROWS = [
+    {"id": f"s{n}", "where": {"target": {"isa": "Computer"}, "price": {"<": n}, "brand": f"b{n}"}}
+    for n in range(100)
+]
+
+
+def written(path: Path, rows: list[object]) -> Path:
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return path
+
+
+def test_bulk_and_single_say_the_same(tmp_path: Path) -> None:
+    path = written(tmp_path / "s.jsonl", [*ROWS])
+    queries = dict(read_attribute_queries(path))
+    one_by_one = {s.id: s for s in read_attribute_subscriptions(path)}
+    of_all_kinds = {s.id: s for s in read_subscriptions(path)}
+    assert list(queries) == list(one_by_one) == list(of_all_kinds) == [row["id"] for row in ROWS]
+    for name, query in queries.items():
+        assert query.text() == one_by_one[name].query.text() == of_all_kinds[name].query.text()
+    assert len({id(query.skeleton) for query in queries.values()}) == 1
+
+
+def test_constants_are_shared() -> None:
+    """What is repeated is one object: a million rows do not keep a million "Acme"."""
+    parser = AttributeParser()
+    rows = [parser.decoder.decode('{"a": "Acme", "b": {"<": 5.5}}') for _ in range(2)]
+    one, two = (parser.query("s", row).constants for row in rows)
+    assert all(a is b for a, b in zip(one, two, strict=True))
+
+
+def test_rows_with_faults_are_passed_over(tmp_path: Path) -> None:
+    rows: list[object] = [ROWS[0], ROWS[0], {"id": "x", "where": {"a": []}}, {"where": {"a": 1}}]
+    path = written(tmp_path / "s.jsonl", [*rows, {"id": "y", "where": {"a": 1}, "to": "me"}, 5])
+    told: list[Problem] = []
+    found = [id for id, _ in read_attribute_queries(path, on_problem=told.append)]
+    assert found == ["s0"]
+    assert [(problem.where.line, problem.where.item) for problem in told] == [
+        (2, "s0"),
+        (3, "x"),
+        (4, None),
+        (5, "y"),
+        (6, None),
+    ]
+    assert [problem.what for problem in told] == [
+        f"the id 's0' has a subscription already, at {path}:1",
+        "attribute 'a': a list is no value",
+        "the field `id` is missing",
+        "there is no field 'to'",
+        "not a JSON object",
+    ]
+
+
+def test_nothing_is_lost_silently(tmp_path: Path) -> None:
+    path = written(tmp_path / "s.jsonl", [5])
+    with pytest.warns(ProblemWarning, match="not a JSON object"):
+        assert list(read_attribute_queries(path)) == []
+
+
+def test_kinds_may_be_mixed_in_a_file(tmp_path: Path) -> None:
+    query = {"id": "q", "query": "ASK { ?x a ?y }", "comment": "SPARQL"}
+    path = written(tmp_path / "s.jsonl", [query, {**ROWS[1], "comment": "Constraints"}])
+    assert [(s.id, s.comment) for s in read_subscriptions(path)] == [
+        ("q", "SPARQL"),
+        ("s1", "Constraints"),
+    ]
+
+
+def test_comments_are_optional(tmp_path: Path) -> None:
+    path = written(tmp_path / "s.jsonl", [{**ROWS[1], "comment": ""}, ROWS[2]])
+    assert [s.comment for s in read_attribute_subscriptions(path)] == ["", ""]
+
+
+def test_an_error_names_the_subscription() -> None:
+    with pytest.raises(SubscriptionError, match=r"alice: attribute 'a': null is no value\. "):
+        AttributeSubscription.of("alice", {"a": None})
+
+
+def test_where_a_line_is_not_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes('\ufeff  {"é": "'.encode() + b"\xff")
+    told: list[Problem] = []
+    assert list(read_attribute_queries(path, on_problem=told.append)) == []
+    assert [(p.what, p.where.line, p.where.column) for p in told] == [("not UTF-8", 1, 10)]
