@@ -59,7 +59,8 @@ def test_that_an_update_is_as_if_it_had_always_been_so(
     fresh = subscribed(Ontology(less, on_problem=quiet), scenario)
     report, expected = engine.match(publication), fresh.match(publication)
     assert answers(report) == answers(expected)
-    assert report.counters == expected.counters
+    for what in ("mapped", "evaluated", "matched"):  # gates depend on who came first
+        assert getattr(report.counters, what) == getattr(expected.counters, what)
 
 
 def laptops(count: int) -> Engine:
