@@ -33,8 +33,6 @@ class Filed:
     ----------
     subscription
         As it was submitted.
-    serial
-        Its place in the order of subscribing.
     query
         Its query with roots put in, in base units.
     branches
@@ -50,7 +48,6 @@ class Filed:
     """
 
     subscription: Subscription
-    serial: int
     query: Query
     branches: tuple[Branch, ...]
     entries: tuple[Branch, ...]
@@ -71,7 +68,6 @@ class Filed:
 
 def file(
     subscription: Subscription,
-    serial: int,
     root: Root,
     background: Evaluator,
     units: Units | None = None,
@@ -111,7 +107,6 @@ def file(
             entries.update((Branch((pattern,)), None) for pattern in supports)
     return Filed(
         subscription,
-        serial,
         rewritten.query,
         rewritten.branches,
         () if unindexed else tuple(entries),
@@ -121,12 +116,10 @@ def file(
     )
 
 
-def suspended(filed: Filed, why: str) -> Filed:
+def suspended(subscription: Subscription, why: str) -> Filed:
     """Return how a subscription is kept that cannot be filed for now: it is never a candidate."""
-    subscription = filed.subscription
     return Filed(
         subscription,
-        filed.serial,
         subscription.query,
         subscription.branches,
         (),

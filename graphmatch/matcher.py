@@ -6,7 +6,8 @@ put in another's place, compared with it, and held against the oracle.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
@@ -105,6 +106,25 @@ class Counters:
     matched: int = 0
 
 
+class Matches(Sequence[Match]):
+    """Matches that are made when they are looked at; equal to any sequence of equal ones."""
+
+    @property
+    @abstractmethod
+    def subscriptions(self) -> Sequence[str]:
+        """The ids of the subscriptions."""
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Sequence)
+            and len(self) == len(other)
+            and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+        )
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
 @dataclass(frozen=True, slots=True)
 class MatchReport:
     """The matches of one publication, in the order of subscribing, and what they took.
@@ -116,7 +136,8 @@ class MatchReport:
     publication
         Its id.
     matches
-        One for each subscription that it matches.
+        One for each subscription that it matches. Those of the engine are made when they are looked
+        at; whoever wants no solutions asks for `subscriptions`.
     counters
         What matching did.
     problems
@@ -124,7 +145,7 @@ class MatchReport:
     """
 
     publication: str
-    matches: tuple[Match, ...]
+    matches: Sequence[Match]
     counters: Counters = field(default_factory=Counters)
     problems: tuple[Problem, ...] = ()
 
@@ -135,6 +156,13 @@ class MatchReport:
     def __len__(self) -> int:
         """Return how many subscriptions matched."""
         return len(self.matches)
+
+    @property
+    def subscriptions(self) -> Sequence[str]:
+        """The ids of the subscriptions that matched."""
+        if isinstance(self.matches, Matches):
+            return self.matches.subscriptions
+        return tuple(match.subscription for match in self.matches)
 
 
 class Matcher(Protocol):

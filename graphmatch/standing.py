@@ -1,41 +1,47 @@
 """The standing subscriptions of an engine: filed, indexed, and found again by what they say.
 
+Subscriptions are numbers in columns (`graphmatch.index.store`); a `Subscription` is made of them
+again when somebody asks for it.
+
 A change of the ontology concerns a subscription when a term that it says has another
 root, or when a triple that meets one of its patterns comes or goes: those decide how
-it is filed. Both are looked up here, so that a change costs what it concerns.
+it is filed. Both are looked up in the columns, so that a change costs what it concerns.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import cached_property
 from itertools import product
-from typing import TypeAlias, TypeVar
 
-from pyoxigraph import Variable
+import numpy as np
+from pyoxigraph import Literal
 
+from graphmatch.answers import Answers, Decided
 from graphmatch.filing import Filed, file, suspended
-from graphmatch.index.index import Index, RowMatch
-from graphmatch.index.plans import Compiled, compiled
+from graphmatch.index.found import Found
+from graphmatch.index.index import Index
+from graphmatch.index.plans import compiled
+from graphmatch.index.records import Flag
+from graphmatch.index.runs import Ids
+from graphmatch.index.store import SubscriptionStore
 from graphmatch.knowledge import Difference, Knowledge
-from graphmatch.matcher import Counters, Match, MatchReport, UnknownError
+from graphmatch.matcher import Counters, MatchReport, UnknownError
 from semantic.decision import holds
 from semantic.enrichment import Enriched
 from semantic.errors import OnProblem, Problem, SubscriptionError
-from semantic.evaluation import taxonomy_test
+from semantic.evaluation import Answer, taxonomy_test
 from semantic.mentions import Mentions
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.walks import Links
-from semantic.pattern import Filter, Form, TaxonomyTest
+from semantic.pattern import Filter, TaxonomyTest
 from semantic.publication import Publication
 from semantic.subscription import Subscription
-from semantic.terms import Node, Solution, Term
+from semantic.terms import Term, Triple
 
-_Key = TypeVar("_Key")
-Key: TypeAlias = tuple[Term | None, Term | None, Term | None]
-"""A triple pattern by its constants; ``None`` for a variable."""
+_ANY = -1
+"""A variable of a pattern that is looked up."""
 
 
 class Standing:
@@ -52,24 +58,23 @@ class Standing:
         self.mentions = Mentions(knowledge.mentions)
         knowledge.ask(self.mentions)
         self._relevance = knowledge.relevance(self.mentions)
-        self._index = Index()
-        self._held: dict[str, tuple[int, ...]] = {}
-        self._owners: defaultdict[int, dict[str, Compiled]] = defaultdict(dict)
-        self._filed: dict[str, Filed] = {}
-        self._unindexed: dict[str, None] = {}
-        self._suspended: dict[str, None] = {}
-        self._by_name: defaultdict[Term, dict[str, None]] = defaultdict(dict)
-        self._by_pattern: defaultdict[Key, dict[str, None]] = defaultdict(dict)
+        self.index = Index()
+        self.store = SubscriptionStore(self.index.terms)
 
     def __len__(self) -> int:
-        return len(self._filed)
+        return len(self.store)
 
     def __contains__(self, id: object) -> bool:
-        return id in self._filed
+        return id in self.store
 
-    def __iter__(self) -> Iterator[Filed]:
-        """Yield what is filed, in the order of subscribing."""
-        return iter(sorted(self._filed.values(), key=lambda filed: filed.serial))
+    def __iter__(self) -> Iterator[Subscription]:
+        """Yield the subscriptions in the order of subscribing."""
+        return map(self._subscription, self.store.in_order(self.store.numbers()).tolist())
+
+    def chunks(self, size: int) -> Iterator[Ids]:
+        """Yield the numbers of all in the order of subscribing, so many at a time."""
+        numbers = self.store.in_order(self.store.numbers())
+        return (numbers[begin : begin + size] for begin in range(0, len(numbers), size))
 
     def __getitem__(self, id: str) -> Filed:
         """Return how a subscription is filed.
@@ -79,111 +84,144 @@ class Standing:
         UnknownError
             When there is none with this id.
         """
-        if id not in self._filed:
+        subscription = self._subscription(self._number(id))
+        try:
+            return self._file(subscription)
+        except SubscriptionError as error:
+            return suspended(subscription, error.problem.what)
+
+    def _number(self, id: str) -> int:
+        number = self.store.number(id)
+        if number < 0:
             raise UnknownError(id)
-        return self._filed[id]
+        return number
+
+    def _subscription(self, number: int) -> Subscription:
+        store = self.store
+        return Subscription.of(store.name(number), store.query(number), store.comment(number))
 
     # -- coming and going -------------------------------------------------------------------
 
-    def add(self, subscription: Subscription, serial: int) -> None:
+    def add(self, subscription: Subscription, serial: int | None = None) -> None:
         """File a subscription.
+
+        Parameters
+        ----------
+        serial
+            Its place in the order of subscribing; the last one by default.
 
         Raises
         ------
         SubscriptionError
             When a unit in it is unknown, or incompatible with its attribute's.
         """
-        filed = self._file(subscription, serial)
+        filed = self._file(subscription)
         self.mentions.add(filed.query.mentions())
         if self.knowledge.ask(self.mentions):
-            filed = self._file(subscription, serial)
-        self._keep(filed)
+            filed = self._file(subscription)
+        self._keep(filed, _flags(filed), serial)
 
-    def add_again(self, filed: Filed, on_problem: OnProblem) -> None:
+    def add_again(self, subscription: Subscription, serial: int, on_problem: OnProblem) -> None:
         """File a subscription anew that was filed under another state of knowledge.
 
         One that cannot be filed under this one (its unit does not go with its attribute's, say)
         is reported, kept, and matches nothing until the ontology changes again.
         """
         try:
-            self.add(filed.subscription, filed.serial)
+            self.add(subscription, serial)
         except SubscriptionError as error:
             told = error.problem
             on_problem(Problem(f"{told.what}; it matches nothing now", told.where, told.remedy))
-            self._suspended[filed.subscription.id] = None
-            self._keep(suspended(filed, told.what))
+            self._keep(suspended(subscription, told.what), Flag.SUSPENDED, serial)
 
-    def _keep(self, filed: Filed) -> None:
-        subscription = filed.subscription
-        self._filed[subscription.id] = filed
-        for name in self._names(subscription):
-            self._by_name[name][subscription.id] = None
-        for key in _keys(filed):
-            self._by_pattern[key][subscription.id] = None
-        self._held[subscription.id] = tuple(self._rows(filed))
-        if filed.unindexed:
-            self._unindexed[subscription.id] = None
-
-    def _file(self, subscription: Subscription, serial: int) -> Filed:
-        knowledge = self.knowledge
-        return file(subscription, serial, knowledge.root, knowledge.evaluator, knowledge.units)
-
-    def remove(self, id: str) -> Filed:
-        """Take a subscription out."""
-        filed = self[id]
-        del self._filed[id]
-        self._unindexed.pop(id, None)
-        if id in self._suspended:
-            del self._suspended[id]
-        else:
-            self.mentions.remove(filed.query.mentions())
-        for name in self._names(filed.subscription):
-            _drop(self._by_name, name, id)
-        for key in _keys(filed):
-            _drop(self._by_pattern, key, id)
-        for row in self._held.pop(id):
-            self._owners[row].pop(id, None)  # two of its entries may be the same row
-            if not self._owners[row]:
-                del self._owners[row]
-            self._index.remove(row)
-        return filed
-
-    def _rows(self, filed: Filed) -> Iterator[int]:
-        """Give the index what it is to find, and yield the rows of that."""
+    def _keep(self, filed: Filed, flags: int, serial: int | None) -> None:
+        said, put = filed.subscription.query, filed.query
+        terms, index = self.index.terms, self.index
+        constants = terms.take(said.constants)
+        filed_with = terms.take(put.constants) if put.constants != said.constants else None
+        rows: dict[int, None] = {}
         for entry in filed.entries:
-            branch = compiled(entry)
-            row = self._index.add(branch, any_will_do=filed.any_will_do)
-            self._owners[row][filed.subscription.id] = branch
-            yield row
+            row = index.add(compiled(entry), any_will_do=filed.any_will_do)
+            if row in rows:  # two of its entries are the same one
+                index.remove(row)
+            rows[row] = None
+        self.store.add(
+            filed.subscription.id,
+            said.skeleton,
+            constants,
+            list(rows),
+            flags,
+            filed=filed_with,
+            comment=filed.subscription.comment,
+            serial=serial,
+        )
 
-    def _names(self, subscription: Subscription) -> frozenset[Term]:
-        """Return what the terms that a subscription says are looked up by."""
-        return frozenset(map(self.knowledge.ontology.roots.key, subscription.query.constants))
+    def _file(self, subscription: Subscription) -> Filed:
+        knowledge = self.knowledge
+        return file(subscription, knowledge.root, knowledge.evaluator, knowledge.units)
+
+    def remove(self, id: str) -> None:
+        """Take a subscription out.
+
+        Raises
+        ------
+        UnknownError
+            When there is none with this id.
+        """
+        self._drop(np.array([self._number(id)], np.int32))
+
+    def _drop(self, numbers: Ids) -> None:
+        store = self.store
+        suspended = store.flags(numbers) & Flag.SUSPENDED != 0
+        for number in numbers[~suspended].tolist():
+            self.mentions.remove(store.query(number, filed=True).mentions())
+        held = store.remove(numbers)
+        for row in held.rows.tolist():
+            self.index.remove(row)
+        self.index.terms.release(held.terms)
 
     # -- change of knowledge ----------------------------------------------------------------
 
-    def concerned(self, difference: Difference) -> tuple[str, ...]:
-        """Return the ids of the subscriptions that may have to be filed otherwise."""
+    def concerned(self, difference: Difference) -> Ids:
+        """Return the numbers of the subscriptions that may have to be filed otherwise."""
+        store = self.store
         if difference.everything:
-            return tuple(self._filed)
-        found = dict(self._suspended)
-        for name in difference.names:
-            found.update(self._by_name.get(name, {}))
-        for triple in difference.triples:
-            for s, p, o in product(*((term, None) for term in triple)):
-                found.update(self._by_pattern.get((s, p, o), {}))
-        return tuple(found)
+            return store.in_order(store.numbers())
+        said = self._said(difference.names)
+        patterns = list(self._patterns(difference.triples))
+        asked = store.asking(np.array(patterns, np.int32).reshape(-1, 3))
+        found = (store.flagged(Flag.SUSPENDED), store.saying(said), asked)
+        return store.in_order(np.unique(np.concatenate(found)))
 
-    def adopt(self, knowledge: Knowledge, concerned: Iterable[str], on_problem: OnProblem) -> None:
+    def _said(self, names: frozenset[Term]) -> Ids:
+        """Return the terms that somebody says which are looked up by one of some names."""
+        known = self.index.terms.ids
+        found = [id for name in names if (id := known.get(name)) is not None]
+        if any(isinstance(name, Literal) for name in names):
+            key = self.knowledge.ontology.roots.key
+            literals = ((term, id) for term, id in known.items() if isinstance(term, Literal))
+            found += [id for term, id in literals if key(term) in names]
+        return np.array(found, np.int32)
+
+    def _patterns(self, triples: Iterable[Triple]) -> Iterator[tuple[int, ...]]:
+        """Yield the patterns that triples meet, as far as their terms are mentioned."""
+        known = self.index.terms.ids
+        for triple in triples:
+            places = ((_ANY, id) if (id := known.get(t)) is not None else (_ANY,) for t in triple)
+            yield from product(*places)
+
+    def adopt(self, knowledge: Knowledge, concerned: Ids, on_problem: OnProblem) -> None:
         """Go over to another state of knowledge in place; file those that it concerns anew."""
-        removed = [self.remove(id) for id in concerned]
+        serials = self.store.serials(concerned).tolist()
+        subscriptions = list(map(self._subscription, concerned.tolist()))
+        self._drop(concerned)
         self.mentions.remove(self.knowledge.mentions)
         self.mentions.add(knowledge.mentions)
         knowledge.ask(self.mentions)
         self.knowledge = knowledge
         self._relevance = knowledge.relevance(self.mentions)
-        for filed in removed:
-            self.add_again(filed, on_problem)
+        for subscription, serial in zip(subscriptions, serials, strict=True):
+            self.add_again(subscription, serial, on_problem)
 
     # -- matching ---------------------------------------------------------------------------
 
@@ -194,66 +232,89 @@ class Standing:
     def match(self, publication: Publication, now: datetime) -> MatchReport:
         """Say which subscriptions a publication matches, and with which solutions."""
         enriched = self.enrich(publication, now)
-        found, did = self._index.match(enriched.publication.triples)
-        answers, verified = self._answers(enriched.publication, found)
-        candidates = dict.fromkeys(self._unindexed)
-        candidates.update((id, None) for m in found for id in self._owners[m.row])
-        evaluated = [id for id in candidates if not self._filed[id].exact]
-        answers |= self._evaluated(enriched.publication, evaluated, now)
-        matches = tuple(answers[id] for id in sorted(answers, key=lambda id: self[id].serial))
+        found, did = self.index.match(enriched.publication.triples)
+        numbers, places = self.store.owners(found.rows)
+        exact = self.store.flags(numbers) & Flag.EXACT != 0
+        unindexed = self.store.flagged(Flag.UNINDEXED)
+        candidates = np.unique(np.concatenate((numbers[~exact], unindexed)))
+        answered, answers = self._evaluated(enriched.publication, candidates, now)
+        numbers, places = numbers[exact], places[exact]
+        decided, verified = self._decided(enriched.publication, found, places)
+        if decided:
+            matched = np.array([bool(decided.get(place, True)) for place in places.tolist()])
+            numbers, places = numbers[matched], places[matched]
+        numbers = np.concatenate((numbers, answered))
+        sources = np.concatenate((places, np.arange(-1, -1 - len(answers), -1)))
         counters = Counters(
             probes=did.probes,
             gates=did.gates,
-            candidates=did.candidates + len(self._unindexed),
+            candidates=did.candidates + len(unindexed),
             joins=did.joined,
             verified=verified,
             mapped=enriched.runs,
-            evaluated=len(evaluated),
-            matched=len(matches),
+            evaluated=len(candidates),
+            matched=len(numbers),
+        )
+        order = np.argsort(self.store.serials(numbers))
+        numbers = numbers[order]
+        matches = Answers(
+            publication.id,
+            self.store.written(numbers),
+            sources[order],
+            *self.store.skeletons(numbers),
+            found,
+            decided,
+            answers,
         )
         return MatchReport(publication.id, matches, counters, enriched.problems)
 
-    def _answers(
-        self, enriched: Publication, found: Iterable[RowMatch]
-    ) -> tuple[dict[str, Match], int]:
-        """Turn what the index finds into answers, where the index decides.
+    def _decided(self, enriched: Publication, found: Found, places: Ids) -> tuple[Decided, int]:
+        """Decide the filters of what was found that the index could not.
+
+        Parameters
+        ----------
+        places
+            Of the rows whose solutions are answers.
 
         Returns
         -------
-        answers
-            Subscription id to match.
+        decided
+            By place of a row that had undecided solutions: all its solutions.
         verified
-            How many solutions had a filter that the index could not decide.
+            How many solutions were undecided.
         """
         decide = _Decisions(self.knowledge.ontology, enriched)
-        answers: dict[str, Match] = {}
-        verified = 0
-        for match in found:
-            owners = self._owners[match.row].items()
-            exact = [(self._filed[id], branch) for id, branch in owners if self._filed[id].exact]
-            if not exact:
-                continue
-            verified += len(match.undecided)
-            solutions = self._index.decided(match, decide)
-            if solutions:
-                for filed, branch in exact:
-                    id = filed.subscription.id
-                    projected = tuple(_projected(filed.subscription, branch.names, solutions))
-                    answers[id] = Match(id, enriched.id, projected)
-        return answers, verified
+        open_ = places[found.undecided[places] > 0]
+        decided = {n: self.index.decided(found[n], decide) for n in np.unique(open_).tolist()}
+        return decided, int(found.undecided[list(decided)].sum())
 
     def _evaluated(
-        self, enriched: Publication, candidates: Iterable[str], now: datetime
-    ) -> dict[str, Match]:
-        """Evaluate what the index cannot decide as SPARQL."""
-        answers = {}
+        self, enriched: Publication, candidates: Ids, now: datetime
+    ) -> tuple[Ids, list[Answer]]:
+        """Evaluate what the index cannot decide as SPARQL; return what has an answer, and it."""
+        numbers: list[int] = []
+        answers: list[Answer] = []
+        if not len(candidates):
+            return candidates, answers
+        store = self.store
+        resting = store.flags(candidates) & Flag.RESTING != 0
         with self.knowledge.evaluator.publication(enriched, now) as evaluation:
-            for id in candidates:
-                filed = self._filed[id]
-                answer = evaluation.answer(filed.query, resting=filed.resting)
+            for number, rests in zip(candidates.tolist(), resting.tolist(), strict=True):
+                answer = evaluation.answer(store.query(number, filed=True), resting=rests)
                 if answer is not None:
-                    answers[id] = Match.of(id, enriched.id, answer)
-        return answers
+                    numbers.append(number)
+                    answers.append(answer)
+        return np.array(numbers, np.int32), answers
+
+
+def _flags(filed: Filed) -> int:
+    """Return what is known of how a subscription is filed."""
+    flags = Flag.EXACT if filed.exact else Flag(0)
+    if filed.unindexed:
+        flags |= Flag.UNINDEXED
+    if filed.resting:
+        flags |= Flag.RESTING
+    return flags
 
 
 class _Decisions:
@@ -276,35 +337,3 @@ class _Decisions:
 
     def _is_a(self, test: TaxonomyTest, term: Term) -> bool:
         return taxonomy_test(self._ontology, test.operator, term, test.concept, self._links)
-
-
-def _projected(
-    subscription: Subscription, names: Sequence[str], solutions: Iterable[Sequence[Term]]
-) -> Iterator[Solution]:
-    """Yield solutions as a query's form says."""
-    places = [(v.value, names.index(v.value)) for v in subscription.projection if v.value in names]
-    once = subscription.distinct or subscription.form is Form.ASK
-    seen = set()
-    for solution in solutions:
-        projected = tuple(solution[place] for _, place in places)
-        if not (once and projected in seen):
-            seen.add(projected)
-            yield dict(zip((name for name, _ in places), projected, strict=True))
-
-
-def _keys(filed: Filed) -> frozenset[Key]:
-    return frozenset(
-        (_constant(s), _constant(p), _constant(o))
-        for branch in filed.branches
-        for s, p, o in branch.patterns
-    )
-
-
-def _constant(node: Node) -> Term | None:
-    return None if isinstance(node, Variable) else node
-
-
-def _drop(table: dict[_Key, dict[str, None]], key: _Key, id: str) -> None:
-    del table[key][id]
-    if not table[key]:
-        del table[key]

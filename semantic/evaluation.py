@@ -94,12 +94,14 @@ class Evaluator:
         self._exact = any(is_protected(protect(t[2])) for t in self._background)
         self._store = Store()
         self._store.bulk_extend(_quads(self._background, _ONTOLOGY))
+        self._terms: tuple[frozenset[Term], ...] | None = None
 
     def extend(self, triples: frozenset[Triple]) -> None:
         """Take more background triples in."""
         self._background |= triples
         self._exact = self._exact or any(is_protected(protect(t[2])) for t in triples)
         self._store.bulk_extend(_quads(triples, _ONTOLOGY))
+        self._terms = None
 
     def meets(self, pattern: Iterable[Term | None]) -> bool:
         """Whether a background triple has the given terms; ``None`` stands for any."""
@@ -111,6 +113,14 @@ class Evaluator:
         stored = None if object_ is None else protect(object_)
         found = self._store.quads_for_pattern(subject, predicate, stored, _ONTOLOGY)
         return next(iter(found), None) is not None
+
+    @property
+    def terms(self) -> tuple[frozenset[Term], ...]:
+        """The subjects, properties and objects of background triples."""
+        if self._terms is None:
+            places = zip(*self._background, strict=True) if self._background else ((), (), ())
+            self._terms = tuple(map(frozenset, places))
+        return self._terms
 
     @contextmanager
     def publication(

@@ -7,7 +7,7 @@ asked of a property, or of the objects after it (`semantic.ontology.relevance`).
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 
 from semantic.sparql.query import Mention
@@ -30,8 +30,8 @@ class Mentions:
     def __init__(self, mentions: Iterable[Mention] = ()) -> None:
         self.version = 0
         """Changes whenever something is mentioned for the first time, or no longer."""
-        self._objects_of: defaultdict[Node, Counter[Node | None]] = defaultdict(Counter)
-        self._objects: Counter[Node] = Counter()
+        self._objects_of: defaultdict[Node, dict[Node | None, int]] = defaultdict(dict)
+        self._objects: dict[Node, int] = {}
         self._anything = 0
         self.add(mentions)
 
@@ -42,33 +42,42 @@ class Mentions:
 
     def add(self, mentions: Iterable[Mention]) -> None:
         """Count what one subscription mentions."""
-        for property_, object_ in mentions:
+        self.add_counted((mention, 1) for mention in mentions)
+
+    def add_counted(self, mentions: Iterable[tuple[Mention, int]]) -> None:
+        """Count what subscriptions mention, each with how many of them do."""
+        for (property_, object_), times in mentions:
             if property_ is None:
-                self._anything += 1
-                self.version += self._anything == 1
+                self._anything += times
+                self.version += self._anything == times
                 continue
             objects = self._objects_of[property_]
-            objects[object_] += 1
-            self.version += objects[object_] == 1
+            known = objects.get(object_, 0)
+            objects[object_] = known + times
+            self.version += not known
             if object_ is not None:
-                self._objects[object_] += 1
+                self._objects[object_] = self._objects.get(object_, 0) + times
 
     def remove(self, mentions: Iterable[Mention]) -> None:
         """Take back what one subscription mentions."""
-        for property_, object_ in mentions:
+        self.remove_counted((mention, 1) for mention in mentions)
+
+    def remove_counted(self, mentions: Iterable[tuple[Mention, int]]) -> None:
+        """Take back what subscriptions mention, each with how many of them do."""
+        for (property_, object_), times in mentions:
             if property_ is None:
-                self._anything -= 1
+                self._anything -= times
                 self.version += self._anything == 0
                 continue
             objects = self._objects_of[property_]
-            objects[object_] -= 1
+            objects[object_] -= times
             if not objects[object_]:
                 del objects[object_]
                 self.version += 1
             if not objects:
                 del self._objects_of[property_]
             if object_ is not None:
-                self._objects[object_] -= 1
+                self._objects[object_] -= times
                 if not self._objects[object_]:
                     del self._objects[object_]
 

@@ -135,7 +135,7 @@ def matches(ontology_text: str, publication_text: str, pattern: str) -> bool:
     publication = units.normal(Publication.of("p", turtle(publication_text)), raise_problem)
     subscription = PARSER.parse("s", f"{PREFIXES} SELECT * {{ {pattern} }}")
     evaluator, index = Evaluator(ontology, ontology.closure), Index()
-    filed = file(subscription, 0, ontology.root, evaluator, units)
+    filed = file(subscription, ontology.root, evaluator, units)
     for entry in filed.entries:
         index.add(compiled(entry), any_will_do=filed.any_will_do)
     found_rows, _ = index.match(publication.triples)

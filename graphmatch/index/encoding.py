@@ -6,12 +6,15 @@ The ids are looked up once a term and triple; all else is arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
 
-from graphmatch.index.chains import COUNT, FILTER, STATED, TABLE, TRIPLES, WORDS, chain
+from graphmatch.index import chains
+from graphmatch.index.chains import COUNT, FILTER, STATED, TABLE, TRIPLES, WORDS
 from graphmatch.index.gates import KINDS
 from graphmatch.index.numbers import scale_of
 from graphmatch.index.terms import LOCAL, Ids, Numbers, Terms
@@ -36,6 +39,8 @@ class Encoded:
         The kinds of look-up that will be asked for, a bit each.
     tested
         Which tests a term passes; none by default.
+    compared
+        Whether terms are compared with numbers, times or texts.
     """
 
     def __init__(
@@ -44,6 +49,8 @@ class Encoded:
         terms: Terms,
         kinds: int,
         tested: Tested | None = None,
+        *,
+        compared: bool = True,
     ) -> None:
         known, local = terms.ids, dict[Term, int]()
         flat: list[int] = []
@@ -53,22 +60,21 @@ class Encoded:
                 if id is None:
                     id = local.setdefault(term, LOCAL + len(local))
                 flat.append(id)
-        self._terms = terms
-        self._own = list(local)
-        self.local = _numbers(local) if terms.has_numbers else _NONE
+        self._triples = triples
+        self.local = _numbers(local) if compared else _NONE
         ids = np.array(flat, np.int32).reshape(-1, 3)
         if tested is not None:
             tests = _passed(triples, ids, tested, terms.passes)
             ids = np.concatenate([ids, np.array(tests, np.int32).reshape(-1, 3)])
+        self._ids = ids
         self.graph = graph_of(ids, kinds, len(triples))
 
-    def term(self, id: int) -> Term:
-        """Return the term that an id stands for, until the index is changed."""
-        if id >= LOCAL:
-            return self._own[id - LOCAL]
-        term = self._terms.term(id)
-        assert isinstance(term, Term)
-        return term
+    @cached_property
+    def terms(self) -> Mapping[int, Term]:
+        """The publication's terms by their ids: as they were, also when the index has changed."""
+        return dict(
+            zip(self._ids.ravel().tolist(), chain.from_iterable(self._triples), strict=False)
+        )
 
 
 _NONE = np.zeros((1, 3))
@@ -109,5 +115,5 @@ def graph_of(ids: Ids, kinds: int, stated: int | None = None) -> Ids:
     graph[COUNT], graph[TABLE], graph[FILTER] = count, size, filter_
     graph[STATED] = count if stated is None else stated
     graph[TRIPLES : TRIPLES + 3 * count] = ids.T.ravel()
-    chain(graph, kinds)
+    chains.chain(graph, kinds)
     return graph

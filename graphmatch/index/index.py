@@ -24,10 +24,11 @@ import numpy as np
 from graphmatch.index import joins, kernels
 from graphmatch.index.comparing import Values
 from graphmatch.index.encoding import Encoded
+from graphmatch.index.found import Found, RowMatch
 from graphmatch.index.kernels import MATCH, Output, Work
-from graphmatch.index.plans import Compiled, filter_of, texts_of
+from graphmatch.index.plans import Compiled, Program, filter_of, texts_of
 from graphmatch.index.rows import Rows
-from graphmatch.index.terms import Mentioned, Terms
+from graphmatch.index.terms import Ids, Mentioned, Terms
 from semantic.pattern import Filter
 from semantic.terms import Term, Triple
 from semantic.text.index import TextIndex
@@ -38,25 +39,6 @@ Decide = Callable[[Filter, Term], bool]
 _COUNTERS = 6
 _OFTEN, _SELDOM = 1000, 16
 """The first publications are all counted as seen, of later ones every so manieth."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowMatch:
-    """A row that a publication meets.
-
-    Parameters
-    ----------
-    row
-        Its number.
-    solutions
-        Those that are certain: a term for each of the program's variables.
-    undecided
-        Those that some filter has to decide.
-    """
-
-    row: int
-    solutions: tuple[tuple[Term, ...], ...]
-    undecided: tuple[tuple[Term, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,21 +104,38 @@ class Index:
         any_will_do
             Whether one solution is as good as all.
         """
-        self._watch(branch.constants)
-        ids = self.terms.take(branch.constants)
-        made = len(self.rows)
-        row = self.rows.add_many(branch.program, ids.reshape(1, -1), any_will_do=any_will_do)[0]
-        if len(self.rows) == made:
-            self.terms.release(ids)
+        ids = self.take(branch.constants)
+        (row,) = self.add_many(branch.program, ids.reshape(1, -1), any_will_do=any_will_do)
+        self.release(ids)
         return int(row)
+
+    def add_many(self, program: Program, constants: Ids, *, any_will_do: bool = False) -> Ids:
+        """Take branches of one program in and return their rows.
+
+        Parameters
+        ----------
+        constants
+            Their ids, of terms that are taken: shape (branches, constants).
+        """
+        self.terms.hold(constants)
+        return self.rows.add_many(program, constants, any_will_do=any_will_do)
 
     def remove(self, row: int) -> None:
         """Take a branch away that was taken in, once."""
         ids = self.rows.constants(row)
-        if self.rows.remove(row):
-            mentioned = [self.terms.term(int(id)) for id in ids]
-            self.terms.release(ids)
-            self._forget(mentioned)
+        self.rows.remove(row)
+        self.release(ids)
+
+    def take(self, constants: Sequence[Mentioned]) -> Ids:
+        """Return the ids of what branches mention; they are kept until they are released."""
+        self._watch(constants)
+        return self.terms.take(constants)
+
+    def release(self, ids: Ids) -> None:
+        """Give ids back that were taken, each as often as it is there."""
+        mentioned = [self.terms.term(id) for id in ids.tolist()] if self._tests else ()
+        self.terms.release(ids)
+        self._forget(mentioned)
 
     def _watch(self, constants: Sequence[Mentioned]) -> None:
         """Look for tests in publications from now on."""
@@ -152,20 +151,22 @@ class Index:
         for constant in dict.fromkeys(constants):
             id = self._tests.get(constant, -1)
             if id >= 0 and self.terms.mentions(id) == 1:
-                self.terms.release([self._tests.pop(constant)])
+                self.terms.release(np.array([self._tests.pop(constant)], np.int32))
                 for test in texts_of(constant):
                     self._texts.remove(test, id)
 
     # -- matching ---------------------------------------------------------------------------
 
-    def match(self, triples: Sequence[Triple]) -> tuple[tuple[RowMatch, ...], IndexCounters]:
+    def match(self, triples: Sequence[Triple]) -> tuple[Found, IndexCounters]:
         """Return the rows that a publication's triples meet."""
         tested = self._texts.satisfied if len(self._texts) else None
-        encoded = Encoded(triples, self.terms, self.rows.plans.kinds, tested)
+        plans = self.rows.plans
+        encoded = Encoded(triples, self.terms, plans.kinds, tested, compared=plans.compare)
         out = self._matched(encoded)
-        count = int(out.counters[-1])
-        matches = tuple(self._matches(encoded, out, count))
-        return matches, IndexCounters(*(int(n) for n in out.counters[: _COUNTERS - 1]))
+        *counts, count = out.counters.tolist()
+        matches = out.matches[: MATCH * count].reshape(-1, MATCH).copy()
+        solutions = out.solutions[: out.solutions[0]].copy()
+        return Found(encoded, matches, solutions), IndexCounters(*counts)
 
     def _matched(self, encoded: Encoded) -> Output:
         """Run the kernel; its last counter is the number of matches."""
@@ -207,18 +208,6 @@ class Index:
         """Give this thread's matching more to write on."""
         self._own.size *= 4
         del self._own.work
-
-    def _matches(self, encoded: Encoded, out: Output, count: int) -> Iterator[RowMatch]:
-        term = encoded.term
-        for row, start, found, undecided in out.matches[: MATCH * count].reshape(-1, MATCH):
-            width = self.rows.program(int(row)).variables + 1
-            written = out.solutions[start : start + found * width].reshape(-1, width).tolist()
-            bound = [(maybe, tuple(map(term, ids))) for maybe, *ids in written]
-            yield RowMatch(
-                int(row),
-                tuple(solution for maybe, solution in bound if not maybe),
-                tuple(solution for maybe, solution in bound if maybe) if undecided else (),
-            )
 
     # -- filters ----------------------------------------------------------------------------
 

@@ -37,12 +37,12 @@ from graphmatch.index.gates import (
 )
 from graphmatch.index.instructions import prefetch
 from graphmatch.index.jit import at, kernel, part
-from graphmatch.index.joins import PLAN, SLOT, frame, join
+from graphmatch.index.joins import PLAN, SLOT, VARIABLES, frame, join
 from graphmatch.index.terms import Ids
 
-MATCH = 4
-"""A match is a row's number, where its solutions begin, how many there are, and how many of them
-are undecided."""
+MATCH = 5
+"""A match is a row's number, where its solutions begin, how many there are, how many of them are
+undecided, and how many variables each binds."""
 PROBES, GATES, FILED, CANDIDATES, JOINED, SAMPLED = range(6)
 """The counters: look-ups of gates, gates that were found, rows filed there, rows that were looked
 at, rows that were joined. The last is given: whether this publication counts as seen."""
@@ -235,5 +235,6 @@ def _match(
         matches[at(MATCH * matched + 1)] = before
         matches[at(MATCH * matched + 2)] = found
         matches[at(MATCH * matched + 3)] = undecided
+        matches[at(MATCH * matched + 4)] = code[at((plan >> 1) + VARIABLES)]
         matched += 1
     return matched

@@ -9,10 +9,10 @@ checked as soon as their variable is bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,8 +43,9 @@ Place: TypeAlias = int
 Places: TypeAlias = tuple[Place, Place, Place]
 Layout: TypeAlias = tuple[int, ...]
 """By constant of a program, where it is in a row."""
-_Node: TypeAlias = Mentioned | Variable
-_Places: TypeAlias = tuple[_Node, _Node, _Node]
+_Constant = TypeVar("_Constant", bound=Hashable)
+TEXTS = -1
+"""The operator of tests of text, which are no checks: that a term passes one is a triple."""
 
 _BITS = (SUBJECT, PREDICATE, OBJECT)
 
@@ -96,26 +97,65 @@ def compiled(branch: Branch) -> Compiled:
     >>> compiled(branch).program.patterns
     ((0, -1, 1), (1, -1, 0))
     """
-    numbers: dict[Variable, int] = {}
-    constants: list[Mentioned] = []
+    patterns = [(p.subject, p.predicate, p.object) for p in branch.patterns]
+    filters = [(f.variable, *wanted(f)) for f in branch.filters]
+    program, constants = arranged(patterns, filters)
+    return Compiled(program, names_of(branch), constants)
 
-    def place(node: _Node) -> Place:
+
+def names_of(branch: Branch) -> tuple[str, ...]:
+    """Return the variables of a branch in the order of their numbers: that of the text."""
+    nodes = (node for pattern in branch.patterns for node in pattern)
+    return tuple(dict.fromkeys(node.value for node in nodes if isinstance(node, Variable)))
+
+
+def arranged(
+    patterns: Iterable[tuple[_Constant | Variable | Passes, ...]],
+    filters: Iterable[tuple[Variable, int, _Constant]],
+) -> tuple[Program, tuple[_Constant | Passes, ...]]:
+    """Make the program of patterns and filters, and say where its constants are.
+
+    Parameters
+    ----------
+    patterns
+        Three places each.
+    filters
+        Variable, operator (`TEXTS` for a test of text), and what it is compared with.
+    """
+    numbers: dict[Variable, int] = {}
+    constants: list[_Constant | Passes] = []
+    asked = list(patterns)
+    for node in (node for pattern in asked for node in pattern):
         if isinstance(node, Variable):
-            return numbers.setdefault(node, len(numbers))
+            numbers.setdefault(node, len(numbers))
+    filters = list(filters)
+    asked += [(v, Passes.PASSES, c) for v, operator, c in filters if operator == TEXTS]
+
+    def place(node: _Constant | Variable | Passes) -> Place:
+        if isinstance(node, Variable):
+            return numbers[node]
         constants.append(node)
         return -1
 
-    asked: list[_Places] = [(p.subject, p.predicate, p.object) for p in branch.patterns]
-    asked += [(f.variable, Passes.PASSES, anybodys(f)) for f in branch.filters if texts_of(f)]
-    patterns = tuple((place(s), place(p), place(o)) for s, p, o in _joinable(asked))
+    joined = tuple((place(s), place(p), place(o)) for s, p, o in _joinable(asked, numbers))
     checks = []
-    for filter_ in branch.filters:
-        if not texts_of(filter_):
-            operator, constant = _check(filter_)
-            checks.append((numbers[filter_.variable], operator, len(constants)))
+    for variable, operator, constant in filters:
+        if operator != TEXTS:
+            checks.append((numbers[variable], operator, len(constants)))
             constants.append(constant)
-    program = Program(patterns, tuple(checks), len(numbers))
-    return Compiled(program, tuple(v.value for v in numbers), tuple(constants))
+    return Program(joined, tuple(checks), len(numbers)), tuple(constants)
+
+
+def wanted(filter_: Filter) -> tuple[int, Mentioned]:
+    """Return what a filter wants of its variable: an operator, and the constant.
+
+    Of a test of text (`TEXTS`) and of what is left to the caller (`ASK`) that is the filter itself.
+    """
+    if texts_of(filter_):
+        return TEXTS, anybodys(filter_)
+    if isinstance(filter_, Comparison):
+        return _OPERATORS[filter_.operator], filter_.constant
+    return ASK, anybodys(filter_)
 
 
 def texts_of(mentioned: Mentioned) -> tuple[TextTest, ...]:
@@ -136,12 +176,6 @@ def anybodys(filter_: Filter) -> Filter:
     return replace(filter_, variable=_ANYBODY)
 
 
-def _check(filter_: Filter) -> tuple[int, Mentioned]:
-    if isinstance(filter_, Comparison):
-        return _OPERATORS[filter_.operator], filter_.constant
-    return ASK, anybodys(filter_)
-
-
 def filter_of(operator: int, constant: Mentioned) -> Filter:
     """Return the filter that a check stands for, on a variable of any name."""
     if operator == ASK:
@@ -151,13 +185,14 @@ def filter_of(operator: int, constant: Mentioned) -> Filter:
     return Comparison(_ANYBODY, _COMPARISONS[operator], constant)
 
 
-def _joinable(patterns: Iterable[_Places]) -> list[_Places]:
+def _joinable(
+    patterns: Iterable[tuple[_Constant | Variable | Passes, ...]], numbers: Mapping[Variable, int]
+) -> list[tuple[_Constant | Variable | Passes, ...]]:
     """Order distinct patterns as they are joined."""
     distinct = list(dict.fromkeys(patterns))
-    numbers: dict[_Node, int] = {}
 
-    def place(node: _Node) -> Place:
-        return numbers.setdefault(node, len(numbers)) if isinstance(node, Variable) else -1
+    def place(node: _Constant | Variable | Passes) -> Place:
+        return numbers[node] if isinstance(node, Variable) else -1
 
     places = tuple((place(s), place(p), place(o)) for s, p, o in distinct)
     return [distinct[n] for n in _order(places)]
@@ -185,6 +220,8 @@ class PlanTable:
     def __init__(self) -> None:
         self.kinds = 0
         """The kinds of look-up that plans need, a bit each."""
+        self.compare = False
+        """Whether plans compare terms with constants."""
         self.code = np.zeros(64, np.int32)
         """All plans; a plan is known by its place here."""
         self._end = 2
@@ -215,6 +252,7 @@ class PlanTable:
 
     def _append(self, program: Program, layout: Layout | None) -> int:
         plan = self._end + 1
+        self.compare |= any(operator != ASK for _, operator, _ in program.checks)
         places = range(_constants(program)) if layout is None else layout
         width = max(places, default=-1) + 1
         begin = BEFORE + program.variables

@@ -33,11 +33,9 @@ class Flag(IntFlag):
     """What is known of how a subscription is filed."""
 
     EXACT = 1  # the index's solutions are the answer
-    ANY_WILL_DO = 2  # one solution is as good as all
-    UNINDEXED = 4  # every publication is a candidate
-    SUSPENDED = 8  # it cannot be filed for now
-    DISTINCT = 16  # equal solutions count once
-    RESTING = 32  # a solution might rest on the ontology alone
+    UNINDEXED = 2  # every publication is a candidate
+    SUSPENDED = 4  # it cannot be filed for now
+    RESTING = 8  # a solution might rest on the ontology alone
 
 
 FLAGS = np.uint16(sum(Flag))
@@ -141,6 +139,12 @@ class RecordTable:
         slots = int(self.slots[self.skeleton[number]])
         first = slots if filed and int(self.flags[number]) & FILED else 0
         return self._runs.of(number)[first : first + slots].copy()
+
+    def constants_of(self, numbers: Ids, slots: int) -> Ids:
+        """Return the constants that subscriptions of as many slots say, a row each."""
+        starts = self._runs.start[numbers]
+        found: Ids = self._runs.arena[starts[:, None] + np.arange(slots)]
+        return found
 
     def arrays(self, numbers: int) -> dict[str, Array]:
         """Return all that is to be saved, of the numbers below."""

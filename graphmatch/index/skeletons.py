@@ -100,7 +100,7 @@ class SkeletonTable:
 
     def _forget(self, number: int) -> None:
         codes = self._patterns.of(number)
-        self._terms.release((FIXED - codes[codes <= FIXED]).tolist())
+        self._terms.release(FIXED - codes[codes <= FIXED])
         del self._numbers[id(self[number])]
         self._skeletons[number] = None
         self._free.append(number)

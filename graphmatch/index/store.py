@@ -273,6 +273,11 @@ class SubscriptionStore:
         """Return numbers in the order of subscribing."""
         return numbers[np.argsort(self._records.serial[numbers])]
 
+    @property
+    def next_serial(self) -> int:
+        """Where the next subscription comes in the order of subscribing."""
+        return self._next
+
     def serials(self, numbers: Ids) -> Longs:
         """Return where each comes in the order of subscribing."""
         return self._records.serial[numbers]
@@ -281,17 +286,30 @@ class SubscriptionStore:
         """Return what is known of each, as in `Flag`."""
         return self._records.flags[numbers] & FLAGS
 
-    def skeletons(self, numbers: Ids) -> Ids:
-        """Return the number of each one's skeleton; see `skeleton`."""
-        return self._records.skeleton[numbers]
+    def skeletons(self, numbers: Ids) -> tuple[Ids, dict[int, Skeleton]]:
+        """Return the number of each one's skeleton, and these."""
+        own = self._records.skeleton[numbers]
+        several = len(own) > 0 and (own != own[0]).any()
+        different = np.unique(own) if several else own[:1]
+        return own, {number: self._skeletons[number] for number in different.tolist()}
 
     def skeleton(self, number: int) -> Skeleton:
-        """Return the skeleton that has a number."""
-        return self._skeletons[number]
+        """Return the skeleton of a subscription's query."""
+        return self._skeletons[int(self._records.skeleton[self._known(number)])]
 
     def constants(self, number: int, *, filed: bool = False) -> Ids:
         """Return the ids of a subscription's constants: as it says them, or as it is filed."""
         return self._records.constants(self._known(number), filed=filed)
+
+    def constants_of(self, numbers: Ids, slots: int) -> Ids:
+        """Return the ids of the constants, as they say them, of subscriptions of one skeleton.
+
+        Returns
+        -------
+        constants
+            Shape (subscriptions, slots).
+        """
+        return self._records.constants_of(numbers, slots)
 
     def rows(self, number: int) -> Ids:
         """Return a subscription's rows."""
@@ -299,13 +317,28 @@ class SubscriptionStore:
 
     def query(self, number: int, *, filed: bool = False) -> Query:
         """Return a subscription's query: as it was submitted, or as it is filed."""
-        ids = self.constants(number, filed=filed).tolist()
-        skeleton = self._skeletons[int(self._records.skeleton[number])]
-        return Query(skeleton, tuple(map(self._term, ids)))
+        ids = self.constants(number, filed=filed)
+        return Query(self.skeleton(number), tuple(self.terms_of(ids)))
+
+    def say(self, number: int, comment: str) -> None:
+        """Note what the subscriber says about a subscription."""
+        self._comments[self._known(number)] = comment
 
     def comment(self, number: int) -> str:
         """Return what the subscriber says about a subscription."""
         return self._comments.get(self._known(number), "")
+
+    def comments(self, numbers: Ids) -> dict[int, str]:
+        """Return what subscribers say, by place among the numbers, where they say something."""
+        known = self._comments
+        found = (
+            (place, known.get(n, "")) for place, n in enumerate(numbers.tolist() if known else ())
+        )
+        return {place: comment for place, comment in found if comment}
+
+    def terms_of(self, ids: Ids) -> list[Term]:
+        """Return the terms that ids stand for."""
+        return list(map(self._term, ids.tolist()))
 
     def _term(self, id: int) -> Term:
         term = self._terms.term(id)

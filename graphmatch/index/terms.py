@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmatch.index.arrays import grown
-from graphmatch.index.numbers import TEXT, scale_of
+from graphmatch.index.numbers import scale_of
 from semantic.pattern import Filter
 from semantic.terms import Term
 
@@ -56,20 +56,14 @@ class Terms:
     def __init__(self) -> None:
         self.ids: dict[Mentioned, int] = {}
         self.numbers = np.zeros((16, 3))
-        self._compared = 0
         self._terms: list[Mentioned | None] = []
-        self._mentions: list[int] = []
+        self._mentions = np.zeros(16, np.int64)
         self._free: list[int] = []
-        self.passes = self._take(Passes.PASSES)
+        self.passes = int(self.take([Passes.PASSES])[0])
         """The id of the property of passing a test."""
 
     def __len__(self) -> int:
         return len(self.ids) - 1
-
-    @property
-    def has_numbers(self) -> bool:
-        """Whether any of the terms is a number or a time, so that terms may be compared with it."""
-        return self._compared > 0
 
     def term(self, id: int) -> Mentioned:
         """Return the term that has an id."""
@@ -79,15 +73,24 @@ class Terms:
 
     def take(self, terms: Sequence[Mentioned]) -> Ids:
         """Return the terms' ids; each is kept until it is released as often as it was taken."""
-        ids = [self._take(term) for term in terms]
+        ids = self.enter(terms)
+        self.hold(ids)
+        return ids
+
+    def enter(self, terms: Iterable[Mentioned]) -> Ids:
+        """Return the terms' ids; whoever wants to keep them has to `hold` them at once."""
+        known = self.ids
+        ids = []
+        for term in terms:
+            id = known.get(term)
+            if id is None:
+                id = known[term] = self._new(term)
+            ids.append(id)
         return np.array(ids, np.int32)
 
-    def _take(self, term: Mentioned) -> int:
-        id = self.ids.get(term)
-        if id is None:
-            id = self.ids[term] = self._new(term)
-        self._mentions[id] += 1
-        return id
+    def hold(self, ids: Ids) -> None:
+        """Take ids, each as often as it is there: of any shape."""
+        np.add.at(self._mentions, ids.ravel(), 1)
 
     def _new(self, term: Mentioned) -> int:
         if self._free:
@@ -96,22 +99,21 @@ class Terms:
         else:
             id = len(self._terms)
             self._terms.append(term)
-            self._mentions.append(0)
+            self._mentions = grown(self._mentions, id + 1)
             self.numbers = grown(self.numbers, id + 1)
-        self.numbers[id] = scale = scale_of(term)
-        self._compared += scale.kind > TEXT
+        self.numbers[id] = scale_of(term)
         return id
 
     def mentions(self, id: int) -> int:
         """Return how often an id is taken."""
-        return self._mentions[id]
+        return int(self._mentions[id])
 
-    def release(self, ids: Iterable[int]) -> None:
-        """Give ids back, each one time."""
-        for id in map(int, ids):
-            self._mentions[id] -= 1
-            if not self._mentions[id]:
-                del self.ids[self.term(id)]
-                self._compared -= bool(self.numbers[id, 0] > TEXT)
-                self._terms[id] = None
-                self._free.append(id)
+    def release(self, ids: Ids) -> None:
+        """Give ids back, each as often as it is there."""
+        ids = ids.ravel()
+        np.subtract.at(self._mentions, ids, 1)
+        gone = ids[self._mentions[ids] == 0]
+        for id in dict.fromkeys(gone.tolist()):
+            del self.ids[self.term(id)]
+            self._terms[id] = None
+            self._free.append(id)

@@ -105,7 +105,7 @@ def mapping_functions(
 
 def _reads(read: Subscription) -> tuple[Mention, ...]:
     if read.supports is None:
-        return tuple(sorted(read.query.mentions(), key=str))
+        return tuple(sorted(set(read.query.mentions()), key=str))
     return tuple(dict.fromkeys(map(_mention, read.supports)))
 
 

@@ -122,7 +122,7 @@ class MappingFunctions:
         except UnitError as error:
             raise OntologyError(Problem(error.what, function.place, error.remedy)) from error
         reads = frozenset((self._rooted(p), self._rooted(o)) for p, o in function.reads)
-        return Asked(query, reads, query.mentions())
+        return Asked(query, reads, frozenset(query.mentions()))
 
     def _rooted(self, node: Node | None) -> Node | None:
         return None if node is None or isinstance(node, Variable) else self._root(node)

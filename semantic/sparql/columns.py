@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from semantic.errors import SubscriptionError
 from semantic.sparql.bulk import Environment, Rests, Ways
 from semantic.sparql.cuts import constant
-from semantic.sparql.query import Skeleton
+from semantic.sparql.query import Query, Skeleton
 from semantic.terms import Term
 
 if TYPE_CHECKING:
@@ -63,11 +63,14 @@ class Grouped:
     refused: Sequence[tuple[int, SubscriptionError]]
 
 
-def grouped(rows: Iterable[tuple[str, str]], ways: Ways) -> Grouped:
-    """Return the queries of ids and texts by skeleton."""
+def grouped(rows: Iterable[tuple[str, str | Query]], ways: Ways) -> Grouped:
+    """Return the queries of ids and texts by skeleton; some may be read already."""
     columns = _Columns(ways)
-    for row, (name, text) in enumerate(rows):
-        columns.add(row, name, text)
+    for row, (name, query) in enumerate(rows):
+        if isinstance(query, Query):
+            columns.put(row, name, query)
+        else:
+            columns.add(row, name, query)
     return columns.result()
 
 
@@ -134,8 +137,15 @@ class _Columns:
             except SubscriptionError as error:
                 self._refused.append((row, error))
                 return
-            known = query.skeleton, list(map(self._terms.number, query.constants))
-        skeleton, numbers = known
+            self.put(row, name, query)
+        else:
+            self._put(row, name, *known)
+
+    def put(self, row: int, name: str, query: Query) -> None:
+        """Put a query into its group that was read already."""
+        self._put(row, name, query.skeleton, map(self._terms.number, query.constants))
+
+    def _put(self, row: int, name: str, skeleton: Skeleton, numbers: Iterable[int]) -> None:
         group = self._groups.get(id(skeleton))
         if group is None:
             group = self._groups[id(skeleton)] = (skeleton, [], [], array("i"))

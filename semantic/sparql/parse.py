@@ -125,13 +125,14 @@ class SubscriptionParser:
             except SubscriptionError as error:
                 yield error
 
-    def group(self, rows: Iterable[tuple[str, str]]) -> Grouped:
+    def group(self, rows: Iterable[tuple[str, str | Query]]) -> Grouped:
         """Return the queries of ids and texts by skeleton, their constants as integers.
 
         Parameters
         ----------
         rows
-            Ids and SPARQL texts. An id that comes twice is in the result twice.
+            Ids and SPARQL texts, or queries that were read already. An id that comes twice is in
+            the result twice.
 
         Examples
         --------

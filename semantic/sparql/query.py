@@ -170,10 +170,10 @@ class Query:
             for term in constants
         )
 
-    def mentions(self) -> frozenset[Mention]:
-        """Return what the query's patterns ask for, constants put in."""
+    def mentions(self) -> tuple[Mention, ...]:
+        """Return what the query's patterns ask for, constants put in: some perhaps twice."""
         constants = self.constants
-        return frozenset(
+        return tuple(
             (put(p, constants), put(o, constants)) for p, o in self.skeleton.mention_places
         )
 

@@ -269,6 +269,16 @@ def test_a_variable_property_does_not_see_tests() -> None:
     assert found.solutions == (triple,)
 
 
+def test_a_text_is_compared_where_nothing_is_a_number() -> None:
+    x, y = VARIABLES[:2]
+    later = Comparison(y, Operator.GT, Literal("Acme"))
+    index = Index()
+    row = index.add(compiled(Branch((TriplePattern(x, PROPERTIES[0], y),), (later,))))
+    for text, expected in (("acme", 1), ("Aaa", 0)):
+        found = found_by(index, [(NODES[0], PROPERTIES[0], Literal(text))])
+        assert len(found.get(row, ())) == expected
+
+
 def test_many_solutions_find_room() -> None:
     index = Index()
     x, y = VARIABLES[:2]

@@ -40,7 +40,7 @@ def matched(rows: Rows, triples: Ids, stated: int | None = None) -> tuple[dict[i
     values = Values(numbers, numbers)
     count = match(graph, rows.gates, rows.arena, rows.plans.code, values, work, out)
     found = out.matches[: MATCH * count].reshape(-1, MATCH)
-    return {int(row): int(solutions) for row, _, solutions, _ in found}, out
+    return {int(row): int(solutions) for row, _, solutions, *_ in found}, out
 
 
 constants = st.integers(0, 3)

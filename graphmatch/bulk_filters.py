@@ -1,0 +1,90 @@
+"""A filter of very many subscriptions of one skeleton: a column of operators and constants.
+
+What a filter is, as the index takes it, depends on the constants in it (`semantic.sparql.filters`):
+it is asked once for each different choice of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+
+import numpy as np
+from pyoxigraph import Literal, NamedNode
+
+from graphmatch.index.plans import wanted
+from graphmatch.index.runs import Ids
+from graphmatch.index.terms import Mentioned
+from semantic.pattern import Filter
+from semantic.sparql.filters import filled
+from semantic.sparql.slots import slot_number
+from semantic.terms import Term
+
+_REFUSED = -2
+"""In place of an operator: with these constants the index cannot take the filter."""
+
+
+class FilterColumn:
+    """One filter of the subscriptions of a skeleton.
+
+    Parameters
+    ----------
+    filter_
+        With slots for constants.
+    constants
+        Places of terms: shape (subscriptions, slots).
+    terms
+        What the places stand for.
+
+    Attributes
+    ----------
+    operators
+        By subscription: the operator, as `graphmatch.index.plans.wanted` says.
+    mentioned
+        The different things that variables are compared with.
+    places
+        By subscription: which of these.
+    refused
+        Which subscriptions have a filter that the index cannot take.
+
+    Examples
+    --------
+    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> text = "ASK {{ ?x <urn:price> ?p FILTER(?p < {}) }}".format
+    >>> grouped = SubscriptionParser().group([("a", text("5")), ("b", text("6")), ("c", text("5"))])
+    >>> (group,), terms = grouped.groups, grouped.terms
+    >>> column = FilterColumn(group.skeleton.branches[0].filters[0], group.constants, terms)
+    >>> [constant.value for constant in column.mentioned], column.places.tolist()
+    (['5', '6'], [0, 1, 0])
+    """
+
+    def __init__(self, filter_: Filter, constants: Ids, terms: Sequence[Term]) -> None:
+        self.variable = filter_.variable
+        slots = list(dict.fromkeys(_slots(filter_)))
+        own = constants[:, slots]
+        different, inverse = np.unique(own, axis=0, return_inverse=True)
+        found: dict[Mentioned, int] = {}
+        operators = np.full(len(different), _REFUSED, np.int32)
+        places = np.zeros(len(different), np.int32)
+        given = [terms[place] for place in constants[0]]
+        for number, chosen in enumerate(different.tolist()):
+            for slot, place in zip(slots, chosen, strict=True):
+                given[slot] = terms[place]
+            whole = filled(filter_, given)
+            if whole is not None:
+                operators[number], constant = wanted(whole)
+                places[number] = found.setdefault(constant, len(found))
+        self.mentioned: list[Mentioned] = list(found)
+        self.operators, self.places = operators[inverse.ravel()], places[inverse.ravel()]
+        self.refused = self.operators == _REFUSED
+
+
+def _slots(filter_: Filter) -> Iterator[int]:
+    """Yield the slots of a filter."""
+    for field in fields(filter_):
+        value = getattr(filter_, field.name)
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, Filter):
+                yield from _slots(part)
+            elif isinstance(part, NamedNode | Literal) and (n := slot_number(part)) is not None:
+                yield n

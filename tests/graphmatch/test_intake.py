@@ -1,0 +1,151 @@
+"""Taking in many subscriptions at once comes to the same as taking them in one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode
+
+from graphmatch import Engine
+from graphmatch import intake as intake_module
+from graphmatch.index.records import Flag
+from graphmatch.matcher import DuplicateError
+from semantic import Ontology, Publication, SubscriptionParser
+from semantic.errors import SubscriptionError
+from semantic.sparql.query import Query
+from semantic.terms import Term
+from tests.oracle import to_sparql
+from tests.strategies import FULL, Scenario, pairs_of, scenarios
+
+PARSER = SubscriptionParser()
+
+
+@pytest.fixture(autouse=True)
+def _never_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake_module, "_FEW", 0)
+
+
+def ontology_of(scenario: Scenario) -> Ontology:
+    pairs = pairs_of(scenario.synonyms)
+    return Ontology(scenario.ontology, pairs, on_problem=lambda _: None)
+
+
+def variants(scenario: Scenario, random: Random) -> Iterator[tuple[str, Query]]:
+    """Yield the scenario's queries, each also with its constants in other places."""
+    for number, query in enumerate(scenario.queries):
+        read = PARSER.parse(str(number), to_sparql(query)).query
+        yield str(number), read
+        for other in range(3):
+            yield f"{number}.{other}", Query(read.skeleton, exchanged(read.constants, random))
+
+
+def exchanged(constants: Sequence[Term], random: Random) -> tuple[Term, ...]:
+    """Return constants in another order, IRIs in the places of IRIs."""
+    found = list(constants)
+    for kind in (NamedNode, Literal):
+        places = [n for n, constant in enumerate(constants) if isinstance(constant, kind)]
+        for place, other in zip(places, random.sample(places, len(places)), strict=True):
+            found[place] = constants[other]
+    return tuple(found)
+
+
+def state(engine: Engine) -> tuple[object, ...]:
+    """Return what there is of subscriptions, but for numbers."""
+    standing = engine._standing
+    numbers = standing.store.numbers()
+    return (
+        [one.id for one in engine.subscriptions],
+        len(standing.index),
+        frozenset(standing.index.terms.ids),
+        standing.mentions._objects_of,
+        standing.mentions._objects,
+        standing.mentions.anything,
+        [len(standing.store.flagged(flag)) for flag in Flag],
+        sorted(str(standing.store.query(n, filed=True).constants) for n in numbers.tolist()),
+    )
+
+
+@given(scenarios(FULL, publications=2), st.integers(0, 1000), st.integers(1, 9))
+def test_at_once_is_one_by_one(scenario: Scenario, seed: int, chunk: int) -> None:
+    random = Random(seed)
+    rows = list(variants(scenario, random))
+    ontology = ontology_of(scenario)
+    alone, together = Engine(ontology), Engine(ontology)
+    for id, query in rows:
+        alone.subscribe(id, query.text())
+    given_rows = [(id, query if random.random() < 0.5 else query.text()) for id, query in rows]
+    for begin in range(0, len(rows), chunk):
+        assert together.subscribe_many(given_rows[begin : begin + chunk]) == ()
+    assert state(together) == state(alone)
+    for publication in scenario.publications:
+        mine, theirs = together.match(publication), alone.match(publication)
+        assert list(mine.subscriptions) == list(theirs.subscriptions)
+        for one, other in zip(mine, theirs, strict=True):
+            assert sorted(map(repr, one.solutions)) == sorted(map(repr, other.solutions))
+    empty = state(Engine(ontology))
+    for id, _ in rows:
+        together.unsubscribe(id)
+    assert state(together) == empty
+
+
+def numbered(count: int) -> list[tuple[str, str]]:
+    return [(f"s{n}", f"ASK {{ ?x <urn:p> <urn:o:{n}> }}") for n in range(count)]
+
+
+def published(number: int) -> Publication:
+    triple = (NamedNode("urn:x"), NamedNode("urn:p"), NamedNode(f"urn:o:{number}"))
+    return Publication.of("p", [triple])
+
+
+def test_what_is_refused_is_said_in_order_and_the_rest_goes_on() -> None:
+    engine = Engine()
+    engine.subscribe("s3", "ASK { ?x <urn:p> <urn:other> }")
+    rows = numbered(6)
+    rows[1] = ("broken", "ASK {")
+    rows[4] = ("s2", "ASK { ?x <urn:p> <urn:again> }")
+    refused = engine.subscribe_many(rows)
+    assert [type(error) for error in refused] == [
+        SubscriptionError,
+        DuplicateError,
+        DuplicateError,
+    ]
+    assert [error.problem.where.source for error in refused] == ["broken", "s3", "s2"]
+    assert [one.id for one in engine.subscriptions] == ["s3", "s0", "s2", "s5"]
+    published = Publication.of(
+        "p", [(NamedNode("urn:x"), NamedNode("urn:p"), NamedNode("urn:o:2"))]
+    )
+    assert list(engine.match(published).subscriptions) == ["s2"]
+
+
+def test_a_unit_that_is_unknown_is_refused_like_one_by_one() -> None:
+    engine = Engine()
+    text = 'ASK {{ ?x <urn:size> ?s FILTER(?s > "{}"^^<https://w3id.org/cdt/ucum>) }}'
+    refused = engine.subscribe_many([("good", text.format("4 m")), ("bad", text.format("4 nix"))])
+    assert [error.problem.where.source for error in refused] == ["bad"]
+    with pytest.raises(SubscriptionError) as raised:
+        engine.subscribe("bad", text.format("4 nix"))
+    assert raised.value.problem == refused[0].problem
+    assert "good" in engine
+
+
+def test_comments_are_kept() -> None:
+    engine = Engine()
+    parsed = [PARSER.parse(id, text, f"about {id}") for id, text in numbered(5)]
+    assert engine.subscribe_many(parsed) == ()
+    assert [one.comment for one in engine.subscriptions] == [f"about s{n}" for n in range(5)]
+
+
+def test_equal_ones_share_a_row() -> None:
+    engine = Engine()
+    rows = [(str(n), f"ASK {{ ?v{n} <urn:p> <urn:o:{n % 3}> }}") for n in range(30)]
+    engine.subscribe_many(rows)
+    assert len(engine._standing.index) == 3
+    published = Publication.of(
+        "p", [(NamedNode("urn:x"), NamedNode("urn:p"), NamedNode("urn:o:1"))]
+    )
+    report = engine.match(published)
+    assert (report.counters.joins, report.counters.matched) == (1, 10)
