@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from threading import RLock
 from time import sleep
 from typing import ClassVar
@@ -29,6 +30,7 @@ from graphmatch.intake import Intake, regrouped
 from graphmatch.knowledge import Change, Entailment, Knowledge
 from graphmatch.matcher import Capabilities, DuplicateError, Match, Matcher, MatchReport
 from graphmatch.provenance import Provenance
+from graphmatch.saving import opened, save
 from graphmatch.standing import Standing
 from graphmatch.turn import Turn
 from semantic.annotation.annotate import Annotator, Label
@@ -241,15 +243,20 @@ class Engine(Matcher):
                 with self._turn:
                     old.adopt(knowledge, concerned, self._on_problem)
                 return change
-            standing = Standing(knowledge)
-            for some in old.chunks(_AT_A_BREATH):
-                again = partial(standing.add_again, on_problem=self._on_problem)
-                intake = Intake(standing, again, old.store.comments(some))
-                intake.take_in(regrouped(old.store, some), old.store.serials(some))
-                sleep(_BREATH_SECONDS)
+            standing = self._filed_anew(old, knowledge)
             with self._turn:
                 self._standing = standing
             return change
+
+    def _filed_anew(self, old: Standing, knowledge: Knowledge) -> Standing:
+        """Return subscriptions as they are filed under other knowledge."""
+        standing = Standing(knowledge)
+        again = partial(standing.add_again, on_problem=self._on_problem)
+        for some in old.chunks(_AT_A_BREATH):
+            intake = Intake(standing, again, old.store.comments(some))
+            intake.take_in(regrouped(old.store, some), old.store.serials(some))
+            sleep(_BREATH_SECONDS)
+        return standing
 
     def update_ontology(
         self, added: Iterable[Triple] = (), removed: Iterable[Triple] = ()
@@ -263,6 +270,54 @@ class Engine(Matcher):
         if self._labels is None or self._labels[0] != labels:
             self._labels = labels, Annotator(labels)
         return self._labels[1]
+
+    # -- saving -----------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Save all subscriptions to a folder, as they are filed; `open` takes them from there.
+
+        The ontology is not saved. A folder that was saved to before is replaced.
+
+        Raises
+        ------
+        SavedError
+            When something else is there, or the folder cannot be written.
+        """
+        with self._changing:
+            save(self._standing, Path(path))
+
+    def open(self, path: str | Path) -> None:
+        """Take in what was saved, where there are no subscriptions yet.
+
+        It takes a moment if the ontology is the one that they were saved under; if not, they are
+        filed anew.
+
+        Raises
+        ------
+        SavedError
+            When nothing was saved there, or it is damaged.
+        ValueError
+            When there are subscriptions already.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> engine, other = Engine(), Engine()
+        >>> engine.subscribe("alice", "ASK { ?x a <urn:Laptop> }")
+        >>> with TemporaryDirectory() as folder:
+        ...     engine.save(f"{folder}/saved")
+        ...     other.open(f"{folder}/saved")
+        >>> "alice" in other
+        True
+        """
+        with self._changing:
+            if len(self):
+                raise ValueError("there are subscriptions already: open them with a new engine")
+            standing = Standing(self._standing.knowledge)
+            if not opened(Path(path), standing, self.parser):
+                standing = self._filed_anew(standing, self._standing.knowledge)
+            with self._turn:
+                self._standing = standing
 
     # -- a publication's way ----------------------------------------------------------------
 

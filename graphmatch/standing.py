@@ -37,6 +37,7 @@ from semantic.ontology.ontology import Ontology
 from semantic.ontology.walks import Links
 from semantic.pattern import Filter, TaxonomyTest
 from semantic.publication import Publication
+from semantic.sparql.query import Mention
 from semantic.subscription import Subscription
 from semantic.terms import Term, Triple
 
@@ -179,6 +180,22 @@ class Standing:
         for row in held.rows.tolist():
             self.index.remove(row)
         self.index.terms.release(held.terms)
+
+    # -- saving -----------------------------------------------------------------------------
+
+    def asked(self) -> Iterator[tuple[Mention, int]]:
+        """Yield what subscriptions mention, and how many of them do."""
+        own = self.knowledge.mentions
+        counts = ((mention, times - (mention in own)) for mention, times in self.mentions.counted())
+        return ((mention, times) for mention, times in counts if times)
+
+    def restore(
+        self, index: Index, store: SubscriptionStore, asked: Iterable[tuple[Mention, int]]
+    ) -> None:
+        """Put what was saved where nothing is yet: subscriptions, and what they mention."""
+        self.index, self.store = index, store
+        self.mentions.add_counted(asked)
+        self.knowledge.ask(self.mentions)
 
     # -- change of knowledge ----------------------------------------------------------------
 

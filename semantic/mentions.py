@@ -8,7 +8,7 @@ asked of a property, or of the objects after it (`semantic.ontology.relevance`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from semantic.sparql.query import Mention
 from semantic.terms import Node, Term
@@ -80,6 +80,13 @@ class Mentions:
                 self._objects[object_] -= times
                 if not self._objects[object_]:
                     del self._objects[object_]
+
+    def counted(self) -> Iterator[tuple[Mention, int]]:
+        """Yield what is mentioned, with how many subscriptions do; `add_counted` takes it in."""
+        if self._anything:
+            yield (None, None), self._anything
+        for property_, objects in self._objects_of.items():
+            yield from (((property_, object_), times) for object_, times in objects.items())
 
     def properties(self) -> Iterable[Node]:
         """Return the properties that patterns name."""

@@ -18,7 +18,7 @@ LAYERS = (
     ("graphmatch.explain", "graphmatch.knowledge"),
     ("graphmatch.answers", "graphmatch.bulk", "graphmatch.bulk_filters"),
     ("graphmatch.standing", "graphmatch.turn"),
-    ("graphmatch.intake",),
+    ("graphmatch.intake", "graphmatch.saving"),
     ("graphmatch.engine",),
     ("graphmatch.command", "graphmatch.bench"),
     ("graphmatch.cli",),

@@ -16,8 +16,9 @@ Cost: a look-up for each triple and kind of gate in use, then a join for each ro
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -26,8 +27,10 @@ from graphmatch.index.comparing import Values
 from graphmatch.index.encoding import Encoded
 from graphmatch.index.found import Found, RowMatch
 from graphmatch.index.kernels import MATCH, Output, Work
-from graphmatch.index.plans import Compiled, Program, filter_of, texts_of
+from graphmatch.index.plans import Compiled, PlanTable, Program, filter_of, texts_of
 from graphmatch.index.rows import Rows
+from graphmatch.index.runs import Array, part
+from graphmatch.index.spelling import read, spelled
 from graphmatch.index.terms import Ids, Mentioned, Terms
 from semantic.pattern import Filter
 from semantic.terms import Term, Triple
@@ -154,6 +157,39 @@ class Index:
                 self.terms.release(np.array([self._tests.pop(constant)], np.int32))
                 for test in texts_of(constant):
                     self._texts.remove(test, id)
+
+    # -- saving -----------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the arrays of all that is to be saved."""
+        parts = {"terms": self.terms.arrays(), "rows": self.rows.arrays()}
+        return {f"{part}.{name}": a for part, own in parts.items() for name, a in own.items()}
+
+    def documents(self) -> dict[str, Any]:
+        """Return the rest of it, as JSON can hold it."""
+        terms = [None if term is None else spelled(term) for term in self.terms.all()]
+        tests = list(self._tests.values())
+        return {"terms": terms, "tests": tests, "plans": self.rows.plans.document()}
+
+    @classmethod
+    def of_saved(cls, arrays: Mapping[str, Array], documents: Mapping[str, Any]) -> Index:
+        """Return the index that gave these arrays, which are written on, and documents.
+
+        Raises
+        ------
+        SpellingError
+            When a term in them is none.
+        """
+        index = cls()
+        terms = [None if term is None else read(term) for term in documents["terms"]]
+        index.terms = Terms.of_arrays(terms, part(arrays, "terms"))
+        index.rows = Rows.of_arrays(PlanTable.of_document(documents["plans"]), part(arrays, "rows"))
+        for id in documents["tests"]:
+            constant = index.terms.term(id)
+            index._tests[constant] = id
+            for test in texts_of(constant):
+                index._texts.add(test, id)
+        return index
 
     # -- matching ---------------------------------------------------------------------------
 

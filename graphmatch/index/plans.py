@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -249,6 +249,23 @@ class PlanTable:
     def layout(self, plan: int) -> NDArray[np.intp]:
         """Return where the constants of a plan's rows are."""
         return self._made[int(self.code[plan - 1])][1]
+
+    def document(self) -> list[Any]:
+        """Return all plans in their order, as JSON can hold them."""
+        return [
+            [program.patterns, program.checks, program.variables, layout.tolist()]
+            for program, layout in self._made
+        ]
+
+    @classmethod
+    def of_document(cls, document: Iterable[Any]) -> PlanTable:
+        """Return the plans that gave this document: each in the place that it had."""
+        table = cls()
+        for patterns, checks, variables, layout in document:
+            s = tuple(tuple(places) for places in patterns)
+            program = Program(s, tuple(tuple(check) for check in checks), variables)
+            table.plan(program, tuple(layout))
+        return table
 
     def _append(self, program: Program, layout: Layout | None) -> int:
         plan = self._end + 1

@@ -10,16 +10,18 @@ Cost: about 1 µs a row when many come at once.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphmatch.index.arrays import grown
-from graphmatch.index.gates import new_gates, with_room
+from graphmatch.index.gates import Gates, new_gates, with_room
 from graphmatch.index.joins import HEADER, PLAN, SLOT
 from graphmatch.index.plans import Layout, PlanTable, Program
 from graphmatch.index.row_kernels import Stored, insert, refill, repeated, take_out
+from graphmatch.index.runs import Array
 from graphmatch.index.terms import Ids
 
 _SMALLEST = 16
@@ -141,6 +143,32 @@ class Rows:
             plan = self.plans.plan(program, layout)
             folding = shape.foldings[code] = _Folding(plan, columns)
         return folding
+
+    # -- saving -----------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, Array]:
+        """Return all that is to be saved but the plans; `of_arrays` makes the same rows of it."""
+        holes = [(slots, hole) for slots, some in self._holes.items() for hole in some]
+        return {
+            "arena": self._rows.arena[: SLOT * self._end],
+            "uses": self._rows.uses[: self._end],
+            "same": self._rows.same,
+            "holes": np.array(holes, np.int32).reshape(-1, 2),
+            "sizes": np.array([self._end, self._live]),
+            **{f"gates.{name}": array for name, array in self.gates._asdict().items()},
+        }
+
+    @classmethod
+    def of_arrays(cls, plans: PlanTable, arrays: Mapping[str, Array]) -> Rows:
+        """Return the rows that gave these arrays, which are written on, and had these plans."""
+        rows = cls()
+        rows.plans = plans
+        rows.gates = Gates(*(arrays[f"gates.{name}"] for name in Gates._fields))
+        rows._rows = Stored(arrays["arena"], arrays["uses"], arrays["same"], plans.code)
+        for slots, hole in arrays["holes"].tolist():
+            rows._holes[slots].append(hole)
+        rows._end, rows._live = arrays["sizes"].tolist()
+        return rows
 
     # -- room -------------------------------------------------------------------------------
 

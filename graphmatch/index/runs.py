@@ -21,6 +21,7 @@ Ids: TypeAlias = NDArray[np.int32]
 Longs: TypeAlias = NDArray[np.int64]
 Scalar = TypeVar("Scalar", np.uint8, np.int32)
 _Any = TypeVar("_Any", bound=np.generic)
+_Value = TypeVar("_Value")
 
 NONE = -1
 """The length of the run of a number that has none."""
@@ -154,6 +155,17 @@ def roomy(array: NDArray[_Any], size: int, rest: int = 0) -> NDArray[_Any]:
     new = np.full(max(size, len(array) + len(array) // 4), rest, array.dtype)
     new[: len(array)] = array
     return new
+
+
+def part(arrays: Mapping[str, _Value], name: str) -> dict[str, _Value]:
+    """Return the arrays, or whatever it is, whose names begin with a part's, without that.
+
+    Examples
+    --------
+    >>> part({"rows.end": np.arange(2), "terms.end": np.arange(3)}, "rows")
+    {'end': array([0, 1])}
+    """
+    return {n[len(name) + 1 :]: a for n, a in arrays.items() if n.startswith(f"{name}.")}
 
 
 @kernel

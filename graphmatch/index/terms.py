@@ -8,9 +8,9 @@ are its own (`graphmatch.index.encoding`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,3 +117,26 @@ class Terms:
             del self.ids[self.term(id)]
             self._terms[id] = None
             self._free.append(id)
+
+    # -- saving -----------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the numbers of all that is to be saved; `all` gives the terms."""
+        count = len(self._terms)
+        return {"numbers": self.numbers[:count], "mentions": self._mentions[:count]}
+
+    def all(self) -> list[Mentioned | None]:
+        """Return the terms by id, ``None`` where an id is free."""
+        return list(self._terms)
+
+    @classmethod
+    def of_arrays(
+        cls, terms: Sequence[Mentioned | None], arrays: Mapping[str, NDArray[Any]]
+    ) -> Terms:
+        """Return the terms that gave these arrays, which are written on."""
+        made = cls()
+        made._terms = list(terms)
+        made.ids = {term: id for id, term in enumerate(terms) if term is not None}
+        made._free = [id for id, term in enumerate(terms) if term is None]
+        made.numbers, made._mentions = arrays["numbers"], arrays["mentions"]
+        return made

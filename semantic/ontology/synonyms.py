@@ -205,6 +205,13 @@ class Roots:
             return Literal(self.options.fold(term.value))
         return term
 
+    @property
+    def fingerprint(self) -> tuple[object, ...]:
+        """Equal for roots that give every term the same one."""
+        terms = sorted((str(term), str(root)) for term, root in self._terms.items())
+        texts = sorted((text, str(root)) for text, root in self._texts.items())
+        return self.options, terms, texts
+
     def changed(self, other: Roots) -> frozenset[Term]:
         """Return the keys of the names that have one root here and another there.
 

@@ -11,6 +11,7 @@ is not parsed by rdflib at all (`semantic.sparql.basic`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 
 from pyoxigraph import Literal, NamedNode, Store
@@ -175,8 +176,33 @@ class SubscriptionParser:
                 for exact in (False, True):
                     written = Query(skeleton, constants).text(resting=True, exact=exact)
                     self._validate(id, written)
-            self._skeletons[key] = skeleton
+            skeleton = self._skeletons[key] = replace(skeleton, source=(base, *pieces))
         return Reading(Query(skeleton, constants), pieces, offsets)
+
+    def skeleton(self, source: Sequence[str]) -> Skeleton:
+        """Return the skeleton that was made of a source: `Skeleton.source` of one that was saved.
+
+        Raises
+        ------
+        SubscriptionError
+            When no skeleton can be made of it.
+
+        Examples
+        --------
+        >>> skeleton = SubscriptionParser().parse("s", "ASK { ?s a <urn:C> }").query.skeleton
+        >>> SubscriptionParser().skeleton(skeleton.source).branches == skeleton.branches
+        True
+        """
+        base, *pieces = source
+        key = " ".join(source)
+        skeleton = self._skeletons.get(key)
+        if skeleton is None:
+            skeleton = skeleton_of(pieces)
+            if skeleton is None:
+                offsets = list(accumulate((len(piece) + 1 for piece in pieces), initial=0))
+                skeleton = self._general("saved", " ".join(pieces), pieces, offsets[:-1], base)
+            skeleton = self._skeletons[key] = replace(skeleton, source=tuple(source))
+        return skeleton
 
     def _general(
         self, id: str, text: str, pieces: Sequence[str], offsets: Sequence[int], base: str

@@ -79,6 +79,9 @@ class Skeleton:
         What its patterns ask for; see `semantic.sparql.mentions`.
     uses
         Slot to the attributes whose value it is; see `semantic.sparql.uses`.
+    source
+        What it was made of, and can be made of again: a BASE declaration or nothing, and the pieces
+        of the text.
     """
 
     form: Form
@@ -95,6 +98,7 @@ class Skeleton:
     rewritten: frozenset[int]
     mentions: frozenset[Mention]
     uses: Mapping[int, tuple[SlotUse, ...]]
+    source: tuple[str, ...] = ()
 
     @cached_property
     def pattern_places(self) -> tuple[tuple[tuple[Position, ...], ...], ...]:
