@@ -207,6 +207,22 @@ class Engine(Matcher):
                     refused += (error for _, error in intake.take_in(grouped, serials))
         return tuple(refused)
 
+    def replace(self, subscription: Subscription | str, query: str | None = None) -> None:
+        """Put a subscription in the place of the one that has its id: also in the order.
+
+        Raises
+        ------
+        UnknownError
+            When there is none with this id.
+        SubscriptionError
+            As `subscribe`; then the one that is there stays.
+        """
+        with self._changing:
+            if isinstance(subscription, str):
+                subscription = self.parser.parse(subscription, query or "")
+            with self._turn:
+                self._standing.replace(subscription)
+
     def unsubscribe(self, id: str) -> None:
         """Forget a subscription.
 

@@ -171,6 +171,22 @@ class Standing:
         """
         self._drop(np.array([self._number(id)], np.int32))
 
+    def replace(self, subscription: Subscription) -> None:
+        """Put a subscription in the place of the one that has its id.
+
+        Raises
+        ------
+        UnknownError
+            When there is none with this id.
+        SubscriptionError
+            When it cannot be filed; then the one that is there stays.
+        """
+        number = self._number(subscription.id)
+        self._file(subscription)
+        serial = int(self.store.serials(np.array([number]))[0])
+        self._drop(np.array([number], np.int32))
+        self.add(subscription, serial)
+
     def _drop(self, numbers: Ids) -> None:
         store = self.store
         suspended = store.flags(numbers) & Flag.SUSPENDED != 0

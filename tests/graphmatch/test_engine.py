@@ -6,9 +6,10 @@ import pytest
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine
+from graphmatch.matcher import UnknownError
 from graphmatch.published.naive import Naive
 from semantic import Ontology, Publication, SubscriptionParser
-from semantic.errors import GraphMatchError
+from semantic.errors import GraphMatchError, SubscriptionError
 from semantic.ontology.synonyms import SynonymPairs
 from semantic.vocabulary import BROADER, DCTERMS, RSS, SKOS, SUBCLASS, TYPE, Namespace
 
@@ -186,3 +187,19 @@ def test_that_an_aggregate_over_a_subquery_is_evaluated(
     naive = Naive(Ontology(facts))
     naive.subscribe(made.parser.parse("s", query))
     assert bool(naive.match(publication).matches) is matched
+
+
+def test_one_is_replaced_in_its_place() -> None:
+    engine = Engine()
+    for id in ("first", "second", "third"):
+        engine.subscribe(id, f"ASK {{ ?x <urn:p> <urn:{id}> }}")
+    engine.replace("second", "SELECT ?x { ?x <urn:p> <urn:first> }")
+    assert [one.id for one in engine.subscriptions] == ["first", "second", "third"]
+    triple = (NamedNode("urn:x"), NamedNode("urn:p"), NamedNode("urn:first"))
+    published = Publication.of("p", [triple])
+    assert list(engine.match(published).subscriptions) == ["first", "second"]
+    with pytest.raises(SubscriptionError):
+        engine.replace("second", "SELECT ?x { ?x <urn:p>")
+    with pytest.raises(UnknownError):
+        engine.replace("fourth", "ASK { ?x <urn:p> <urn:first> }")
+    assert list(engine.match(published).subscriptions) == ["first", "second"]
