@@ -53,7 +53,7 @@ class Answers(Matches):
         subscriptions: Written,
         sources: Longs,
         skeletons: Ids,
-        shapes: Mapping[int, Skeleton],
+        shapes: Sequence[Skeleton | None],
         found: Found,
         decided: Decided,
         answers: Sequence[Answer],
@@ -90,6 +90,7 @@ class Answers(Matches):
         found = self._decided.get(source)
         solutions = self._found[source].solutions if found is None else found
         skeleton = self._shapes[int(self._skeletons[place])]
+        assert skeleton is not None
         return Match(id, self._publication, tuple(_projected(skeleton, solutions)))
 
 

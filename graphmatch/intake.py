@@ -168,10 +168,11 @@ class Intake:
 
 def regrouped(store: SubscriptionStore, numbers: Ids) -> Grouped:
     """Return subscriptions as they were taken in: their places among `numbers` are the rows."""
-    own, shapes = store.skeletons(numbers)
+    own, shapes = store.skeletons(numbers), store.all_skeletons()
     groups, said = [], []
-    for number, skeleton in shapes.items():
-        rows = np.flatnonzero(own == number)
+    for number in np.unique(own).tolist():
+        skeleton, rows = shapes[number], np.flatnonzero(own == number)
+        assert skeleton is not None
         slots = len(store.constants(int(numbers[rows[0]])))
         said.append(store.constants_of(numbers[rows], slots))
         groups.append((skeleton, rows))

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmatch.index.instructions import prefetch
 from graphmatch.index.jit import kernel, part
 from graphmatch.index.runs import Ids, Longs
 
@@ -21,6 +22,8 @@ MADE, FREE, LIVE, SEED = range(4)
 """What `Names.state` holds: numbers that were ever given out, the first free one or -1, how many
 are in use, what hashes begin with."""
 _EMPTY = 0
+_AHEAD = 16
+"""So many ids ahead memory is asked for."""
 
 
 class Names(NamedTuple):
@@ -222,6 +225,8 @@ def copied(names: Names, numbers: Ids, data: Bytes, ends: Longs) -> int:
     """Write ids one after the other, as far as there is room; return how much they need."""
     end = 0
     for n in range(numbers.size):
+        if n + _AHEAD < numbers.size:
+            prefetch(names.arena, int(names.start[numbers[n + _AHEAD]]))
         begin, length = int(names.start[numbers[n]]), int(names.length[numbers[n]])
         if end + length <= data.size:
             for place in range(length):

@@ -38,6 +38,7 @@ class SkeletonTable:
         self._terms = terms
         self._numbers: dict[int, int] = {}  # by the object's identity, which is kept below
         self._skeletons: list[Skeleton | None] = []
+        self._lent = False
         self._uses: list[int] = []
         self._free: list[int] = []
         self._patterns = Runs(np.int32)
@@ -63,9 +64,10 @@ class SkeletonTable:
         patterns = self._patterns
         return Templates(patterns.arena, patterns.start, patterns.length)
 
-    def all(self) -> list[Skeleton | None]:
-        """Return the skeletons by number, ``None`` where a number is free."""
-        return list(self._skeletons)
+    def all(self) -> Sequence[Skeleton | None]:
+        """Return the skeletons by number, ``None`` where a number is free: as it is now."""
+        self._lent = True
+        return self._skeletons
 
     def slots_of(self, skeleton: Skeleton) -> int | None:
         """Return how many constants the queries of a skeleton have, if one is there."""
@@ -92,6 +94,7 @@ class SkeletonTable:
         if number == len(self._skeletons):
             self._skeletons.append(None)
             self._uses.append(0)
+        self._own()
         self._skeletons[number] = skeleton
         self._numbers[id(skeleton)] = number
         self.slots = roomy(self.slots, number + 1)
@@ -102,9 +105,15 @@ class SkeletonTable:
         codes = self._patterns.of(number)
         self._terms.release(FIXED - codes[codes <= FIXED])
         del self._numbers[id(self[number])]
+        self._own()
         self._skeletons[number] = None
         self._free.append(number)
         self._patterns.drop(np.array([number], np.int32))
+
+    def _own(self) -> None:
+        """Go on with a copy where somebody has the list: for him, it stays what it was."""
+        if self._lent:
+            self._skeletons, self._lent = list(self._skeletons), False
 
     def _codes(self, skeleton: Skeleton) -> Iterator[int]:
         for branch in skeleton.branches:

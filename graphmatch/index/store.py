@@ -286,12 +286,9 @@ class SubscriptionStore:
         """Return what is known of each, as in `Flag`."""
         return self._records.flags[numbers] & FLAGS
 
-    def skeletons(self, numbers: Ids) -> tuple[Ids, dict[int, Skeleton]]:
-        """Return the number of each one's skeleton, and these."""
-        own = self._records.skeleton[numbers]
-        several = len(own) > 0 and (own != own[0]).any()
-        different = np.unique(own) if several else own[:1]
-        return own, {number: self._skeletons[number] for number in different.tolist()}
+    def skeletons(self, numbers: Ids) -> Ids:
+        """Return the number of each one's skeleton; `all_skeletons` has these."""
+        return self._records.skeleton[numbers]
 
     def skeleton(self, number: int) -> Skeleton:
         """Return the skeleton of a subscription's query."""
@@ -435,8 +432,8 @@ class SubscriptionStore:
         store._lookups = Lookups(store.numbers, store._records, store._skeletons)
         return store
 
-    def all_skeletons(self) -> list[Skeleton | None]:
-        """Return the skeletons by number, ``None`` where a number is free."""
+    def all_skeletons(self) -> Sequence[Skeleton | None]:
+        """Return the skeletons by number, ``None`` where a number is free: as it is now."""
         return self._skeletons.all()
 
 
