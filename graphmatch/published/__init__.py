@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
+from pkgutil import resolve_name
 
 from graphmatch.matcher import Matcher
 from semantic.ontology.ontology import Ontology
@@ -31,6 +31,5 @@ def make(name: str, ontology: Ontology) -> Matcher:
     >>> len(make("gtopss", Ontology()))
     0
     """
-    module, _, class_ = MATCHERS[name].partition(":")
-    matcher: Matcher = getattr(import_module(module), class_)(ontology)
+    matcher: Matcher = resolve_name(MATCHERS[name])(ontology)
     return matcher

@@ -6,7 +6,7 @@ A module is imported when its peer is asked for; what is not installed is found 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
+from pkgutil import resolve_name
 
 from graphmatch.bench.peers.peer import Peer
 
@@ -35,6 +35,5 @@ def peer_class(name: str) -> type[Peer]:
     >>> sorted(peer_class("scan").workloads)
     ['attributes', 'concepts']
     """
-    module, _, class_ = PEERS[name].partition(":")
-    found: type[Peer] = getattr(import_module(module), class_)
+    found: type[Peer] = resolve_name(PEERS[name])
     return found

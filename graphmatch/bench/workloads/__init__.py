@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
+from pkgutil import resolve_name
 
 from graphmatch.bench.workloads.workload import Workload
 
@@ -32,6 +32,5 @@ def workload_class(name: str) -> type[Workload]:
     >>> workload_class("graph").name
     'graph'
     """
-    module, _, class_ = WORKLOADS[name].partition(":")
-    found: type[Workload] = getattr(import_module(module), class_)
+    found: type[Workload] = resolve_name(WORKLOADS[name])
     return found
