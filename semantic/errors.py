@@ -109,6 +109,26 @@ class OntologyError(GraphMatchError):
     """An ontology file that cannot be read or used."""
 
 
+class UnplacedError(ValueError):
+    """A value that cannot be used; whoever catches it knows the place, and makes a `Problem`.
+
+    Parameters
+    ----------
+    what, remedy
+        As in `Problem`.
+
+    Examples
+    --------
+    >>> UnplacedError("'5,0' is no number", "Write 5.0.").remedy
+    'Write 5.0.'
+    """
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.remedy = remedy
+
+
 class ProblemWarning(UserWarning):
     """A problem that was reported to nobody in particular (see `warn_problem`)."""
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from pyoxigraph import Literal, NamedNode
 
+from semantic.errors import UnplacedError
 from semantic.units.numbers import read_quantity
 from semantic.units.vocabulary import UCUM, is_quantity
 from semantic.values import value_of
@@ -34,19 +35,8 @@ _TYPED = frozenset({"value", "datatype", "language", "unit", "iri"})
 _LEXICAL = "Write it as XML Schema does: 2026-01-31, 2026-01-31T12:00:00Z, 5, 5.0, true."
 
 
-class TermError(ValueError):
-    """A value that is no RDF term.
-
-    Parameters
-    ----------
-    what, remedy
-        As in `semantic.errors.Problem`.
-    """
-
-    def __init__(self, what: str, remedy: str) -> None:
-        super().__init__(what)
-        self.what = what
-        self.remedy = remedy
+class TermError(UnplacedError):
+    """A value that is no RDF term."""
 
 
 class _Remembered(dict[str, Literal]):

@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from pyoxigraph import Literal
 
+from semantic.errors import UnplacedError
 from semantic.units.vocabulary import UCUM
 from semantic.vocabulary import XSD
 
@@ -33,19 +34,8 @@ _WRITTEN_FORM = re.compile(r"([+-]?[0-9.]{1,70}(?:E[+-][0-9]{1,3})?) (\S+)", re.
 _QUANTITY_FORM = re.compile(rf"\s*({_NUMBER})(?:\s+|(?![0-9.eE+-]))(\S(?:.*\S)?)\s*", re.ASCII)
 
 
-class UnitError(ValueError):
-    """A unit or a quantity that cannot be used: what is wrong, and what to do about it.
-
-    Parameters
-    ----------
-    what, remedy
-        As in `semantic.errors.Problem`.
-    """
-
-    def __init__(self, what: str, remedy: str) -> None:
-        super().__init__(what)
-        self.what = what
-        self.remedy = remedy
+class UnitError(UnplacedError):
+    """A unit or a quantity that cannot be used."""
 
 
 def read_number(text: str) -> Fraction | None:
