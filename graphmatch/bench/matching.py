@@ -1,8 +1,8 @@
-"""``graphmatch bench graph|attributes|concepts|keywords``: engines beside each other.
+"""Every ``graphmatch bench`` but ``ontology``: engines beside each other.
 
-Each size is measured in a process of its own, with all engines in it (`graphmatch.bench.runner`),
-so that the times of one size can be compared, and a process that runs out of memory takes only
-its size with it.
+Each size is measured in a process of its own, with all engines in it (`graphmatch.bench.runner`,
+`graphmatch.bench.subscribing`), so that the times of one size can be compared, and a process that
+runs out of memory takes only its size with it.
 """
 
 from __future__ import annotations
@@ -10,24 +10,25 @@ from __future__ import annotations
 import json as json_format
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import Any
 
-from rich.table import Table
-
 from graphmatch.bench.peers import PEERS, peer_class
+from graphmatch.bench.peers.peer import Listed
 from graphmatch.bench.process import Row, in_own_process
+from graphmatch.bench.subscribing import SOURCES
+from graphmatch.bench.tables import table_of
+from graphmatch.bench.takers import TAKERS, taker_class
+from graphmatch.bench.workloads.ingest import SYNTAXES
 from graphmatch.command.console import CommandConsole, styled
 from semantic.errors import InputError, Place, Problem
 
-_COLUMNS = (
-    ("engine", "engine"),
-    ("events", "events"),
-    ("built in s", "build_seconds"),
-    ("bytes a subscription", "bytes_per_subscription"),
-    ("µs an event", "median_microseconds_per_event"),
-    ("matches an event", "matches_per_event"),
-)
+_VARIANTS: Mapping[str, tuple[str, Sequence[str]]] = {
+    "ingest": ("syntax", SYNTAXES),
+    "subscribe": ("source", SOURCES),
+}
+"""What of a workload is measured one after the other, unless one is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,11 @@ class Asked:
     engines: Sequence[str] | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
+    def called(self) -> str:
+        """Return what is measured, for messages: the workload, and which variant of it."""
+        variant = self.parameters.get(_VARIANTS.get(self.workload, ("", ()))[0])
+        return self.workload if variant is None else f"{self.workload} ({variant})"
+
 
 def run(asked: Asked, *, json: bool = False) -> int:
     """Measure, print a table or one JSON object a line, and return the exit status.
@@ -64,32 +70,59 @@ def run(asked: Asked, *, json: bool = False) -> int:
     """
     out, err = CommandConsole(), CommandConsole(stderr=True)
     engines = _installed(asked, err)
-    status = 0
-    for size in asked.sizes:
-        chosen = _able(asked, engines, size, err)
-        rows = _measured(asked, chosen, size, err)
-        if "failed" in rows[0]:
-            err.print(styled((f"{asked.workload}, {size:,} subscriptions failed: ", "red")))
-            err.print(styled(str(rows[0]["failed"])))
-            status = 2
-            continue
-        _show(asked, rows, out, json=json)
-        if not rows[0]["agrees"]:
-            err.print(
-                styled(
-                    ("the engines do not agree, so their times say nothing: ", "red"),
-                    str(rows[0]["disagreement"]),
-                )
-            )
-            status = 2
-    return status
+    runs = [(size, variant) for size in asked.sizes for variant in _variants(asked, err)]
+    told = [_run(variant, engines, size, out, err, json=json) for size, variant in runs]
+    return max(told, default=2)
+
+
+def _variants(asked: Asked, err: CommandConsole) -> list[Asked]:
+    """Return one run for each variant of the workload, or the one that was chosen."""
+    name, variants = _VARIANTS.get(asked.workload, ("", ()))
+    if not variants:
+        return [asked]
+    chosen = [asked.parameters[name]] if name in asked.parameters else list(variants)
+    if "arrow" in chosen and find_spec("pyarrow") is None:
+        err.print(styled("left out, not installed: pyarrow (pip install 'graphmatch[spark]')"))
+        chosen.remove("arrow")
+    return [replace(asked, parameters={**asked.parameters, name: one}) for one in chosen]
+
+
+def _run(
+    asked: Asked,
+    engines: Sequence[str],
+    size: int,
+    out: CommandConsole,
+    err: CommandConsole,
+    *,
+    json: bool,
+) -> int:
+    """Measure one size, print it, and return the exit status."""
+    chosen = _able(asked, engines, size, err)
+    if not chosen:
+        return 0
+    rows = _measured(asked, chosen, size, err)
+    if "failed" in rows[0]:
+        err.print(styled((f"{asked.called()}, {size:,} subscriptions failed: ", "red")))
+        err.print(styled(str(rows[0]["failed"])))
+        return 2
+    if json:
+        for row in rows:
+            out.write_json(row)
+    else:
+        out.print(table_of(rows))
+    if rows[0]["agrees"]:
+        return 0
+    said = "the engines do not agree, so their times say nothing: "
+    err.print(styled((said, "red"), str(rows[0]["disagreement"])))
+    return 2
 
 
 def _installed(asked: Asked, err: CommandConsole) -> list[str]:
     """Return the engines that were named, or all that know the workload; those that are there."""
     _check_names(asked)
-    classes = [peer_class(name) for name in dict.fromkeys(asked.engines or PEERS)]
-    knowing = [peer for peer in classes if asked.workload in peer.workloads]
+    classes = _classes(asked.workload)
+    chosen = [classes[name] for name in dict.fromkeys(asked.engines or classes)]
+    knowing = [peer for peer in chosen if asked.workload in peer.workloads]
     missing = [peer.name for peer in knowing if not peer.is_installed()]
     if missing:
         which = ", ".join(missing)
@@ -101,27 +134,39 @@ def _installed(asked: Asked, err: CommandConsole) -> list[str]:
     return left
 
 
+def _classes(workload: str) -> dict[str, type[Listed]]:
+    """Return all that there is for a workload of this kind, by name."""
+    if workload == "subscribe":
+        return {name: taker_class(name) for name in TAKERS}
+    return {name: peer_class(name) for name in PEERS}
+
+
 def _check_names(asked: Asked) -> None:
+    classes = _classes(asked.workload)
     for name in asked.engines or ():
-        if name not in PEERS:
-            remedy = f"There are: {', '.join(PEERS)}."
+        if name not in classes:
+            remedy = f"There are: {', '.join(classes)}."
             raise InputError(Problem(f"no engine is called '{name}'", Place("--engines"), remedy))
-        if asked.workload not in peer_class(name).workloads:
-            know = [other for other in PEERS if asked.workload in peer_class(other).workloads]
+        if asked.workload not in classes[name].workloads:
+            know = [other for other in classes if asked.workload in classes[other].workloads]
             what = f"the engine {name} does not know the workload {asked.workload}"
             raise InputError(Problem(what, Place("--engines"), f"These do: {', '.join(know)}."))
 
 
 def _able(asked: Asked, engines: Sequence[str], size: int, err: CommandConsole) -> list[str]:
-    """Leave out engines that would take too long for so many, unless they were named."""
+    """Leave out engines that cannot take what is given, or would take too long, unless named."""
+    classes = _classes(asked.workload)
+    able = [name for name in engines if classes[name].takes(asked.parameters)]
     if asked.engines is not None:
-        return list(engines)
-    most = {name: peer_class(name).most for name in engines}
+        if unable := [name for name in engines if name not in able]:
+            err.print(styled(f"{asked.called()}: left out, for they cannot: {', '.join(unable)}"))
+        return able
+    most = {name: classes[name].most for name in able}
     over = {name: number for name, number in most.items() if number is not None and number < size}
     if over:
         which = ", ".join(f"{name} (at most {number:,})" for name, number in over.items())
         err.print(styled(f"{size:,} subscriptions: left out unless named: {which}"))
-    return [name for name in engines if name not in over]
+    return [name for name in able if name not in over]
 
 
 def _measured(asked: Asked, engines: Sequence[str], size: int, err: CommandConsole) -> list[Row]:
@@ -132,29 +177,8 @@ def _measured(asked: Asked, engines: Sequence[str], size: int, err: CommandConso
         "parameters": dict(asked.parameters),
     }
     text = json_format.dumps(request, default=str)
-    said = f"{asked.workload}, {size:,} subscriptions: {', '.join(engines)}"
+    said = f"{asked.called()}, {size:,} subscriptions: {', '.join(engines)}"
     with err.status(said) if err.is_terminal else nullcontext():
         answer = in_own_process("graphmatch.bench.one_size", text)
     rows: list[Row] = answer.get("rows", [answer])
     return rows
-
-
-def _show(asked: Asked, rows: Sequence[Row], out: CommandConsole, *, json: bool) -> None:
-    if json:
-        for row in rows:
-            out.write_json(row)
-        return
-    parameters = ", ".join(f"{name} {value}" for name, value in rows[0]["parameters"].items())
-    title = f"{asked.workload}, {rows[0]['subscriptions']:,} subscriptions ({parameters})"
-    table = Table(title=title, title_justify="left")
-    for heading, name in _COLUMNS:
-        table.add_column(heading, justify="left" if name == "engine" else "right")
-    for row in rows:
-        table.add_row(*(_cell(row[name]) for _, name in _COLUMNS))
-    out.print(table)
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)

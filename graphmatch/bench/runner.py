@@ -10,7 +10,6 @@ The matches of each event are compared among the engines.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -23,7 +22,7 @@ import numpy as np
 from graphmatch.bench.memory import resident_bytes
 from graphmatch.bench.peers import peer_class
 from graphmatch.bench.peers.peer import Peer
-from graphmatch.bench.process import Row
+from graphmatch.bench.process import OneCore, Row
 from graphmatch.bench.workloads import workload_class
 from graphmatch.bench.workloads.workload import Size, Workload
 
@@ -50,8 +49,10 @@ class _Measured:
         """Say whether the engine has used up its time."""
         return len(self.micros) >= LEAST_EVENTS and sum(self.micros) > MOST_SECONDS * 1e6
 
-    def matches(self) -> float:
+    def matches(self) -> float | None:
         """Return how many subscriptions an event matched, on average."""
+        if not self.peer.matches:
+            return None
         return sum(count for count, _ in self.matched.values()) / len(self.matched)
 
     def counters(self) -> dict[str, float]:
@@ -84,7 +85,7 @@ def measure(
     ('scan', 100, 5, True)
     """
     made = _workload(name, size, parameters)
-    with _OneCore():
+    with OneCore():
         _rehearse(name, engines, parameters)
         measured = [_build(engine, made) for engine in engines]
         for one in measured:
@@ -104,22 +105,6 @@ def measure(
 def _workload(name: str, size: Size, parameters: Mapping[str, Any]) -> Workload:
     class_ = workload_class(name)
     return class_(size, class_.parameters_class(**parameters))
-
-
-class _OneCore:
-    """Holds the process on one of its cores, where the system lets it."""
-
-    def __enter__(self) -> None:
-        """Choose the last core."""
-        self._before: set[int] = set()
-        if hasattr(os, "sched_setaffinity"):
-            self._before = os.sched_getaffinity(0)
-            os.sched_setaffinity(0, {max(self._before)})
-
-    def __exit__(self, *_: object) -> None:
-        """Allow all cores again."""
-        if self._before:
-            os.sched_setaffinity(0, self._before)
 
 
 def _rehearse(name: str, engines: Sequence[str], parameters: Mapping[str, Any]) -> None:
@@ -172,6 +157,7 @@ def _match(one: _Measured, made: Workload, block: range) -> None:
 
 def _disagreements(measured: Sequence[_Measured]) -> dict[int, list[str]]:
     """Return the events of which engines report different matches, and what each reports."""
+    measured = [one for one in measured if one.peer.matches]
     events = sorted({number for one in measured for number in one.matched})
     found = {}
     for number in events:
@@ -199,6 +185,7 @@ def _row(one: _Measured, made: Workload, wrong: Mapping[int, list[str]]) -> Row:
         "counters": one.counters(),
         "parameters": {"seed": made.size.seed, **made.described()},
         "agrees": not wrong,
+        **made.row(),
     }
     if wrong:
         number = min(wrong)

@@ -9,9 +9,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
-What: TypeAlias = Literal["ontology", "graph", "attributes", "concepts", "keywords"]
+What: TypeAlias = Literal[
+    "ontology", "graph", "attributes", "concepts", "keywords", "ingest", "subscribe"
+]
 
-_MATCHING = "The workloads of matching"
+_MATCHING = "Matching and subscribing"
 _CLASSES = 1_000_000
 
 
@@ -83,14 +85,17 @@ class Generating:
     edges: Annotated[
         int | None,
         typer.Option(
-            min=4, max=12, help="graph: edges of a subscription.", rich_help_panel=_MATCHING
+            min=4,
+            max=12,
+            help="graph, ingest: edges of a subscription.",
+            rich_help_panel=_MATCHING,
         ),
     ] = None
     shapes: Annotated[
         int | None,
         typer.Option(
             min=2,
-            help="graph, attributes: how many shapes subscriptions have.",
+            help="graph, attributes, ingest, subscribe: how many shapes subscriptions have.",
             rich_help_panel=_MATCHING,
         ),
     ] = None
@@ -99,7 +104,7 @@ class Generating:
         typer.Option(
             min=1e-6,
             max=0.5,
-            help="graph, attributes, concepts: the share that matches an event.",
+            help="graph, attributes, concepts, ingest: the share that matches an event.",
             rich_help_panel=_MATCHING,
         ),
     ] = None
@@ -107,14 +112,17 @@ class Generating:
         int | None,
         typer.Option(
             min=1,
-            help="graph, concepts: how many match an event, instead of a share.",
+            help="graph, concepts, ingest: how many match an event, instead of a share.",
             rich_help_panel=_MATCHING,
         ),
     ] = None
     attributes: Annotated[
         int | None,
         typer.Option(
-            min=1, max=1000, help="attributes: how many an event has.", rich_help_panel=_MATCHING
+            min=1,
+            max=1000,
+            help="attributes, subscribe: how many an event has.",
+            rich_help_panel=_MATCHING,
         ),
     ] = None
     absent: Annotated[
@@ -122,7 +130,7 @@ class Generating:
         typer.Option(
             min=0,
             max=1,
-            help="attributes: the share of them that a subscription leaves out.",
+            help="attributes, subscribe: the share of them that a subscription leaves out.",
             rich_help_panel=_MATCHING,
         ),
     ] = None
@@ -139,7 +147,20 @@ class Generating:
     feeds: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", help="keywords: where the items are.", rich_help_panel=_MATCHING
+            metavar="FOLDER",
+            help="keywords, ingest, subscribe: where the items are.",
+            rich_help_panel=_MATCHING,
+        ),
+    ] = None
+    syntax: Annotated[
+        Literal["nt", "turtle", "rss"] | None,
+        typer.Option(help="ingest: only this one.", rich_help_panel=_MATCHING),
+    ] = None
+    source: Annotated[
+        Literal["graph", "keywords", "lines", "arrow"] | None,
+        typer.Option(
+            help="subscribe: only from there: texts of a workload, or rows of constraints.",
+            rich_help_panel=_MATCHING,
         ),
     ] = None
 
@@ -179,15 +200,27 @@ def _run_matching(
 ) -> int:
     from graphmatch.bench.matching import Asked
     from graphmatch.bench.matching import run as run_matching
-    from graphmatch.bench.workloads import workload_class
 
-    known = {field.name for field in fields(workload_class(what).parameters_class)}
+    known = {field.name for field in fields(_parameters_class(what))}
     chosen = _given(generating)
     _refuse(what, ["FILES"] if files else [])
     _refuse(what, [*_given(taxonomies), *(name for name in chosen if name not in known)])
+    if what == "subscribe":
+        _refuse(what, [name for name in _given(measuring) if name == "events"])
     names = measuring.names()
     asked = Asked(what, measuring.sizes(), measuring.events, measuring.seed, names, chosen)
     return run_matching(asked, json=json)
+
+
+def _parameters_class(what: str) -> type[Any]:
+    """Return what can be chosen of a workload."""
+    if what == "subscribe":
+        from graphmatch.bench.subscribing import SubscribeParameters
+
+        return SubscribeParameters
+    from graphmatch.bench.workloads import workload_class
+
+    return workload_class(what).parameters_class
 
 
 def _given(group: Any) -> dict[str, Any]:

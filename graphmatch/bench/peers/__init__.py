@@ -18,6 +18,7 @@ PEERS: Mapping[str, str] = {
     "duckdb": "graphmatch.bench.peers.duckdb:DuckDBPeer",
     "clips": "graphmatch.bench.peers.clips:ClipsPeer",
     "pyoxigraph": "graphmatch.bench.peers.pyoxigraph:PyoxigraphPeer",
+    "parse": "graphmatch.bench.peers.parse:ParsePeer",
 }
 """Name to where the class is."""
 

@@ -7,7 +7,7 @@ something to do after an event's facts are asserted is read from the agenda: non
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,7 +41,11 @@ class ClipsPeer(Peer):
         import clips  # type: ignore[import-untyped]
 
         self._environment: Any = clips.Environment()
-        for construct in given:
+        self.add(given)
+
+    def add(self, constructs: Sequence[str]) -> None:
+        """Build more."""
+        for construct in constructs:
             self._environment.build(construct)
 
     def event(self, workload: Workload, number: int) -> str:

@@ -1,30 +1,62 @@
-"""The engine itself, by its public way in: SPARQL texts and publications."""
+"""The engine itself, by its public way in: SPARQL texts, and publications or documents.
+
+What a user does with a report is in the time, too: all ids are read, and the solutions of one match
+in ten.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from io import BytesIO
 from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphmatch.bench.peers.peer import Peer
+from graphmatch.bench.workloads.ingest import FORMATS, IngestWorkload
 from graphmatch.bench.workloads.workload import Workload
 from graphmatch.engine import Engine
-from graphmatch.matcher import MatchReport
+from graphmatch.matcher import Counters, MatchReport
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
+from semantic.reading import read_publications
+from semantic.sparql.query import Query
+from semantic.subscription import Subscription
 
 Given: TypeAlias = tuple[Ontology, list[tuple[str, str]]]
+
+LOOKED_AT = 10
+"""Of so many matches, the solutions of one are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Bytes, and their syntax where it is not told by them."""
+
+    data: bytes
+    format: str | None
+
+    def publications(self) -> Iterable[Publication]:
+        """Read what is in it, one after the other."""
+        return read_publications(BytesIO(self.data), format=self.format)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a user has of one publication's report."""
+
+    ids: list[str]
+    counters: Counters
 
 
 class GraphMatchPeer(Peer):
     """`graphmatch.Engine`, with the workload's ontology."""
 
     name: ClassVar = "graphmatch"
-    workloads: ClassVar = frozenset({"graph", "attributes", "concepts", "keywords"})
-    most: ClassVar = 100_000
+    workloads: ClassVar = frozenset({"graph", "attributes", "concepts", "keywords", "ingest"})
 
     def given(self, workload: Workload) -> Given:
         """Return the ontology, and ids with texts."""
@@ -34,21 +66,45 @@ class GraphMatchPeer(Peer):
         """Subscribe all."""
         ontology, subscriptions = given
         self.engine = Engine(ontology)
-        for id, text in subscriptions:
-            self.engine.subscribe(id, text)
+        take_in(self.engine, subscriptions)
 
-    def event(self, workload: Workload, number: int) -> Publication:
-        """Return the publication."""
+    def event(self, workload: Workload, number: int) -> Publication | Document:
+        """Return the publication, or the document."""
+        if isinstance(workload, IngestWorkload):
+            format = FORMATS.get(workload.syntax)
+            return Document(workload.document(number), format and format.file_extension)
         return workload.publication(number)
 
-    def match(self, event: Publication) -> MatchReport:
-        """Match it."""
-        return self.engine.match(event)
+    def match(self, event: Publication | Document) -> list[Seen]:
+        """Match it, and look at what is found."""
+        publications = (event,) if isinstance(event, Publication) else event.publications()
+        return [seen(self.engine.match(publication)) for publication in publications]
 
-    def numbers(self, found: MatchReport) -> NDArray[np.int64]:
+    def numbers(self, found: list[Seen]) -> NDArray[np.int64]:
         """Return the ids as numbers."""
-        return np.array([int(match.subscription) for match in found], np.int64)
+        return np.array([int(id) for one in found for id in one.ids], np.int64)
 
-    def counters(self, found: MatchReport) -> Mapping[str, int]:
-        """Return the report's counters."""
-        return asdict(found.counters)
+    def counters(self, found: list[Seen]) -> Mapping[str, int]:
+        """Return the reports' counters, added up."""
+        total = Counter(asdict(Counters()))
+        for one in found:
+            total.update(asdict(one.counters))
+        return total
+
+
+def seen(report: MatchReport) -> Seen:
+    """Read a report: ids first, then some solutions."""
+    ids = [match.subscription for match in report.matches]
+    for place in range(0, len(ids), LOOKED_AT):
+        for solution in report.matches[place].solutions:
+            dict(solution)
+    return Seen(ids, report.counters)
+
+
+def take_in(engine: Engine, rows: Iterable[tuple[str, str] | tuple[str, Query]]) -> None:
+    """Subscribe many: ids with texts, or with queries."""
+    for id, asked in rows:
+        if isinstance(asked, str):
+            engine.subscribe(id, asked)
+        else:
+            engine.subscribe(Subscription.of(id, asked))

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from graphmatch.bench.workloads.workload import Workload
 
 
-class Peer(ABC):
-    """An engine with one workload's subscriptions.
+class Listed(ABC):
+    """What can be measured, as a list of engines shows it.
 
     Attributes
     ----------
     name
-        As in `graphmatch.bench.peers.PEERS`.
+        As it is listed.
     workloads
         Those that it can express.
     requires
@@ -42,6 +42,23 @@ class Peer(ABC):
     def is_installed(cls) -> bool:
         """Say whether what it requires is there."""
         return cls.requires is None or find_spec(cls.requires) is not None
+
+    @classmethod
+    def takes(cls, parameters: Mapping[str, Any]) -> bool:  # noqa: ARG003 - some look at them
+        """Say whether it can express a workload that it knows, with these parameters."""
+        return True
+
+
+class Peer(Listed):
+    """An engine with one workload's subscriptions.
+
+    Attributes
+    ----------
+    matches
+        Whether it says which subscriptions match; one that does not is the floor of others.
+    """
+
+    matches: ClassVar[bool] = True
 
     @abstractmethod
     def given(self, workload: Workload) -> Any:
@@ -61,7 +78,7 @@ class Peer(ABC):
 
     @abstractmethod
     def numbers(self, found: Any) -> NDArray[np.int64]:
-        """Return which subscriptions matched, in any order, none of them twice."""
+        """Return which subscriptions matched, in any order, each once a publication."""
 
     def counters(self, found: Any) -> Mapping[str, int]:  # noqa: ARG002 - some have none
         """Return what the engine says that it did for an event."""

@@ -15,6 +15,7 @@ WORKLOADS: Mapping[str, str] = {
     "attributes": "graphmatch.bench.workloads.attributes:AttributeWorkload",
     "concepts": "graphmatch.bench.workloads.concepts:ConceptWorkload",
     "keywords": "graphmatch.bench.workloads.keywords:KeywordWorkload",
+    "ingest": "graphmatch.bench.workloads.ingest:IngestWorkload",
 }
 """Name to where the class is."""
 

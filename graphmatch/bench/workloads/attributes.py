@@ -120,9 +120,9 @@ class AttributeWorkload(Workload):
         numbers = np.concatenate([self.rows.low, self.rows.high]).T
         return formatted(formats, places, self._shape_of, numbers)
 
-    def constraints(self) -> list[dict[str, object]]:
-        """Return the subscriptions as constraints on attributes (docs/reference/attributes.md)."""
-        low, high = self.rows.low.T.tolist(), self.rows.high.T.tolist()
+    def constraints(self, part: slice = slice(None)) -> list[dict[str, object]]:
+        """Return subscriptions as constraints on attributes (docs/reference/attributes.md)."""
+        low, high = (bound[:, part].T.tolist() for bound in (self.rows.low, self.rows.high))
         return [
             {
                 f"a{attribute}": {">=": first, "<=": last}

@@ -102,6 +102,10 @@ class Workload(ABC):
         given = asdict(self.parameters)
         return {name: value for name, value in given.items() if value is not None}
 
+    def row(self) -> dict[str, object]:
+        """Return what a row of output says of this workload beside what all rows have."""
+        return {}
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,19 +16,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphmatch.bench.peers import PEERS, peer_class
+from graphmatch.bench.peers.graphmatch import seen
 from graphmatch.bench.peers.gtopss import GToPSSPeer
 from graphmatch.bench.peers.kernels import BLOCK
 from graphmatch.bench.peers.naive import NaivePeer
+from graphmatch.bench.peers.parse import ParsePeer
 from graphmatch.bench.peers.scan import ScanPeer
 from graphmatch.bench.workloads import WORKLOADS, workload_class
 from graphmatch.bench.workloads.attributes import AttributeParameters, AttributeWorkload
 from graphmatch.bench.workloads.concepts import ConceptWorkload
 from graphmatch.bench.workloads.graph import GraphWorkload
+from graphmatch.bench.workloads.ingest import IngestWorkload
 from graphmatch.bench.workloads.keywords import KeywordWorkload
 from graphmatch.bench.workloads.workload import Size, Workload
 from graphmatch.engine import Engine
+from graphmatch.matcher import Match, MatchReport
 from semantic.attributes.events import event
 from semantic.attributes.subscription import AttributeParser
+from semantic.publication import Publication
+from semantic.terms import Solution
 
 ROOT = Path(__file__).parents[3]
 SIZE = Size(120, 4, seed=3)
@@ -37,18 +43,19 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "attributes": {"attributes": 4, "absent": 0.5, "matching": 0.1, "values": "zipf", "shapes": 5},
     "concepts": {"height": 3, "matches": 5},
     "keywords": {"feeds": ROOT / "data/feeds"},
+    "ingest": {"syntax": "turtle", "matches": 5, "shapes": 20},
 }
 KNOWN = [
     (workload, peer)
     for workload in WORKLOADS
     for peer in PEERS
-    if workload in peer_class(peer).workloads
+    if workload in peer_class(peer).workloads and peer_class(peer).matches
 ]
 
 
-def make(name: str) -> Workload:
+def make(name: str, **parameters: Any) -> Workload:
     class_ = workload_class(name)
-    return class_(SIZE, class_.parameters_class(**PARAMETERS[name]))
+    return class_(SIZE, class_.parameters_class(**{**PARAMETERS[name], **parameters}))
 
 
 # --- The plain search ----------------------------------------------------------------------------
@@ -81,6 +88,8 @@ def below(class_: int, above: int) -> bool:
 
 
 def searched(made: Workload, number: int) -> list[int]:
+    if isinstance(made, IngestWorkload):
+        made = make("graph")  # that documents are its graphs is tested elsewhere
     if isinstance(made, GraphWorkload):
         edges = {(s, p, o) for s, p, o in made.graph(number).tolist()}
         found = [meets(patterns, edges) for patterns in made.patterns.tolist()]
@@ -95,16 +104,21 @@ def searched(made: Workload, number: int) -> list[int]:
         ]
     else:
         assert isinstance(made, KeywordWorkload)
-        titles = [
-            object_.value.lower()  # type: ignore[union-attr]
-            for _, property_, object_ in made.publication(number).triples
-            if property_.value == "http://purl.org/rss/1.0/title"  # type: ignore[union-attr]
-        ]
-        found = [
-            any(all(word in title for word in words) for title in titles)
-            for words in made.subscriptions
-        ]
+        found = titled(made, made.publication(number))
     return [place for place, matched in enumerate(found) if matched]
+
+
+def titled(made: KeywordWorkload, item: Publication) -> list[bool]:
+    """Say which subscriptions have all their words in one of an item's titles."""
+    titles = [
+        object_.value.lower()  # type: ignore[union-attr]
+        for _, property_, object_ in item.triples
+        if property_.value == "http://purl.org/rss/1.0/title"  # type: ignore[union-attr]
+    ]
+    return [
+        any(all(word in title for word in words) for title in titles)
+        for words in made.subscriptions
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +150,63 @@ def test_a_peer_finds_what_a_plain_search_finds(
     peer.close()
 
 
+@pytest.mark.parametrize("syntax", ["nt", "turtle"])
+def test_every_syntax_says_the_same(syntax: str, expected: dict[str, list[list[int]]]) -> None:
+    made, peer = make("ingest", syntax=syntax), peer_class("graphmatch")()
+    peer.build(peer.given(made))
+    for number in range(SIZE.events):
+        found = peer.match(peer.event(made, number))
+        assert sorted(peer.numbers(found).tolist()) == expected["ingest"][number]
+
+
+def test_that_every_item_of_a_feed_is_matched() -> None:
+    made, peer = make("ingest", syntax="rss", feeds=ROOT / "data/feeds"), peer_class("graphmatch")()
+    asked = make("keywords")
+    assert isinstance(made, IngestWorkload)
+    assert isinstance(asked, KeywordWorkload)
+    peer.build(peer.given(made))
+    several = 0
+    for number in range(SIZE.events):
+        items = made.publications(number)
+        several += len(items) > 1
+        found = peer.match(peer.event(made, number))
+        wanted = [np.flatnonzero(titled(asked, item)).tolist() for item in items]
+        assert sorted(peer.numbers(found).tolist()) == sorted(chain.from_iterable(wanted))
+        assert peer.counters(found)["matched"] == sum(map(len, wanted))
+    assert several
+
+
+@pytest.mark.parametrize("syntax", ["nt", "turtle", "rss"])
+def test_the_parser_alone(syntax: str) -> None:
+    made = make("ingest", syntax=syntax, feeds=ROOT / "data/feeds")
+    peer = ParsePeer()
+    peer.build(peer.given(made))
+    whole, data = peer.event(made, 0)
+    peer.match((whole, data))
+    with pytest.raises(SyntaxError):
+        peer.match((whole, data[: len(data) // 2].rstrip(b" .\n")))  # it reads all of it
+    assert peer.numbers(None).size == 0
+
+
+def test_that_solutions_of_one_match_in_ten_are_read() -> None:
+    looked_at: list[int] = []
+
+    class Noted(Match):
+        @property
+        def solutions(self) -> tuple[Solution, ...]:  # type: ignore[override]
+            looked_at.append(int(self.subscription))
+            return ()
+
+        @solutions.setter
+        def solutions(self, _: object) -> None:
+            """Take what the dataclass gives, and forget it."""
+
+    matches = tuple(Noted(str(number), "p", ()) for number in range(25))
+    found = seen(MatchReport("p", matches))
+    assert found.ids == [str(number) for number in range(25)]
+    assert looked_at == [0, 10, 20]
+
+
 @pytest.mark.parametrize("workload", ["attributes", "concepts"])
 def test_constraints_on_attributes_say_the_same(
     workload: str, expected: dict[str, list[list[int]]]
@@ -147,6 +218,14 @@ def test_constraints_on_attributes_say_the_same(
     for number, found in enumerate(expected[workload]):
         report = engine.match(event(f"urn:e:{number}", made.attributes(number)))
         assert sorted(int(match.subscription) for match in report) == found
+
+
+def test_a_part_of_the_constraints() -> None:
+    made = make("attributes")
+    assert isinstance(made, AttributeWorkload)
+    whole = made.constraints()
+    assert made.constraints(slice(7, 30)) == whole[7:30]
+    assert len(whole) == SIZE.subscriptions
 
 
 def test_every_workload_has_peers() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -122,8 +124,45 @@ def test_a_run_that_fails(
     assert "MemoryError" in told.err
 
 
+def test_a_floor_says_nothing_of_matches() -> None:
+    size = Size(500, 6)
+    ours, floor = runner.measure("ingest", ["graphmatch", "parse"], size, {"matches": 2})
+    assert (
+        set(ours)
+        == set(floor)
+        == KEYS
+        | {
+            "syntax",
+            "bytes_per_event",
+            "publications_per_event",
+        }
+    )
+    assert ours["matches_per_event"] == 2
+    assert floor["matches_per_event"] is None
+    assert floor["counters"] == {}
+    assert ours["counters"]["matched"] == 2
+    assert ours["agrees"]
+    assert floor["agrees"]
+    assert ours["bytes_per_event"] == floor["bytes_per_event"] > 90 * 20
+    assert floor["median_microseconds_per_event"] > 0
+
+
+def test_each_variant_is_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    every = asked_of(monkeypatch, [10, 20], None, "ingest")
+    assert [(a["size"][0], a["parameters"]["syntax"]) for a in every] == [
+        (size, syntax) for size in (10, 20) for syntax in ("nt", "turtle", "rss")
+    ]
+    assert all(asked["engines"] == ["graphmatch", "parse"] for asked in every)
+    (one,) = asked_of(monkeypatch, [10], None, "ingest", {"syntax": "rss"})
+    assert one["parameters"] == {"syntax": "rss"}
+
+
 def asked_of(
-    monkeypatch: pytest.MonkeyPatch, sizes: list[int], engines: list[str] | None
+    monkeypatch: pytest.MonkeyPatch,
+    sizes: list[int],
+    engines: list[str] | None,
+    workload: str = "graph",
+    parameters: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
     """Return what child processes would be asked for."""
     asked: list[dict[str, Any]] = []
@@ -133,7 +172,7 @@ def asked_of(
         return {"failed": "not run"}
 
     monkeypatch.setattr(matching, "in_own_process", noted)
-    matching.run(Asked("graph", sizes, 5, 1, engines))
+    matching.run(Asked(workload, sizes, 5, 1, engines, parameters))
     return asked
 
 
@@ -176,6 +215,13 @@ def test_engines_that_are_not_installed(
         (["keywords", "a.ttl"], "bench keywords takes no FILES"),
         (["ontology", "--events", "3"], "bench ontology takes no --events"),
         (["ontology", "--edges", "5"], "bench ontology takes no --edges"),
+        (["graph", "--syntax", "nt"], "bench graph takes no --syntax"),
+        (["ingest", "--source", "graph"], "bench ingest takes no --source"),
+        (["ingest", "--engines", "scan"], "the engine scan does not know the workload ingest"),
+        (["graph", "--engines", "parse"], "the engine parse does not know the workload graph"),
+        (["subscribe", "--events", "3"], "bench subscribe takes no --events"),
+        (["subscribe", "--matches", "3"], "bench subscribe takes no --matches"),
+        (["subscribe", "--engines", "scan"], "no engine is called 'scan'"),
         (["everything"], "everything"),
     ],
 )
@@ -216,6 +262,15 @@ def test_a_table_of_the_command() -> None:
     assert ran.exit_code == 0, ran.stderr
     assert "keywords, 100 subscriptions (seed 1, feeds " in ran.stdout
     assert "naive" in ran.stdout
+
+
+def test_a_table_with_the_floor() -> None:
+    arguments = ["ingest", "--subscriptions", "100", "--events", "5", "--syntax", "turtle"]
+    ran = CliRunner().invoke(app, ["bench", *arguments])
+    assert ran.exit_code == 0, ran.stderr
+    assert "ingest, 100 subscriptions (seed 1, syntax turtle, " in ran.stdout
+    (floor,) = [line for line in ran.stdout.splitlines() if "parse " in line]
+    assert floor.split("│")[-2].strip() == "1"
 
 
 def test_feeds_that_are_not_there() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+import rdflib
 
 from graphmatch.bench.workloads import WORKLOADS, workload_class
 from graphmatch.bench.workloads.attributes import (
@@ -19,6 +20,7 @@ from graphmatch.bench.workloads.attributes import (
 )
 from graphmatch.bench.workloads.concepts import ConceptParameters, ConceptWorkload, way_up
 from graphmatch.bench.workloads.graph import GraphParameters, GraphWorkload
+from graphmatch.bench.workloads.ingest import IngestParameters, IngestWorkload
 from graphmatch.bench.workloads.keywords import KeywordParameters, KeywordWorkload
 from graphmatch.bench.workloads.workload import UNBOUNDED, Size, Workload
 from semantic.errors import InputError
@@ -205,6 +207,48 @@ def test_keywords_are_words_of_titles() -> None:
     for words in made.subscriptions:
         assert len(set(words)) == len(words)
         assert all(len(word) >= 3 and word in text for word in words)
+
+
+# --- ingest --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("syntax", ["nt", "turtle"])
+def test_documents_are_the_graphs(syntax: Any) -> None:
+    size = Size(500, 6, 4)
+    made = IngestWorkload(size, IngestParameters(syntax, edges=5, matches=3))
+    graphs = GraphWorkload(size, GraphParameters(edges=5, matches=3))
+    assert made.texts() == graphs.texts()
+    for number in range(6):
+        read = rdflib.Graph().parse(made.document(number), format=syntax)
+        wanted = {tuple(t.value for t in triple) for triple in graphs.publication(number).triples}  # type: ignore[union-attr]
+        assert {tuple(map(str, triple)) for triple in read} == wanted
+    lengths = [len(made.document(number)) for number in range(6)]
+    row = {"syntax": syntax, "bytes_per_event": np.mean(lengths), "publications_per_event": 1}
+    assert made.row() == row
+    assert made.described()["matches"] == 3
+
+
+def test_documents_of_feeds_are_as_they_are(tmp_path: Path) -> None:
+    item = "<rss version='2.0'><channel><title>some news</title>%s</channel></rss>"
+    good = item % "<item><title>one here</title></item><item><title>two there</title></item>"
+    texts = {"good.rss": good, "cut.rss": good[:-20], "none.rss": item % "", "page.html": "<html/>"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    made = IngestWorkload(Size(20, 5), IngestParameters("rss", feeds=tmp_path))
+    assert {made.document(number) for number in range(5)} == {good.encode()}
+    assert len(made.publications(0)) == 2
+    row = {"syntax": "rss", "bytes_per_event": len(good), "publications_per_event": 2}
+    assert made.row() == row
+
+
+def test_feeds_that_no_xml_parser_reads(tmp_path: Path) -> None:
+    cut = "<rss><channel><title>some more news</title><item><title>a</title></item>"
+    (tmp_path / "cut.rss").write_text(cut, encoding="utf-8")
+    with pytest.raises(InputError, match="no feed with items can be read"):
+        IngestWorkload(Size(10, 1), IngestParameters("rss", feeds=tmp_path))
+
+
+# --- feeds ---------------------------------------------------------------------------------------
 
 
 def test_feeds_that_are_not_there(tmp_path: Path) -> None:
