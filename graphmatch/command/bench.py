@@ -112,7 +112,7 @@ class Generating:
         int | None,
         typer.Option(
             min=1,
-            help="graph, concepts, ingest: how many match an event, instead of a share.",
+            help="graph, concepts, keywords, ingest: how many match, instead of a share.",
             rich_help_panel=_MATCHING,
         ),
     ] = None

@@ -49,7 +49,8 @@ class IngestParameters:
     syntax
         What documents are written in.
     edges, matching, matches, shapes
-        As in `graphmatch.bench.workloads.graph.GraphParameters`; feeds have nothing of it.
+        As in `graphmatch.bench.workloads.graph.GraphParameters`; of them ``rss`` has only
+        `matches`, as in `graphmatch.bench.workloads.keywords.KeywordParameters`.
     feeds
         A folder of feeds, or one feed; for ``rss``.
     """
@@ -96,7 +97,9 @@ class IngestWorkload(Workload):
         self._of: GraphWorkload | KeywordWorkload
         self._feeds: list[bytes] = []
         if self.syntax == "rss":
-            self._of = KeywordWorkload(size, KeywordParameters(parameters.feeds))
+            self._of = KeywordWorkload(
+                size, KeywordParameters(parameters.feeds, parameters.matches)
+            )
             feeds = _feeds(Path(parameters.feeds))
             if not feeds:
                 what, remedy = (

@@ -3,7 +3,9 @@
 Events are the items of a folder of feeds, as `semantic.feeds` reads them, in a seeded order. A
 subscription is 1 to 3 different words, each number as often, drawn uniformly from all words of
 3 letters and more in the items' and channels' titles, in lower case; it matches an item when the
-item's or its channel's title has all of them in it, anywhere, as CONTAINS says.
+item's or its channel's title has all of them in it, anywhere, as CONTAINS says. If only so many
+subscriptions are to match an item, the others have a word that is in no title: one of the words
+backwards.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from semantic.vocabulary import RSS
 
 FEEDS = Path("data/feeds")
 MOST = 3
+SAMPLED, SAMPLED_ITEMS = 5000, 100
+"""In how many subscriptions and items it is counted which share matches."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _TITLE = RSS["title"]
 
@@ -36,9 +40,12 @@ class KeywordParameters:
     ----------
     feeds
         A folder of feeds, or one feed.
+    matches
+        About how many subscriptions match an item, at the most; by default those that do.
     """
 
     feeds: Path = FEEDS
+    matches: int | None = None
 
 
 class KeywordWorkload(Workload):
@@ -84,6 +91,19 @@ class KeywordWorkload(Workload):
             tuple(words[place] for place in row[:length])
             for row, length in zip(drawn, lengths, strict=True)
         ]
+        if parameters.matches is not None:
+            self._thin_out(random, parameters.matches, words)
+
+    def _thin_out(self, random: np.random.Generator, matches: int, words: list[str]) -> None:
+        """Put a word that is in no title into all subscriptions but so many as are to match."""
+        every = [titles(item) for item in self._items]
+        share = _share(self.subscriptions[:SAMPLED], every[:SAMPLED_ITEMS])
+        kept = round(matches / share) if share else len(self.subscriptions)
+        text = "\n".join(title for several in every for title in several)
+        unheard = {word: _unheard(word, text) for word in words}
+        for place in random.permutation(len(self.subscriptions))[kept:].tolist():
+            first, *others = self.subscriptions[place]
+            self.subscriptions[place] = (unheard[first], *others)
 
     def texts(self) -> list[str]:
         """Return the subscriptions: a filter for each word."""
@@ -101,7 +121,8 @@ class KeywordWorkload(Workload):
 
     def described(self) -> dict[str, object]:
         """Return the parameters, and how many items there are."""
-        return {"feeds": str(self.parameters.feeds), "items": len(self._items)}
+        known = {"feeds": str(self.parameters.feeds), "items": len(self._items)}
+        return super().described() | known
 
 
 def titles(item: Publication) -> list[str]:
@@ -111,6 +132,30 @@ def titles(item: Publication) -> list[str]:
         for _, property_, object_ in item.triples
         if property_ == _TITLE and isinstance(object_, Literal)
     ]
+
+
+def _share(subscriptions: list[tuple[str, ...]], items: list[list[str]]) -> float:
+    """Return which share of the subscriptions an item matches, on average."""
+    found = sum(
+        any(all(word in title for word in words) for title in several)
+        for words in subscriptions
+        for several in items
+    )
+    return found / (len(subscriptions) * len(items))
+
+
+def _unheard(word: str, text: str) -> str:
+    """Return a word that a text does not have in it.
+
+    Examples
+    --------
+    >>> _unheard("war", "war and peace"), _unheard("level", "a level")
+    ('raw', 'levelq')
+    """
+    other = word[::-1]
+    while other in text:
+        other += "q"
+    return other
 
 
 def _words(title: str) -> list[str]:

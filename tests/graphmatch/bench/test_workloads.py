@@ -21,7 +21,7 @@ from graphmatch.bench.workloads.attributes import (
 from graphmatch.bench.workloads.concepts import ConceptParameters, ConceptWorkload, way_up
 from graphmatch.bench.workloads.graph import GraphParameters, GraphWorkload
 from graphmatch.bench.workloads.ingest import IngestParameters, IngestWorkload
-from graphmatch.bench.workloads.keywords import KeywordParameters, KeywordWorkload
+from graphmatch.bench.workloads.keywords import KeywordParameters, KeywordWorkload, titles
 from graphmatch.bench.workloads.workload import UNBOUNDED, Size, Workload
 from semantic.errors import InputError
 from semantic.sparql.parse import SubscriptionParser
@@ -207,6 +207,26 @@ def test_keywords_are_words_of_titles() -> None:
     for words in made.subscriptions:
         assert len(set(words)) == len(words)
         assert all(len(word) >= 3 and word in text for word in words)
+
+
+@pytest.mark.parametrize("matches", [1, 20])
+def test_so_many_keywords_match(matches: int) -> None:
+    made = KeywordWorkload(Size(20_000, 5), KeywordParameters(FEEDS, matches))
+    whole = KeywordWorkload(Size(20_000, 5), KeywordParameters(FEEDS))
+    items = int(str(made.described()["items"]))
+    assert made.described()["matches"] == matches
+    assert "matches" not in whole.described()
+    changed = [a != b for a, b in zip(made.subscriptions, whole.subscriptions, strict=True)]
+    assert 0 < changed.count(False) < 10_000
+    several = [titles(made.publication(number)) for number in range(items)]
+    kept = {words for words in made.subscriptions if any(_meets(words, of) for of in several)}
+    assert kept <= set(whole.subscriptions)
+    found = [sum(_meets(words, of) for words in made.subscriptions) for of in several]
+    assert matches / 2 < np.mean(found) < matches * 2
+
+
+def _meets(words: tuple[str, ...], several: list[str]) -> bool:
+    return any(all(word in title for word in words) for title in several)
 
 
 # --- ingest --------------------------------------------------------------------------------------
