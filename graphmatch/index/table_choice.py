@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmatch.index.codes import FLOAT32, FLOAT64
+from graphmatch.index.jit import part
 from graphmatch.index.table_cells import cell_of_id
 
 Ids: TypeAlias = NDArray[np.int32]
@@ -71,6 +72,28 @@ def round_to_codes(value: float, coding: int, base: float) -> tuple[np.int64, np
     return low, ~high
 
 
+@part
+def _listed(
+    null: int, counts: Ids, span: Ids, chosen: Ids, begin: int, end: int, estimate: np.int64
+) -> int:
+    """Write down a column's span, and return its end, or -1 when no row can be met.
+
+    The bitmaps chosen are those from `begin` to `end`, with `estimate` rows; where there are none,
+    it is the one of the rows that the column does not constrain.
+    """
+    if end == begin:
+        if null < 0:
+            return -1
+        chosen[end] = null
+        estimate = np.int64(counts[null])
+        end += 1
+    if estimate == 0:
+        return -1
+    span[ESTIMATE] = min(estimate, np.int64(2147483647))
+    span[BEGIN], span[END] = begin, end
+    return end
+
+
 @numba.njit(cache=True)
 def choose_intervals(
     directory: Ids,
@@ -111,16 +134,9 @@ def choose_intervals(
                 chosen[end] = entry[FIRST] + cell
                 estimate += counts[chosen[end]]
                 end += 1
-        if end == begin:
-            if entry[NULL] < 0:
-                return -1
-            chosen[end] = entry[NULL]
-            estimate = np.int64(counts[chosen[end]])
-            end += 1
-        if estimate == 0:
+        end = _listed(entry[NULL], counts, spans[used], chosen, begin, end, estimate)
+        if end < 0:
             return -1
-        spans[used, ESTIMATE] = min(estimate, np.int64(2147483647))
-        spans[used, BEGIN], spans[used, END] = begin, end
         used += 1
     return used
 
@@ -151,15 +167,8 @@ def choose_ids(
                 chosen[end] = entry[FIRST] + cell
                 estimate += counts[chosen[end]]
                 end += 1
-        if end == begin:
-            if entry[NULL] < 0:
-                return -1
-            chosen[end] = entry[NULL]
-            estimate = np.int64(counts[chosen[end]])
-            end += 1
-        if estimate == 0:
+        end = _listed(entry[NULL], counts, spans[used], chosen, begin, end, estimate)
+        if end < 0:
             return -1
-        spans[used, ESTIMATE] = min(estimate, np.int64(2147483647))
-        spans[used, BEGIN], spans[used, END] = begin, end
         used += 1
     return used
