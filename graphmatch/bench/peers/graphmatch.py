@@ -24,7 +24,6 @@ from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.reading import read_publications
 from semantic.sparql.query import Query
-from semantic.subscription import Subscription
 
 Given: TypeAlias = tuple[Ontology, list[tuple[str, str]]]
 
@@ -94,7 +93,7 @@ class GraphMatchPeer(Peer):
 
 def seen(report: MatchReport) -> Seen:
     """Read a report: ids first, then some solutions."""
-    ids = [match.subscription for match in report.matches]
+    ids = list(report.subscriptions)
     for place in range(0, len(ids), LOOKED_AT):
         for solution in report.matches[place].solutions:
             dict(solution)
@@ -102,9 +101,12 @@ def seen(report: MatchReport) -> Seen:
 
 
 def take_in(engine: Engine, rows: Iterable[tuple[str, str] | tuple[str, Query]]) -> None:
-    """Subscribe many: ids with texts, or with queries."""
-    for id, asked in rows:
-        if isinstance(asked, str):
-            engine.subscribe(id, asked)
-        else:
-            engine.subscribe(Subscription.of(id, asked))
+    """Subscribe many at once: ids with texts, or with queries.
+
+    Raises
+    ------
+    GraphMatchError
+        When one of them is refused.
+    """
+    for error in engine.subscribe_many(rows):
+        raise error
