@@ -45,7 +45,8 @@ _FOLDABLE = frozenset({"=", *TEXT_TESTS})
 _USE = f"Use one of {', '.join(OPERATORS)}, and with texts {_IGNORE}."
 _EQUAL_TEXT: tuple[Test, ...] = (("=", "text"),)
 _EQUAL_VALUE: tuple[Test, ...] = (("=", "value"),)
-_NUMERIC: Mapping[str, Test] = {op: (op, "value") for op in ("=", "!=", *COMPARISONS)}
+NUMERIC: Mapping[str, Test] = {op: (op, "value") for op in ("=", "!=", *COMPARISONS)}
+"""The tests that any number may be put to."""
 _ISA: Test = ("isa", "iri")
 _COMPARED = frozenset(COMPARISONS)
 
@@ -109,9 +110,9 @@ def _tests(
         given = _folded(attribute, given)
     tests: list[Test] = []
     for operator, operand in given.items():
-        if type(operand) is Literal and operator in _NUMERIC:  # a number of JSON
+        if type(operand) is Literal and operator in NUMERIC:  # a number of JSON
             constants.append(operand)
-            tests.append(_NUMERIC[operator])
+            tests.append(NUMERIC[operator])
         elif type(operand) is str and operator == "=" and not may_be_dated(operand):
             constants.append(text(operand))
             tests.append(_EQUAL_TEXT[0])
@@ -152,7 +153,7 @@ def _test(attribute: str, operator: str, operand: object, constants: list[Consta
         if operator.removeprefix(FOLDED) not in OPERATORS:
             raise _problem(attribute, f"there is no operator {operator!r}", _USE)
         constant = term_of(operand)
-        if operator in _NUMERIC and isinstance(operand, str):
+        if operator in NUMERIC and isinstance(operand, str):
             constant = _dated(operator, constant)
     except TermError as error:
         if isinstance(error, ConstraintError):

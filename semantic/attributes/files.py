@@ -71,14 +71,19 @@ def _read(
         except GraphMatchError as error:
             reader.refused(number, row.get("id"), error)
             continue
-        if id in taken:
-            first = f"{path}:{taken[id]}"
-            what = f"the id {id!r} has a subscription already, at {first}"
-            remedy = "Choose another id; the first one holds."
-            on_problem(Problem(what, reader.place(number, id), remedy))
-            continue
-        taken[id] = number
-        yield id, query, comment
+        if is_new(id, number, taken, reader):
+            yield id, query, comment
+
+
+def is_new(id: str, number: int, taken: dict[str, int], reader: RowReader) -> bool:
+    """Whether the id of a line is there for the first time; a second time is reported."""
+    first = taken.setdefault(id, number)
+    if first == number:
+        return True
+    what = f"the id {id!r} has a subscription already, at {reader.source}:{first}"
+    remedy = "Choose another id; the first one holds."
+    reader.on_problem(Problem(what, reader.place(number, id), remedy))
+    return False
 
 
 def of_row(

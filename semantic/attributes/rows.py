@@ -42,19 +42,23 @@ class RowReader:
 
     def rows(self, lines: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the objects with the numbers of their lines; empty lines are passed over."""
-        decode = self.decoder.decode
         for number, line in enumerate(lines, 1):
-            if not (text := line.removeprefix(BOM_UTF8).strip(_BLANK)):
-                continue
-            try:
-                row = decode(text.decode())
-            except (RecursionError, ValueError) as error:
-                self.on_problem(self._fault(number, line, error))
-                continue
-            if isinstance(row, dict):
+            if (row := self.row(number, line)) is not None:
                 yield number, row
-            else:
-                self.on_problem(Problem("not a JSON object", self.place(number), self.remedy))
+
+    def row(self, number: int, line: bytes) -> dict[str, Any] | None:
+        """Return the object of a line; ``None`` where it is empty, or cannot be used."""
+        if not (text := line.removeprefix(BOM_UTF8).strip(_BLANK)):
+            return None
+        try:
+            row = self.decoder.decode(text.decode())
+        except (RecursionError, ValueError) as error:
+            self.on_problem(self._fault(number, line, error))
+            return None
+        if isinstance(row, dict):
+            return row
+        self.on_problem(Problem("not a JSON object", self.place(number), self.remedy))
+        return None
 
     def place(self, number: int, item: str | None = None) -> Place:
         """Return the place of a line, and of what is in it."""

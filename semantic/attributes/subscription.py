@@ -10,9 +10,9 @@ Cost: about 5 µs a subscription of a known shape with three attributes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from semantic.attributes.constraints import Shape, taken_apart
+from semantic.attributes.constraints import Constant, Shape, taken_apart
 from semantic.attributes.names import AttributeNameError
 from semantic.attributes.query import Template, template
 from semantic.attributes.values import Decoder, TermError
@@ -68,16 +68,34 @@ class AttributeParser:
         SubscriptionError
             When an attribute or a constraint means nothing.
         """
+        known, constants = self.taken_apart(id, where)
+        return known.query(constants)
+
+    def taken_apart(
+        self, id: str, where: Mapping[str, object]
+    ) -> tuple[Template, Sequence[Constant]]:
+        """Return the template of a conjunction of constraints, and its constants; see `query`."""
         try:
             shape, constants = taken_apart(where, self._text)
-            known = self._templates.get(shape)
-            if known is None:
-                known = self._templates[shape] = template(shape, constants, self._parser)
         except TermError as error:
             raise SubscriptionError(Problem(error.what, Place(id), error.remedy)) from error
-        except AttributeNameError as error:
-            raise SubscriptionError(Problem(str(error), Place(id), NAMING)) from error
-        return known.query(constants)
+        return self.template(id, shape, constants), constants
+
+    def template(self, id: str, shape: Shape, constants: Sequence[Constant]) -> Template:
+        """Return the template of a shape, of which `constants` are an example.
+
+        Raises
+        ------
+        SubscriptionError
+            When an attribute has no name, or the shape is larger than a limit.
+        """
+        known = self._templates.get(shape)
+        if known is None:
+            try:
+                known = self._templates[shape] = template(shape, constants, self._parser)
+            except AttributeNameError as error:
+                raise SubscriptionError(Problem(str(error), Place(id), NAMING)) from error
+        return known
 
     def subscription(self, id: str, where: Mapping[str, object], comment: str = "") -> Subscription:
         """Return the subscription that a conjunction of constraints is; see `query`."""

@@ -42,9 +42,9 @@ class TermError(UnplacedError):
 class _Remembered(dict[str, Literal]):
     """Literals by their text, made when they are first asked for."""
 
-    def __init__(self, *datatypes: NamedNode) -> None:
+    def __init__(self, *, numbers: bool) -> None:
         super().__init__()
-        self._datatypes = datatypes
+        self._numbers = numbers
 
     def __missing__(self, text: str) -> Literal:
         if len(self) >= _REMEMBERED:
@@ -53,12 +53,7 @@ class _Remembered(dict[str, Literal]):
         return literal
 
     def _made(self, text: str) -> Literal:
-        if not self._datatypes:
-            return plain(text)
-        if len(text) > _DIGITS:
-            raise ValueError("too long a number")
-        exponent = text.isascii() and ("e" in text or "E" in text)
-        return Literal(text, datatype=self._datatypes[-1 if exponent else 0])
+        return written(text) if self._numbers else plain(text)
 
 
 class Decoder:
@@ -71,13 +66,13 @@ class Decoder:
     """
 
     def __init__(self) -> None:
-        integers, others = _Remembered(_INTEGER), _Remembered(_DECIMAL, _DOUBLE)
-        self.texts = _Remembered()
+        numbers = _Remembered(numbers=True)
+        self.texts = _Remembered(numbers=False)
         """Plain texts as literals."""
         self.decode = json.JSONDecoder(
             object_pairs_hook=_distinct,
-            parse_int=integers.__getitem__,
-            parse_float=others.__getitem__,
+            parse_int=numbers.__getitem__,
+            parse_float=numbers.__getitem__,
             parse_constant=_no_number,
         ).decode
 
@@ -94,6 +89,26 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_number(text: str) -> Any:
     raise TermError(f"{text} is no number that compares", "Leave it out.")
+
+
+def written(number: str) -> Literal:
+    """Return a number of JSON as a literal; its text says of what datatype.
+
+    Raises
+    ------
+    ValueError
+        When it is too long.
+
+    Examples
+    --------
+    >>> print(written("5"), written("5.0"))
+    "5"^^<http://www.w3.org/2001/XMLSchema#integer> "5.0"^^<http://www.w3.org/2001/XMLSchema#decimal>
+    """
+    if len(number) > _DIGITS:
+        raise ValueError("too long a number")
+    if "e" in number or "E" in number:
+        return Literal(number, datatype=_DOUBLE)
+    return Literal(number, datatype=_DECIMAL if "." in number else _INTEGER)
 
 
 def plain(text: str) -> Literal:
