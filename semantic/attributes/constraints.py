@@ -40,9 +40,9 @@ FOLDED = "ignore case "
 """Stands before the operator of a test of texts that takes upper and lower case for the same."""
 OPERATORS = ("=", "!=", *COMPARISONS, "in", *TEXT_TESTS, "isa", "exists")
 
-_IGNORE = "ignore case"
+IGNORE = "ignore case"
 _FOLDABLE = frozenset({"=", *TEXT_TESTS})
-_USE = f"Use one of {', '.join(OPERATORS)}, and with texts {_IGNORE}."
+_USE = f"Use one of {', '.join(OPERATORS)}, and with texts {IGNORE}."
 _EQUAL_TEXT: tuple[Test, ...] = (("=", "text"),)
 _EQUAL_VALUE: tuple[Test, ...] = (("=", "value"),)
 NUMERIC: Mapping[str, Test] = {op: (op, "value") for op in ("=", "!=", *COMPARISONS)}
@@ -106,7 +106,7 @@ def _tests(
     text: Callable[[str], Literal],
 ) -> tuple[Test, ...]:
     """Return the tests of one attribute; their constants go to the others."""
-    if _IGNORE in given:
+    if IGNORE in given:
         given = _folded(attribute, given)
     tests: list[Test] = []
     for operator, operand in given.items():
@@ -128,13 +128,13 @@ def _tests(
 
 def _folded(attribute: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a constraint with ``ignore case`` in the names of its operators."""
-    if not isinstance(given[_IGNORE], bool):
-        raise _problem(attribute, f"{_IGNORE!r} is neither true nor false", "Write true or false.")
-    rest = {operator: operand for operator, operand in given.items() if operator != _IGNORE}
-    if not given[_IGNORE]:
+    if not isinstance(given[IGNORE], bool):
+        raise _problem(attribute, f"{IGNORE!r} is neither true nor false", "Write true or false.")
+    rest = {operator: operand for operator, operand in given.items() if operator != IGNORE}
+    if not given[IGNORE]:
         return rest
     if not rest or not _FOLDABLE.issuperset(rest):
-        what = f"{_IGNORE!r} goes with {', '.join(sorted(_FOLDABLE))} only"
+        what = f"{IGNORE!r} goes with {', '.join(sorted(_FOLDABLE))} only"
         raise _problem(attribute, what, "Leave it out, or the other operators.")
     return {FOLDED + operator: operand for operator, operand in rest.items()}
 

@@ -10,13 +10,16 @@ and that is all that JSON's grammar asks for.
 What is not certain is not cut: escapes, bytes that are not ASCII outside of texts, numbers and
 words that JSON does not have.
 
-Every function gets flat arrays and fills flat arrays. Importing this module imports numba; with
-``NUMBA_DISABLE_JIT=1`` the functions run as plain Python.
+Every function gets flat arrays and fills flat arrays, and makes none, so that numba need not count
+references; a small function is compiled into those that call it because it is not cached by
+itself. Importing this module imports numba; with ``NUMBA_DISABLE_JIT=1`` the functions run as plain
+Python.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar
 
 import numba
 import numpy as np
@@ -31,6 +34,22 @@ NO_FORM = -1
 PASSED_OVER = 0
 """The role of a span that is no constant."""
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_PLAIN: dict[str, Any] = {"_nrt": False}
+
+
+def _kernel(function: _Function) -> _Function:
+    """Compile a function that Python calls."""
+    compiled: _Function = numba.njit(cache=True, nogil=True, **_PLAIN)(function)
+    return compiled
+
+
+def _part(function: _Function) -> _Function:
+    """Compile a function that these call."""
+    compiled: _Function = numba.njit(**_PLAIN)(function)
+    return compiled
+
+
 _SEED, _PRIME, _MASK = 2166136261, 16777619, 0xFFFFFFFF  # FNV-1a; products stay below 57 bits
 _TAB, _NEWLINE, _RETURN, _SPACE = 9, 10, 13, 32
 _QUOTE, _ESCAPE, _COLON, _COMMA, _OPEN, _CLOSE = 34, 92, 58, 44, 91, 93
@@ -43,7 +62,7 @@ _DASH = 4
 _WORDS = np.frombuffer(b"true\0false\0null\0", np.uint8)
 
 
-@numba.njit(cache=True)
+@_kernel
 def cut(
     data: Bytes, ends: Places, wide: bool, rest: Bytes, slots: Numbers, lines: Places, spans: Places
 ) -> int:
@@ -84,7 +103,7 @@ def cut(
     return count
 
 
-@numba.njit(cache=True)
+@_part
 def _cut_line(
     data: Bytes,
     place: int,
@@ -144,19 +163,19 @@ def _cut_line(
     return filled, count
 
 
-@numba.njit(cache=True)
+@_part
 def _blank(byte: int) -> bool:
     return byte in (_SPACE, _TAB, _RETURN, _NEWLINE)
 
 
-@numba.njit(cache=True)
+@_part
 def _digits_end(data: Bytes, place: int, end: int) -> int:
     while place < end and _ZERO <= data[place] <= _NINE:
         place += 1
     return place
 
 
-@numba.njit(cache=True)
+@_part
 def _number_end(data: Bytes, place: int, end: int) -> int:
     """Return where a number of JSON ends, -1 where there is none."""
     if data[place] == _MINUS:
@@ -179,7 +198,7 @@ def _number_end(data: Bytes, place: int, end: int) -> int:
     return stop
 
 
-@numba.njit(cache=True)
+@_part
 def _word_end(data: Bytes, place: int, end: int) -> int:
     """Return where ``true``, ``false`` or ``null`` ends, -1 where there is none."""
     word = 0
@@ -196,7 +215,7 @@ def _word_end(data: Bytes, place: int, end: int) -> int:
     return place
 
 
-@numba.njit(cache=True)
+@_part
 def _hashed(data: Bytes, begin: int, end: int, seed: int) -> int:
     found = _SEED ^ seed
     for place in range(begin, end):
@@ -204,7 +223,7 @@ def _hashed(data: Bytes, begin: int, end: int, seed: int) -> int:
     return found ^ (found >> 15)
 
 
-@numba.njit(cache=True)
+@_part
 def _same(data: Bytes, one: int, other: int, length: int) -> bool:
     place = 0
     while place < length and data[one + place] == data[other + place]:
@@ -212,7 +231,7 @@ def _same(data: Bytes, one: int, other: int, length: int) -> bool:
     return place == length
 
 
-@numba.njit(cache=True)
+@_part
 def _first(rest: Bytes, begin: int, end: int, lines: Places, slots: Numbers, line: int) -> int:
     """Return the first line with a rest, which may be this line."""
     slot = _hashed(rest, begin, end, 0) & (slots.size - 1)
@@ -226,7 +245,7 @@ def _first(rest: Bytes, begin: int, end: int, lines: Places, slots: Numbers, lin
     return line
 
 
-@numba.njit(cache=True)
+@_kernel
 def number(
     data: Bytes,
     lines: Places,

@@ -1,0 +1,166 @@
+"""As much of Arrow's arrays as is read here; ``pyarrow`` itself is not needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from pyoxigraph import Literal
+
+from semantic.vocabulary import XSD
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_TEXTS = ("string", "large_string")
+_INTEGERS = tuple(f"{sign}int{size}" for sign in ("", "u") for size in (8, 16, 32, 64))
+_FLOATS = ("float", "double")
+_ENCODED = (*_TEXTS, *_INTEGERS, *_FLOATS, "bool")
+_ENCODED_BEGIN = ("decimal128", "decimal256", "date", "timestamp", "dictionary")
+"""Types whose different values Arrow finds."""
+
+
+class ArrowArray(Protocol):
+    """A column of a record batch."""
+
+    @property
+    def type(self) -> object:
+        """Return the type of its values, which says what it is as text."""
+
+    @property
+    def null_count(self) -> int:
+        """Return how many values are null."""
+
+    def dictionary_encode(self) -> ArrowDictionary:
+        """Return the column as places among its different values."""
+
+    def cast(self, target_type: str) -> ArrowArray:
+        """Return the column with values of another type."""
+
+    def fill_null(self, fill_value: int) -> ArrowArray:
+        """Return the column with a value instead of null."""
+
+    def to_numpy(self, *, zero_copy_only: bool) -> NDArray[Any]:
+        """Return the values as an array of numpy."""
+
+    def to_pylist(self) -> list[Any]:
+        """Return the values as Python has them."""
+
+
+class ArrowDictionary(Protocol):
+    """A column as places among its different values."""
+
+    @property
+    def indices(self) -> ArrowArray:
+        """Return the places."""
+
+    @property
+    def dictionary(self) -> ArrowArray:
+        """Return the values."""
+
+
+class ArrowSchema(Protocol):
+    """The columns' names."""
+
+    @property
+    def names(self) -> list[str]:
+        """Return them in order."""
+
+
+class ArrowBatch(Protocol):
+    """A record batch."""
+
+    @property
+    def schema(self) -> ArrowSchema:
+        """Return the columns' names."""
+
+    @property
+    def num_rows(self) -> int:
+        """Return the number of rows."""
+
+    def column(self, i: int, /) -> ArrowArray:
+        """Return a column by its place."""
+
+
+@runtime_checkable
+class ArrowTable(Protocol):
+    """A table: record batches, one behind the other."""
+
+    @property
+    def schema(self) -> ArrowSchema:
+        """Return the columns' names."""
+
+    def to_batches(self) -> Sequence[ArrowBatch]:
+        """Return the batches."""
+
+
+def batches(table: ArrowTable | ArrowBatch) -> Sequence[ArrowBatch]:
+    """Return the batches of a table, or the batch that it is."""
+    return table.to_batches() if isinstance(table, ArrowTable) else [table]
+
+
+def encoded(array: ArrowArray) -> tuple[NDArray[np.int32], list[Any]]:
+    """Return for each row the place of its value, -1 for null, and the values.
+
+    Numbers are literals, so that decimals keep their digits; of structs, null fields are left out.
+    Lists and structs are not compared: each row has a value of its own.
+
+    Raises
+    ------
+    ValueError, OverflowError
+        When Python has no such value: a date beyond the year 9999, nanoseconds.
+    """
+    import numpy as np
+
+    kind = str(array.type)
+    if kind in _ENCODED or kind.startswith(_ENCODED_BEGIN):
+        found = array.dictionary_encode()
+        places = found.indices.cast("int32").fill_null(-1).to_numpy(zero_copy_only=False)
+        return places, values(found.dictionary)
+    given = [_without_nulls(value) for value in array.to_pylist()]
+    every = np.arange(len(given), dtype=np.int32)
+    every[np.array([value is None for value in given], np.bool_)] = -1
+    return every, given
+
+
+def values(array: ArrowArray) -> list[Any]:
+    """Return the values of a column as `semantic.attributes.values.term_of` takes them.
+
+    Raises
+    ------
+    ValueError, OverflowError
+        As `encoded`.
+    """
+    kind = str(array.type)
+    if array.null_count or kind not in (*_TEXTS, *_INTEGERS, *_FLOATS):
+        return [_plain(value) for value in array.to_pylist()]
+    found: list[Any] = array.to_numpy(zero_copy_only=False).tolist()
+    if kind in _INTEGERS:
+        integer = XSD["integer"]
+        return [Literal(text, datatype=integer) for text in map(str, found)]
+    return list(_floats(found)) if kind in _FLOATS else found
+
+
+def _floats(given: list[float]) -> Iterator[object]:
+    """Yield literals; what is infinite or no number stays as it is."""
+    decimal, double = XSD["decimal"], XSD["double"]
+    for value, text in zip(given, map(str, given), strict=True):
+        if "e" in text:
+            yield Literal(text, datatype=double)
+        else:
+            yield value if "n" in text else Literal(text, datatype=decimal)
+
+
+def _plain(value: object) -> object:
+    """Return a decimal as it is written without an exponent."""
+    if isinstance(value, Decimal):
+        return Literal(f"{value:f}", datatype=XSD["decimal"])
+    return value
+
+
+def _without_nulls(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _without_nulls(each) for name, each in value.items() if each is not None}
+    return [_plain(each) for each in value] if isinstance(value, list) else _plain(value)
