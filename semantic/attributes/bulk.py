@@ -21,6 +21,7 @@ from semantic.attributes.forms import ID, Form, Makers, form_of
 from semantic.attributes.gathered import Gathered, matrix
 from semantic.attributes.rows import RowReader
 from semantic.attributes.subscription import AttributeParser
+from semantic.attributes.uncollected import uncollected
 from semantic.attributes.values import plain
 from semantic.errors import GraphMatchError, OnProblem, Problem, warn_problem
 from semantic.sparql.columns import Grouped
@@ -47,7 +48,7 @@ def grouped_attribute_rows(
     """Yield the attribute subscriptions of a file of JSON Lines by skeleton, chunk by chunk.
 
     Nothing is in `Grouped.refused`: what is wrong is reported as it is met. The row of a query is
-    its line, from 0, so that line 1 is row 0 whatever the chunk.
+    its line in the chunk, from 0. Comments are passed over.
 
     Parameters
     ----------
@@ -82,7 +83,8 @@ def grouped_attribute_rows(
     lines = _Lines(known, RowReader(str(path), known.decoder, REMEDY, on_problem))
     with Path(path).open("rb") as file:
         for data in _chunks(file, chunk):
-            found = lines.grouped(data)
+            with uncollected():
+                found = lines.grouped(data)
             if found.groups:
                 yield found
 
@@ -129,8 +131,8 @@ class _Lines:
                 gathered.place(form.fixed[-1 - slot]) if slot < 0 else places[spans + slot]
                 for slot in form.slots
             ]
-            rows = (lines + self._before).tolist()
-            chosen = [names[line] for line in lines.tolist()]
+            rows = lines.tolist()
+            chosen = [names[line] for line in rows]
             gathered.add(form.template.skeleton, chosen, rows, matrix(len(rows), columns))
         self._before += len(chunk)
         return gathered.result()
@@ -201,14 +203,14 @@ class _Lines:
             number = self._before + line + 1
             if forms[line] == no_form or not name.strip():
                 chunk.forms[line] = no_form
-                self._read(number, chunk.line(line), gathered)
+                self._read(line, chunk.line(line), gathered)
             elif taken.setdefault(name, number) != number:
                 chunk.forms[line] = no_form
                 is_new(name, number, taken, reader)
 
-    def _read(self, number: int, line: bytes, gathered: Gathered) -> None:
-        """Read a line by itself."""
-        reader = self._reader
+    def _read(self, place: int, line: bytes, gathered: Gathered) -> None:
+        """Read a line of the chunk by itself."""
+        reader, number = self._reader, self._before + place + 1
         if (row := reader.row(number, line)) is None:
             return
         try:
@@ -217,7 +219,7 @@ class _Lines:
             reader.refused(number, row.get("id"), error)
             return
         if is_new(name, number, self._taken, reader):
-            gathered.add_query(number - 1, name, query)
+            gathered.add_query(place, name, query)
 
 
 def _names(chunk: Chunk, forms: dict[int, Form]) -> list[str]:

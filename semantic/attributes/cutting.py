@@ -8,7 +8,7 @@ their first letters; blanks between tokens are left out. So a rest says which to
 and that is all that JSON's grammar asks for.
 
 What is not certain is not cut: escapes, bytes that are not ASCII outside of texts, numbers and
-words that JSON does not have.
+words that JSON does not have, and very long numbers.
 
 Every function gets flat arrays and fills flat arrays, and makes none, so that numba need not count
 references; a small function is compiled into those that call it because it is not cached by
@@ -59,6 +59,8 @@ _TEXT, _DATED, _NUMBER = 115, 100, 110
 _ASCII = 128
 _DASH = 4
 """Where a date has its first dash."""
+_LONGEST = 1000
+"""A longer number is left to who knows whether it is too long."""
 _WORDS = np.frombuffer(b"true\0false\0null\0", np.uint8)
 
 
@@ -178,6 +180,7 @@ def _digits_end(data: Bytes, place: int, end: int) -> int:
 @_part
 def _number_end(data: Bytes, place: int, end: int) -> int:
     """Return where a number of JSON ends, -1 where there is none."""
+    begin = place
     if data[place] == _MINUS:
         place += 1
     stop = _digits_end(data, place, end)
@@ -195,7 +198,7 @@ def _number_end(data: Bytes, place: int, end: int) -> int:
         stop = _digits_end(data, place, end)
         if stop == place:
             return -1
-    return stop
+    return stop if stop - begin <= _LONGEST else -1
 
 
 @_part

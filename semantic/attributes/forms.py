@@ -48,7 +48,7 @@ class Makers:
             DATE: _date,
             CONCEPT: _concept,
             NUMBER: _number,
-            COMPARED: _compared,
+            COMPARED: written,
         }
 
     def _text(self, text: str) -> Literal | None:
@@ -64,17 +64,10 @@ def _concept(text: str) -> Constant | None:
     return concept(text) if text.strip() else None
 
 
-def _compared(text: str) -> Literal | None:
-    try:
-        return written(text)
-    except ValueError:
-        return None
-
-
 def _number(text: str) -> Literal | None:
-    """Return a number that is also alone one to every comparison."""
-    literal = _compared(text)
-    return None if literal is None or kind_of(literal) != "value" else literal
+    """Return a number that every comparison takes for one: no larger than 64 bits, say."""
+    literal = written(text)
+    return literal if kind_of(literal) == "value" else None
 
 
 @dataclass(frozen=True, slots=True)

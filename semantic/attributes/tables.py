@@ -21,6 +21,7 @@ from semantic.attributes.constraints import NUMERIC, Constant, Shape, Test, take
 from semantic.attributes.gathered import Gathered, matrix
 from semantic.attributes.headings import Heading, headings
 from semantic.attributes.subscription import AttributeParser
+from semantic.attributes.uncollected import uncollected
 from semantic.attributes.values import TermError
 from semantic.errors import InputError, Place, Problem, SubscriptionError
 from semantic.sparql.columns import Grouped
@@ -71,12 +72,13 @@ def grouped_attribute_table(
     own = names.index(id)
     heads = headings([name for place, name in enumerate(names) if place != own])
     known, gathered, before = parser or AttributeParser(), Gathered(), 0
-    for batch in batches(table):
-        arrays = [batch.column(place) for place in range(len(names)) if place != own]
-        columns = [_Column(*pair, gathered) for pair in zip(heads, arrays, strict=True)]
-        _Rows(_ids(batch.column(own)), columns, before, known).add_to(gathered)
-        before += batch.num_rows
-    return gathered.result()
+    with uncollected():
+        for batch in batches(table):
+            arrays = [batch.column(place) for place in range(len(names)) if place != own]
+            columns = [_Column(*pair, gathered) for pair in zip(heads, arrays, strict=True)]
+            _Rows(_ids(batch.column(own)), columns, before, known).add_to(gathered)
+            before += batch.num_rows
+        return gathered.result()
 
 
 def _ids(array: ArrowArray) -> list[str]:
