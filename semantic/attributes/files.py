@@ -77,10 +77,11 @@ def _read(
 
 def is_new(id: str, number: int, taken: dict[str, int], reader: RowReader) -> bool:
     """Whether the id of a line is there for the first time; a second time is reported."""
-    first = taken.setdefault(id, number)
-    if first == number:
+    known = taken.setdefault(id, number)
+    if known == number:
         return True
-    what = f"the id {id!r} has a subscription already, at {reader.source}:{first}"
+    first = f"{reader.source}:{known}"
+    what = f"the id {id!r} has a subscription already, at {first}"
     remedy = "Choose another id; the first one holds."
     reader.on_problem(Problem(what, reader.place(number, id), remedy))
     return False

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 _KEYS = 2**62
 _NO_ID = "Give each row an id of its own."
-_NO_VALUE = "Arrow has values here that Python has not"
 
 
 def grouped_attribute_table(
@@ -114,9 +113,10 @@ class _Column:
         try:
             self.places, given = encoded(array)
         except (OverflowError, ValueError) as error:
+            what = f"Arrow has values here that Python has not: {error}"
             remedy = "Cast the column to a type whose values Python has."
             place = Place(f"column {heading.attribute!r}")
-            raise InputError(Problem(f"{_NO_VALUE}: {error}", place, remedy)) from error
+            raise InputError(Problem(what, place, remedy)) from error
         begin = len(gathered.terms)
         numeric = heading.operator in NUMERIC and not heading.ignore_case
         if numeric and all(type(value) is Literal for value in given):
