@@ -227,6 +227,12 @@ def test_groups(path: Path) -> None:
     assert len(acme) == 1
 
 
+def test_one_text_may_be_several_terms(path: Path) -> None:
+    wheres = [{"a": text, "b": {"isa": text}, "c": {"=": 5}, "d": "5"} for text in ("x", "y", "x")]
+    path.write_text("\n".join(row(f"s{n}", where) for n, where in enumerate(wheres)))
+    assert check(path, 1 << 20) == []
+
+
 def test_ids_are_taken_across_chunks(path: Path) -> None:
     path.write_text("\n".join(row("a", {"size": n}) for n in range(5)), encoding="utf-8")
     told = check(path, 1)
