@@ -20,13 +20,14 @@ from itertools import islice
 from pathlib import Path
 from threading import RLock
 from time import sleep
+from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
 
 from graphmatch.explain import Evidence, Explanation, evidence, explain
 from graphmatch.filing import Filed
-from graphmatch.intake import Intake, regrouped
+from graphmatch.intake import Intake, parts, regrouped
 from graphmatch.knowledge import Change, Entailment, Knowledge
 from graphmatch.matcher import Capabilities, DuplicateError, Match, Matcher, MatchReport
 from graphmatch.provenance import Provenance
@@ -34,12 +35,17 @@ from graphmatch.saving import opened, save
 from graphmatch.standing import Standing
 from graphmatch.turn import Turn
 from semantic.annotation.annotate import Annotator, Label
+from semantic.attributes.arrow import ArrowBatch, ArrowTable, texts_of_table
+from semantic.attributes.bulk import grouped_attribute_rows
+from semantic.attributes.subscription import AttributeParser
+from semantic.attributes.tables import grouped_attribute_table
 from semantic.errors import GraphMatchError, OnProblem, warn_problem
 from semantic.evaluation import Evaluation
 from semantic.mentions import Mentions
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.sparql.clock import Clock, utc_now
+from semantic.sparql.columns import Grouped
 from semantic.sparql.parse import SubscriptionParser
 from semantic.sparql.query import Query
 from semantic.subscription import Subscription
@@ -116,6 +122,7 @@ class Engine(Matcher):
         self._clock = clock
         self._on_problem = on_problem
         self.parser = SubscriptionParser()
+        self._attributes = AttributeParser(self.parser)
         self._changing = RLock()
         self._turn = Turn()
         self._labels: tuple[list[Label], Annotator] | None = None
@@ -200,12 +207,77 @@ class Engine(Matcher):
                 grouped = self.parser.group(
                     (one.id, one.query) if isinstance(one, Subscription) else one for one in some
                 )
-                with self._turn:
-                    standing = self._standing
-                    serials = standing.store.next_serial + np.arange(len(some))
-                    intake = Intake(standing, standing.add, comments)
-                    refused += (error for _, error in intake.take_in(grouped, serials))
+                refused += self._take_in(grouped, comments)
         return tuple(refused)
+
+    def subscribe_table(
+        self, table: ArrowTable | ArrowBatch, id: str = "id", query: str = "query"
+    ) -> tuple[GraphMatchError, ...]:
+        """Take many subscriptions in that are rows of an Arrow table.
+
+        A table with a column of SPARQL texts has these as its subscriptions. The columns of any
+        other are attributes, or an attribute, a space and an operator: ``brand``, ``price <=``,
+        ``target isa``; a row constrains those in which it has a value.
+
+        Parameters
+        ----------
+        table
+            A ``pyarrow.Table`` or ``RecordBatch``.
+        id, query
+            The columns of ids and of SPARQL texts.
+
+        Returns
+        -------
+        refused
+            Why some were not taken in, in their order; the others were.
+
+        Raises
+        ------
+        InputError
+            When there is no column of ids, or a column's name is no constraint.
+        """
+        if query in table.schema.names:
+            return self.subscribe_many(texts_of_table(table, id, query))
+        with self._changing:
+            grouped = grouped_attribute_table(table, parser=self._attributes, id=id)
+            return tuple(self._take_in(grouped))
+
+    def subscribe_lines(self, path: str | Path) -> tuple[GraphMatchError, ...]:
+        """Take many attribute subscriptions in: ``{"id": …, "where": {…}}``, one a line.
+
+        Lines that are no subscription are reported (`on_problem`), and the rest goes on.
+
+        Returns
+        -------
+        refused
+            Why some of the others were not taken in, in their order.
+
+        Raises
+        ------
+        OSError
+            When the file cannot be read.
+        """
+        refused: list[GraphMatchError] = []
+        with self._changing:
+            for grouped in grouped_attribute_rows(
+                path, parser=self._attributes, on_problem=self._on_problem
+            ):
+                refused += self._take_in(grouped)
+        return tuple(refused)
+
+    def _take_in(
+        self, grouped: Grouped, comments: Mapping[int, str] = MappingProxyType({})
+    ) -> list[GraphMatchError]:
+        """Take subscriptions in, some at a time; return why some were refused."""
+        refused: list[GraphMatchError] = []
+        for begin, some in parts(grouped, _AT_ONCE):
+            own = {row - begin: said for row, said in comments.items()} if comments else comments
+            with self._turn:
+                standing = self._standing
+                serials = standing.store.next_serial + np.arange(_AT_ONCE)
+                intake = Intake(standing, standing.add, own)
+                refused += (error for _, error in intake.take_in(some, serials))
+        return refused
 
     def replace(self, subscription: Subscription | str, query: str | None = None) -> None:
         """Put a subscription in the place of the one that has its id: also in the order.

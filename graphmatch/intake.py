@@ -190,3 +190,34 @@ def regrouped(store: SubscriptionStore, numbers: Ids) -> Grouped:
         store.terms_of(different),
         (),
     )
+
+
+def parts(grouped: Grouped, size: int) -> Iterator[tuple[int, Grouped]]:
+    """Yield so many rows of subscriptions at a time, with the number of the first of them."""
+    rows = [np.asarray(group.rows) for group in grouped.groups]
+    refused = [row for row, _ in grouped.refused]
+    end = max([-1, *refused, *(int(own[-1]) for own in rows)]) + 1
+    for begin in range(0, end, size):
+        groups, used = [], []
+        for group, own in zip(grouped.groups, rows, strict=True):
+            first, last = np.searchsorted(own, [begin, begin + size]).tolist()
+            if first < last:
+                groups.append((group, slice(first, last)))
+                used.append(group.constants[first:last].ravel())
+        different = np.unique(np.concatenate(used)) if used else np.zeros(0, np.int32)
+        yield (
+            begin,
+            Grouped(
+                [
+                    Group(
+                        group.skeleton,
+                        group.ids[some],
+                        [row - begin for row in group.rows[some]],
+                        np.searchsorted(different, group.constants[some]).astype(np.int32),
+                    )
+                    for group, some in groups
+                ],
+                [grouped.terms[place] for place in different.tolist()],
+                [(row - begin, e) for row, e in grouped.refused if begin <= row < begin + size],
+            ),
+        )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pyoxigraph import Literal
 
+from semantic.errors import InputError, Place, Problem
 from semantic.vocabulary import XSD
 
 if TYPE_CHECKING:
@@ -99,6 +100,27 @@ class ArrowTable(Protocol):
 def batches(table: ArrowTable | ArrowBatch) -> Sequence[ArrowBatch]:
     """Return the batches of a table, or the batch that it is."""
     return table.to_batches() if isinstance(table, ArrowTable) else [table]
+
+
+def texts_of_table(
+    table: ArrowTable | ArrowBatch, id: str, query: str
+) -> Iterator[tuple[str, str]]:
+    """Yield the ids and texts of a table; a null is an empty text.
+
+    Raises
+    ------
+    InputError
+        When there are not one column of ids and one of texts.
+    """
+    names = table.schema.names
+    for name in (id, query):
+        if names.count(name) != 1:
+            what = f"the table has {names.count(name) or 'no'} columns called {name!r}"
+            remedy = "Name one column of ids and one of SPARQL texts."
+            raise InputError(Problem(what, Place(f"column {name!r}"), remedy))
+    for batch in batches(table):
+        ids, texts = (batch.column(names.index(name)).to_pylist() for name in (id, query))
+        yield from ((str(i or ""), str(t or "")) for i, t in zip(ids, texts, strict=True))
 
 
 def encoded(array: ArrowArray) -> tuple[NDArray[np.int32], list[Any]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -15,7 +17,9 @@ from graphmatch import intake as intake_module
 from graphmatch.index.records import Flag
 from graphmatch.matcher import DuplicateError
 from semantic import Ontology, Publication, SubscriptionParser
-from semantic.errors import SubscriptionError
+from semantic.attributes.events import event
+from semantic.attributes.subscription import AttributeParser
+from semantic.errors import InputError, Problem, SubscriptionError
 from semantic.sparql.query import Query
 from semantic.terms import Term
 from tests.oracle import to_sparql
@@ -149,3 +153,42 @@ def test_equal_ones_share_a_row() -> None:
     )
     report = engine.match(published)
     assert (report.counters.joins, report.counters.matched) == (1, 10)
+
+
+def test_lines_and_tables_are_taken_in_like_rows(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    rows = [(f"s{n}", {"price": {"<=": n % 7, ">": 1}, "brand": f"b{n % 3}"}) for n in range(40)]
+    lines = tmp_path / "subscriptions.jsonl"
+    written = [json.dumps({"id": id, "where": where}) for id, where in (*rows, ("bad", {}))]
+    lines.write_text("\n".join(written))
+    attributes, problems = AttributeParser(PARSER), list[Problem]()
+    alone, by_lines, by_table = Engine(), Engine(on_problem=problems.append), Engine()
+    for id, where in rows:
+        alone.subscribe(id, attributes.query(id, where).text())
+    assert by_lines.subscribe_lines(lines) == ()
+    assert [problem.where.line for problem in problems] == [41]
+    columns = {
+        "id": [id for id, _ in rows],
+        "price <=": [n % 7 for n in range(40)],
+        "price >": [1] * 40,
+        "brand": [f"b{n % 3}" for n in range(40)],
+    }
+    assert by_table.subscribe_table(pyarrow.table(columns)) == ()
+    assert by_table.subscribe_table(pyarrow.table(columns))[39].problem.where.source == "s39"
+    assert state(by_lines)[0] == state(by_table)[0] == state(alone)[0]
+    for price in range(9):
+        published = event("e", {"price": price, "brand": "b1"})
+        expected = list(alone.match(published).subscriptions)
+        assert list(by_lines.match(published).subscriptions) == expected
+        assert list(by_table.match(published).subscriptions) == expected
+
+
+def test_a_table_of_texts_is_taken_in() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    ids, texts = zip(*numbered(5), ("broken", "ASK {"), strict=True)
+    engine = Engine()
+    (refused,) = engine.subscribe_table(pyarrow.table({"id": ids, "query": texts}))
+    assert refused.problem.where.source == "broken"
+    assert len(engine) == 5
+    with pytest.raises(InputError, match="no columns called 'name'"):
+        engine.subscribe_table(pyarrow.table({"id": ids, "query": texts}), id="name")
