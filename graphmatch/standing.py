@@ -265,7 +265,8 @@ class Standing:
     def match(self, publication: Publication, now: datetime) -> MatchReport:
         """Say which subscriptions a publication matches, and with which solutions."""
         enriched = self.enrich(publication, now)
-        found, did = self.index.match(enriched.publication.triples)
+        seen = enriched.publication
+        found, did = self.index.match(seen.triples, seen.numbered())
         numbers, places = self.store.owners(found.rows)
         exact = self.store.flags(numbers) & Flag.EXACT != 0
         unindexed = self.store.flagged(Flag.UNINDEXED)

@@ -20,20 +20,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from itertools import groupby, islice
+from itertools import chain, groupby
+from operator import attrgetter
 from typing import Any
 
 import networkx as nx
-from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode
 
 from semantic.errors import OnProblem, Place, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.publication import Publication
+from semantic.runs import Run
 from semantic.terms import Term, Triple
 from semantic.vocabulary import DCTERMS, RSS, TYPE
-
-_PIECE = 10_000
-"""After how many triples a publication's size is looked at."""
 
 
 class Cut(Enum):
@@ -47,20 +46,15 @@ class Cut(Enum):
     COMPONENT = "component"
 
 
-def triple_of(quad: Quad) -> Triple:
-    """Return a quad without its graph."""
-    return quad.subject, quad.predicate, quad.object
-
-
 def by_graph(
-    quads: Iterable[Quad],
+    runs: Iterable[Run],
     source: str,
     on_problem: OnProblem,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Iterator[Publication]:
-    """Yield a publication for each run of quads of one graph; statements apart are reported."""
+    """Yield a publication for each graph whose statements stand together; others are reported."""
     seen: set[str] = set()
-    for name, run in groupby(quads, key=lambda quad: quad.graph_name):
+    for name, several in groupby(runs, key=attrgetter("graph")):
         id = source if isinstance(name, DefaultGraph) else _graph_id(name, source)
         place = Place(source, item=None if isinstance(name, DefaultGraph) else id)
         if id in seen:
@@ -68,7 +62,7 @@ def by_graph(
             remedy = "Sort the file by graph, so that each graph is one publication."
             on_problem(Problem(what, place, remedy, Severity.WARNING))
         seen.add(id)
-        yield from _bounded(id, map(triple_of, run), place, on_problem, limits)
+        yield from _bounded(id, several, place, on_problem, limits)
 
 
 def _graph_id(name: NamedNode | BlankNode, source: str) -> str:
@@ -76,29 +70,36 @@ def _graph_id(name: NamedNode | BlankNode, source: str) -> str:
 
 
 def by_document(
-    quads: Iterable[Quad],
+    runs: Iterable[Run],
     source: str,
     on_problem: OnProblem,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Iterator[Publication]:
     """Yield the whole document, its graphs put together."""
-    yield from _bounded(source, map(triple_of, quads), Place(source), on_problem, limits)
+    yield from _bounded(source, iter(runs), Place(source), on_problem, limits)
 
 
 def _bounded(
-    id: str, triples: Iterator[Triple], place: Place, on_problem: OnProblem, limits: Limits
+    id: str, runs: Iterator[Run], place: Place, on_problem: OnProblem, limits: Limits
 ) -> Iterator[Publication]:
     """Yield one publication, unless it is empty, or larger than ``limits.publication_triples``.
 
     Too many triples are not held: what comes after the limit is not read into memory.
     """
-    distinct: dict[Triple, None] = {}
-    while piece := dict.fromkeys(islice(triples, _PIECE)):
-        distinct.update(piece)
+    first, second = next(runs, None), next(runs, None)
+    if first is None:
+        return
+    if second is None and first.numbering is not None:
+        yield Publication(id, first.triples, source=place, numbering=first.numbering)
+        return
+    distinct = dict.fromkeys(first.triples)
+    for run in chain(() if second is None else (second,), runs):
         if len(distinct) > limits.publication_triples:
-            on_problem(too_large(place, limits))
-            return
-    if distinct:
+            break
+        distinct.update(dict.fromkeys(run.triples))
+    if len(distinct) > limits.publication_triples:
+        on_problem(too_large(place, limits))
+    else:
         yield Publication(id, tuple(distinct), source=place)
 
 
@@ -112,18 +113,18 @@ def too_large(place: Place, limits: Limits, size: int | None = None) -> Problem:
     return Problem(what, place, remedy)
 
 
-def by_subject(quads: Iterable[Quad], source: str) -> Iterator[Publication]:
+def by_subject(runs: Iterable[Run], source: str) -> Iterator[Publication]:
     """Yield the concise bounded description of each IRI that is a subject."""
-    about = _about(map(triple_of, quads))
+    about = _about(_triples(runs))
     for subject in about:
         if isinstance(subject, NamedNode):
             place = Place(source, item=subject.value)
             yield Publication.of(subject.value, describe(subject, about), place)
 
 
-def by_item(quads: Iterable[Quad], source: str) -> Iterator[Publication]:
+def by_item(runs: Iterable[Run], source: str) -> Iterator[Publication]:
     """Yield each ``rss:item`` of a document with the description of its channel."""
-    about = _about(map(triple_of, quads))
+    about = _about(_triples(runs))
     for subject, triples in about.items():
         if isinstance(subject, NamedNode) and (subject, TYPE, RSS["item"]) in triples:
             channels = [o for _, p, o in triples if p == DCTERMS["isPartOf"]]
@@ -131,9 +132,9 @@ def by_item(quads: Iterable[Quad], source: str) -> Iterator[Publication]:
             yield Publication.of(subject.value, described, Place(source, item=subject.value))
 
 
-def by_component(quads: Iterable[Quad], source: str) -> Iterator[Publication]:
+def by_component(runs: Iterable[Run], source: str) -> Iterator[Publication]:
     """Yield the weakly connected parts, in the order of their first triples."""
-    triples = list(dict.fromkeys(map(triple_of, quads)))
+    triples = list(dict.fromkeys(_triples(runs)))
     graph: nx.Graph[Any] = nx.Graph()
     for subject, predicate, object_ in triples:
         graph.add_node(subject)
@@ -161,6 +162,10 @@ def describe(subject: Term, about: Mapping[Term, Sequence[Triple]]) -> Iterator[
             if isinstance(triple[2], BlankNode) and triple[2] not in seen:
                 seen.add(triple[2])
                 queue.append(triple[2])
+
+
+def _triples(runs: Iterable[Run]) -> Iterator[Triple]:
+    return chain.from_iterable(run.triples for run in runs)
 
 
 def _about(triples: Iterable[Triple]) -> dict[Term, list[Triple]]:

@@ -14,20 +14,36 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from itertools import islice
+from typing import TypeAlias
 
 from semantic.annotation.annotate import Annotation, Annotator
 from semantic.attributes.asked import Asked
 from semantic.attributes.derive import AttributeRules
+from semantic.attributes.names import path_of
+from semantic.concerns import (
+    ATTRIBUTES,
+    CLASS,
+    EVENT,
+    ITEM,
+    MAPPING,
+    ROOTS,
+    RULES,
+    UNITS,
+    Concerns,
+)
 from semantic.errors import Problem
 from semantic.evaluation import Evaluator
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mapping.functions import MappingFunctions
 from semantic.mentions import Mentions
-from semantic.ontology.entailment import Derived
+from semantic.ontology.entailment import Derived, Schema
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.relevance import Relevance
 from semantic.publication import Publication
-from semantic.terms import Triple
+from semantic.terms import Term, Triple
+
+_State: TypeAlias = tuple[Relevance | None, int | None, Asked]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +58,9 @@ class Enriched:
         As it was read, with what its text names.
     annotations
         What its text names, and where.
-    origins
-        Each triple of E(P) with the one that it was derived from, if it was.
+    followed
+        The triples of E(P) that were derived, each with the one that it was derived from; others
+        may be there with ``None``.
     mapped
         Triples that mapping functions gave, each with the name of the function.
     runs
@@ -56,10 +73,15 @@ class Enriched:
     publication: Publication
     stated: Publication
     annotations: tuple[Annotation, ...] = ()
-    origins: Derived = field(default_factory=dict)
+    followed: Derived = field(default_factory=dict)
     mapped: Mapping[Triple, str] = field(default_factory=dict)
     runs: int = 0
     problems: tuple[Problem, ...] = ()
+
+    @property
+    def origins(self) -> Derived:
+        """Each triple of E(P) with the one that it was derived from, if it was."""
+        return dict.fromkeys(self.publication.triples) | self.followed
 
 
 class Enricher:
@@ -112,6 +134,7 @@ class Enricher:
             ontology.mapping if entailment else (), ontology.root, limits, ontology.units
         )
         """The ontology's mapping functions, as they are run."""
+        self._known: dict[bool, tuple[_State, Concerns]] = {}
         self.attributes = AttributeRules(ontology, limits)
         """Attributes of events and of graphs, and what classes are called in subscriptions."""
 
@@ -133,9 +156,15 @@ class Enricher:
         mentions
             The attributes that subscriptions ask for are found; none by default.
         """
-        asked = None if mentions is None else self.attributes.asked(mentions)
-        enriched = self._closed(publication, relevance, now, asked)
-        if not asked:
+        asked = _NONE if mentions is None else self.attributes.asked(mentions)
+        if relevance is not None and asked:
+            relevance = self.attributes.widened(relevance, asked)
+        concerns = self._concerns(relevance, asked)
+        if not (steps := concerns.of(publication.numbered())):
+            return Enriched(publication, publication)
+        enriched = self._closed(publication, steps, concerns, relevance, now)
+        changed = enriched.publication is not publication
+        if not asked or not (changed or steps & ATTRIBUTES):
             return enriched
         problems = list(enriched.problems)
         links = self._ontology.links(enriched.stated)
@@ -143,30 +172,37 @@ class Enricher:
         return replace(
             enriched,
             publication=enriched.publication.with_derived(found),
-            origins={**found, **enriched.origins},
+            followed={**found, **enriched.followed},
             problems=tuple(problems),
         )
 
     def _closed(
         self,
         publication: Publication,
+        steps: int,
+        concerns: Concerns,
         relevance: Relevance | None,
         now: datetime | None,
-        asked: Asked | None,
     ) -> Enriched:
         """Return the publication with what follows from it, attributes apart."""
-        annotations = tuple(self._annotator.annotate(publication))
+        annotations = tuple(self._annotator.annotate(publication)) if steps & ITEM else ()
         stated = publication.with_derived(annotation.triple for annotation in annotations)
         if not self._entailment:
-            return Enriched(stated, stated, annotations, dict.fromkeys(stated.triples))
-        stated = stated.with_derived(self.attributes.graph(stated))
-        if relevance is not None and asked:
-            relevance = self.attributes.widened(relevance, asked)
+            return Enriched(stated, stated, annotations)
+        if steps & EVENT:
+            stated = stated.with_derived(self.attributes.graph(stated))
+        if stated is not publication:
+            steps |= concerns.of(stated.numbered())
         ontology = self._ontology
         problems: list[Problem] = []
-        rooted = ontology.units.normal(ontology.rewrite(stated), problems.append)
-        closed = ontology.inference.follow(rooted.triples, relevance)
+        rooted = stated
+        if steps & (ROOTS | UNITS):
+            rooted = ontology.units.normal(ontology.rewrite(stated), problems.append)
+            steps |= concerns.of(rooted.numbered())
+        if not steps & (RULES | MAPPING):
+            return Enriched(rooted, stated, annotations, problems=tuple(problems))
         follow = partial(ontology.inference.follow, relevance=relevance)
+        closed = follow(rooted.triples, agenda=concerns.agenda(rooted.numbered()))
         mapped = self.functions.run(rooted, closed, follow, self._evaluator, now, problems.append)
         return Enriched(
             _with_all(rooted, mapped.closed),
@@ -178,11 +214,53 @@ class Enricher:
             tuple(problems),
         )
 
+    # -- which steps there are to go --------------------------------------------------------
+
+    def _concerns(self, relevance: Relevance | None, asked: Asked) -> Concerns:
+        """Return what calls for which steps, as long as the same is known and asked for."""
+        state = relevance, None if relevance is None else relevance.version, asked
+        known = self._known.get(relevance is None)
+        if known is None or known[0] != state:
+            rules = relevance or self._ontology.schema
+            concerns = Concerns(
+                partial(self._of_term, rules),
+                partial(self._of_property, rules, asked),
+                MAPPING if self.functions.always else 0,
+            )
+            known = self._known[relevance is None] = state, concerns
+        return known[1]
+
+    def _of_term(self, rules: Relevance | Schema, term: Term) -> int:
+        """Return the steps that a term calls for, wherever in a triple it is."""
+        steps = ITEM if self._annotator.concerns(term) else 0
+        if not self._entailment:
+            return steps
+        ontology = self._ontology
+        if ontology.root(term) != term:
+            steps |= ROOTS
+        if ontology.units.concerns(term):
+            steps |= UNITS
+        if rules.stands_for_more(term) or ontology.inference.is_name(term):
+            steps |= RULES
+        return steps | CLASS if rules.is_subclass(term) else steps
+
+    def _of_property(self, rules: Relevance | Schema, asked: Asked, property_: Term) -> int:
+        """Return the steps that a term calls for as a property."""
+        steps = ATTRIBUTES if asked and self.attributes.concerns(property_, asked) else 0
+        if not self._entailment:
+            return steps
+        if path_of(property_) is not None:
+            steps |= EVENT
+        if self.functions.concerns(property_):
+            steps |= MAPPING
+        return steps | RULES if rules.leads(property_) else steps
+
 
 def _with_all(rooted: Publication, closed: Derived) -> Publication:
-    """Return a publication with all that follows from it."""
+    """Return a publication with all that follows from it; its own triples come first."""
     if len(closed) == len(rooted.triples):
         return rooted
-    known = frozenset(rooted.triples)
-    derived = rooted.derived.union(triple for triple in closed if triple not in known)
-    return replace(rooted, triples=tuple(closed), derived=derived)
+    return rooted.extended(tuple(islice(closed, len(rooted.triples), None)))
+
+
+_NONE = Asked({})

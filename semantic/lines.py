@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import TypeVar
 from uuid import uuid4
 
-from pyoxigraph import BlankNode, Quad, RdfFormat, Triple, parse
+from pyoxigraph import Quad, RdfFormat, parse
 
 from semantic.errors import InputError, OnProblem, Place, Problem
 from semantic.limits import Limits
 from semantic.nesting import triple_term_depth
+from semantic.runs import PlainLines, Run, runs_of
 from semantic.stream import Readable, pieces
 from semantic.syntax_error import LINE_REMEDY, problem_of
+from semantic.term_texts import TermTexts, renamed
 
 HOPELESS = 100
 """After so many bad lines and not one good one, a document is given up."""
-
-_Node = TypeVar("_Node")
 
 
 def read_lines(
@@ -43,6 +42,38 @@ def read_lines(
     """
     reader = _Lines(syntax, source, on_problem, limits)
     return chain.from_iterable(map(reader.quads, _blocks(stream, source, limits)))
+
+
+def read_line_runs(
+    stream: Readable,
+    syntax: RdfFormat,
+    source: str,
+    *,
+    on_problem: OnProblem,
+    limits: Limits,
+    texts: TermTexts,
+) -> Iterator[Run]:
+    """Yield the same by runs of one graph; what is written plainly is looked up, not parsed.
+
+    Parameters
+    ----------
+    texts
+        Remembers texts.
+
+    Raises
+    ------
+    InputError
+        As `read_lines`.
+    """
+    reader = _Lines(syntax, source, on_problem, limits)
+    plain = PlainLines(syntax == RdfFormat.N_QUADS, texts, reader.names, limits.nesting)
+    for block in _blocks(stream, source, limits):
+        runs = plain.runs(block)
+        if runs is None:
+            yield from runs_of(reader.quads(block))
+        else:
+            reader.pass_over(block)
+            yield from runs
 
 
 def _blocks(stream: Readable, source: str, limits: Limits) -> Iterator[bytes]:
@@ -77,7 +108,13 @@ class _Lines:
         self._line = 1
         self._bad = 0
         self._any = False
-        self._names = f"b{uuid4().hex}"
+        self.names = f"b{uuid4().hex}"
+        """What blank nodes' names begin with."""
+
+    def pass_over(self, block: bytes) -> None:
+        """Go on behind a block that was read otherwise."""
+        self._line += block.count(b"\n")
+        self._any = True
 
     def quads(self, block: bytes) -> list[Quad]:
         """Parse the next block."""
@@ -111,12 +148,5 @@ class _Lines:
             raise InputError(Problem(what, Place(self._source), "Name its syntax with --format."))
 
     def _renamed(self, quad: Quad) -> Quad:
-        name = self._name
-        return Quad(name(quad.subject), quad.predicate, name(quad.object), name(quad.graph_name))
-
-    def _name(self, node: _Node) -> _Node:
-        if isinstance(node, BlankNode):
-            return type(node)(f"{self._names}{node.value}")
-        if isinstance(node, Triple):
-            return type(node)(self._name(node.subject), node.predicate, self._name(node.object))
-        return node
+        subject, object_ = renamed(quad.subject, self.names), renamed(quad.object, self.names)
+        return Quad(subject, quad.predicate, object_, renamed(quad.graph_name, self.names))

@@ -8,12 +8,13 @@ This is the one thing that flows through the system. Readers make publications
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode, RdfFormat, parse
 
 from semantic.errors import Place
+from semantic.numbering import Numbering
 from semantic.terms import Triple
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class Publication:
         Those of the triples that enrichment added: nobody stated them.
     source
         Where the publication was read, for messages.
+    numbering
+        Of its triples, where that is known; `numbered` makes it.
 
     Examples
     --------
@@ -48,6 +51,7 @@ class Publication:
     triples: tuple[Triple, ...]
     derived: frozenset[Triple] = field(default_factory=frozenset)
     source: Place = field(default_factory=lambda: Place("<memory>"))
+    numbering: Numbering | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, id: str, triples: Iterable[Triple], source: Place | None = None) -> Publication:
@@ -81,7 +85,22 @@ class Publication:
         new = tuple(dict.fromkeys(triple for triple in triples if triple not in known))
         if not new:
             return self
-        return replace(self, triples=self.triples + new, derived=self.derived.union(new))
+        return self.extended(new)
+
+    def extended(self, derived: tuple[Triple, ...]) -> Publication:
+        """Return the publication with triples that nobody stated, and that it does not have."""
+        numbering = self.numbered().extended(derived)
+        return Publication(
+            self.id, numbering.triples, self.derived.union(derived), self.source, numbering
+        )
+
+    def numbered(self) -> Numbering:
+        """Return the terms of its triples, numbered; they are numbered once."""
+        known = self.numbering
+        if known is None or known.triples is not self.triples:
+            known = Numbering.of(self.triples)
+            object.__setattr__(self, "numbering", known)  # what is kept says nothing new
+        return known
 
     def graph_name(self) -> NamedNode:
         """Return the name that SPARQL's GRAPH sees: the id where that is an IRI."""

@@ -18,10 +18,12 @@ from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
 from semantic.errors import InputError, OnProblem, Place, Problem
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.lines import read_lines
+from semantic.lines import read_line_runs, read_lines
 from semantic.nesting import json_depth, triple_term_depth
+from semantic.runs import Run, runs_of
 from semantic.stream import Pieces, Readable, pieces
 from semantic.syntax_error import problem_of, relative_iri
+from semantic.term_texts import TermTexts
 from semantic.xml_guard import check_xml, decode_xml
 
 LINE_FORMATS = frozenset({RdfFormat.N_TRIPLES, RdfFormat.N_QUADS})
@@ -77,6 +79,47 @@ def read_quads(
         place = Place(source, error.lineno, error.offset)
         raise InputError(problem_of(error, syntax, place, remedy)) from error
     guard.check(source)
+
+
+def read_runs(
+    stream: Readable,
+    syntax: RdfFormat,
+    source: str,
+    *,
+    on_problem: OnProblem,
+    texts: TermTexts,
+    base_iri: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    remedy: str = "Correct the document there.",
+) -> Iterator[Run]:
+    """Yield the same by runs of one graph.
+
+    Parameters
+    ----------
+    texts
+        Remembers the texts of terms.
+
+    Raises
+    ------
+    InputError
+        As `read_quads`.
+    """
+    if syntax in LINE_FORMATS:
+        stream = io.BufferedReader(Pieces(_unmarked(pieces(stream))))
+        return read_line_runs(
+            stream, syntax, source, on_problem=on_problem, limits=limits, texts=texts
+        )
+    return runs_of(
+        read_quads(
+            stream,
+            syntax,
+            source,
+            on_problem=on_problem,
+            base_iri=base_iri,
+            limits=limits,
+            remedy=remedy,
+        )
+    )
 
 
 def _unmarked(pieces: Iterator[bytes]) -> Iterator[bytes]:

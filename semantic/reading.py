@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyoxigraph import NamedNode, Quad, RdfFormat
+from pyoxigraph import NamedNode, RdfFormat
 
 from semantic.cut import (
     Cut,
@@ -31,9 +31,11 @@ from semantic.feeds import FeedFormat, read_feed, sniff_feed
 from semantic.folders import files_in, unreadable
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.publication import Publication
-from semantic.quads import read_quads, read_whole
+from semantic.quads import read_runs, read_whole
+from semantic.runs import Run
 from semantic.stream import Pieces, Readable, pieces
 from semantic.syntax import HEAD_BYTES, format_of_media_type, refuse_foreign, tell_syntax
+from semantic.term_texts import TermTexts
 
 if TYPE_CHECKING:
     import rdflib
@@ -57,6 +59,7 @@ class _Options:
     base_iri: str | None
     on_problem: OnProblem
     limits: Limits
+    texts: TermTexts
 
 
 def read_publications(
@@ -66,6 +69,7 @@ def read_publications(
     base_iri: str | None = None,
     on_problem: OnProblem = warn_problem,
     limits: Limits = DEFAULT_LIMITS,
+    texts: TermTexts | None = None,
 ) -> Iterator[Publication]:
     r"""Yield the publications of the sources, in their order.
 
@@ -84,6 +88,8 @@ def read_publications(
         Called with each document, line or item that is passed over.
     limits
         What one input may cost.
+    texts
+        Remembers the texts of terms from one call to the next; new ones by default.
 
     Examples
     --------
@@ -96,7 +102,9 @@ def read_publications(
     syntax = None if format is None else format_of_media_type(format)
     if base_iri is not None:
         check_base(base_iri)
-    options = _Options(Cut(cut), syntax, base_iri, on_problem, limits)
+    options = _Options(
+        Cut(cut), syntax, base_iri, on_problem, limits, TermTexts() if texts is None else texts
+    )
     for source in sources:
         for publication in _from_source(source, options):
             if len(publication.triples) > limits.publication_triples:
@@ -184,29 +192,30 @@ def _document(stream: Readable, source: str, options: _Options) -> Iterator[Publ
     syntax = options.format or _syntax(head, source, feed)
     if options.format is not None:
         refuse_foreign(head, source)
-    quads = read_quads(
+    runs = read_runs(
         whole,
         syntax,
         source,
         on_problem=options.on_problem,
+        texts=options.texts,
         base_iri=options.base_iri,
         limits=options.limits,
         remedy="Correct the document there, or name its format with --format.",
     )
     if syntax == RdfFormat.JSON_LD:
-        quads = _of_json(quads, source)
-    yield from _cut(quads, syntax, source, options)
+        runs = _of_json(runs, source)
+    yield from _cut(runs, syntax, source, options)
 
 
-def _of_json(quads: Iterator[Quad], source: str) -> Iterator[Quad]:
+def _of_json(runs: Iterator[Run], source: str) -> Iterator[Run]:
     """Refuse JSON of which nothing becomes a triple: most JSON is no JSON-LD."""
-    first = next(quads, None)
+    first = next(runs, None)
     if first is None:
         what = "JSON that is neither a feed nor JSON-LD: nothing in it is a triple"
         remedy = "Give it a @context that makes its names IRIs."
         raise InputError(Problem(what, Place(source), remedy))
     yield first
-    yield from quads
+    yield from runs
 
 
 def _head(rest: Iterator[bytes], size: int) -> bytes:
@@ -233,18 +242,18 @@ def _syntax(head: bytes, source: str, feed: FeedFormat | None) -> RdfFormat:
 
 
 def _cut(
-    quads: Iterator[Quad], syntax: RdfFormat, source: str, options: _Options
+    runs: Iterator[Run], syntax: RdfFormat, source: str, options: _Options
 ) -> Iterator[Publication]:
     match options.cut:
         case Cut.SUBJECT:
-            return by_subject(quads, source)
+            return by_subject(runs, source)
         case Cut.COMPONENT:
-            return by_component(quads, source)
+            return by_component(runs, source)
         case Cut.ITEM:
-            return by_item(quads, source)
+            return by_item(runs, source)
         case Cut.GRAPH:
-            return by_graph(quads, source, options.on_problem, options.limits)
+            return by_graph(runs, source, options.on_problem, options.limits)
         case Cut.AUTO if syntax in _DATASETS:
-            return by_graph(quads, source, options.on_problem, options.limits)
+            return by_graph(runs, source, options.on_problem, options.limits)
         case _:
-            return by_document(quads, source, options.on_problem, options.limits)
+            return by_document(runs, source, options.on_problem, options.limits)

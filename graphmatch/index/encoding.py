@@ -1,23 +1,25 @@
 """A publication as integers.
 
 Terms that subscriptions mention have their ids, the others get ids of the publication's own.
-The ids are looked up once a term and triple; all else is arrays.
+A distinct term is looked up once; all else is arrays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import compress
 from typing import TypeAlias
 
 import numpy as np
+from pyoxigraph import Literal
 
 from graphmatch.index import chains
 from graphmatch.index.chains import COUNT, FILTER, STATED, TABLE, TRIPLES, WORDS
 from graphmatch.index.gates import KINDS
 from graphmatch.index.numbers import scale_of
 from graphmatch.index.terms import LOCAL, Ids, Numbers, Terms
+from semantic.numbering import Numbering
 from semantic.terms import Term, Triple
 
 Tested: TypeAlias = Callable[[Term], Sequence[int]]
@@ -41,6 +43,8 @@ class Encoded:
         Which tests a term passes; none by default.
     compared
         Whether terms are compared with numbers, times or texts.
+    numbering
+        The triples' own, where that is known.
     """
 
     def __init__(
@@ -51,50 +55,42 @@ class Encoded:
         tested: Tested | None = None,
         *,
         compared: bool = True,
+        numbering: Numbering | None = None,
     ) -> None:
-        known, local = terms.ids, dict[Term, int]()
-        flat: list[int] = []
-        for triple in triples:
-            for term in triple:
-                id = known.get(term)
-                if id is None:
-                    id = local.setdefault(term, LOCAL + len(local))
-                flat.append(id)
-        self._triples = triples
-        self.local = _numbers(local) if compared else _NONE
-        ids = np.array(flat, np.int32).reshape(-1, 3)
+        if numbering is None:
+            numbering = Numbering.of(tuple(triples))
+        known = list(map(terms.ids.get, numbering.terms))
+        self._own = numbering.terms
+        self._ids = [LOCAL + place if id is None else id for place, id in enumerate(known)]
+        self.local = _numbers(self._own, known) if compared else _NONE
+        """What terms of the publication's own are compared by: a row for each of its terms."""
+        places = np.frombuffer(numbering.places, np.int32).reshape(-1, 3)
+        ids = np.array(self._ids, np.int32)[places]
         if tested is not None:
-            tests = _passed(triples, ids, tested, terms.passes)
+            tests = [
+                (id, terms.passes, test)
+                for id, term in zip(self._ids, self._own, strict=True)
+                for test in tested(term)
+            ]
             ids = np.concatenate([ids, np.array(tests, np.int32).reshape(-1, 3)])
-        self._ids = ids
         self.graph = graph_of(ids, kinds, len(triples))
 
     @cached_property
     def terms(self) -> Mapping[int, Term]:
         """The publication's terms by their ids: as they were, also when the index has changed."""
-        return dict(
-            zip(self._ids.ravel().tolist(), chain.from_iterable(self._triples), strict=False)
-        )
+        return dict(zip(self._ids, self._own, strict=True))
 
 
 _NONE = np.zeros((1, 3))
 
 
-def _passed(
-    triples: Sequence[Triple], ids: Ids, tested: Tested, passes: int
-) -> list[tuple[int, int, int]]:
-    """Return which tests the terms of triples pass, as triples."""
-    terms = {
-        id: term
-        for row, triple in zip(ids.tolist(), triples, strict=True)
-        for id, term in zip(row, triple, strict=True)
-    }
-    return [(id, passes, test) for id, term in terms.items() for test in tested(term)]
-
-
-def _numbers(local: Iterable[Term]) -> Numbers:
-    scales = [scale_of(term) for term in local]
-    return np.array(scales, np.float64) if scales else _NONE
+def _numbers(terms: Sequence[Term], known: Sequence[int | None]) -> Numbers:
+    """Return what terms without an id are compared by; that of other terms is nothing."""
+    numbers = np.zeros((len(terms) + 1, 3))
+    own = [id is None and isinstance(term, Literal) for id, term in zip(known, terms, strict=True)]
+    for place in compress(range(len(terms)), own):
+        numbers[place] = scale_of(terms[place])
+    return numbers
 
 
 def graph_of(ids: Ids, kinds: int, stated: int | None = None) -> Ids:
@@ -114,6 +110,6 @@ def graph_of(ids: Ids, kinds: int, stated: int | None = None) -> Ids:
     graph = np.empty(filter_ + size, np.int32)
     graph[COUNT], graph[TABLE], graph[FILTER] = count, size, filter_
     graph[STATED] = count if stated is None else stated
-    graph[TRIPLES : TRIPLES + 3 * count] = ids.T.ravel()
+    graph[TRIPLES : TRIPLES + 3 * count].reshape(3, count)[:] = ids.T
     chains.chain(graph, kinds)
     return graph

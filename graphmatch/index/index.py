@@ -32,6 +32,7 @@ from graphmatch.index.rows import Rows
 from graphmatch.index.runs import Array, part
 from graphmatch.index.spelling import read, spelled
 from graphmatch.index.terms import Ids, Mentioned, Terms
+from semantic.numbering import Numbering
 from semantic.pattern import Filter
 from semantic.terms import Term, Triple
 from semantic.text.index import TextIndex
@@ -193,11 +194,26 @@ class Index:
 
     # -- matching ---------------------------------------------------------------------------
 
-    def match(self, triples: Sequence[Triple]) -> tuple[Found, IndexCounters]:
-        """Return the rows that a publication's triples meet."""
+    def match(
+        self, triples: Sequence[Triple], numbering: Numbering | None = None
+    ) -> tuple[Found, IndexCounters]:
+        """Return the rows that a publication's triples meet.
+
+        Parameters
+        ----------
+        numbering
+            The triples' own, where that is known.
+        """
         tested = self._texts.satisfied if len(self._texts) else None
         plans = self.rows.plans
-        encoded = Encoded(triples, self.terms, plans.kinds, tested, compared=plans.compare)
+        encoded = Encoded(
+            triples,
+            self.terms,
+            plans.kinds,
+            tested,
+            compared=plans.compare,
+            numbering=numbering,
+        )
         out = self._matched(encoded)
         *counts, count = out.counters.tolist()
         matches = out.matches[: MATCH * count].reshape(-1, MATCH).copy()

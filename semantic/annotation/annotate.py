@@ -175,6 +175,10 @@ class Annotator:
             implementation=Implementation.ContiguousNFA,
         )
 
+    def concerns(self, term: Term) -> bool:
+        """Whether there may be something to find in a publication that has a term."""
+        return term == _ITEM and bool(self._patterns)
+
     def annotate(self, publication: Publication) -> list[Annotation]:
         """Return the concepts that a publication's items name.
 

@@ -86,6 +86,14 @@ class AttributeRules:
             yield attribute(step), None
         yield from ((TYPE, class_) for class_ in asked.classes)
 
+    def concerns(self, property_: Term, asked: Asked) -> bool:
+        """Whether an attribute that is asked for may begin with a property."""
+        if not isinstance(property_, NamedNode):
+            return False
+        if (path := path_of(property_)) is not None:
+            return path[0] in asked.steps.below
+        return not asked.steps.below.keys().isdisjoint(self._properties.names(property_))
+
     def attributes(
         self, publication: Publication, asked: Asked, links: Links, on_problem: OnProblem
     ) -> Derived:

@@ -127,6 +127,15 @@ class MappingFunctions:
     def _rooted(self, node: Node | None) -> Node | None:
         return None if node is None or isinstance(node, Variable) else self._root(node)
 
+    @property
+    def always(self) -> bool:
+        """Whether some function may be run for any publication whatever."""
+        return self._reads.always
+
+    def concerns(self, property_: Term) -> bool:
+        """Whether a publication that has a property may be one that a function is run for."""
+        return self._reads.any_with(property_)
+
     def __len__(self) -> int:
         return len(self._functions)
 

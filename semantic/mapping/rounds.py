@@ -110,6 +110,15 @@ class Triggers:
         self._properties = {property_ for property_, _ in self._functions}
         self._always = self._functions.get((None, None), set())
 
+    @property
+    def always(self) -> bool:
+        """Whether every triple concerns some function."""
+        return bool(self._always)
+
+    def any_with(self, property_: Term) -> bool:
+        """Whether triples with a property may concern any function."""
+        return bool(self._always) or property_ in self._properties
+
     def any_of(self, triples: Iterable[Triple]) -> bool:
         """Whether any of the triples may concern any function."""
         return bool(self._always) or not self._properties.isdisjoint(t[1] for t in triples)

@@ -142,9 +142,23 @@ class Schema:
             for property_ in self.hierarchies
         )
 
-    def close(self, triples: Iterable[Triple]) -> Derived:
+    def leads(self, property_: Term) -> bool:
+        """Whether anything may follow from a triple because of its property."""
+        if property_ in SCHEMA or self.properties.parents(property_):
+            return True
+        return any(property_ in rule for rule in (self.domains, self.ranges, self.inverses))
+
+    def stands_for_more(self, term: Term) -> bool:
+        """Whether a term also stands for broader ones, as an object."""
+        return bool(self.concepts.parents(term))
+
+    def is_subclass(self, term: Term) -> bool:
+        """Whether instances of a term are instances of others, too."""
+        return bool(self.classes.parents(term))
+
+    def close(self, triples: Iterable[Triple], agenda: Iterable[Triple] | None = None) -> Derived:
         """Return the triples and all that follows from them; see `close`."""
-        return close(triples, self.consequences)
+        return close(triples, self.consequences, agenda)
 
 
 def close(

@@ -9,7 +9,8 @@ stands for a term.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
+from itertools import chain, islice
 
 from semantic.ontology import rules
 from semantic.ontology.entailment import Derived, Schema, close, states_schema
@@ -63,42 +64,69 @@ class Inference:
         schema = self._schema
         if schema.has_rules_on_hierarchies:
             return frozenset(self._with_names(self._triples, schema.close))
-        lighter = partial(close, consequences=schema.lighter_consequences)
+
+        def lighter(triples: Sequence[Triple], agenda: Sequence[Triple] | None) -> Derived:
+            return close(triples, schema.lighter_consequences, agenda)
+
         return frozenset(self._with_names(self._triples, lighter))
 
     @cached_property
     def _lookup(self) -> rules.Lookup:
         return _with_hierarchies(rules.all_of(self._lighter), self._schema.hierarchies)
 
-    def follow(self, triples: Sequence[Triple], relevance: Relevance | None = None) -> Derived:
+    def is_name(self, term: Term) -> bool:
+        """Whether a term is a text that stands for other terms."""
+        return self._names.concerns(term)
+
+    def follow(
+        self,
+        triples: Sequence[Triple],
+        relevance: Relevance | None = None,
+        agenda: Sequence[Triple] | None = None,
+    ) -> Derived:
         """Return a publication's triples, roots put in, and all that follows from them.
 
         Parameters
         ----------
+        triples
+            Distinct ones; they come first in what is returned.
         relevance
             Leaves out what nobody asks for.
+        agenda
+            Those from which anything may follow; all by default.
         """
 
-        def closing(triples: Iterable[Triple]) -> Derived:
-            closed = (relevance or self._schema).close(triples)
-            if states_schema(closed):
+        def closing(triples: Sequence[Triple], agenda: Sequence[Triple] | None) -> Derived:
+            closed = (relevance or self._schema).close(triples, agenda)
+            if states_schema(_looked_at(triples, agenda, closed)):
                 return rules.extend(triples, self._lookup)
             return closed
 
-        return self._with_names(triples, closing)
+        return self._with_names(triples, closing, agenda)
 
     def _with_names(
-        self, triples: Sequence[Triple], close: Callable[[Iterable[Triple]], Derived]
+        self,
+        triples: Sequence[Triple],
+        close: Callable[[Sequence[Triple], Sequence[Triple] | None], Derived],
+        agenda: Sequence[Triple] | None = None,
     ) -> Derived:
         """Close triples under the rules and the names that synonyms give for terms."""
-        closed = close(triples)
+        closed = close(triples, agenda)
         found: Derived = {}
         while True:
-            standing = self._names.standing_for(closed).items()
+            standing = self._names.standing_for(_looked_at(triples, agenda, closed)).items()
             if not (new := {triple: by for triple, by in standing if triple not in closed}):
                 return closed
             found |= new
-            closed = close((*triples, *found)) | found
+            more = None if agenda is None else (*agenda, *found)
+            closed = close((*triples, *found), more) | found
+
+
+def _looked_at(
+    triples: Sequence[Triple], agenda: Sequence[Triple] | None, closed: Derived
+) -> Iterable[Triple]:
+    """Return those of a closure from which anything may follow."""
+    return closed if agenda is None else chain(agenda, islice(closed, len(triples), None))
 
 
 def _with_hierarchies(lookup: Lookup, hierarchies: Mapping[Term, Taxonomy]) -> Lookup:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 
 from pyoxigraph import Literal, NamedNode
 
@@ -87,7 +87,13 @@ class Names:
                 if isinstance(other, NamedNode):
                     yield local_name(other), term
 
-    def standing_for(self, triples: Mapping[Triple, Triple | None]) -> Derived:
+    def concerns(self, term: Term) -> bool:
+        """Whether a term is a text that stands for others."""
+        if not self._by_text or not isinstance(term, Literal):
+            return False
+        return is_text(term) and self._fold(term.value) in self._by_text
+
+    def standing_for(self, triples: Iterable[Triple]) -> Derived:
         """Return the triples in which a text that synonyms give for a term stands for the term."""
         if not self._by_text:
             return {}

@@ -57,15 +57,49 @@ class Relevance:
         self._topics: dict[Term, tuple[Term, ...]] = {}
         self._silent: dict[Term, bool] = {}
 
-    def close(self, triples: Iterable[Triple]) -> Derived:
-        """Return the triples and what follows from them that anybody asks for."""
+    @property
+    def version(self) -> int:
+        """Another number when something else is asked for."""
+        return self._mentions.version
+
+    def _refresh(self) -> None:
         if self._version != self._mentions.version:
             self._forget()
+
+    def leads(self, property_: Term) -> bool:
+        """Whether anything that is asked for may follow from a triple because of its property."""
+        self._refresh()
+        if self._mentions.anything or property_ in SCHEMA:
+            return self._schema.leads(property_)
+        found = self._superproperties(property_) or self._domain(property_)
+        return bool(found or self._range(property_) or self._inverse(property_))
+
+    def stands_for_more(self, term: Term) -> bool:
+        """Whether a term also stands for broader ones, as an object."""
+        return self._schema.stands_for_more(term)
+
+    def is_subclass(self, term: Term) -> bool:
+        """Whether instances of a term are instances of others that are asked for."""
+        self._refresh()
         if self._mentions.anything:
-            return self._schema.close(triples)
+            return self._schema.is_subclass(term)
+        return bool(self._ancestors(term))
+
+    def close(self, triples: Iterable[Triple], agenda: Iterable[Triple] | None = None) -> Derived:
+        """Return the triples and what follows from them that anybody asks for.
+
+        Parameters
+        ----------
+        agenda
+            Those from which anything may follow; they are found by default.
+        """
+        self._refresh()
+        if self._mentions.anything:
+            return self._schema.close(triples, agenda)
         closed: Derived = dict.fromkeys(triples)
-        concepts = self._schema.concepts
-        agenda = [t for t in closed if not self._is_silent(t[1]) or t[2] in concepts]
+        if agenda is None:
+            concepts = self._schema.concepts
+            agenda = [t for t in closed if not self._is_silent(t[1]) or t[2] in concepts]
         return close(closed, self.consequences, agenda)
 
     def _is_silent(self, property_: Term) -> bool:

@@ -137,6 +137,12 @@ class Units:
 
     # -- publications -----------------------------------------------------------------------
 
+    def concerns(self, term: Term) -> bool:
+        """Whether a publication with a term may have a quantity: it is one, or gives a unit."""
+        if isinstance(term, Literal):
+            return term.language is None and term.datatype.value.startswith(CDT.iri)
+        return term in self._unit_attributes
+
     def normal(self, publication: Publication, on_problem: OnProblem) -> Publication:
         """Return a publication, with roots put in, with its quantities in base units.
 
