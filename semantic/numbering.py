@@ -79,10 +79,6 @@ class Numbering:
         places = self.places + _places(triples, numbers)
         return Numbering(self.triples + triples, tuple(numbers), places)
 
-    def subjects(self) -> list[Term]:
-        """Return the distinct subjects, in any order."""
-        return [self.terms[number] for number in set(self.places[::3])]
-
     def properties(self) -> list[Term]:
         """Return the distinct predicates, in any order."""
         return [self.terms[number] for number in set(self.places[1::3])]

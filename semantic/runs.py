@@ -25,8 +25,6 @@ from semantic.terms import Term, Triple
 
 GraphName: TypeAlias = NamedNode | BlankNode | DefaultGraph
 
-_SUBJECTS = frozenset[type[Term]]({NamedNode, BlankNode})
-_PROPERTIES = frozenset[type[Term]]({NamedNode})
 _PIECE = 10_000
 """A run of quads has at most so many triples; the next one has the rest."""
 _NEW, _PATIENCE = 1.3, 3
@@ -138,12 +136,21 @@ class PlainLines:
         if len(texts) != 3 * len(lines):
             raise SyntaxError("not three terms a line")
         numbering = Numbering.by_keys(texts, self._terms)
-        if not _SUBJECTS.issuperset(map(type, numbering.subjects())):
-            raise SyntaxError("not a subject")
-        if not _PROPERTIES.issuperset(map(type, numbering.properties())):
-            raise SyntaxError("not a property")
+        _check(numbering)
         distinct = len(set(lines)) == len(lines) and self._texts.are_distinct(texts)
         return Run(graph or DefaultGraph(), numbering.triples, numbering if distinct else None)
 
     def _terms(self, texts: Collection[bytes]) -> list[Term]:
         return self._texts.terms(texts, self._prefix, self._nesting)
+
+
+def _check(numbering: Numbering) -> None:
+    """Raise a `SyntaxError` where a term is in a place where it cannot be."""
+    terms, places = numbering.terms, numbering.places
+    others = {number for number, term in enumerate(terms) if type(term) is not NamedNode}
+    if not others:
+        return
+    if not others.isdisjoint(places[1::3]):
+        raise SyntaxError("not a property")
+    if any(not isinstance(terms[n], BlankNode) for n in others.intersection(places[::3])):
+        raise SyntaxError("not a subject")

@@ -136,21 +136,23 @@ def publications_of_table(
     every = np.concatenate(parts)
     every = every[np.argsort(every[:, 0], kind="stable")]
     starts = np.flatnonzero(np.diff(every[:, 0], prepend=-1)).tolist()
-    ids = list(rows.ids)
+    ids, places = list(rows.ids), every[:, 1:].ravel().tolist()
     for start, end in zip(starts, [*starts[1:], len(every)], strict=True):
         id = ids[int(every[start, 0])]
         if end - start > limits.publication_triples:
             on_problem(_too_large(id, limits))
-            continue
-        yield _publication(id, every[start:end, 1:], rows.terms_of)
+        else:
+            yield _publication(id, places[3 * start : 3 * end], rows.terms_of)
 
 
 def _publication(
-    id: str, rows: _Numbers, terms: Callable[[Collection[int]], Sequence[Term]]
+    id: str, places: list[int], terms: Callable[[Collection[int]], Sequence[Term]]
 ) -> Publication:
-    columns = [column.tolist() for column in rows.T]
-    distinct = dict.fromkeys(zip(*columns, strict=True))
-    numbering = Numbering.by_keys(chain.from_iterable(distinct), terms)
+    flat = iter(places)
+    distinct = dict.fromkeys(zip(flat, flat, flat, strict=True))
+    if 3 * len(distinct) < len(places):
+        places = list(chain.from_iterable(distinct))
+    numbering = Numbering.by_keys(places, terms)
     return Publication(id, numbering.triples, source=Place(_TABLE, item=id), numbering=numbering)
 
 

@@ -103,7 +103,7 @@ class TermTexts:
 
     def are_distinct(self, texts: Iterable[bytes]) -> bool:
         """Whether different texts among these, which were read, are different terms for sure."""
-        return self._odd.isdisjoint(texts)
+        return not self._odd or self._odd.isdisjoint(texts)
 
 
 def _says(text: bytes, term: Term) -> bool:
