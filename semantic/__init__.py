@@ -11,6 +11,7 @@ from semantic.reading import read_publications
 from semantic.sparql.files import read_subscriptions
 from semantic.sparql.parse import SubscriptionParser
 from semantic.subscription import Subscription
+from semantic.tables import publications_of_table
 
 __all__ = [
     "AttributeSubscription",
@@ -24,6 +25,7 @@ __all__ = [
     "Publication",
     "Subscription",
     "SubscriptionParser",
+    "publications_of_table",
     "read_events",
     "read_publications",
     "read_subscriptions",
