@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import BlankNode, NamedNode
 
+from semantic.attributes.arrow import ArrowArray, ArrowBatch, ArrowTable, batches
 from semantic.errors import InputError, OnProblem, Place, Problem, warn_problem
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.numbering import Numbering
@@ -42,70 +43,8 @@ _REMEDIES = (
 _Numbers: TypeAlias = NDArray[np.int64]
 
 
-class ArrowNumbers(Protocol):
-    """Numbers of a column."""
-
-    def fill_null(self, value: int) -> ArrowNumbers:
-        """Return the numbers, with another one where there is none."""
-
-    def to_numpy(self, *, zero_copy_only: bool) -> NDArray[np.generic]:
-        """Return the numbers as an array."""
-
-
-class ArrowTexts(Protocol):
-    """The distinct values of a column."""
-
-    def to_pylist(self) -> list[str | None]:
-        """Return the values."""
-
-
-class ArrowDictionary(Protocol):
-    """A column as numbers of distinct values."""
-
-    @property
-    def indices(self) -> ArrowNumbers:
-        """By row, the number of its value."""
-
-    @property
-    def dictionary(self) -> ArrowTexts:
-        """The values."""
-
-
-class ArrowColumn(Protocol):
-    """What a column of a record batch can do; ``pyarrow`` itself is not needed here."""
-
-    def dictionary_encode(self) -> ArrowDictionary:
-        """Return the column as numbers of distinct values; itself where it is that already."""
-
-
-class ArrowSchema(Protocol):
-    """What a schema of Arrow can do."""
-
-    @property
-    def names(self) -> list[str]:
-        """What the columns are called."""
-
-
-class ArrowBatch(Protocol):
-    """What a record batch of Arrow can do."""
-
-    @property
-    def schema(self) -> ArrowSchema:
-        """Its columns' names and types."""
-
-    def column(self, name: str, /) -> ArrowColumn:
-        """Return a column."""
-
-
-class ArrowTable(Protocol):
-    """What a table of Arrow can do."""
-
-    def to_batches(self) -> Iterable[ArrowBatch]:
-        """Return the table in parts."""
-
-
 def publications_of_table(
-    table: ArrowTable,
+    table: ArrowTable | ArrowBatch,
     *,
     on_problem: OnProblem = warn_problem,
     limits: Limits = DEFAULT_LIMITS,
@@ -116,7 +55,7 @@ def publications_of_table(
     Parameters
     ----------
     table
-        A ``pyarrow.Table`` with the columns `COLUMNS`, of texts; see the module.
+        A ``pyarrow.Table`` or ``RecordBatch`` with the columns `COLUMNS`, of texts; see the module.
     on_problem
         Called with each row that says no triple; it is passed over. Rows are counted from 1.
     limits
@@ -130,7 +69,7 @@ def publications_of_table(
         When a column is missing.
     """
     rows = _Rows(TermTexts() if texts is None else texts, on_problem, limits)
-    parts = [part for batch in table.to_batches() if len(part := rows.of(batch))]
+    parts = [part for batch in batches(table) if len(part := rows.of(batch))]
     if not parts:
         return
     every = np.concatenate(parts)
@@ -188,11 +127,12 @@ class _Rows:
         InputError
             When a column is missing.
         """
+        names = batch.schema.names
         for name in COLUMNS:
-            if name not in batch.schema.names:
+            if name not in names:
                 remedy = f"The columns are {', '.join(COLUMNS)}."
                 raise InputError(Problem(f"no column {name!r}", Place(_TABLE), remedy))
-        columns = [_Column.of(batch.column(name), name) for name in COLUMNS]
+        columns = [_Column.of(batch.column(names.index(name)), name) for name in COLUMNS]
         graph, *places = columns
         found = [graph.numbers([self.ids.setdefault(t, len(self.ids)) for t in graph.texts])]
         for column, kinds in zip(places, _KINDS, strict=True):
@@ -250,7 +190,7 @@ class _Column:
         self.texts = texts
 
     @classmethod
-    def of(cls, column: ArrowColumn, name: str) -> _Column:
+    def of(cls, column: ArrowArray, name: str) -> _Column:
         encoded = column.dictionary_encode()
         values = encoded.dictionary.to_pylist()
         places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)

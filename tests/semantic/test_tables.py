@@ -75,8 +75,8 @@ class Batch:
     def schema(self) -> Batch:
         return self
 
-    def column(self, name: str, /) -> Column:
-        return Column.of([row[self.names.index(name)] for row in self.rows])
+    def column(self, i: int, /) -> Column:
+        return Column.of([row[i] for row in self.rows])
 
 
 @dataclass
@@ -85,6 +85,7 @@ class Table:
 
     rows: list[Any]
     names: Sequence[str] = COLUMNS
+    schema: None = None
 
     def to_batches(self) -> list[Batch]:
         starts = range(0, len(self.rows), 3)
@@ -198,6 +199,5 @@ def test_a_table_of_arrow() -> None:
     encoded = arrow.table({name: plain[name].dictionary_encode() for name in COLUMNS})
     for table in (plain, encoded, plain.to_batches()[0]):
         problems: list[Problem] = []
-        source = table if hasattr(table, "to_batches") else arrow.Table.from_batches([table])
-        (found,) = publications_of_table(source, on_problem=problems.append)
+        (found,) = publications_of_table(table, on_problem=problems.append)
         assert (found.id, len(found.triples), len(problems)) == ("g", 1, 2)
