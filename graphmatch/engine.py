@@ -49,6 +49,7 @@ from semantic.sparql.columns import Grouped
 from semantic.sparql.parse import SubscriptionParser
 from semantic.sparql.query import Query
 from semantic.subscription import Subscription
+from semantic.tables import publications_of_table
 from semantic.terms import Triple
 
 _FEW, _SHARE = 100, 20
@@ -417,6 +418,24 @@ class Engine(Matcher):
         for problem in report.problems:  # not before: whoever is told may ask the engine
             self._on_problem(problem)
         return report
+
+    def match_table(self, table: ArrowTable | ArrowBatch) -> Iterator[MatchReport]:
+        """Match the publications of an Arrow table, lazily, in the order of their first rows.
+
+        Rows that are no triple are reported (`on_problem`), and the rest goes on.
+
+        Parameters
+        ----------
+        table
+            A ``pyarrow.Table`` or ``RecordBatch`` with the columns ``publication``, ``subject``,
+            ``predicate``, ``object``: terms as N-Triples has them, as texts or dictionary-encoded.
+
+        Raises
+        ------
+        InputError
+            When a column is missing.
+        """
+        return self.match_many(publications_of_table(table, on_problem=self._on_problem))
 
     def enrich(self, publication: Publication) -> Publication:
         """Return the publication with all that follows: concepts, roots, units, rules.

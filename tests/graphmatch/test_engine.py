@@ -203,3 +203,25 @@ def test_one_is_replaced_in_its_place() -> None:
     with pytest.raises(UnknownError):
         engine.replace("fourth", "ASK { ?x <urn:p> <urn:first> }")
     assert list(engine.match(published).subscriptions) == ["first", "second"]
+
+
+def test_a_table_of_triples_is_matched_publication_by_publication() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    engine = Engine()
+    engine.subscribe("all", 'SELECT ?x { ?x <urn:p> "a" ; <urn:q> ?y }')
+    columns = {
+        "publication": ["one", "two", "one", "three"],
+        "subject": ["<urn:a>", "<urn:b>", "<urn:a>", "_:c"],
+        "predicate": ["<urn:p>", "<urn:p>", "<urn:q>", "<urn:p>"],
+        "object": ['"a"', '"a"', "<urn:z>", '"a"'],
+    }
+    plain = pyarrow.table(columns)
+    encoded = pyarrow.table({name: plain[name].dictionary_encode() for name in columns})
+    for table in (plain, encoded, plain.to_batches()[0]):
+        reports = list(engine.match_table(table))
+        assert [(one.publication, len(one)) for one in reports] == [
+            ("one", 1),
+            ("two", 0),
+            ("three", 0),
+        ]
+        assert reports[0].matches[0].solutions == ({"x": NamedNode("urn:a")},)
