@@ -39,7 +39,7 @@ from semantic.attributes.arrow import ArrowBatch, ArrowTable, texts_of_table
 from semantic.attributes.bulk import grouped_attribute_rows
 from semantic.attributes.subscription import AttributeParser
 from semantic.attributes.tables import grouped_attribute_table
-from semantic.errors import GraphMatchError, OnProblem, warn_problem
+from semantic.errors import GraphMatchError, OnProblem, Problem, warn_problem
 from semantic.evaluation import Evaluation
 from semantic.mentions import Mentions
 from semantic.ontology.ontology import Ontology
@@ -91,8 +91,8 @@ class Engine(Matcher):
         Called with what of a publication cannot be used (an unknown unit, say), and with
         mapping functions that fail.
 
-    It may be used from several threads: publications are matched one after the other, and
-    changes are made between two of them.
+    It may be used from several threads: publications are matched at the same time, and
+    changes are made while none is.
 
     Examples
     --------
@@ -145,10 +145,12 @@ class Engine(Matcher):
             return tuple(self._standing)
 
     def __len__(self) -> int:
-        return len(self._standing)
+        with self._turn.shared():
+            return len(self._standing)
 
     def __contains__(self, id: object) -> bool:
-        return id in self._standing
+        with self._turn.shared():
+            return id in self._standing
 
     # -- change -----------------------------------------------------------------------------
 
@@ -168,7 +170,7 @@ class Engine(Matcher):
                 subscription = self.parser.parse(subscription, query or "")
             if subscription.id in self._standing:
                 raise DuplicateError(subscription.id)
-            with self._turn:
+            with self._turn.alone():
                 self._standing.add(subscription)
 
     def subscribe_many(
@@ -273,7 +275,7 @@ class Engine(Matcher):
         refused: list[GraphMatchError] = []
         for begin, some in parts(grouped, _AT_ONCE):
             own = {row - begin: said for row, said in comments.items()} if comments else comments
-            with self._turn:
+            with self._turn.alone():
                 standing = self._standing
                 serials = standing.store.next_serial + np.arange(_AT_ONCE)
                 intake = Intake(standing, standing.add, own)
@@ -293,7 +295,7 @@ class Engine(Matcher):
         with self._changing:
             if isinstance(subscription, str):
                 subscription = self.parser.parse(subscription, query or "")
-            with self._turn:
+            with self._turn.alone():
                 self._standing.replace(subscription)
 
     def unsubscribe(self, id: str) -> None:
@@ -304,7 +306,7 @@ class Engine(Matcher):
         UnknownError
             When there is none with this id.
         """
-        with self._changing, self._turn:
+        with self._changing, self._turn.alone():
             self._standing.remove(id)
 
     def replace_ontology(self, ontology: Ontology, annotator: Annotator | None = None) -> Change:
@@ -329,11 +331,14 @@ class Engine(Matcher):
             concerned = old.concerned(difference)
             change = Change(len(difference.triples), len(difference.names), len(concerned))
             if len(concerned) <= max(_FEW, len(old) // _SHARE):
-                with self._turn:
-                    old.adopt(knowledge, concerned, self._on_problem)
+                problems: list[Problem] = []
+                with self._turn.alone():
+                    old.adopt(knowledge, concerned, problems.append)
+                for problem in problems:  # not before: whoever is told may ask the engine
+                    self._on_problem(problem)
                 return change
             standing = self._filed_anew(old, knowledge)
-            with self._turn:
+            with self._turn.alone():
                 self._standing = standing
             return change
 
@@ -405,7 +410,7 @@ class Engine(Matcher):
             standing = Standing(self._standing.knowledge)
             if not opened(Path(path), standing, self.parser):
                 standing = self._filed_anew(standing, self._standing.knowledge)
-            with self._turn:
+            with self._turn.alone():
                 self._standing = standing
 
     # -- a publication's way ----------------------------------------------------------------
@@ -413,9 +418,9 @@ class Engine(Matcher):
     def match(self, publication: Publication) -> MatchReport:
         """Say which subscriptions a publication matches, and with which solutions."""
         now = self._clock()
-        with self._turn:
+        with self._turn.shared():
             report = self._standing.match(publication, now)
-        for problem in report.problems:  # not before: whoever is told may ask the engine
+        for problem in report.problems:  # not before, likewise
             self._on_problem(problem)
         return report
 
@@ -443,7 +448,7 @@ class Engine(Matcher):
         Matching itself derives only what some subscription asks for.
         """
         now = self._clock()
-        with self._turn:
+        with self._turn.shared():
             enriched = self._standing.knowledge.enrich(publication, None, now)
         for problem in enriched.problems:
             self._on_problem(problem)
@@ -459,7 +464,8 @@ class Engine(Matcher):
         UnknownError
             When there is none with this id.
         """
-        return self._standing[id]
+        with self._turn.shared():
+            return self._standing[id]
 
     def explain(self, id: str, publication: Publication) -> Explanation:
         """Say why a subscription matches a publication, or what fails first.
@@ -480,12 +486,13 @@ class Engine(Matcher):
         self, publication: Publication, matches: Iterable[Match]
     ) -> Mapping[str, tuple[Evidence, ...]]:
         """Return, by subscription, the triples that a match rests on, and why they hold."""
+        several = tuple(matches)  # not in our turn: making them may take one
         with self._asking(publication) as asked:
             return {
                 m.subscription: tuple(
                     evidence(asked.standing[m.subscription], m, asked.evaluation, asked.provenance)
                 )
-                for m in matches
+                for m in several
                 if m.subscription in asked.standing  # it may have gone since
             }
 
@@ -493,7 +500,7 @@ class Engine(Matcher):
     def _asking(self, publication: Publication) -> Iterator[_Asked]:
         """Prepare questions about one publication, with everything that follows from it."""
         now = self._clock()
-        with self._turn:
+        with self._turn.shared():
             standing = self._standing
             knowledge = standing.knowledge
             enriched = knowledge.enrich(publication, None, now)

@@ -2,14 +2,14 @@
 
 The data set is as docs/reference/semantics.md says: the default graph is the
 ontology's closure together with the publication, the one named graph is the
-publication. The ontology is loaded once; each publication is loaded when it is
-first asked about, and dropped with its `Evaluation`.
+publication. The ontology is loaded once (`semantic.stores`); each publication is loaded
+when it is first asked about, and dropped with its `Evaluation`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -18,11 +18,9 @@ from pyoxigraph import (
     BlankNode,
     Literal,
     NamedNode,
-    Quad,
     QueryBoolean,
     QuerySolutions,
     QueryTriples,
-    Store,
 )
 
 from semantic.ontology.ontology import Ontology
@@ -32,11 +30,10 @@ from semantic.publication import Publication
 from semantic.sparql.clock import NOW, now_literal, utc_now
 from semantic.sparql.exact import FUNCTIONS, is_protected, protect, unprotect
 from semantic.sparql.query import Query, Resting
+from semantic.stores import BACKGROUND, Kept, Stores
 from semantic.terms import Solution, Term, Triple
 from semantic.vocabulary import GM, XSD
 
-# Blank nodes, for a publication may have any IRI as its name.
-_ONTOLOGY = BlankNode("ontology")
 _REST = BlankNode("rest")
 _TRUE = Literal("true", datatype=XSD["boolean"])
 _FALSE = Literal("false", datatype=XSD["boolean"])
@@ -78,7 +75,9 @@ class Answer:
 
 
 class Evaluator:
-    """Evaluates queries over an ontology and one publication at a time.
+    """Evaluates queries over an ontology and a publication.
+
+    Publications may be evaluated from several threads at once, one a thread.
 
     Parameters
     ----------
@@ -92,15 +91,14 @@ class Evaluator:
         self._ontology = ontology
         self._background = frozenset(background)
         self._exact = any(is_protected(protect(t[2])) for t in self._background)
-        self._store = Store()
-        self._store.bulk_extend(_quads(self._background, _ONTOLOGY))
+        self._stores = Stores(self._background)
         self._terms: tuple[frozenset[Term], ...] | None = None
 
     def extend(self, triples: frozenset[Triple]) -> None:
-        """Take more background triples in."""
+        """Take more background triples in, while no publication is evaluated."""
         self._background |= triples
         self._exact = self._exact or any(is_protected(protect(t[2])) for t in triples)
-        self._store.bulk_extend(_quads(triples, _ONTOLOGY))
+        self._stores.extend(triples)
         self._terms = None
 
     def meets(self, pattern: Iterable[Term | None]) -> bool:
@@ -110,9 +108,7 @@ class Evaluator:
             return False
         if not isinstance(predicate, NamedNode | None):
             return False
-        stored = None if object_ is None else protect(object_)
-        found = self._store.quads_for_pattern(subject, predicate, stored, _ONTOLOGY)
-        return next(iter(found), None) is not None
+        return self._stores.meets(subject, predicate, object_)
 
     @property
     def terms(self) -> tuple[frozenset[Term], ...]:
@@ -134,7 +130,7 @@ class Evaluator:
             What ``NOW()`` gives; the machine's time by default.
         """
         evaluation = Evaluation(
-            self._store, publication, self._background, self._ontology, now, exact=self._exact
+            self._stores, publication, self._background, self._ontology, now, exact=self._exact
         )
         try:
             yield evaluation
@@ -147,7 +143,7 @@ class Evaluation:
 
     def __init__(
         self,
-        store: Store,
+        stores: Stores,
         publication: Publication,
         background: frozenset[Triple],
         ontology: Ontology,
@@ -156,36 +152,36 @@ class Evaluation:
         exact: bool,
     ) -> None:
         self._now = now_literal(now or utc_now())
-        self._store = store
+        self._stores = stores
+        self._entered = ExitStack()
+        self._kept: Kept | None = None
         self._exact = exact
         self._publication = publication
         self._background = background
         self._ontology = ontology
         self._graph = publication.graph_name()
-        self._loaded = False
 
-    def _load(self) -> None:
-        """Load the publication, and apart from it what the background has not.
+    def _load(self) -> Kept:
+        """Return a store with the publication, and apart from it what the background has not.
 
         The default graph is the background and this rest: the evaluator puts the graphs of a
         default graph side by side, and a triple in both would count twice.
         """
-        if self._loaded:
-            return
-        self._loaded = True
+        if self._kept is not None:
+            return self._kept
+        self._kept = kept = self._entered.enter_context(self._stores.one())
         triples = self._publication.triples
         self._exact = self._exact or any(is_protected(protect(t[2])) for t in triples)
-        self._store.extend(_quads(triples, self._graph))
+        kept.load(triples, self._graph)
         rest = [t for t in triples if t not in self._background]
         self._split = len(rest) != len(triples)
         if self._split:
-            self._store.extend(_quads(rest, _REST))
+            kept.load(rest, _REST)
+        return kept
 
     def close(self) -> None:
-        """Drop the publication from the store."""
-        if self._loaded:
-            self._store.remove_graph(self._graph)
-            self._store.remove_graph(_REST)
+        """Drop the publication from its store, which others may have then."""
+        self._entered.close()
 
     def answer(self, query: Query, *, resting: bool) -> Answer | None:
         """Return the answer to a query, or ``None`` where it has none.
@@ -249,9 +245,9 @@ class Evaluation:
         return query.text(exact=exact, resting=resting, form=form)
 
     def _query(self, text: str) -> QueryBoolean | QuerySolutions | QueryTriples:
-        return self._store.query(
+        return self._load().store.query(
             text,
-            default_graph=[_ONTOLOGY, _REST if self._split else self._graph],
+            default_graph=[BACKGROUND, _REST if self._split else self._graph],
             named_graphs=[self._graph],
             custom_functions=self._functions,
         )
@@ -263,12 +259,6 @@ class Evaluation:
             GM[operator.value]: _function(self._ontology, operator, links)
             for operator in TaxonomyOperator
         } | {NOW: lambda: self._now, **FUNCTIONS}
-
-
-def _quads(triples: Iterable[Triple], graph: NamedNode | BlankNode) -> Iterator[Quad]:
-    for subject, predicate, object_ in triples:
-        if isinstance(subject, NamedNode | BlankNode) and isinstance(predicate, NamedNode):
-            yield Quad(subject, predicate, protect(object_), graph)
 
 
 def _function(

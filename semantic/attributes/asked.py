@@ -108,16 +108,15 @@ class Asking:
     """
 
     def __init__(self) -> None:
-        self._of: Mentions | None = None
-        self._version = -1
-        self._asked = Asked({})
+        self._known: tuple[Mentions, int, Asked] | None = None
 
     def asked(self, mentions: Mentions) -> Asked:
         """Return what is asked for; the same object as long as that is the same."""
-        if self._of is not mentions or self._version != mentions.version:
-            self._of, self._version = mentions, mentions.version
-            self._asked = Asked(dict(_attributes(mentions)))
-        return self._asked
+        known = self._known  # at once: other threads may write it
+        if known is None or known[0] is not mentions or known[1] != mentions.version:
+            asked = Asked(dict(_attributes(mentions)))
+            known = self._known = mentions, mentions.version, asked
+        return known[2]
 
 
 def _attributes(mentions: Mentions) -> Iterator[tuple[Node, tuple[Node | None, ...]]]:

@@ -100,7 +100,8 @@ class Concepts:
 
     def changed(self, other: Concepts) -> frozenset[Term]:
         """Return the names that were resolved here and are otherwise, or not at all, there."""
-        return frozenset(term for term in self._resolved if other._find(term) != self._find(term))
+        resolved = tuple(self._resolved)  # at once: other threads may be resolving names
+        return frozenset(term for term in resolved if other._find(term) != self._find(term))
 
     def _find(self, term: NamedNode) -> Term | None:
         try:

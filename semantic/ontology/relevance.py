@@ -47,7 +47,6 @@ class Relevance:
         return Relevance(self._schema, Widened(self._mentions, mentions))
 
     def _forget(self) -> None:
-        self._version = self._mentions.version
         self._above: dict[Term, tuple[NamedNode, ...]] = {}
         self._types: dict[Term, tuple[Term, ...]] = {}
         self._domains: dict[Term, tuple[Term, ...]] = {}
@@ -56,6 +55,7 @@ class Relevance:
         self._open: dict[Term, bool] = {}
         self._topics: dict[Term, tuple[Term, ...]] = {}
         self._silent: dict[Term, bool] = {}
+        self._version = self._mentions.version  # at last: other threads go by it
 
     @property
     def version(self) -> int:

@@ -8,6 +8,9 @@ O(`GROWTH` log n) times, and looking costs a pass for each of O(log n) automata:
 two, in practice. Texts that were taken out stay in the automata, and are passed over, until
 they are more than the rest.
 
+Automata are built when a text is looked through, by one thread; others look through texts
+meanwhile, and find in the old ones what they would in the new.
+
 References
 ----------
 A. V. Aho, M. J. Corasick: Efficient string matching: an aid to bibliographic search.
@@ -19,8 +22,9 @@ transformation. Journal of Algorithms 1 (4), 1980.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from threading import Lock
+from typing import TypeAlias
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
@@ -48,6 +52,10 @@ class _Segment:
         return cls(texts, automaton)
 
 
+_Parts: TypeAlias = tuple[tuple[_Segment, ...], dict[str, None]]
+"""The automata, and what waits."""
+
+
 class Substrings:
     """A set of texts, each not empty, that other texts may contain.
 
@@ -67,8 +75,8 @@ class Substrings:
         self._texts: dict[str, bool] = {}
         """Whether each text is wanted: others are in an automaton still."""
         self._wanted = 0
-        self._waiting: dict[str, None] = {}
-        self._segments: list[_Segment] = []
+        self._parts: _Parts = (), {}
+        self._tidying = Lock()
         self.built = 0
         """How many texts were put into automata, each as often as it was."""
 
@@ -83,65 +91,73 @@ class Substrings:
     @property
     def automata(self) -> int:
         """How many passes over a text it takes."""
-        return len(self._segments)
+        return len(self._parts[0])
 
     def add(self, text: str) -> None:
         """Put a text in that is not there."""
         if text not in self._texts:
-            self._waiting[text] = None
+            self._parts[1][text] = None
         self._texts[text] = True
         self._wanted += 1
 
     def remove(self, text: str) -> None:
         """Take a text out that is there."""
         self._wanted -= 1
-        if text in self._waiting:
-            del self._waiting[text], self._texts[text]
+        waiting = self._parts[1]
+        if text in waiting:
+            del waiting[text], self._texts[text]
         else:
             self._texts[text] = False
 
     def found_in(self, text: str) -> set[str]:
         """Return those that a text contains."""
-        self._tidy()
-        found = {part for part in self._waiting if part in text} if self._waiting else set()
-        if self._segments:
-            data = text.encode()
-            for segment in self._segments:
-                texts, wanted = segment.texts, self._texts
+        if self._is_untidy() and self._tidying.acquire(blocking=False):
+            try:
+                self._tidy()
+            finally:
+                self._tidying.release()
+        segments, waiting = self._parts
+        found = {part for part in waiting if part in text}
+        if segments:
+            data, wanted = text.encode(), self._texts
+            for segment in segments:
+                texts = segment.texts
                 hits = segment.automaton.find_matches_as_indexes(data, overlapping=True)
                 if hits:
                     parts = {texts[number] for number, _, _ in hits}
-                    found.update(part for part in parts if wanted[part])
+                    found.update(part for part in parts if wanted.get(part))
         return found
 
+    def _is_untidy(self) -> bool:
+        """Whether too much waits, or too much is in automata in vain."""
+        return self._is_full_of_others() or len(self._parts[1]) > WAITING
+
+    def _is_full_of_others(self) -> bool:
+        return len(self._texts) > 2 * self._wanted + WAITING
+
     def _tidy(self) -> None:
-        """Build automata where too much waits, or too much is in them in vain."""
-        if len(self._texts) > 2 * self._wanted + WAITING:
-            self._merge(len(self._segments))
-        elif len(self._waiting) > WAITING:
-            size, merged = len(self._waiting), 0
-            for segment in reversed(self._segments):
-                if len(segment.texts) >= GROWTH * size:
-                    break
-                size += len(segment.texts)
-                merged += 1
-            self._merge(merged)
+        """Build automata, unless another thread has done so."""
+        segments, waiting = self._parts
+        if self._is_full_of_others():
+            self._merge(0)
+        elif len(waiting) > WAITING:
+            size, kept = len(waiting), len(segments)
+            while kept and len(segments[kept - 1].texts) < GROWTH * size:
+                kept -= 1
+                size += len(segments[kept].texts)
+            self._merge(kept)
 
-    def _merge(self, last: int) -> None:
-        """Put what waits and the last automata into one."""
-        kept = len(self._segments) - last
-        texts = [*self._in_segments(kept), *self._waiting]
-        del self._segments[kept:]
-        self._waiting = {}
-        if texts:
-            self._segments.append(_Segment.of(texts))
-            self.built += len(texts)
+    def _merge(self, kept: int) -> None:
+        """Put the automata from one on, and what waits, into one; forget what is not wanted.
 
-    def _in_segments(self, kept: int) -> Iterator[str]:
-        """Yield the wanted texts of the automata from one on; forget the others."""
-        for segment in self._segments[kept:]:
-            for text in segment.texts:
-                if self._texts[text]:
-                    yield text
-                else:
-                    del self._texts[text]
+        What other threads look through is not changed: they have the automata before or after.
+        """
+        segments, waiting = self._parts
+        held = [text for segment in segments[kept:] for text in segment.texts]
+        texts = [*(text for text in held if self._texts[text]), *waiting]
+        new = (_Segment.of(texts),) if texts else ()
+        self._parts = (*segments[:kept], *new), {}
+        self.built += len(texts)
+        for text in held:
+            if not self._texts[text]:
+                del self._texts[text]

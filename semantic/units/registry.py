@@ -3,7 +3,7 @@
 How a text is understood, first to last: a currency; bytes (``B`` is a byte, alone and
 with a prefix, where strict UCUM says bel); UCUM's spelling; pint's. pint and ucumvert
 take a second to load, so they are loaded when the first unit is asked for; what a
-text means is remembered.
+text means is remembered. Neither is made for several threads, so one goes at a time.
 
 A text comes from anybody. It is short (`Limits.unit_characters`), its exponents have
 two digits at most, and pint's own spelling, which is evaluated as arithmetic, is let
@@ -18,6 +18,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from threading import Lock
 from typing import Any
 
 from semantic.limits import DEFAULT_LIMITS, Limits
@@ -90,6 +91,7 @@ class Registry:
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         self._limits = limits
+        self._looking = Lock()
         self._found = lru_cache(maxsize=limits.units_remembered)(self._look_up)
 
     def unit(self, text: str) -> Unit:
@@ -110,6 +112,10 @@ class Registry:
             return Unit(code)
         if text == "1":
             return Unit("1")
+        with self._looking:
+            return self._of_text(text)
+
+    def _of_text(self, text: str) -> Unit | None:
         ucum = _BYTE_TERM.sub(r"\1By", text)
         ucum = "kBy" if ucum == "KBy" else ucum
         if _UCUM_FORM.fullmatch(ucum) and not _LONG_NUMBER.search(ucum):

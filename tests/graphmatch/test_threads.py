@@ -1,0 +1,400 @@
+"""Several threads: many match at once, one changes, and every answer is one of a moment between.
+
+Whether a subscription matches a publication does not depend on the others. So the naive matcher,
+asked once for each kind of subscription, says what is right after any number of changes.
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from threading import Barrier, Event, Thread, local
+from typing import Any, TypeAlias
+
+import pytest
+from hypothesis import given, settings
+from pyoxigraph import Literal
+
+from graphmatch import Engine, MatchReport
+from graphmatch.knowledge import Knowledge
+from graphmatch.published.naive import Naive
+from semantic import Ontology, Publication, Subscription, SubscriptionParser
+from semantic.annotation.annotate import Annotator
+from semantic.attributes.names import attribute
+from semantic.enrichment import Enriched
+from semantic.evaluation import Answer, Evaluation
+from semantic.mapping.function import MappingFunction
+from semantic.sparql.query import Query
+from semantic.terms import Triple
+from semantic.text.substrings import WAITING, Substrings, _Segment
+from semantic.vocabulary import ATTRIBUTE, LABEL, RSS, SUBCLASS, SUBPROPERTY, TYPE, Namespace
+from tests.oracle import to_sparql
+from tests.strategies import FULL, Scenario, scenarios
+from tests.test_agreement import ontology_of
+from tests.test_contract import normal
+
+EX = Namespace("http://example.org/")
+SECONDS, LONG = 20.0, 1500.0
+"""After so long a thread that should have come is given up, and one that should have ended."""
+CLASSES = 12
+
+
+def together(*several: Callable[[], None]) -> None:
+    """Run each in a thread of its own, and raise what any of them raised."""
+    start = Barrier(len(several), timeout=SECONDS)
+    errors: list[BaseException] = []
+
+    def run(one: Callable[[], None]) -> None:
+        try:
+            start.wait()
+            one()
+        except BaseException as error:  # noqa: BLE001
+            errors.append(error)
+
+    threads = [Thread(target=run, args=[one], daemon=True) for one in several]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG)
+        assert not thread.is_alive()
+    for error in errors:
+        raise error
+
+
+# -- many match while one changes ------------------------------------------------------------
+
+
+def known() -> Ontology:
+    """Return an ontology: a chain of classes, labels, properties under properties, a function."""
+    triples: list[Triple] = [(EX[f"C{n}"], SUBCLASS, EX[f"C{n + 1}"]) for n in range(CLASSES - 1)]
+    triples += [(EX[f"C{n}"], LABEL, Literal(f"kind{n}")) for n in range(CLASSES)]
+    triples += [(EX[f"p{n}"], SUBPROPERTY, EX[f"q{n}"]) for n in range(8)]
+    text = f"PREFIX ex: <{EX.iri}> CONSTRUCT {{ ?x ex:dear true }} {{ ?x ex:cost ?v }}"
+    dear = MappingFunction.parse("dear", text, SubscriptionParser())
+    return Ontology(triples, mapping=[dear])
+
+
+def item(number: int) -> Publication:
+    """Return a feed item that has something for subscriptions of each kind."""
+    x = EX[f"item{number}"]
+    text = f"Of word{number} and word{number + 2}, and kind{number + 2}"
+    return Publication.of(
+        x.value,
+        [
+            (x, TYPE, RSS["item"]),
+            (x, TYPE, EX[f"C{number}"]),
+            (x, RSS["title"], Literal(text)),
+            *((x, EX[f"p{n}"], Literal(n + number)) for n in range(8)),
+            *([(x, EX["cost"], Literal(number))] if number % 8 == 0 else []),
+        ],
+    )
+
+
+def queries() -> tuple[str, ...]:
+    """Return subscriptions of every kind; some match the items, most do not."""
+    wheres = (
+        *(f"?x a ex:C{n}" for n in range(CLASSES)),
+        *(f"?x dcterms:subject ex:C{n}" for n in range(CLASSES)),
+        *(f"?x ex:q{n % 8} ?v FILTER(?v > {n})" for n in range(10)),
+        *(f'?x rss:title ?t FILTER(CONTAINS(?t, "word{n}"))' for n in range(80)),
+        *(f"?x ex:p{n % 8} {n} OPTIONAL {{ ?x ex:sale ?s }}" for n in range(12)),
+        *(f"?x ex:q1 ?v FILTER NOT EXISTS {{ ?x a ex:C{n} }}" for n in (3, 11)),
+        *("?x ex:dear ?d", "?x ex:dear ?d ; ex:q2 ?v"),
+        "?x a ?c FILTER(gm:descendantOf(?c, ex:C6))",
+        *(f"?x <{attribute(name).value}> ?v" for name in ("p2", "q3", "cost", "sale")),
+    )
+    every = "ASK { ?x ?p 7 }"  # while it is there, all that follows has to be derived
+    return (every, *(f"PREFIX ex: <{EX.iri}> SELECT * {{ {where} }}" for where in wheres))
+
+
+@dataclass(frozen=True)
+class Change:
+    """A subscription that comes or goes, and the number of its query."""
+
+    subscription: Subscription
+    kind: int
+    comes: bool
+
+
+def changes(count: int, seed: int) -> list[Change]:
+    """Draw comings and goings, with some 80 subscriptions at a time."""
+    draw = random.Random(seed)
+    parser = SubscriptionParser()
+    parsed = [parser.parse("", text) for text in queries()]
+    standing: list[Change] = []
+    made = []
+    for number in range(count):
+        if draw.random() < len(standing) / 160:
+            change = replace(standing.pop(draw.randrange(len(standing))), comes=False)
+        else:
+            kind = draw.randrange(len(parsed))
+            change = Change(replace(parsed[kind], id=str(number)), kind, comes=True)
+            standing.append(change)
+        made.append(change)
+    return made
+
+
+@dataclass
+class Done:
+    """How many changes began, how many ended, and whether there are no more."""
+
+    began: int = 0
+    ended: int = 0
+    all: bool = False
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A report, and how many changes had ended before and begun after."""
+
+    publication: int
+    least: int
+    most: int
+    report: MatchReport
+
+
+Right: TypeAlias = list[dict[int, object]]
+"""By publication: the query's number to the answer that it has."""
+
+
+def right_answers(publications: Sequence[Publication]) -> Right:
+    """Ask the naive matcher; of attributes, which it does not know, an engine with one thread."""
+    ontology = known()
+    naive = Naive(ontology, annotator=Annotator(ontology.labels()))
+    engine = Engine(ontology)
+    for number, text in enumerate(queries()):
+        matcher = engine if ATTRIBUTE.iri in text else naive
+        matcher.subscribe(SubscriptionParser().parse(str(number), text))
+    return [
+        {int(id): answer for m in (naive, engine) for id, *answer in normal(m.match(publication))}
+        for publication in publications
+    ]
+
+
+def moments(made: Sequence[Change], right: dict[int, object]) -> list[tuple[int, dict[str, int]]]:
+    """Return the answers to one publication as they change: from which change on, and which."""
+    now: dict[str, int] = {}
+    found = [(0, dict(now))]
+    for number, change in enumerate(made, 1):
+        if change.kind in right:
+            if change.comes:
+                now[change.subscription.id] = change.kind
+            else:
+                del now[change.subscription.id]
+            found.append((number, dict(now)))
+    return found
+
+
+def check(seen: Iterable[Seen], made: Sequence[Change], right: Right) -> int:
+    """See that each report is right at a moment while it was made; return how many matches."""
+    histories = [moments(made, answers) for answers in right]
+    matches = 0
+    for one in seen:
+        answers, history = right[one.publication], histories[one.publication]
+        found = {id: answer for id, *answer in normal(one.report)}
+        first = bisect_right(history, one.least, key=lambda moment: moment[0]) - 1
+        last = bisect_right(history, one.most, key=lambda moment: moment[0])
+        possible = [moment for _, moment in history[first:last]]
+        kinds = next((kinds for kinds in possible if list(kinds) == list(found)), None)
+        assert kinds is not None, (list(found), one.least, one.most)
+        assert found == {id: answers[kind] for id, kind in kinds.items()}
+        matches += len(found)
+    return matches
+
+
+@pytest.mark.parametrize("count", [600, pytest.param(10_000, marks=pytest.mark.long)])
+def test_that_every_report_is_right_at_some_moment(count: int) -> None:
+    """Two threads match while one makes changes."""
+    publications = [item(number) for number in range(8)]
+    right = right_answers(publications)
+    assert all(len(answers) >= 15 for answers in right)
+    engine, made, done = Engine(known()), changes(count, seed=1), Done()
+    seen: list[Seen] = []
+
+    def change() -> None:
+        try:
+            for one in made:
+                done.began += 1
+                if one.comes:
+                    engine.subscribe(one.subscription)
+                else:
+                    engine.unsubscribe(one.subscription.id)
+                done.ended += 1
+        finally:
+            done.all = True
+
+    def match(seed: int) -> None:
+        draw = random.Random(seed)
+        while not done.all:
+            number, least = draw.randrange(len(publications)), done.ended
+            report = engine.match(publications[number])
+            seen.append(Seen(number, least, done.began, report))
+
+    together(change, lambda: match(2), lambda: match(3))
+    assert check(seen, made, right) > len(seen) > count
+    assert any(report.report.counters.mapped for report in seen)
+    assert any(report.report.counters.evaluated for report in seen)
+
+
+# -- many match at once ----------------------------------------------------------------------
+
+
+@settings(max_examples=15)
+@given(scenarios(FULL, publications=3))
+def test_that_three_threads_find_what_one_does(scenario: Scenario) -> None:
+    """Publications of one name, some evaluated as SPARQL: nobody sees another's triples."""
+    engine = Engine(ontology_of(scenario))
+    for number, query in enumerate(scenario.queries):
+        engine.subscribe(str(number), to_sparql(query))
+    expected = [normal(engine.match(publication)) for publication in scenario.publications]
+    found: dict[tuple[int, int], object] = {}
+
+    def match(first: int) -> None:
+        for round_ in range(3):
+            for number in range(3):
+                chosen = (first + number) % len(expected)
+                report = engine.match(scenario.publications[chosen])
+                found[first, 3 * round_ + number] = chosen, normal(report)
+
+    together(*(lambda first=first: match(first) for first in range(3)))
+    assert len(found) == 27
+    assert all(report == expected[chosen] for chosen, report in found.values())
+
+
+class Meeting:
+    """Where threads wait for each other; each of them but once.
+
+    Parameters
+    ----------
+    count
+        How many have to be there.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._barrier = Barrier(count, timeout=SECONDS)
+        self._own = local()
+
+    def wait(self) -> None:
+        if not hasattr(self._own, "came"):
+            self._own.came = True
+            self._barrier.wait()
+
+
+EVALUATED = f"SELECT * {{ ?x {EX['p']} ?v OPTIONAL {{ ?x {EX['q']} ?w }} }}"
+
+
+def valued(value: int) -> Publication:
+    return Publication.of(
+        "urn:p", [(EX["x"], EX["p"], Literal(value)), (EX["x"], EX["q"], Literal(-value))]
+    )
+
+
+def test_that_publications_are_evaluated_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three threads are between asking for an evaluation and having asked, at one time."""
+    meeting, evaluate = Meeting(3), Evaluation.answer
+
+    def answer(self: Evaluation, query: Query, *, resting: bool) -> Answer | None:
+        meeting.wait()
+        return evaluate(self, query, resting=resting)
+
+    monkeypatch.setattr(Evaluation, "answer", answer)
+    engine = Engine()
+    engine.subscribe("s", EVALUATED)
+    found: dict[int, object] = {}
+
+    def match(value: int) -> None:
+        for again in range(value, 40, 10):
+            (one,) = engine.match(valued(again)).matches
+            found[again] = one.solutions
+
+    together(*(lambda value=value: match(value) for value in (1, 2, 3)))
+    assert found == {
+        n: ({"x": EX["x"], "v": Literal(n), "w": Literal(-n)},)
+        for value in (1, 2, 3)
+        for n in range(value, 40, 10)
+    }
+
+
+def test_that_whoever_asks_why_does_not_keep_others_from_matching(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    meeting, enrich = Meeting(2), Knowledge.enrich
+
+    def enriched(self: Knowledge, *given: Any) -> Enriched:
+        meeting.wait()
+        return enrich(self, *given)
+
+    monkeypatch.setattr(Knowledge, "enrich", enriched)
+    engine = Engine()
+    engine.subscribe("s", EVALUATED)
+    found: list[object] = []
+    together(
+        lambda: found.append(engine.explain("s", valued(1)).match is not None),
+        lambda: found.append(bool(engine.match(valued(2)))),
+    )
+    assert found == [True, True]
+
+
+def test_that_a_change_waits_for_those_that_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The change is asked for while a publication is matched, and made when it has been."""
+    engine, order = Engine(), list[str]()
+    engine.subscribe("s", EVALUATED)
+    asked, evaluate = Event(), Evaluation.answer
+
+    def answer(self: Evaluation, query: Query, *, resting: bool) -> Answer | None:
+        asked.set()
+        for _ in range(int(SECONDS / 0.001)):
+            if engine._turn.waiting:
+                break
+            Event().wait(0.001)
+        order.append("evaluated")
+        return evaluate(self, query, resting=resting)
+
+    monkeypatch.setattr(Evaluation, "answer", answer)
+
+    def change() -> None:
+        asked.wait(SECONDS)
+        engine.unsubscribe("s")
+        order.append("changed")
+
+    together(change, lambda: order.append(f"matched {len(engine.match(valued(1)))}"))
+    assert order[0] == "evaluated"
+    assert sorted(order[1:]) == ["changed", "matched 1"]
+
+
+# -- what matching makes on the way ----------------------------------------------------------
+
+
+def test_that_texts_are_looked_through_while_others_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread builds an automaton; another one finds the same in what there was before."""
+    texts = [f"word{n}." for n in range(3 * WAITING)]
+    substrings = Substrings()
+    for text in texts[: WAITING + 1]:
+        substrings.add(text)
+    assert substrings.found_in("word7. word90.") == {"word7."}
+    for text in texts[WAITING + 1 :]:
+        substrings.add(text)
+    for text in texts[:10]:
+        substrings.remove(text)
+    building, go_on = Event(), Event()
+    build = _Segment.of
+
+    def slowly(kept: list[str]) -> _Segment:
+        building.set()
+        assert go_on.wait(SECONDS)
+        return build(kept)
+
+    monkeypatch.setattr(_Segment, "of", slowly)
+    found: list[set[str]] = []
+    line = "word7. word20. word90. word91."
+
+    def look() -> None:
+        building.wait(SECONDS)
+        found.append(substrings.found_in(line))
+        go_on.set()
+
+    together(lambda: found.append(substrings.found_in(line)), look)
+    assert found == [{"word20.", "word90.", "word91."}] * 2
+    assert substrings.built == WAITING + 1 + 3 * WAITING - 10
