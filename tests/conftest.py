@@ -23,6 +23,7 @@ settings.register_profile(
     phases=(Phase.reuse, Phase.generate),
     suppress_health_check=SLOW,
 )
+settings.register_profile("few", deadline=None, max_examples=8, suppress_health_check=SLOW)
 settings.load_profile("default")
 
 _CACHE = TemporaryDirectory(prefix="graphmatch-tests-")

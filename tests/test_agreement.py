@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 
 import pytest
 from hypothesis import event, given
+from hypothesis import strategies as st
 
 from graphmatch import Engine
 from graphmatch.matcher import Matcher, MatchReport, UnsupportedError
@@ -75,6 +79,48 @@ def test_engine_on_graph_patterns(scenario: Scenario) -> None:
 @given(scenarios(FULL, entailment="none"))
 def test_engine_without_entailment(scenario: Scenario) -> None:
     agree(Engine(ontology_of(scenario), entailment="none"), scenario, "none")
+
+
+@given(scenarios(FULL, entailment="rdfs"), st.data())
+def test_engine_whatever_came_before(scenario: Scenario, data: st.DataObject) -> None:
+    """In any order, at once or one by one, some taken away and in again, between publications."""
+    parsed = [PARSER.parse(str(n), to_sparql(query)) for n, query in enumerate(scenario.queries)]
+    order = data.draw(st.permutations(parsed))
+    several = data.draw(st.integers(0, len(order)))
+    gone = [subscription for subscription in parsed if data.draw(st.booleans())]
+    right = [expected(scenario, publication, "rdfs") for publication in scenario.publications]
+    engine = Engine(ontology_of(scenario))
+    assert engine.subscribe_many(order[:several]) == ()
+    for subscription in order[several:]:
+        engine.subscribe(subscription)
+    assert answers(engine.match(scenario.publications[0])) == right[0]
+    for subscription in gone:
+        engine.unsubscribe(subscription.id)
+    left = [
+        {id: a for id, a in all_.items() if id not in {one.id for one in gone}} for all_ in right
+    ]
+    assert [answers(report) for report in engine.match_many(scenario.publications)] == left
+    if data.draw(st.booleans()):
+        assert engine.subscribe_many((one.id, one.query) for one in gone) == ()
+    else:
+        for subscription in reversed(gone):
+            engine.subscribe(subscription)
+    assert [answers(report) for report in engine.match_many(scenario.publications)] == right
+
+
+@pytest.mark.skipif("NUMBA_DISABLE_JIT" in os.environ, reason="this is the run without compiling")
+def test_engine_without_compiled_loops() -> None:
+    """The tests of the engine above, on fewer cases."""
+    options = ["-p", "no:cacheprovider", "--hypothesis-profile", "few", "-k", "test_engine"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *options, __file__],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "4 passed" in done.stdout
 
 
 @given(scenarios(GRAPHS, entailment="none"))
