@@ -41,11 +41,14 @@ class Kept:
     ----------
     store
         The background, and perhaps a publication.
+    version
+        How often the background had been added to.
     given
         How many triples were loaded so far, of publications.
     """
 
     store: Store
+    version: int = 0
     given: int = 0
     _graphs: dict[NamedNode | BlankNode, None] = field(default_factory=dict)
 
@@ -104,9 +107,10 @@ class Stores:
         return self._made
 
     def extend(self, triples: Iterable[Triple]) -> None:
-        """Take more background triples in; while no publication is loaded."""
+        """Take more background triples in; stores that are in use now are not used again."""
         with self._changed:
             self._first.store.bulk_extend(quads(triples, BACKGROUND))
+            self._first.version += 1
             self._size = len(self._first.store)
             self._made -= sum(kept is not self._first for kept in self._free)
             self._free = [kept for kept in self._free if kept is self._first]
@@ -148,9 +152,10 @@ class Stores:
         return max(1, min(os.cpu_count() or 1, self._together // max(1, self._size)))
 
     def _copy(self) -> Kept:
-        copy = Store()
-        copy.bulk_extend(self._first.store.quads_for_pattern(None, None, None, BACKGROUND))
-        return Kept(copy)
+        first, copy = self._first, Store()
+        kept = Kept(copy, first.version)
+        copy.bulk_extend(first.store.quads_for_pattern(None, None, None, BACKGROUND))
+        return kept
 
     def _give_back(self, kept: Kept) -> None:
         new = kept
@@ -160,8 +165,12 @@ class Stores:
         finally:
             with self._changed:
                 if kept is self._first:
+                    new = new if new.version == kept.version else kept
                     self._first = new
-                self._free.append(new)
+                if new.version == self._first.version:
+                    self._free.append(new)
+                else:
+                    self._made -= 1
                 self._changed.notify()
 
 

@@ -204,7 +204,7 @@ def check(seen: Iterable[Seen], made: Sequence[Change], right: Right) -> int:
     return matches
 
 
-@pytest.mark.parametrize("count", [250, pytest.param(10_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [150, pytest.param(10_000, marks=pytest.mark.long)])
 def test_that_every_report_is_right_at_some_moment(count: int) -> None:
     """Two threads match while one makes changes."""
     publications = [item(number) for number in range(8)]

@@ -97,6 +97,18 @@ def test_that_all_stores_have_what_was_added() -> None:
     assert stores.meets(EX["late"], None, None)
 
 
+@pytest.mark.usefixtures("two_processors")
+def test_that_a_store_in_use_is_not_used_again_without_what_was_added() -> None:
+    stores = Stores(known(1), wear=1)
+    with stores.one() as first, stores.one() as other:
+        for kept in (first, other):
+            kept.load(known(3)[1:], EX["g"])
+        stores.extend([(EX["late"], EX["p"], EX["o"])])
+    with stores.one() as one, stores.one() as another:
+        assert len(one.store) == len(another.store) == 2
+        assert other not in (one, another)
+
+
 def test_that_what_is_left_of_an_error_is_not_seen() -> None:
     stores = Stores([])
 
