@@ -19,6 +19,7 @@ LAYERS = (
     ("graphmatch.answers", "graphmatch.bulk", "graphmatch.bulk_filters"),
     ("graphmatch.standing", "graphmatch.turn"),
     ("graphmatch.intake", "graphmatch.saving"),
+    ("graphmatch.keeping",),
     ("graphmatch.engine",),
     ("graphmatch.command", "graphmatch.bench"),
     ("graphmatch.cli",),
