@@ -270,7 +270,8 @@ class Standing:
         numbers, places = self.store.owners(found.rows)
         exact = self.store.flags(numbers) & Flag.EXACT != 0
         unindexed = self.store.flagged(Flag.UNINDEXED)
-        candidates = np.unique(np.concatenate((numbers[~exact], unindexed)))
+        uncertain, _ = self.store.owners(found.uncertain)
+        candidates = np.unique(np.concatenate((numbers[~exact], uncertain, unindexed)))
         answered, answers = self._evaluated(enriched.publication, candidates, now)
         numbers, places = numbers[exact], places[exact]
         decided, verified = self._decided(enriched.publication, found, places)

@@ -10,8 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import overload
 
+import numpy as np
+
 from graphmatch.index.encoding import Encoded
 from graphmatch.index.kernels import MATCH
+from graphmatch.index.tabled import Tabled
 from graphmatch.index.terms import Ids
 from semantic.terms import Term
 
@@ -48,6 +51,8 @@ class Found(Sequence[RowMatch]):
         As `graphmatch.index.kernels` writes them: shape (rows, `MATCH`).
     solutions
         Where the matches' solutions are.
+    tabled
+        The rows of tables that are met; they come after the matches.
 
     Attributes
     ----------
@@ -55,15 +60,20 @@ class Found(Sequence[RowMatch]):
         Their numbers.
     undecided
         By row, how many of its solutions some filter has to decide.
+    uncertain
+        The numbers of other rows, which may be met: that is to be evaluated.
     """
 
-    def __init__(self, encoded: Encoded, matches: Ids, solutions: Ids) -> None:
+    def __init__(self, encoded: Encoded, matches: Ids, solutions: Ids, tabled: Tabled) -> None:
         self._encoded, self._matches, self._solutions = encoded, matches, solutions
-        self.rows: Ids = matches[:, _ROW]
-        self.undecided: Ids = matches[:, _UNDECIDED]
+        self._tabled = tabled
+        self.rows: Ids = np.concatenate((2 * matches[:, _ROW], tabled.rows))
+        self.undecided: Ids = np.zeros(len(self.rows), np.int32)
+        self.undecided[: len(matches)] = matches[:, _UNDECIDED]
+        self.uncertain: Ids = tabled.uncertain
 
     def __len__(self) -> int:
-        return len(self._matches)
+        return len(self.rows)
 
     @overload
     def __getitem__(self, place: int) -> RowMatch: ...
@@ -72,7 +82,12 @@ class Found(Sequence[RowMatch]):
     def __getitem__(self, place: int | slice) -> RowMatch | list[RowMatch]:
         if isinstance(place, slice):
             return [self[n] for n in range(len(self))[place]]
+        place = range(len(self))[place]
         row = int(self.rows[place])
+        if place >= len(self._matches):
+            term = self._encoded.terms.__getitem__
+            tabled = self._tabled.solutions(place - len(self._matches))
+            return RowMatch(row, tuple(tuple(map(term, solution)) for solution in tabled))
         bound = list(self._bound(place))
         if not self.undecided[place]:
             return RowMatch(row, tuple(solution for _, solution in bound))

@@ -8,7 +8,8 @@ blocks and free gates are chained in the arrays themselves. Beside each row stan
 another of its patterns: a publication that does not have it need not look at the row.
 
 Which of its patterns a row is filed under is decided by how often publications had that gate so
-far (a sample of them is counted), with a guess for patterns that are no gates yet.
+far (a sample of them is counted), with a guess for patterns that are no gates yet. A gate that has
+many rows sends others to a table (`graphmatch.index.tables`), and counts them.
 """
 
 from __future__ import annotations
@@ -53,8 +54,9 @@ class Gates(NamedTuple):
         The hash table: a gate, and above it a part of its hash; -1: free.
     records
         By gate: three constants, where its block begins, how many rows are in it, the block's room
-        (it holds 2**room), how often it was seen, and a number that counts when the room is 0: then
-        there is no block, and these are the entry: where the block would begin, and this one.
+        (it holds 2**room), how often it was seen, and one number more. When the room is 0, there
+        is no block, and where the block would begin and that number are the entry. Otherwise it
+        says how many rows were sent to a table.
     blocks
         Two numbers a row.
     kinds
@@ -197,6 +199,7 @@ def _move(g: Gates, n: int, room: int) -> bool:
     old = g.records[n, START]
     if g.records[n, ROOM] == 0:
         g.blocks[start], g.blocks[start + 1] = old, g.records[n, OTHER]
+        g.records[n, OTHER] = 0
     else:
         for place in range(ENTRY * g.records[n, SIZE]):
             g.blocks[start + place] = g.blocks[old + place]
@@ -306,3 +309,15 @@ def probability(g: Gates, s: int, p: int, o: int) -> float:
     size = g.records[n, SIZE] if n >= 0 else 0
     guess = _guess(kind_of(s, p, o))
     return float((seen + _TRUST * guess) / (g.state[SAMPLES] + _TRUST) * (1.0 + 1e-9 * size))
+
+
+@kernel
+def file_under(g: Gates, s: int, p: int, o: int, row: int) -> int:
+    """Do what `append` does, for those who are not compiled; the row has no other pattern."""
+    return append(g, s, p, o, row, -1)
+
+
+@kernel
+def take_from(g: Gates, n: int, position: int) -> int:
+    """Do what `remove` does, for those who are not compiled."""
+    return remove(g, n, position)

@@ -2,8 +2,9 @@
 
 The way of a publication: its terms become ids (`encoding`); each of its triples probes the
 gates that it could be (`gates`); the rows filed there whose second pattern may be met are joined
-(`kernels.match`). A subscription whose gate is not met costs nothing; those that differ in
-constants only share a plan, those that do not differ share a row.
+(`kernels.match`), those in a gate's table are asked for all at once (`tables`). A subscription
+whose gate is not met costs nothing; those that differ in constants only share a plan, those that do
+not differ share a row.
 
 Tests of text are looked for in a publication's terms in one pass for all subscriptions
 (`semantic.text.index`); that a term passes one is a triple more, so a test can be a gate, too.
@@ -23,12 +24,12 @@ from typing import Any
 import numpy as np
 
 from graphmatch.index import joins, kernels
+from graphmatch.index.all_rows import AllRows
 from graphmatch.index.comparing import Values
 from graphmatch.index.encoding import Encoded
 from graphmatch.index.found import Found, RowMatch
 from graphmatch.index.kernels import MATCH, Output, Work
-from graphmatch.index.plans import Compiled, PlanTable, Program, filter_of, texts_of
-from graphmatch.index.rows import Rows
+from graphmatch.index.plans import Compiled, Program, filter_of, texts_of
 from graphmatch.index.runs import Array, part
 from graphmatch.index.spelling import read, spelled
 from graphmatch.index.terms import Ids, Mentioned, Terms
@@ -89,7 +90,7 @@ class Index:
 
     def __init__(self) -> None:
         self.terms = Terms()
-        self.rows = Rows()
+        self.rows = AllRows(self.terms)
         self._texts = TextIndex()
         self._tests: dict[Mentioned, int] = {}
         self._published = 0
@@ -126,7 +127,7 @@ class Index:
 
     def remove(self, row: int) -> None:
         """Take a branch away that was taken in, once."""
-        ids = self.rows.constants(row)
+        ids = self.rows.held(row)
         self.rows.remove(row)
         self.release(ids)
 
@@ -170,7 +171,7 @@ class Index:
         """Return the rest of it, as JSON can hold it."""
         terms = [None if term is None else spelled(term) for term in self.terms.all()]
         tests = list(self._tests.values())
-        return {"terms": terms, "tests": tests, "plans": self.rows.plans.document()}
+        return {"terms": terms, "tests": tests, "rows": self.rows.document()}
 
     @classmethod
     def of_saved(cls, arrays: Mapping[str, Array], documents: Mapping[str, Any]) -> Index:
@@ -184,7 +185,7 @@ class Index:
         index = cls()
         terms = [None if term is None else read(term) for term in documents["terms"]]
         index.terms = Terms.of_arrays(terms, part(arrays, "terms"))
-        index.rows = Rows.of_arrays(PlanTable.of_document(documents["plans"]), part(arrays, "rows"))
+        index.rows = AllRows.of_saved(index.terms, documents["rows"], part(arrays, "rows"))
         for id in documents["tests"]:
             constant = index.terms.term(id)
             index._tests[constant] = id
@@ -205,26 +206,28 @@ class Index:
             The triples' own, where that is known.
         """
         tested = self._texts.satisfied if len(self._texts) else None
-        plans = self.rows.plans
+        rows = self.rows
         encoded = Encoded(
             triples,
             self.terms,
-            plans.kinds,
+            rows.kinds,
             tested,
-            compared=plans.compare,
+            compared=rows.compare,
             numbering=numbering,
         )
         out = self._matched(encoded)
         *counts, count = out.counters.tolist()
         matches = out.matches[: MATCH * count].reshape(-1, MATCH).copy()
         solutions = out.solutions[: out.solutions[0]].copy()
-        return Found(encoded, matches, solutions), IndexCounters(*counts)
+        tabled = self.rows.match_tables(encoded)
+        counters = np.add(counts, tabled.counts).tolist()
+        return Found(encoded, matches, solutions, tabled), IndexCounters(*counters)
 
     def _matched(self, encoded: Encoded) -> Output:
         """Run the kernel; its last counter is the number of matches."""
         self._published += 1
         sampled = self._published <= _OFTEN or self._published % _SELDOM == 0
-        rows = self.rows
+        rows = self.rows.arena
         values = Values(self.terms.numbers, encoded.local)
         while True:
             work, out = self._scratch()
@@ -242,7 +245,7 @@ class Index:
 
     def _scratch(self) -> tuple[Work, Output]:
         """Return what this thread's matching writes on."""
-        code = self.rows.plans.code
+        code = self.rows.arena.plans.code
         needed = int(code[joins.VARIABLES]) + joins.STATE * (int(code[0]) + 2)
         own = self._own
         if not hasattr(own, "size"):
@@ -276,6 +279,6 @@ class Index:
 
     def _filters(self, row: int) -> Iterator[tuple[int, Filter]]:
         """Yield a row's filters, each with the number of its variable."""
-        constants = self.rows.constants(row)
+        constants = self.rows.held(row)
         for variable, operator, constant in self.rows.program(row).checks:
             yield variable, filter_of(operator, self.terms.term(int(constants[constant])))

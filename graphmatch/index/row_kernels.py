@@ -7,7 +7,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmatch.index.gates import ANY, SIZE, Gates, append, key_of, probability, remove
+from graphmatch.index.gates import (
+    ANY,
+    OTHER,
+    ROOM,
+    SIZE,
+    Gates,
+    append,
+    find,
+    key_of,
+    probability,
+    remove,
+)
 from graphmatch.index.instructions import prefetch
 from graphmatch.index.jit import at, kernel, part
 from graphmatch.index.joins import (
@@ -29,6 +40,16 @@ from graphmatch.index.terms import Ids
 
 _AHEAD = 4
 """So many rows ahead memory is asked for."""
+_ALIKE = 2.0
+"""A gate that is at most so many times as probable as the least probable one will do as well."""
+_WEAK = 0.03
+"""When no gate is less probable, rows that may be tabled come together at few."""
+
+NUMBER, FATE = range(2)
+"""What is said of a row that is taken in: its number, and what became of it."""
+KNOWN, FRESH, TABLED = range(3)
+"""What became of a row: it was there, it is new; or, this plus one of its steps: it is to go to the
+table of that step's gate, whose number is said instead of the row's."""
 
 
 class Stored(NamedTuple):
@@ -145,8 +166,44 @@ def _constant(place: int, first: int, row: int, arena: Ids) -> int:
 
 
 @part
-def _file(rows: Stored, g: Gates, row: int) -> bool:
-    """File a row under the least probable of its patterns; False where gates need room first."""
+def _gate_of(rows: Stored, g: Gates, row: int, n: int) -> tuple[int, float]:
+    """Return the gate of a row's step, or -1, and how probable it is."""
+    arena, code = rows.arena, rows.code
+    plan = arena[at(row * SLOT + PLAN)] >> 1
+    begin = BEFORE + int(code[at(plan + VARIABLES)])
+    step = plan + FIRST + STEP * n
+    s = _constant(code[at(step + READ)], begin, row, arena)
+    p = _constant(code[at(step + READ + 1)], begin, row, arena)
+    o = _constant(code[at(step + READ + 2)], begin, row, arena)
+    return find(g.cells, g.records, s, p, o), probability(g, s, p, o)
+
+
+@part
+def _crowd(g: Gates, gate: int) -> int:
+    """Return how many rows came to a gate, those that it sent to its table too."""
+    size = int(g.records[gate, SIZE])
+    return size + int(g.records[gate, OTHER]) if g.records[gate, ROOM] else size
+
+
+@part
+def _crowded(rows: Stored, g: Gates, row: int, lowest: float) -> int:
+    """Return the step with the largest crowd at its gate, of those whose gates will do, or -1."""
+    steps = int(rows.code[at((rows.arena[at(row * SLOT + PLAN)] >> 1) + STEPS)])
+    best, most = -1, 0
+    for n in range(steps):
+        gate, probable = _gate_of(rows, g, row, n)
+        if gate >= 0 and probable <= _ALIKE * lowest and _crowd(g, gate) > most:
+            best, most = n, _crowd(g, gate)
+    return best
+
+
+@part
+def _file(rows: Stored, g: Gates, row: int, full: int) -> int:
+    """File a row under the least probable of its patterns; return what became of it.
+
+    A gate with `full` rows sends it to its table instead; with 0, it cannot be tabled. KNOWN says
+    that gates need room first.
+    """
     arena, code = rows.arena, rows.code
     plan = arena[at(row * SLOT + PLAN)] >> 1
     begin = BEFORE + int(code[at(plan + VARIABLES)])
@@ -164,6 +221,15 @@ def _file(rows: Stored, g: Gates, row: int) -> bool:
             best, second, lowest, lower = step, best, probable, lowest
         elif probable < lower:
             second, lower = step, probable
+    crowded = _crowded(rows, g, row, lowest) if full else -1
+    if crowded >= 0:
+        gate = _gate_of(rows, g, row, crowded)[0]
+        if g.records[gate, SIZE] >= full:
+            g.records[gate, OTHER] += g.records[gate, ROOM] > 0
+            return TABLED + crowded
+        step = plan + FIRST + STEP * crowded
+        if lowest >= _WEAK and step != best:
+            best, second = step, best
     other = -1
     if second >= 0:
         other = (
@@ -183,10 +249,10 @@ def _file(rows: Stored, g: Gates, row: int) -> bool:
         other,
     )
     if gate < 0:
-        return False
+        return KNOWN
     arena[at(row * SLOT + GATE)] = gate
     arena[at(row * SLOT + POSITION)] = g.records[at(gate), SIZE] - 1
-    return True
+    return FRESH
 
 
 @part
@@ -213,7 +279,14 @@ def _ask(rows: Stored, g: Gates, plan: int, constants: Ids, number: int) -> None
 
 @kernel
 def insert(
-    rows: Stored, g: Gates, plan: int, constants: Ids, free: Ids, numbers: Ids, progress: Ids
+    rows: Stored,
+    g: Gates,
+    plan: int,
+    constants: Ids,
+    free: Ids,
+    full: int,
+    said: Ids,
+    progress: Ids,
 ) -> bool:
     """Take rows of one plan in; `progress` counts those done, and the new ones.
 
@@ -223,8 +296,10 @@ def insert(
         By row: what it keeps.
     free
         What new rows get, in order: their numbers.
-    numbers
-        What each row gets in the end: its number.
+    full
+        With so many rows a gate sends others to its table; 0 if these cannot be tabled.
+    said
+        What each row gets in the end: see `NUMBER` and `FATE`.
 
     Returns
     -------
@@ -242,15 +317,22 @@ def insert(
         cell = _cell_of(rows, row)
         if rows.same[cell] < 0:
             rows.uses[row] = 0
-            if not _file(rows, g, row):
+            fate = _file(rows, g, row, full)
+            if fate == KNOWN:
                 progress[0], progress[1] = done, new
                 return False
+            said[done, FATE] = fate
+            if fate >= TABLED:
+                said[done, NUMBER] = _gate_of(rows, g, row, fate - TABLED)[0]
+                done += 1
+                continue
             rows.same[cell] = row
             new += 1
         else:
             row = int(rows.same[cell])
+            said[done, FATE] = KNOWN
         rows.uses[row] += 1
-        numbers[done] = row
+        said[done, NUMBER] = row
         done += 1
     progress[0], progress[1] = done, new
     return True

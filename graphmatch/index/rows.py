@@ -20,13 +20,15 @@ from graphmatch.index.arrays import grown
 from graphmatch.index.gates import Gates, new_gates, with_room
 from graphmatch.index.joins import HEADER, PLAN, SLOT
 from graphmatch.index.plans import Layout, PlanTable, Program
-from graphmatch.index.row_kernels import Stored, insert, refill, repeated, take_out
+from graphmatch.index.row_kernels import NUMBER, Stored, insert, refill, repeated, take_out
 from graphmatch.index.runs import Array
 from graphmatch.index.terms import Ids
 
 _SMALLEST = 16
 _MORE = 0.25
 """Arrays of rows, which take most of the memory, grow by so much."""
+_FEW = 4096
+"""So many rows find room at once of which most may be tabled."""
 _FOLDED = 16
 """So many subjects and objects, at the most, are looked at for repetition."""
 
@@ -95,36 +97,61 @@ class Rows:
         any_will_do
             Whether one solution of a row is as good as all.
         """
+        said = self.file_many(program, constants, any_will_do=any_will_do)
+        return np.ascontiguousarray(said[:, NUMBER])
+
+    def file_many(
+        self, program: Program, constants: Ids, *, any_will_do: bool = False, full: int = 0
+    ) -> Ids:
+        """Do what `add_many` does, and say what became of each row.
+
+        Parameters
+        ----------
+        full
+            With so many rows a gate takes no more of these; 0: it always does.
+
+        Returns
+        -------
+        said
+            Shape (rows, 2): see `row_kernels.NUMBER` and `row_kernels.FATE`.
+        """
         shape = self._shapes.get(program)
         if shape is None:
             shape = self._shapes[program] = _Shape(_foldable(program), {})
         codes = np.empty(len(constants), np.int64)
         if repeated(constants, shape.foldable, codes):
             folding = self._folding(program, shape, int(codes[0]), constants.shape[1])
-            return self._insert(folding.plan << 1 | any_will_do, constants[:, folding.columns])
-        numbers = np.empty(len(constants), np.int32)
+            kept = constants[:, folding.columns]
+            return self._insert(folding.plan << 1 | any_will_do, kept, full)
+        said = np.empty((len(constants), 2), np.int32)
         for code in np.unique(codes).tolist():
             folding = self._folding(program, shape, code, constants.shape[1])
             chosen = codes == code
             kept = constants[chosen][:, folding.columns]
-            numbers[chosen] = self._insert(folding.plan << 1 | any_will_do, kept)
-        return numbers
+            said[chosen] = self._insert(folding.plan << 1 | any_will_do, kept, full)
+        return said
 
-    def _insert(self, plan: int, constants: Ids) -> Ids:
-        """Take rows of one plan in, and return their numbers."""
+    def _insert(self, plan: int, constants: Ids, full: int) -> Ids:
+        """Take rows of one plan in, and say what became of them."""
         constants = np.ascontiguousarray(constants)
         count, width = constants.shape
         slots = -(-(HEADER + width) // SLOT)
-        self._make_room(count)
-        free = self._numbers(count, slots)
-        numbers = np.empty(count, np.int32)
+        said = np.empty((count, 2), np.int32)
+        step = _FEW if full else max(1, count)  # those that are tabled need no room
+        for start in range(0, count, step):
+            part = slice(start, start + step)
+            self._insert_part(plan, constants[part], full, said[part], slots)
+        return said
+
+    def _insert_part(self, plan: int, constants: Ids, full: int, said: Ids, slots: int) -> None:
+        self._make_room(len(constants))
+        free = self._numbers(len(constants), slots)
         progress = np.zeros(2, np.int32)
-        while not insert(self._rows, self.gates, plan, constants, free, numbers, progress):
+        while not insert(self._rows, self.gates, plan, constants, free, full, said, progress):
             self.gates = with_room(self.gates)
         new = int(progress[1])
         self._live += new
         self._holes[slots].extend(free[new:].tolist())
-        return numbers
 
     def remove(self, row: int) -> bool:
         """Take a row away that was taken in; return whether nobody has it any more."""

@@ -211,6 +211,32 @@ class ConstraintTable:
         met = np.concatenate(found) if found else np.empty(0, np.int32)
         return Found(met, anded, checked, len(self._tail))
 
+    def rows_at(self, slots: Ids) -> Rows:
+        """Return the rows of some slots as they were written, dead or not.
+
+        Raises
+        ------
+        ValueError
+            There is no such slot.
+        """
+        if slots.size and (slots.min() < 0 or slots.max() >= self._size):
+            raise ValueError(f"slots are 0 or more, and below {self._size}")
+        intervals, ids = self.columns
+        rows = Rows(
+            np.empty((slots.size, intervals)),
+            np.empty((slots.size, intervals)),
+            np.empty((slots.size, ids), np.int32),
+        )
+        start = 0
+        for block in self._blocks:
+            here = np.flatnonzero((slots >= start) & (slots < start + len(block)))
+            if here.size:
+                rows.put(here, block.rows_at(slots[here] - start, intervals, ids))
+            start += len(block)
+        here = np.flatnonzero(slots >= start)
+        rows.put(here, self._tail.rows()[slots[here] - start])
+        return rows
+
     def arrays(self) -> dict[str, Array]:
         """Return all that is to be saved; `of_arrays` makes the same table of it."""
         rows = self._tail.rows()

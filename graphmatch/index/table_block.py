@@ -29,6 +29,9 @@ from graphmatch.index.table_rows import Floats, Ids, Rows, Values
 
 Array: TypeAlias = NDArray[Any]
 
+_MOST_CELLS = 64
+"""A column of intervals has no more cells."""
+
 
 @dataclass(frozen=True, slots=True)
 class Room:
@@ -57,9 +60,10 @@ class Room:
         """Return room for a match of these values with at most so many rows."""
         columns = values.interval_starts.size + values.id_starts.size - 2
         points = values.interval_values.size
+        cells = points if values.interval_ends is None else _MOST_CELLS * columns
         return cls(
             np.empty((columns, 3), np.int32),
-            np.empty(columns + points + values.id_values.size, np.int32),
+            np.empty(columns + cells + values.id_values.size, np.int32),
             np.empty((2, points), np.int64),
             np.empty(rows + 1, np.int32),
             any(end - start > 1 for start, end in pairwise(values.interval_starts.tolist())),
@@ -161,11 +165,12 @@ class Block:
         from graphmatch.index import table_choice, table_kernels
 
         used, spans, chosen = 0, room.spans, room.chosen
-        starts, points, codes = values.interval_starts, values.interval_values, room.codes
+        starts, codes = values.interval_starts, room.codes
+        ranges = values.interval_values, values.highs
         id_starts, id_points, rows = values.id_starts, values.id_values, room.rows
         if self._interval_columns:
             used = table_choice.choose_intervals(
-                self.intervals, self.numbers, self.counts, starts, points, codes, spans, chosen
+                self.intervals, self.numbers, self.counts, starts, ranges, codes, spans, chosen
             )
         if self._id_columns and used >= 0:
             used = table_choice.choose_ids(
@@ -189,21 +194,26 @@ class Block:
 
     def rows(self, intervals: int, ids: int) -> Rows:
         """Return the rows as they were written, with so many columns."""
-        size = len(self)
+        return self.rows_at(np.arange(len(self), dtype=np.int32), intervals, ids)
+
+    def rows_at(self, places: Ids, intervals: int, ids: int) -> Rows:
+        """Return some rows as they were written, with so many columns."""
+        size = places.size
         lows, highs = np.full((size, intervals), np.nan), np.full((size, intervals), np.nan)
         found = np.full((size, ids), -1, np.int32)
-        found[:, self.columns_ids] = self.records_ids
+        found[:, self.columns_ids] = self.records_ids[places]
         entries = {int(entry[0]): entry for entry in self.intervals}
         for records, columns, _ in self.groups():
             width = columns.size
             for place, column in enumerate(columns.tolist()):
                 _, null, _, _, start, coding = entries[column].tolist()
                 base = float(self.numbers[start])
-                lows[:, column] = decode(records[:, place], coding, base)
-                highs[:, column] = decode(~records[:, width + place], coding, base)
+                lows[:, column] = decode(records[places, place], coding, base)
+                highs[:, column] = decode(~records[places, width + place], coding, base)
                 if null >= 0:
-                    free = np.unpackbits(self.bits[null].view(np.uint8), bitorder="little")[:size]
-                    lows[free == 1, column] = highs[free == 1, column] = np.nan
+                    bits = self.bits[null].view(np.uint8)
+                    free = bits[places >> 3] >> (places & 7).astype(np.uint8) & 1 == 1
+                    lows[free, column] = highs[free, column] = np.nan
         return Rows(lows, highs, found)
 
 

@@ -100,18 +100,19 @@ def choose_intervals(
     numbers: Floats,
     counts: Ids,
     starts: Ids,
-    values: Floats,
+    ranges: tuple[Floats, Floats],
     codes: Longs,
     spans: Ids,
     chosen: Ids,
 ) -> int:
     """Write down which bitmaps are to be ORed for each column, and the codes of the values.
 
-    `spans` gets a line for each column, `chosen` the bitmaps. NaN is no value; its codes are such
-    that only rows that are not constrained pass. Returns how many columns there are, or -1 when
-    no row can be met.
+    Values are `ranges`, low and high ends. `spans` gets a line for each column, `chosen` the
+    bitmaps. NaN is no value; its codes are such that only rows that are not constrained pass.
+    Returns how many columns there are, or -1 when no row can be met.
     """
     used, end = 0, 0
+    values, ends = ranges
     marked = np.zeros(64, np.bool_)
     for index in range(directory.shape[0]):
         entry = directory[index]
@@ -119,21 +120,25 @@ def choose_intervals(
         marked[:] = False
         begin, estimate = end, np.int64(0)
         for place in range(starts[column], starts[column + 1]):
-            value = values[place]
+            value, end_value = values[place], ends[place]
             if np.isnan(value):
                 codes[0, place] = np.iinfo(np.int64).min
                 codes[1, place] = np.iinfo(np.int64).min
                 continue
             low, high = round_to_codes(value, entry[CODING], numbers[base])
+            if end_value != value:
+                low = round_to_codes(end_value, entry[CODING], numbers[base])[0]
             codes[0, place], codes[1, place] = low, high
-            cell = 0
+            first, last = 0, 0
             for cut in range(base + 1, base + entry[CELLS]):
-                cell += numbers[cut] <= value
-            if not marked[cell]:
-                marked[cell] = True
-                chosen[end] = entry[FIRST] + cell
-                estimate += counts[chosen[end]]
-                end += 1
+                first += numbers[cut] <= value
+                last += numbers[cut] <= end_value
+            for cell in range(first, last + 1):
+                if not marked[cell]:
+                    marked[cell] = True
+                    chosen[end] = entry[FIRST] + cell
+                    estimate += counts[chosen[end]]
+                    end += 1
         end = _listed(entry[NULL], counts, spans[used], chosen, begin, end, estimate)
         if end < 0:
             return -1

@@ -228,13 +228,14 @@ def scan(
     highs: Floats,
     ids: Ids,
     interval_starts: Ids,
-    interval_values: Floats,
+    ranges: tuple[Floats, Floats],
     id_starts: Ids,
     id_values: Ids,
     rows: Ids,
 ) -> int:
     """Write into `rows` which rows are met, one by one and column by column; return how many."""
     count = 0
+    values, ends = ranges
     for row in range(lows.shape[0]):
         met = True
         for column in range(ids.shape[1]):
@@ -256,7 +257,7 @@ def scan(
                 continue
             met = False
             for place in range(interval_starts[column], interval_starts[column + 1]):
-                if low <= interval_values[place] <= high:
+                if low <= ends[place] and values[place] <= high:
                     met = True
                     break
             if not met:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -33,15 +33,13 @@ class Rows:
         """Return how many rows there are."""
         return len(self.lows)
 
-    def __getitem__(self, part: slice | NDArray[np.bool_]) -> Rows:
+    def __getitem__(self, part: slice | NDArray[np.bool_] | Ids) -> Rows:
         """Return some of the rows."""
         return Rows(self.lows[part], self.highs[part], self.ids[part])
 
-    def put(self, start: int, rows: Rows) -> None:
-        """Write rows over those from `start` on."""
-        end = start + len(rows)
-        self.lows[start:end], self.highs[start:end] = rows.lows, rows.highs
-        self.ids[start:end] = rows.ids
+    def put(self, part: slice | NDArray[np.intp], rows: Rows) -> None:
+        """Write rows over some of these."""
+        self.lows[part], self.highs[part], self.ids[part] = rows.lows, rows.highs, rows.ids
 
     def frozen(self) -> Rows:
         """Return the rows read-only, as compiled loops want them."""
@@ -83,6 +81,10 @@ class Values:
         starts for ``k`` columns. NaN is no value.
     id_starts, id_values
         The same for columns of ids. Ids that no row knows are allowed.
+    interval_ends
+        Where values are known to be within a range only, ``interval_values`` are its low ends, and
+        these are its high ends: then rows whose interval meets the range are found. By default
+        values are exact.
 
     Raises
     ------
@@ -100,10 +102,17 @@ class Values:
     interval_values: Floats
     id_starts: Ids
     id_values: Ids
+    interval_ends: Floats | None = None
+    highs: Floats = field(init=False)
+    """The high ends of all ranges."""
 
     def __post_init__(self) -> None:
         _check(self.interval_starts, self.interval_values, np.float64)
         _check(self.id_starts, self.id_values, np.int32)
+        if self.interval_ends is not None:
+            _check(self.interval_starts, self.interval_ends, np.float64)
+        highs = self.interval_values if self.interval_ends is None else self.interval_ends
+        object.__setattr__(self, "highs", highs)
 
     @classmethod
     def of(cls, intervals: Sequence[Sequence[float]], ids: Sequence[Sequence[int]]) -> Values:

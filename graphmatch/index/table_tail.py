@@ -53,8 +53,8 @@ class Tail:
             old = self.rows()
             intervals, ids = old.lows.shape[1], old.ids.shape[1]
             self._room = _room(max(end, min(2 * start, most)), intervals, ids)
-            self._room.put(0, old)
-        self._room.put(start, rows)
+            self._room.put(slice(start), old)
+        self._room.put(slice(start, end), rows)
         self._count = end
 
     def match(self, values: Values, owners: Ids) -> Ids:
@@ -62,10 +62,10 @@ class Tail:
         from graphmatch.index import table_kernels
 
         tail, found = self.rows().frozen(), np.empty(self._count, np.int32)
-        starts, points = values.interval_starts, values.interval_values
+        starts, ranges = values.interval_starts, (values.interval_values, values.highs)
         id_starts, ids = values.id_starts, values.id_values
         bounds = tail.lows, tail.highs, tail.ids
-        count = table_kernels.scan(*bounds, starts, points, id_starts, ids, found)
+        count = table_kernels.scan(*bounds, starts, ranges, id_starts, ids, found)
         return found[: table_kernels.owners_of(found, count, owners)]
 
 

@@ -133,7 +133,7 @@ def test_another_version_is_said(saved: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["index.rows.arena.npy", "index.terms.json", "store.ids.start.npy"]
+    "name", ["index.rows.arena.arena.npy", "index.terms.json", "store.ids.start.npy"]
 )
 def test_a_file_that_is_gone_is_said(saved: Path, name: str) -> None:
     (saved / name).unlink()
@@ -142,7 +142,7 @@ def test_a_file_that_is_gone_is_said(saved: Path, name: str) -> None:
 
 
 def test_another_array_is_said(saved: Path) -> None:
-    np.save(saved / "index.rows.arena.npy", np.zeros(3, np.int32))
+    np.save(saved / "index.rows.arena.arena.npy", np.zeros(3, np.int32))
     with pytest.raises(SavedError, match=r"index\.rows\.arena\.npy is not the array"):
         Engine().open(saved)
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -46,6 +46,14 @@ class Row:
         return all(
             wanted is None or wanted in known for wanted, known in zip(self.ids, ids, strict=False)
         )
+
+    def is_met_by_ranges(
+        self, intervals: list[list[tuple[float, float]]], ids: list[list[int]]
+    ) -> bool:
+        for bounds, ranges in zip(self.intervals, intervals, strict=False):
+            if bounds and not any(low <= bounds[1] and bounds[0] <= high for low, high in ranges):
+                return False
+        return Row([], self.ids).is_met([], ids)
 
 
 @dataclass
@@ -181,12 +189,35 @@ class Both:
             owner: owner for owner in self.rows
         }
         assert (owners >= 0).sum() == len(self.rows)
+        self.read_back()
         for _ in range(times):
             intervals, ids = some_values(self.case, self.random)
             found = self.table.match(Values.of(intervals, ids))
             met = [owner for owner, row in self.rows.items() if row.is_met(intervals, ids)]
             assert sorted(found.owners.tolist()) == met, (intervals, ids)
             assert len(met) <= found.checked + found.scanned
+            self.check_ranges(intervals, ids)
+
+    def read_back(self) -> None:
+        slots = np.array(list(self.slots.values()), np.int32)
+        rows = self.table.rows_at(slots)
+        lows, highs, ids = arrays_of(list(self.rows.values()), *self.table.columns)
+        np.testing.assert_array_equal(rows.lows, lows)
+        np.testing.assert_array_equal(rows.highs, np.where(np.isnan(lows), np.nan, highs))
+        np.testing.assert_array_equal(rows.ids, ids)
+
+    def check_ranges(self, intervals: list[list[float]], ids: list[list[int]]) -> None:
+        ranges = [
+            [(low, low + float(self.random.choice([0, 0, 1e-9, 2, 5e4, 1e308]))) for low in lows]
+            for lows in intervals
+        ]
+        values = Values.of(intervals, ids)
+        ends = np.array([end for column in ranges for _, end in column], np.float64)
+        asked = replace(values, interval_ends=ends)
+        found = set(self.table.match(asked).owners.tolist())
+        for owner, row in self.rows.items():
+            if not any(bounds and bounds[0] > bounds[1] for bounds in row.intervals):
+                assert (owner in found) == row.is_met_by_ranges(ranges, ids)
 
 
 def live(case: Case) -> None:
