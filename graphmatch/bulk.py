@@ -21,6 +21,7 @@ from pyoxigraph import Literal, NamedNode, Variable
 
 from graphmatch.bulk_filters import FilterColumn
 from graphmatch.index.index import Index
+from graphmatch.index.numbers import DATE, DATE_TIME, NUMBER, TEXT, scales_of
 from graphmatch.index.plans import arranged
 from graphmatch.index.records import Flag
 from graphmatch.index.runs import Ids
@@ -36,6 +37,8 @@ from semantic.units.vocabulary import is_quantity
 
 Mask: TypeAlias = NDArray[np.bool_]
 Pairs: TypeAlias = NDArray[np.int64]
+
+_ORDERED = (NUMBER, DATE, DATE + 1, DATE_TIME, DATE_TIME + 1, TEXT)
 
 
 class Constants:
@@ -56,27 +59,41 @@ class Constants:
         By place: the place of its root.
     is_iri
         By place: whether it is an IRI, which always is replaced by its root.
+    scales
+        By place: what the term is compared by (`graphmatch.index.numbers`).
     odd
         By place: whether a subscription that says it is filed by itself.
     """
 
     def __init__(self, terms: Sequence[Term], knowledge: Knowledge) -> None:
         self.terms = list(terms)
-        self.roots = np.arange(len(terms), dtype=np.int32)
-        self.odd = np.zeros(len(terms), np.bool_)
+        self.scales = scales_of(terms)
+        plain = np.isin(self.scales[:, 0], _ORDERED).tolist()
+        roots, odd, iris = list(range(len(terms))), [], [False] * len(terms)
         measured = knowledge.units.measured if knowledge.units else frozenset()
-        for place, term in enumerate(terms):
-            try:
-                root = knowledge.root(term)
-            except UnknownNameError:
-                self.odd[place] = True
+        renames, has_units = knowledge.renames_texts, knowledge.units is not None
+        for place, (term, is_plain) in enumerate(zip(terms, plain, strict=True)):
+            if is_plain and not renames:
                 continue
-            if root != term:
-                self.roots[place] = len(self.terms)
-                self.terms.append(root)
-            is_measured = root in measured or (isinstance(root, Literal) and is_quantity(root))
-            self.odd[place] |= is_measured and knowledge.units is not None
-        self.is_iri = np.array([isinstance(term, NamedNode) for term in terms], np.bool_)
+            iris[place] = isinstance(term, NamedNode)
+            root = term
+            if iris[place] or renames:
+                try:
+                    root = knowledge.root(term)
+                except UnknownNameError:
+                    odd.append(place)
+                if root != term:
+                    roots[place] = len(self.terms)
+                    self.terms.append(root)
+            is_measured = is_quantity(root) if isinstance(root, Literal) else root in measured
+            if is_measured and has_units:
+                odd.append(place)
+        more = scales_of(self.terms[len(terms) :])
+        self.scales = np.concatenate((self.scales, more))
+        self.roots = np.array(roots, np.int32)
+        self.is_iri = np.array(iris, np.bool_)
+        self.odd = np.zeros(len(terms), np.bool_)
+        self.odd[odd] = True
         self._places: dict[Term, int] = {}
 
     def filed(self, skeleton: Skeleton, said: Ids) -> Ids:
@@ -96,9 +113,17 @@ class Constants:
             self.terms.append(term)
         return self._places[term]
 
-    def occurring(self, background: Evaluator) -> NDArray[np.bool_]:
-        """Say where the ontology has each term: shape (3, terms), as subject, property, object."""
-        return np.array([[t in known for t in self.terms] for known in background.terms], np.bool_)
+    def occurring(self, background: Evaluator, chosen: Mask) -> Mask:
+        """Say where the ontology has some terms: shape (3, terms), as subject, property, object."""
+        found = np.zeros((3, len(chosen)), np.bool_)
+        for place in np.flatnonzero(chosen).tolist():
+            term = self.terms[place]
+            found[:, place] = [term in known for known in background.terms]
+        return found
+
+    def ordered(self, places: Ids) -> bool:
+        """Whether all of some constants are numbers, times or texts, which have an order."""
+        return bool(np.isin(self.scales[places, 0], _ORDERED).all())
 
 
 class Sheet:
@@ -129,7 +154,7 @@ class Sheet:
         for branch in self.skeleton.branches:
             if not branch.patterns:
                 self.slowly[:] = True
-            own = [FilterColumn(f, self.filed, constants.terms) for f in branch.filters]
+            own = [FilterColumn(f, self.filed, constants) for f in branch.filters]
             for column in own:
                 self.slowly |= column.refused
             self._filters.append(own)
@@ -173,6 +198,17 @@ class Sheet:
         term = _known(place)
         number = -1 if term is None else self._constants.place(term)
         return np.full(len(rows), number, np.int32)
+
+    def mark(self, places: Mask) -> None:
+        """Mark the constants that patterns have, of those that are not filed by themselves."""
+        slots = {
+            slot
+            for patterns in self.skeleton.pattern_places
+            for pattern in patterns
+            for slot in pattern
+            if isinstance(slot, int)
+        }
+        places[self.filed[~self.slowly][:, sorted(slots)]] = True
 
     def look_up(self, background: Evaluator, occurring: NDArray[np.bool_]) -> None:
         """Note which subscriptions have a pattern that the ontology alone may meet.
@@ -260,6 +296,9 @@ class Sheet:
         ]
         filters = []
         for filter_, operator in zip(own, operators, strict=True):
+            if filter_.slot >= 0:
+                filters.append((filter_.variable, operator, filter_.slot))
+                continue
             held.append(index.take(filter_.mentioned))
             filters.append((filter_.variable, operator, len(columns)))
             columns.append(held[-1][filter_.places[chosen]])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from typing import Protocol
 
 import numpy as np
 from pyoxigraph import Literal, NamedNode
@@ -15,13 +16,24 @@ from pyoxigraph import Literal, NamedNode
 from graphmatch.index.plans import wanted
 from graphmatch.index.runs import Ids
 from graphmatch.index.terms import Mentioned
-from semantic.pattern import Filter
+from semantic.pattern import Comparison, Filter
 from semantic.sparql.filters import filled
 from semantic.sparql.slots import slot_number
 from semantic.terms import Term
 
 _REFUSED = -2
 """In place of an operator: with these constants the index cannot take the filter."""
+
+
+class Known(Protocol):
+    """What places of constants stand for."""
+
+    @property
+    def terms(self) -> Sequence[Term]:
+        """Return the terms by place."""
+
+    def ordered(self, places: Ids) -> bool:
+        """Whether constants are compared by any operator."""
 
 
 class FilterColumn:
@@ -33,11 +45,13 @@ class FilterColumn:
         With slots for constants.
     constants
         Places of terms: shape (subscriptions, slots).
-    terms
+    known
         What the places stand for.
 
     Attributes
     ----------
+    slot
+        The slot whose constant a comparison compares with, where it is no more than that; else -1.
     operators
         By subscription: the operator, as `graphmatch.index.plans.wanted` says.
     mentioned
@@ -58,8 +72,17 @@ class FilterColumn:
     (['5', '6'], [0, 1, 0])
     """
 
-    def __init__(self, filter_: Filter, constants: Ids, terms: Sequence[Term]) -> None:
+    def __init__(self, filter_: Filter, constants: Ids, known: Known) -> None:
         self.variable = filter_.variable
+        terms = known.terms
+        self.slot = _compared(filter_)
+        if self.slot >= 0 and known.ordered(constants[:, self.slot]):
+            self.mentioned: list[Mentioned] = []
+            self.places = np.zeros(len(constants), np.int32)
+            self.operators = np.full(len(constants), wanted(filter_)[0], np.int32)
+            self.refused = np.zeros(len(constants), np.bool_)
+            return
+        self.slot = -1
         slots = list(dict.fromkeys(_slots(filter_)))
         own = constants[:, slots]
         different, inverse = np.unique(own, axis=0, return_inverse=True)
@@ -74,9 +97,17 @@ class FilterColumn:
             if whole is not None:
                 operators[number], constant = wanted(whole)
                 places[number] = found.setdefault(constant, len(found))
-        self.mentioned: list[Mentioned] = list(found)
+        self.mentioned = list(found)
         self.operators, self.places = operators[inverse.ravel()], places[inverse.ravel()]
         self.refused = self.operators == _REFUSED
+
+
+def _compared(filter_: Filter) -> int:
+    """Return the slot of a comparison's constant, -1 for other filters."""
+    if not isinstance(filter_, Comparison):
+        return -1
+    slot = slot_number(filter_.constant)
+    return -1 if slot is None else slot
 
 
 def _slots(filter_: Filter) -> Iterator[int]:

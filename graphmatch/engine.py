@@ -21,6 +21,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from graphmatch.bulk import Constants
 from graphmatch.explain import Evidence, Explanation, evidence, explain
 from graphmatch.filing import Filed
 from graphmatch.intake import Intake, parts
@@ -32,6 +33,7 @@ from graphmatch.standing import Standing
 from semantic.attributes.arrow import ArrowBatch, ArrowTable, texts_of_table
 from semantic.attributes.bulk import grouped_attribute_rows
 from semantic.attributes.tables import grouped_attribute_table
+from semantic.attributes.uncollected import uncollected
 from semantic.errors import GraphMatchError
 from semantic.evaluation import Evaluation
 from semantic.ontology.ontology import Ontology
@@ -43,6 +45,8 @@ from semantic.tables import publications_of_table
 
 _AT_ONCE = 8192
 """So many subscriptions are taken in between two publications."""
+_READ = 8 * _AT_ONCE
+"""So many are read before: what they have in common is looked at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +124,13 @@ class Engine(Keeper, Matcher):
         """
         refused: list[GraphMatchError] = []
         rest = iter(rows)
-        while some := list(islice(rest, _AT_ONCE)):
+        while some := list(islice(rest, _READ)):
             comments = {
                 n: one.comment
                 for n, one in enumerate(some)
                 if isinstance(one, Subscription) and one.comment
             }
-            with self._changing:
+            with self._changing, uncollected():
                 grouped = self.parser.group(
                     (one.id, one.query) if isinstance(one, Subscription) else one for one in some
                 )
@@ -161,7 +165,7 @@ class Engine(Keeper, Matcher):
         """
         if query in table.schema.names:
             return self.subscribe_many(texts_of_table(table, id, query))
-        with self._changing:
+        with self._changing, uncollected():
             grouped = grouped_attribute_table(table, parser=self._attributes, id=id)
             return tuple(self._take_in(grouped))
 
@@ -192,14 +196,22 @@ class Engine(Keeper, Matcher):
         self, grouped: Grouped, comments: Mapping[int, str] = MappingProxyType({})
     ) -> list[GraphMatchError]:
         """Take subscriptions in, some at a time; return why some were refused."""
-        refused: list[GraphMatchError] = []
-        for begin, some in parts(grouped, _AT_ONCE):
-            own = {row - begin: said for row, said in comments.items()} if comments else comments
+        standing, refused = self._standing, list[GraphMatchError]()
+        constants = Constants(grouped.terms, standing.knowledge)
+        own: dict[int, str] = {}
+        intake = Intake(standing, constants, standing.add, own)
+        ready = False
+        while not ready:
             with self._turn.alone():
-                standing = self._standing
+                ready = intake.prepare()
+        for begin, some in parts(grouped, _AT_ONCE):
+            own.clear()
+            own.update((row - begin, said) for row, said in comments.items())
+            with self._turn.alone():
                 serials = standing.store.next_serial + np.arange(_AT_ONCE)
-                intake = Intake(standing, standing.add, own)
                 refused += (error for _, error in intake.take_in(some, serials))
+        with self._turn.alone():
+            intake.finish()
         return refused
 
     # -- a publication's way ----------------------------------------------------------------

@@ -23,6 +23,8 @@ from semantic.sparql.columns import Group, Grouped
 from semantic.sparql.query import Mention, Query
 from semantic.subscription import Subscription
 
+_TERMS = 1 << 16
+"""So many constants get ids between two publications."""
 _FEW = 4
 """So few subscriptions of a skeleton are filed one by one."""
 
@@ -34,6 +36,8 @@ class Intake:
     ----------
     standing
         The subscriptions that there are.
+    constants
+        Those of the subscriptions that come, under what is known.
     add
         Takes in one by itself, with its place in the order of subscribing.
     comments
@@ -43,10 +47,26 @@ class Intake:
     def __init__(
         self,
         standing: Standing,
+        constants: Constants,
         add: Callable[[Subscription, int], None],
         comments: Mapping[int, str],
     ) -> None:
         self._standing, self._add, self._comments = standing, add, comments
+        self._constants = constants
+        self._given = len(constants.terms)
+        self._ids = np.zeros(0, np.int32)
+
+    def prepare(self) -> bool:
+        """Give ids to some more of the constants; return whether all have one now."""
+        terms, begin = self._constants.terms, len(self._ids)
+        some = slice(begin, min(begin + _TERMS, self._given))
+        ids = self._standing.index.terms.take(terms[some], self._constants.scales[some])
+        self._ids = np.concatenate((self._ids, ids))
+        return len(self._ids) == self._given
+
+    def finish(self) -> None:
+        """Give back what only taking in needed."""
+        self._standing.index.terms.release(self._ids)
 
     def take_in(self, grouped: Grouped, serials: Longs) -> list[tuple[int, GraphMatchError]]:
         """Take subscriptions in; return the rows of those that are refused, and why.
@@ -61,15 +81,10 @@ class Intake:
         refused: list[tuple[int, GraphMatchError]] = list(grouped.refused)
         groups, duplicates = self._distinct(grouped.groups)
         refused += duplicates
-        standing = self._standing
-        index = standing.index
-        constants = Constants(grouped.terms, standing.knowledge)
-        sheets = [Sheet(group, constants) for group in groups]
-        self._ask(sheets, constants)
-        ids = index.take(constants.terms)
+        sheets = [Sheet(group, self._constants) for group in groups]
+        self._ask(sheets)
         for sheet in sheets:
-            self._keep(sheet, ids, serials)
-        index.release(ids)
+            self._keep(sheet, serials)
         slow = [(row, sheet, n) for sheet in sheets for n, row in sheet.slow()]
         for row, sheet, n in sorted(slow, key=lambda one: one[0]):
             comment = self._comments.get(row, "")
@@ -109,42 +124,46 @@ class Intake:
             )
         return [group for group in kept if group.ids], refused
 
-    def _ask(self, sheets: Sequence[Sheet], constants: Constants) -> None:
+    def _ask(self, sheets: Sequence[Sheet]) -> None:
         """Count what is asked for, and look up what the ontology alone may meet."""
-        standing = self._standing
+        standing, constants = self._standing, self._constants
         for sheet in sheets:
             if len(sheet.group.ids) < _FEW:
                 sheet.slowly[:] = True
         asked = [~sheet.slowly for sheet in sheets]
-        standing.mentions.add_counted(self._mentions(sheets, asked, constants))
+        standing.mentions.add_counted(self._mentions(sheets, asked))
         standing.knowledge.ask(standing.mentions)
         background = standing.knowledge.evaluator
-        occurring = constants.occurring(background)
+        places = np.zeros(len(constants.terms), np.bool_)
+        for sheet in sheets:
+            sheet.mark(places)
+        occurring = constants.occurring(background, places)
         for sheet in sheets:
             sheet.look_up(background, occurring)
         alone = [mask & sheet.slowly for mask, sheet in zip(asked, sheets, strict=True)]
-        standing.mentions.remove_counted(self._mentions(sheets, alone, constants))
+        standing.mentions.remove_counted(self._mentions(sheets, alone))
 
     def _mentions(
-        self, sheets: Sequence[Sheet], chosen: Sequence[Mask], constants: Constants
+        self, sheets: Sequence[Sheet], chosen: Sequence[Mask]
     ) -> Iterator[tuple[Mention, int]]:
         """Yield what some of the subscriptions ask for, and how many of them."""
         pairs = [sheet.mentions(mask) for sheet, mask in zip(sheets, chosen, strict=True)]
         if not pairs:
             return
-        terms = [*constants.terms, None]  # the last one is that of -1
+        terms = [*self._constants.terms, None]  # the last one is that of -1
         codes = (np.concatenate(pairs) + 1) @ np.array([len(terms), 1])
         codes, uses = np.unique(codes, return_counts=True)
         for code, times in zip(codes.tolist(), uses.tolist(), strict=True):
             property_, object_ = divmod(code, len(terms))
             yield (terms[property_ - 1], terms[object_ - 1]), times
 
-    def _keep(self, sheet: Sheet, ids: Ids, serials: Longs) -> None:
+    def _keep(self, sheet: Sheet, serials: Longs) -> None:
         """Index and keep those of a skeleton that need not be looked at by themselves."""
         chosen = np.flatnonzero(~sheet.slowly)
         if not len(chosen):
             return
         index, store = self._standing.index, self._standing.store
+        ids = self._ids
         rows = sheet.file(index, ids)
         said, filed = ids[sheet.group.constants[chosen]], ids[sheet.filed[chosen]]
         index.terms.hold(said)
@@ -198,26 +217,12 @@ def parts(grouped: Grouped, size: int) -> Iterator[tuple[int, Grouped]]:
     refused = [row for row, _ in grouped.refused]
     end = max([-1, *refused, *(int(own[-1]) for own in rows)]) + 1
     for begin in range(0, end, size):
-        groups, used = [], []
+        groups = []
         for group, own in zip(grouped.groups, rows, strict=True):
             first, last = np.searchsorted(own, [begin, begin + size]).tolist()
             if first < last:
-                groups.append((group, slice(first, last)))
-                used.append(group.constants[first:last].ravel())
-        different = np.unique(np.concatenate(used)) if used else np.zeros(0, np.int32)
-        yield (
-            begin,
-            Grouped(
-                [
-                    Group(
-                        group.skeleton,
-                        group.ids[some],
-                        [row - begin for row in group.rows[some]],
-                        np.searchsorted(different, group.constants[some]).astype(np.int32),
-                    )
-                    for group, some in groups
-                ],
-                [grouped.terms[place] for place in different.tolist()],
-                [(row - begin, e) for row, e in grouped.refused if begin <= row < begin + size],
-            ),
-        )
+                some = slice(first, last)
+                placed = [row - begin for row in group.rows[some]]
+                groups.append(Group(group.skeleton, group.ids[some], placed, group.constants[some]))
+        errors = [(row - begin, e) for row, e in grouped.refused if begin <= row < begin + size]
+        yield begin, Grouped(groups, grouped.terms, errors)

@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import RLock
 from time import sleep
 
+from graphmatch.bulk import Constants
 from graphmatch.intake import Intake, regrouped
 from graphmatch.knowledge import Change, Entailment, Knowledge
 from graphmatch.matcher import DuplicateError
@@ -172,8 +173,13 @@ class Keeper:
         standing = Standing(knowledge)
         again = partial(standing.add_again, on_problem=self._on_problem)
         for some in old.chunks(_AT_A_BREATH):
-            intake = Intake(standing, again, old.store.comments(some))
-            intake.take_in(regrouped(old.store, some), old.store.serials(some))
+            grouped = regrouped(old.store, some)
+            constants = Constants(grouped.terms, knowledge)
+            intake = Intake(standing, constants, again, old.store.comments(some))
+            while not intake.prepare():
+                pass
+            intake.take_in(grouped, old.store.serials(some))
+            intake.finish()
             sleep(_BREATH_SECONDS)
         return standing
 

@@ -158,6 +158,11 @@ class Knowledge:
         """What is known of units."""
         return self.ontology.units if self._rdfs else None
 
+    @property
+    def renames_texts(self) -> bool:
+        """Whether any text has another one as its root."""
+        return self._rdfs and self.ontology.roots.has_texts
+
     def root(self, term: Term) -> Term:
         """Return the term that stands for this one.
 

@@ -10,12 +10,16 @@ floats is the order of the values; where they do not, the answer is to be asked 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from pyoxigraph import Literal
 
 from semantic.values import Instant, Number, NumericType, value_of
+from semantic.vocabulary import XSD
 
 NOTHING, TEXT, NUMBER, DATE_TIME, DATE, ASKED = 0, 2, 4, 6, 8, 10
 """The kinds: only values of one kind compare; an asked one may compare with anything. The next
@@ -30,6 +34,7 @@ ZONE_SECONDS = 14 * 3600.0 + 1.0
 """How far a point of time without a zone may be off against one with a zone."""
 _SURE_DIGITS = 15
 """Decimals of so many digits that equal a double are promoted to that double."""
+_WHOLE = XSD["integer"]
 
 
 class Scale(NamedTuple):
@@ -66,6 +71,20 @@ def scale_of(term: object) -> Scale:
     if isinstance(value, str):
         return _TEXT
     return _NOTHING if value is None else _ASKED
+
+
+def scales_of(terms: Iterable[object]) -> NDArray[np.float64]:
+    """Return what terms are compared by, as `scale_of` does: shape (terms, 3)."""
+    rows = []
+    for term in terms:
+        if isinstance(term, Literal):
+            text = term.value
+            is_short = text.isdigit() and len(text) <= _SURE_DIGITS and text.isascii()
+            if is_short and term.datatype == _WHOLE:
+                rows.append((NUMBER, float(text), 0.0))
+                continue
+        rows.append(scale_of(term))
+    return np.array(rows, np.float64).reshape(-1, 3)
 
 
 def _number(number: Number) -> Scale:

@@ -8,7 +8,7 @@ are its own (`graphmatch.index.encoding`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, TypeAlias
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmatch.index.arrays import grown
-from graphmatch.index.numbers import scale_of
+from graphmatch.index.numbers import scales_of
 from semantic.pattern import Filter
 from semantic.terms import Term
 
@@ -71,38 +71,56 @@ class Terms:
         assert term is not None
         return term
 
-    def take(self, terms: Sequence[Mentioned]) -> Ids:
-        """Return the terms' ids; each is kept until it is released as often as it was taken."""
-        ids = self.enter(terms)
+    def take(self, terms: Sequence[Mentioned], scales: Numbers | None = None) -> Ids:
+        """Return the terms' ids; each is kept until it is released as often as it was taken.
+
+        Parameters
+        ----------
+        scales
+            What the terms are compared by, where that is known: `scales_of`.
+        """
+        ids = self.enter(terms, scales)
         self.hold(ids)
         return ids
 
-    def enter(self, terms: Iterable[Mentioned]) -> Ids:
+    def enter(self, terms: Sequence[Mentioned], scales: Numbers | None = None) -> Ids:
         """Return the terms' ids; whoever wants to keep them has to `hold` them at once."""
-        known = self.ids
-        ids = []
-        for term in terms:
-            id = known.get(term)
-            if id is None:
-                id = known[term] = self._new(term)
-            ids.append(id)
-        return np.array(ids, np.int32)
+        known, found = self.ids, list(map(self.ids.get, terms))
+        missing = [place for place, id in enumerate(found) if id is None]
+        new: list[int] = []
+        fresh = self._fresh(0)
+        for place in missing:
+            id = found[place] = known.setdefault(terms[place], fresh)
+            if id == fresh:
+                new.append(place)
+                fresh = self._fresh(len(new))
+        if new:
+            self._add([terms[place] for place in new], None if scales is None else scales[new])
+        return np.array(found, np.int32)
+
+    def _fresh(self, taken: int) -> int:
+        """Return an id that no term has, when so many are taken before."""
+        free = len(self._free)
+        return self._free[-1 - taken] if taken < free else len(self._terms) + taken - free
 
     def hold(self, ids: Ids) -> None:
         """Take ids, each as often as it is there: of any shape."""
         np.add.at(self._mentions, ids.ravel(), 1)
 
-    def _new(self, term: Mentioned) -> int:
-        if self._free:
-            id = self._free.pop()
+    def _add(self, new: list[Mentioned], scales: Numbers | None) -> None:
+        """Keep terms that got the next ids."""
+        ids = [self._fresh(n) for n in range(min(len(new), len(self._free)))]
+        begin, reused = len(self._terms), len(ids)
+        del self._free[len(self._free) - reused :]
+        for id, term in zip(ids, new, strict=False):
             self._terms[id] = term
-        else:
-            id = len(self._terms)
-            self._terms.append(term)
-            self._mentions = grown(self._mentions, id + 1)
-            self.numbers = grown(self.numbers, id + 1)
-        self.numbers[id] = scale_of(term)
-        return id
+        self._terms += new[reused:]
+        self.numbers = grown(self.numbers, len(self._terms))
+        self._mentions = grown(self._mentions, len(self._terms))
+        if scales is None:
+            scales = scales_of(new)
+        self.numbers[ids] = scales[:reused]
+        self.numbers[begin : len(self._terms)] = scales[reused:]
 
     def mentions(self, id: int) -> int:
         """Return how often an id is taken."""

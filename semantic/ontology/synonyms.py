@@ -155,6 +155,11 @@ class Roots:
         texts = sum(map(len, self._text_names.values()))
         return len(self._terms) + texts
 
+    @property
+    def has_texts(self) -> bool:
+        """Whether any text has a root of its own."""
+        return bool(self._texts)
+
     def root(self, term: Term) -> Term:
         """Return the term that stands for this one; the term itself where it has no synonyms."""
         if isinstance(term, Literal):

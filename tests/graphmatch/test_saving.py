@@ -143,7 +143,7 @@ def test_a_file_that_is_gone_is_said(saved: Path, name: str) -> None:
 
 def test_another_array_is_said(saved: Path) -> None:
     np.save(saved / "index.rows.arena.arena.npy", np.zeros(3, np.int32))
-    with pytest.raises(SavedError, match=r"index\.rows\.arena\.npy is not the array"):
+    with pytest.raises(SavedError, match=r"index\.rows\.arena\.arena\.npy is not the array"):
         Engine().open(saved)
 
 
@@ -153,7 +153,7 @@ def test_another_array_is_said(saved: Path) -> None:
         ("index.terms", [["<", "no iri"]]),
         ("index.terms", [["os.system", "ls"]]),
         ("skeletons", [["", "SELECT", "nonsense"]]),
-        ("index.plans", [1]),
+        ("index.rows", {"plans": [1], "shapes": []}),
     ],
 )
 def test_a_document_that_means_nothing_is_said(saved: Path, document: str, content: object) -> None:
