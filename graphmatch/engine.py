@@ -23,6 +23,7 @@ import numpy as np
 
 from graphmatch.bulk import Constants
 from graphmatch.explain import Evidence, Explanation, evidence, explain
+from graphmatch.explaining.placement import placements
 from graphmatch.filing import Filed
 from graphmatch.intake import Intake, parts
 from graphmatch.keeping import Keeper
@@ -277,11 +278,13 @@ class Engine(Keeper, Matcher):
             When there is no subscription with this id.
         """
         with self._asking(publication) as asked:
-            filed = asked.standing[id]
-            report = asked.standing.match(publication, asked.now)
+            standing = asked.standing
+            filed = standing[id]
+            number = standing.store.number(id)
+            placed = placements(filed, number, standing.index, standing.store)
+            report = standing.match(publication, asked.now)
             match = next((m for m in report if m.subscription == id), None)
-            provenance = asked.provenance
-            return explain(filed, match, provenance.publication, asked.evaluation, provenance)
+            return explain(filed, placed, match, asked.evaluation, asked.provenance)
 
     def evidence(
         self, publication: Publication, matches: Iterable[Match]
@@ -306,6 +309,6 @@ class Engine(Keeper, Matcher):
             knowledge = standing.knowledge
             enriched = knowledge.enrich(publication, None, now)
             rdfs = self._entailment is Entailment.RDFS
-            provenance = Provenance(knowledge.ontology if rdfs else Ontology(), enriched)
+            provenance = Provenance(knowledge.ontology, enriched, entailment=rdfs)
             with knowledge.evaluator.publication(enriched.publication, now) as evaluation:
                 yield _Asked(standing, evaluation, provenance, now)

@@ -6,12 +6,16 @@ step is one rule of the ontology, which is named by the terms that it went throu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from pyoxigraph import Literal
 
 from semantic.annotation.annotate import Annotation
+from semantic.attributes.concepts import Concepts
+from semantic.attributes.names import isa_name_of
 from semantic.enrichment import Enriched
+from semantic.evaluation import taxonomy_test
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import is_text
 from semantic.pattern import TaxonomyOperator, TaxonomyTest
@@ -25,22 +29,30 @@ class Provenance:
     Parameters
     ----------
     ontology
-        What the triples follow by.
+        What is-a is decided by.
     enriched
         The publication, and how its triples came about.
+    entailment
+        Whether its rules were applied: roots and base units are put in.
+
+    Attributes
+    ----------
+    links
+        The is-a links that the publication states itself.
     """
 
-    def __init__(self, ontology: Ontology, enriched: Enriched) -> None:
-        self._ontology = ontology
+    def __init__(self, ontology: Ontology, enriched: Enriched, *, entailment: bool = True) -> None:
+        self.ontology = ontology
         self.publication = enriched.publication
-        self._links = ontology.links(enriched.stated)
+        self.links = ontology.links(enriched.stated)
         self.prefixes = ontology.prefixes
         self._parents = enriched.origins
         self._mapped = enriched.mapped
-        rooted = ontology.rewrite(enriched.stated).triples
-        normal = ontology.units.normal_triples(rooted, lambda *_: None)
+        known = ontology if entailment else Ontology()
+        rooted = known.rewrite(enriched.stated).triples
+        normal = known.units.normal_triples(rooted, lambda *_: None)
         self._measured: Mapping[Triple, Triple] = {} if normal is None else normal.origins
-        root = ontology.root
+        root = known.root
         self._rooted = {
             (root(s), root(p), root(o)): (s, p, o) for s, p, o in enriched.stated.triples
         }
@@ -52,6 +64,24 @@ class Provenance:
     def holds(self, triple: Triple) -> bool:
         """Whether a triple is the publication's, stated or derived."""
         return triple in self._parents
+
+    def sources(self, triple: Triple) -> Iterator[Triple]:
+        """Yield the triples that one was derived from, the last one first."""
+        while (parent := self._parents.get(triple)) is not None:
+            yield parent
+            triple = parent
+
+    @cached_property
+    def _concepts(self) -> Concepts:
+        return Concepts(self.ontology)
+
+    def classes_called(self, text: Literal) -> tuple[Term, ...]:
+        """Return the classes and concepts that a value of an attribute names."""
+        return self._concepts.called(text.value) if is_text(text) else ()
+
+    def is_true(self, test: TaxonomyTest, value: Term) -> bool:
+        """Whether one of the taxonomy operators holds of a term."""
+        return taxonomy_test(self.ontology, test.operator, value, test.concept, self.links)
 
     def taxonomy_reason(self, test: TaxonomyTest, value: Term) -> str:
         """Return why one of the taxonomy operators holds of a term."""
@@ -66,9 +96,9 @@ class Provenance:
         """
         if triple not in self._parents:
             return ["in the ontology"]
-        steps = []
+        steps: list[str] = []
         while (parent := self._parents[triple]) is not None:
-            steps.append(self._step(parent, triple))
+            steps += self._steps(parent, triple)
             triple = parent
         if (measured := self._measured.get(triple)) is not None:
             steps.append(self._conversion(measured, triple))
@@ -94,6 +124,32 @@ class Provenance:
             return f"{before} is {after} in base units"
         return f"{before} is a quantity, and {after} in base units"
 
+    def _steps(self, parent: Triple, triple: Triple) -> Iterator[str]:
+        """Yield why one triple leads to the next."""
+        if isa_name_of(triple[1]) is None:
+            yield self._step(parent, triple)
+            return
+        value, class_ = parent[2], triple[2]
+        if not isinstance(value, Literal):
+            yield from self._belongs(value, class_)
+            return
+        for named in self.classes_called(value):
+            path = self._path(named, class_)
+            if path or self.ontology.root(named) == class_:
+                yield from (path,) if path else ()
+                yield f"{self._write(value)} names {self._write(named)}"
+                return
+
+    def _belongs(self, value: Term, class_: Term) -> Iterator[str]:
+        """Yield why a resource, or a class, belongs to a class."""
+        if path := self._path(value, class_):
+            yield path
+            return
+        for triple in self._parents:
+            if triple[:2] == (value, TYPE) and class_ == self.ontology.root(triple[2]):
+                yield from self.reasons(triple)
+                return
+
     def _step(self, parent: Triple, triple: Triple) -> str:
         """Name the rule that leads from one triple to the next."""
         if parent[:2] == triple[:2] and (path := self._path(parent[2], triple[2])):
@@ -110,7 +166,7 @@ class Provenance:
 
     def _fact(self, subject: Term, predicate: Term, object_: Term) -> bool:
         fact = (subject, predicate, object_)
-        return fact in self._parents or fact in self._ontology.closure
+        return fact in self._parents or fact in self.ontology.closure
 
     def _inverse(self, one: Term, other: Term) -> bool:
         stated = self._fact(one, INVERSE_OF, other) or self._fact(other, INVERSE_OF, one)
@@ -118,7 +174,7 @@ class Provenance:
 
     def _path(self, low: Term, high: Term) -> str:
         """Write the way up from one term to another; nothing where there is none."""
-        path = self._ontology.path(low, high, self._links)
+        path = self.ontology.path(low, high, self.links)
         return " ⊑ ".join(self._write(term) for term in path) if len(path) > 1 else ""
 
     def _write(self, term: Term) -> str:

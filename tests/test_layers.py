@@ -15,6 +15,7 @@ LAYERS = (
     ("graphmatch.index",),
     ("graphmatch.published",),
     ("graphmatch.filing", "graphmatch.provenance"),
+    ("graphmatch.explaining",),
     ("graphmatch.explain", "graphmatch.knowledge"),
     ("graphmatch.answers", "graphmatch.bulk", "graphmatch.bulk_filters"),
     ("graphmatch.standing", "graphmatch.turn"),

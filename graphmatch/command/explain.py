@@ -6,14 +6,19 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
+from graphmatch.command.compiling import told
 from graphmatch.command.console import visible
 from graphmatch.command.filter import Reading, read
 from graphmatch.command.session import Knowing, Session
 from graphmatch.engine import Engine
 from graphmatch.explain import Explanation
+from graphmatch.explaining.placement import Placement
+from graphmatch.index.placing import GateFigures
 from semantic.errors import GraphMatchError, Place, Problem
+from semantic.terms import Triple
 
 
+@told
 def run(
     subscription: str,
     reading: Reading,
@@ -83,14 +88,49 @@ def _json(explanation: Explanation) -> dict[str, object]:
         "publication": explanation.publication,
         "matches": explanation.match is not None,
         "filing": explanation.filing,
+        "index": [_placement(placement) for placement in explanation.placements],
         "evidence": [
             {
                 "pattern": evidence.pattern.write({}),
-                "triple": evidence.triple and " ".join(map(str, evidence.triple)),
+                "triple": evidence.triple and _triple(evidence.triple),
+                "value": evidence.value and str(evidence.value),
                 "because": evidence.reasons,
             }
             for evidence in explanation.evidence
         ],
         "failure": explanation.failure or None,
-        "nearest": [" ".join(map(str, triple)) for triple in explanation.nearest],
+        "nearest": [
+            {"triple": _triple(near.triple), "because": near.reasons, "but": near.why or None}
+            for near in explanation.nearest
+        ],
     }
+
+
+def _placement(placement: Placement) -> dict[str, object]:
+    placed = placement.placed
+    return {
+        "gate": _gate(placed.gate),
+        "others": [_gate(other) for other in placed.others],
+        "counted": placed.counted,
+        "shape": {
+            "patterns": len(placement.entry.patterns),
+            "filters": len(placement.entry.filters),
+            "variables": placement.variables,
+        },
+        "same shape": placement.alike,
+        "same row": placement.same,
+        "subscriptions": placement.subscriptions,
+    }
+
+
+def _gate(figures: GateFigures) -> dict[str, object]:
+    return {
+        "pattern": figures.pattern.write({}),
+        "rows": figures.rows,
+        "seen": figures.seen,
+        "probability": figures.probability,
+    }
+
+
+def _triple(triple: Triple) -> str:
+    return " ".join(map(str, triple))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.text import Text
 
+from graphmatch.command.compiling import told
 from graphmatch.command.console import plural
 from graphmatch.command.session import Knowing, Session
 from graphmatch.command.show import as_json, as_text
@@ -58,6 +59,7 @@ class _Tally:
     matches: int = 0
 
 
+@told
 def run(
     reading: Reading,
     subscriptions: Sequence[Path],

@@ -82,6 +82,13 @@ class Rows:
         begin = row * SLOT + HEADER
         return self.arena[begin + self.plans.layout(self._plan(row))]
 
+    def of(self, program: Program) -> Ids:
+        """Return the rows of a program, in no order: all rows are looked at."""
+        live = self._rows.same[self._rows.same >= 0]
+        plans = self.arena[live * SLOT + PLAN] >> 1
+        alike = [plan for plan in np.unique(plans).tolist() if self.plans.program(plan) == program]
+        return live[np.isin(plans, alike)]
+
     def _plan(self, row: int) -> int:
         return int(self.arena[row * SLOT + PLAN]) >> 1
 

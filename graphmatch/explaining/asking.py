@@ -1,0 +1,83 @@
+"""A branch as a question to the evaluator, with some of its variables bound already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyoxigraph import BlankNode, Literal, Variable
+
+from semantic.evaluation import Evaluation
+from semantic.pattern import COMPARE, AnyOf, Branch, Filter, TaxonomyTest, TriplePattern
+from semantic.sparql.exact import LEXICAL, VALUE, protect
+from semantic.terms import Node, Solution, Triple
+from semantic.text.tests import RegexTest, TextTest, View
+from semantic.units.vocabulary import is_quantity
+from semantic.vocabulary import GM
+
+
+def solutions(
+    evaluation: Evaluation, branch: Branch, bindings: Solution | None = None
+) -> Iterator[Solution]:
+    """Yield the solutions of a branch that agree with bindings, these included."""
+    bound = {n: t for n, t in (bindings or {}).items() if not isinstance(t, BlankNode)}
+    for solution in evaluation.solutions(_where(branch, bound)):
+        whole = {**bound, **solution}
+        if all(whole.get(name, term) == term for name, term in (bindings or {}).items()):
+            yield whole
+
+
+def first(
+    evaluation: Evaluation, branch: Branch, bindings: Solution | None = None
+) -> Solution | None:
+    """Return a solution of a branch that agrees with bindings, if there is one."""
+    return next(solutions(evaluation, branch, bindings), None)
+
+
+def instance(pattern: TriplePattern, solution: Solution) -> Triple:
+    """Return the triple that a solution makes of a pattern."""
+    s, p, o = (solution[n.value] if isinstance(n, Variable) else n for n in pattern)
+    return s, p, o
+
+
+def _where(branch: Branch, bindings: Solution) -> str:
+    """Write a branch as a group pattern, with terms for the variables that are bound."""
+
+    def write(node: Node) -> str:
+        if isinstance(node, Variable):
+            if node.value not in bindings:
+                return str(node)
+            node = bindings[node.value]
+        return str(protect(node))
+
+    patterns = " . ".join(" ".join(map(write, pattern)) for pattern in branch.patterns)
+    filters = " ".join(
+        f"FILTER({_filter_text(f)})" for f in branch.filters if f.variable.value not in bindings
+    )
+    return f"{{ {patterns} {filters} }}"
+
+
+def _filter_text(filter_: Filter) -> str:
+    """Write a filter as the evaluator has to be asked it, see `semantic.sparql.exact`."""
+    match filter_:
+        case TaxonomyTest(variable, operator, concept):
+            return f"{GM[operator.value]}({variable}, {concept})"
+        case AnyOf(_, tests):
+            return " || ".join(map(_filter_text, tests)) or "false"
+        case TextTest():
+            return filter_.applied(_view_text(filter_.view, filter_.variable))
+        case RegexTest():
+            return filter_.write()
+    value, constant = f"{VALUE}({filter_.variable})", filter_.constant
+    if isinstance(constant, Literal) and is_quantity(constant):
+        return f'{COMPARE}({value}, "{filter_.word}", {constant})'
+    return f"{value} {filter_.word} {constant}"
+
+
+def _view_text(view: View, variable: Variable) -> str:
+    match view:
+        case View.TERM:
+            return f"{VALUE}({variable})"
+        case View.STR:
+            return f"STR({LEXICAL}({variable}))"
+        case View.LANG:
+            return f"LANG({VALUE}({variable}))"
