@@ -189,3 +189,13 @@ def test_that_a_filter_that_holds_is_not_the_failure(filter_: str) -> None:
     triple = (NamedNode("urn:s"), NamedNode("urn:p"), value)
     explanation = str(engine.explain("s", Publication.of("urn:one", [triple])))
     assert "✗ FILTER(?x > 7) is not true" in explanation
+
+
+def test_that_a_branch_that_binds_a_literal_where_another_has_a_property_is_passed_over() -> None:
+    engine = Engine()
+    engine.subscribe(
+        "s", "ASK { { ?s ?x <urn:c> } UNION { ?s <urn:p> ?x } UNION { ?x <urn:p> ?s } }"
+    )
+    triple = (NamedNode("urn:s"), NamedNode("urn:p"), Literal("5"))
+    explanation = engine.explain("s", Publication.of("urn:one", [triple]))
+    assert [piece.triple for piece in explanation.evidence] == [triple]

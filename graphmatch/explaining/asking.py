@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyoxigraph import BlankNode, Literal, Variable
+from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from semantic.evaluation import Evaluation
 from semantic.pattern import COMPARE, AnyOf, Branch, Filter, TaxonomyTest, TriplePattern
@@ -20,6 +20,8 @@ def solutions(
 ) -> Iterator[Solution]:
     """Yield the solutions of a branch that agree with bindings, these included."""
     bound = {n: t for n, t in (bindings or {}).items() if not isinstance(t, BlankNode)}
+    if not all(_can_be(pattern, bound) for pattern in branch.patterns):
+        return
     for solution in evaluation.solutions(_where(branch, bound)):
         whole = {**bound, **solution}
         if all(whole.get(name, term) == term for name, term in (bindings or {}).items()):
@@ -37,6 +39,16 @@ def instance(pattern: TriplePattern, solution: Solution) -> Triple:
     """Return the triple that a solution makes of a pattern."""
     s, p, o = (solution[n.value] if isinstance(n, Variable) else n for n in pattern)
     return s, p, o
+
+
+def _can_be(pattern: TriplePattern, bindings: Solution) -> bool:
+    """Whether a bound pattern can be a triple: another branch may have bound a property's place."""
+    subject, predicate = (
+        bindings.get(node.value, node) if isinstance(node, Variable) else node
+        for node in (pattern.subject, pattern.predicate)
+    )
+    may_be_subject = isinstance(subject, NamedNode | BlankNode | Variable)
+    return may_be_subject and isinstance(predicate, NamedNode | Variable)
 
 
 def _where(branch: Branch, bindings: Solution) -> str:

@@ -164,7 +164,7 @@ class Distances:
         if not common:
             return Miss(math.inf, f"{says}: nothing is above both")
         distance = mine[common[0]] + theirs[common[0]]
-        if common[0] == self._ontology.root(low):
+        if self._ontology.root(low) in theirs:
             return Miss(distance, f"{says}, but above it")
         return Miss(distance, f"{says}: both are below {compact(common[0], self._prefixes)}")
 

@@ -24,7 +24,7 @@ from semantic.attributes.names import attribute, isa_name_of, name_of, steps
 from semantic.evaluation import Evaluation
 from semantic.pattern import Branch, Filter, TriplePattern
 from semantic.terms import Term, Triple
-from semantic.values import value_of
+from semantic.values import Operator, compare
 from semantic.vocabulary import TYPE
 
 LOOKED_AT = 1000
@@ -111,8 +111,7 @@ class Nearest:
         """Say what of a literal is the same as of another one."""
         if not isinstance(given, Literal):
             return None
-        value, other = value_of(wanted), value_of(given)
-        if value is not None and value == other:
+        if compare(given, Operator.EQ, wanted):
             return Miss(0, "it is equal by value, but a pattern asks for the very term")
         if wanted.value == given.value:
             return Miss(0, "the text is the same, its language or datatype is not")

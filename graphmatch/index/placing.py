@@ -110,7 +110,7 @@ def placed(index: Index, row: int, names: Sequence[str]) -> Placed:
         _said(rows.gates, int(found[n, 1]), float(found[n, 0]), _written(index, own, p, names))
         for n, (own, p) in enumerate(zip(ids, patterns, strict=True))
     ]
-    (place,) = np.flatnonzero((ids == rows.gates.records[gate, SUBJ : OBJ + 1]).all(axis=1))
+    place = np.flatnonzero((ids == rows.gates.records[gate, SUBJ : OBJ + 1]).all(axis=1))[0]
     chosen = said.pop(int(place))
     said.sort(key=lambda other: other.probability)
     return Placed(chosen, tuple(said), int(rows.gates.state[SAMPLES]))

@@ -1,0 +1,293 @@
+"""What failed first, and the nearest miss, against the oracle and plain loops."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from decimal import Decimal
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode, Variable
+
+from graphmatch import Engine
+from graphmatch.explain import Explanation
+from semantic import AttributeSubscription, Ontology, Publication
+from semantic.attributes.events import event as event_of
+from semantic.pattern import Branch, TriplePattern
+from semantic.terms import Triple
+from semantic.vocabulary import SUBCLASS, TYPE, XSD
+from tests.graphmatch.explaining.test_distance import CLASSES, edges, ways
+from tests.graphmatch.index.test_index import publications, solutions_of
+from tests.oracle import Filter, Group, Pattern, Query, all_solutions, to_sparql
+from tests.strategies import BASIC, Case, cases, pairs_of
+
+FEW = settings(max_examples=settings().max_examples // 4)
+A, B, P, Q = (NamedNode(f"urn:{name}") for name in "abpq")
+NO_PREFIXES: dict[str, str] = {}
+
+
+def explained(
+    text: str, triples: Sequence[Triple], ontology: Ontology | None = None
+) -> Explanation:
+    engine = Engine(ontology)
+    engine.subscribe("s", text)
+    return engine.explain("s", Publication.of("urn:p", triples))
+
+
+# --- What failed -------------------------------------------------------------------------------
+
+
+@FEW
+@given(cases(BASIC))
+def test_the_first_thing_that_fails(case: Case) -> None:
+    """Patterns one more at a time, then filters, each time asked of the oracle."""
+    pairs = pairs_of(case.synonyms)
+    engine = Engine(Ontology(case.ontology, pairs, on_problem=lambda _: None))
+    engine.subscribe("s", to_sparql(case.query))
+    explanation = engine.explain("s", case.publication)
+    (branch,) = engine.filing("s").branches
+    where, world = case.query.where, case.world()
+    if explanation.match is not None:
+        return
+
+    def fails(patterns: Sequence[TriplePattern], filters: tuple[Filter, ...] = ()) -> bool:
+        group = Group(tuple(Pattern(*pattern) for pattern in patterns), filters)
+        return not all_solutions(Query(group), world)
+
+    for n, pattern in enumerate(branch.patterns):
+        written = pattern.write(explanation.prefixes)
+        if fails([pattern]):
+            assert explanation.failure == f"no triple meets {written}"
+            event("a pattern")
+            return
+        if fails(branch.patterns[: n + 1]):
+            assert explanation.failure.startswith(f"{written} is met, but not together with ")
+            event("a join")
+            return
+    if len(branch.filters) != len(where.filters):
+        event("a filter that is left to the evaluator")
+        return
+    for n in range(len(where.filters)):
+        if fails(branch.patterns, where.filters[: n + 1]):
+            written = branch.filters[n].write(explanation.prefixes)
+            assert explanation.failure.startswith(f"FILTER({written}) is not true: ")
+            assert explanation.nearest
+            event("a filter")
+            return
+    event("news")
+    assert "FILTER" not in explanation.failure
+    assert "no triple meets" not in explanation.failure
+
+
+patterns = st.builds(
+    TriplePattern,
+    st.sampled_from([Variable("x"), Variable("y"), NamedNode("urn:n0")]),
+    st.sampled_from([NamedNode("urn:p0"), NamedNode("urn:p1")]),
+    st.sampled_from([Variable("x"), Variable("z"), Variable("y"), NamedNode("urn:n1")]),
+)
+
+
+@FEW
+@given(st.lists(patterns, min_size=2, max_size=3, unique=True), publications)
+def test_the_two_patterns_that_do_not_meet(
+    asked: list[TriplePattern], triples: list[Triple]
+) -> None:
+    """Against nested loops over all triples."""
+    text = " . ".join(" ".join(map(str, pattern)) for pattern in asked)
+    engine = Engine()
+    engine.subscribe("s", f"ASK {{ {text} }}")
+    explanation = engine.explain("s", Publication.of("urn:p", triples))
+    asked = list(engine.filing("s").branches[0].patterns)
+    if "not together with" not in explanation.failure:
+        return
+    met, _, rest = explanation.failure.partition(" is met, but not together with ")
+    (pattern,) = (p for p in asked if p.write(NO_PREFIXES) == met)
+    before = asked[: asked.index(pattern)]
+    apart = [p for p in before if not solutions_of(Branch((p, pattern)), triples)]
+    event("two" if apart else "all")
+    if not apart:
+        assert rest == "all of " + " . ".join(p.write(NO_PREFIXES) for p in before)
+        assert not explanation.nearest
+        return
+    assert rest.startswith(f"{apart[0].write(NO_PREFIXES)}: ")
+    for near in explanation.nearest:
+        assert near.triple in triples
+        assert any(solutions_of(Branch((p,)), [near.triple]) for p in (pattern, apart[0]))
+    shared = [
+        v
+        for v in (Variable("x"), Variable("y"), Variable("z"))
+        if v in pattern.variables & apart[0].variables
+    ]
+    alone = []
+    for variable in shared:
+        values = [
+            {
+                dict(zip(map(str, p), t, strict=True))[str(variable)]
+                for t in triples
+                if solutions_of(Branch((p,)), [t])
+            }
+            for p in (pattern, apart[0])
+        ]
+        alone += [variable] if not values[0] & values[1] else []
+    said = rest.partition(": ")[2]
+    if alone:
+        assert said.startswith(f"{alone[0]} is ")
+    else:
+        assert said == "no two triples agree in all that they share"
+
+
+# --- The nearest miss --------------------------------------------------------------------------
+
+
+@FEW
+@given(st.lists(st.integers(0, 100), min_size=1, max_size=6, unique=True), st.integers(0, 100))
+def test_the_nearest_number(prices: list[int], bound: int) -> None:
+    triples = [(A, P, Literal(price)) for price in prices]
+    explanation = explained(f"ASK {{ ?x <urn:p> ?price FILTER(?price < {bound}) }}", triples)
+    if explanation.match is not None:
+        assert min(prices) < bound
+        return
+    nearest = sorted(prices)[:3]
+    assert explanation.failure.endswith(f"?price is {nearest[0]}")
+    assert [near.triple[2] for near in explanation.nearest] == [Literal(n) for n in nearest]
+    for near, price in zip(explanation.nearest, nearest, strict=True):
+        left_out = f"{bound} itself is left out"
+        by = f"{price} is above {bound} by {price - bound}"
+        assert near.why == (by if price > bound else left_out)
+
+
+@FEW
+@given(edges(), st.sets(st.integers(0, 5), min_size=1, max_size=3), st.integers(0, 5))
+def test_the_nearest_class(links: list[tuple[int, int]], own: set[int], wanted: int) -> None:
+    """That of the classes stated, over whichever class is above both."""
+    steps = ways(links)
+    ontology = Ontology([(CLASSES[a], SUBCLASS, CLASSES[b]) for a, b in links])
+    triples = [(A, TYPE, CLASSES[n]) for n in sorted(own)]
+    explanation = explained(f"ASK {{ ?x a {CLASSES[wanted]} }}", triples, ontology)
+    if explanation.match is not None:
+        assert any(steps[n][wanted] < float("inf") for n in own)
+        (piece,) = explanation.evidence
+        if wanted not in own:
+            (way,) = piece.reasons
+            terms = [CLASSES.index(NamedNode(t[1:-1])) for t in way.split(" ⊑ ")]
+            assert terms[0] in own
+            assert terms[-1] == wanted
+            assert all((a, b) in links for a, b in itertools.pairwise(terms))
+        return
+    assert not any(steps[n][wanted] < float("inf") for n in own)
+    over = {n: min(a + b for a, b in zip(steps[n], steps[wanted], strict=True)) for n in own}
+    if not links or not any(wanted in link for link in links):
+        return  # it is no class of the ontology: nothing is near
+    found = [CLASSES.index(near.triple[2]) for near in explanation.nearest]
+    assert found[0] in own
+    assert over[found[0]] == min(over.values())
+    assert explanation.nearest[0].why.startswith(
+        f"{CLASSES[found[0]]} is not below {CLASSES[wanted]}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "given", "why"),
+    [
+        ('"Sea"', Literal("sea"), "the text is the same but for upper and lower case"),
+        ('"Sea"', Literal("Sea", language="en"), "its language or datatype is not"),
+        ("5", Literal("5.0", datatype=XSD["decimal"]), "equal by value, but a pattern asks for"),
+        ("5", Literal(6), ""),
+    ],
+)
+def test_literals_that_nearly_meet_a_pattern(asked: str, given: Literal, why: str) -> None:
+    explanation = explained(f"ASK {{ ?x <urn:p> {asked} }}", [(A, P, given), (A, Q, given)])
+    assert explanation.failure == f"no triple meets ?x <urn:p> {asked}"
+    assert explanation.nearest[0].triple == (A, P, given)
+    assert why in explanation.nearest[0].why
+    assert bool(why) is bool(explanation.nearest[0].why)
+
+
+# --- Attributes --------------------------------------------------------------------------------
+
+KNOWN = Ontology(
+    [
+        (NamedNode(f"urn:e:{a}"), SUBCLASS, NamedNode(f"urn:e:{b}"))
+        for a, b in [("Laptop", "Computer"), ("Computer", "Product"), ("Phone", "Product")]
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    ("where", "failure", "near"),
+    [
+        (
+            {"price": {"<=": 400}},
+            "price <= 400 is not true: price is 412",
+            "412 is above 400 by 12",
+        ),
+        ({"price": {"in": [1, 400]}}, "price IN (1, 400) is not true: price is 412", "by 12"),
+        (
+            {"target": {"isa": "Computer"}},
+            "nothing meets target isa <urn:e:Computer>",
+            "<urn:e:Phone> is not below <urn:e:Computer>: both are below <urn:e:Product>",
+        ),
+        ({"brand": "acme"}, 'nothing meets brand = "acme"', "upper and lower case"),
+        (
+            {"brand": {"contains": "x"}},
+            'CONTAINS(brand, "x") is not true: brand is "Acme"',
+            'the text is "Acme"',
+        ),
+        ({"seller.name": {"exists": True}}, "nothing meets seller.name exists", ""),
+        ({"price": {">": 1}, "weight": 3}, "nothing meets weight exists", ""),
+    ],
+)
+def test_attributes_in_their_own_words(where: dict[str, object], failure: str, near: str) -> None:
+    engine = Engine(KNOWN)
+    engine.subscribe(AttributeSubscription.of("s", where))
+    one = event_of("e", {"price": 412, "target": "Phone", "brand": "Acme", "seller.id": 7})
+    explanation = engine.explain("s", one)
+    assert explanation.match is None
+    assert explanation.failure == failure
+    assert bool(near) is bool(explanation.nearest and explanation.nearest[0].why)
+    assert not near or near in explanation.nearest[0].why
+
+
+def test_an_attribute_that_shares_a_step_is_near() -> None:
+    engine = Engine()
+    engine.subscribe(AttributeSubscription.of("s", {"seller.name": "Ngozi"}))
+    explanation = engine.explain("s", event_of("e", {"seller.id": 7, "price": 1}))
+    (near,) = explanation.nearest
+    assert near.triple[2] == Literal(Decimal(7)) or near.triple[2] == Literal(7)
+
+
+@pytest.mark.parametrize("entailment", ["rdfs", "none"])
+def test_the_way_of_an_attribute_s_class(entailment: str) -> None:
+    engine = Engine(KNOWN, entailment=entailment)
+    engine.subscribe(AttributeSubscription.of("s", {"target": {"isa": "Product"}}))
+    (piece,) = engine.explain("s", event_of("e", {"target": "Laptop"})).evidence
+    assert piece.reasons == (
+        "<urn:e:Laptop> ⊑ <urn:e:Computer> ⊑ <urn:e:Product>",
+        '"Laptop" names <urn:e:Laptop>',
+    )
+
+
+@pytest.mark.parametrize("entailment", ["rdfs", "none"])
+@pytest.mark.parametrize(
+    ("test", "ways_"),
+    [
+        ("gm:descendantOf(?c, <urn:e:Product>)", ["Laptop ⊑ Computer ⊑ Product"]),
+        ("gm:childOf(?c, <urn:e:Computer>)", ["Laptop ⊑ Computer"]),
+        ("gm:descendantOf(?c, <urn:e:Laptop>)", []),
+        (
+            "gm:childOf(?c, <urn:e:Product>) || gm:descendantOf(?c, <urn:e:Computer>)",
+            ["Laptop ⊑ Computer"],
+        ),
+    ],
+)
+def test_the_way_that_makes_an_operator_true(entailment: str, test: str, ways_: list[str]) -> None:
+    engine = Engine(KNOWN, entailment=entailment)
+    engine.subscribe("s", f"ASK {{ ?x <urn:p> ?c FILTER({test}) }}")
+    laptop = NamedNode("urn:e:Laptop")
+    explanation = engine.explain("s", Publication.of("urn:p", [(A, P, laptop)]))
+    piece = explanation.evidence[-1]
+    assert (piece.triple, piece.value) == (None, laptop)
+    shown = [reason.replace("<urn:e:", "").replace(">", "") for reason in piece.reasons]
+    assert shown == ways_
