@@ -37,7 +37,6 @@ from semantic.attributes.tables import grouped_attribute_table
 from semantic.attributes.uncollected import uncollected
 from semantic.errors import GraphMatchError
 from semantic.evaluation import Evaluation
-from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.sparql.columns import Grouped
 from semantic.sparql.query import Query

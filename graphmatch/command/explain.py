@@ -111,6 +111,7 @@ def _placement(placement: Placement) -> dict[str, object]:
     return {
         "gate": _gate(placed.gate),
         "others": [_gate(other) for other in placed.others],
+        "tabled": placed.tabled,
         "counted": placed.counted,
         "shape": {
             "patterns": len(placement.entry.patterns),
@@ -127,6 +128,7 @@ def _gate(figures: GateFigures) -> dict[str, object]:
     return {
         "pattern": figures.pattern.write({}),
         "rows": figures.rows,
+        "tabled": figures.tabled,
         "seen": figures.seen,
         "probability": figures.probability,
     }

@@ -15,10 +15,9 @@ import numpy as np
 
 from graphmatch.filing import Filed
 from graphmatch.index.index import Index
-from graphmatch.index.placing import GateFigures, Placed, placed
+from graphmatch.index.placing import GateFigures, Placed, is_row_of, placed
 from graphmatch.index.plans import compiled
 from graphmatch.index.store import SubscriptionStore
-from graphmatch.index.terms import Mentioned
 from semantic.pattern import Branch, TriplePattern
 
 _SMALL = 0.00001
@@ -57,8 +56,8 @@ class Placement:
     def describe(self, prefixes: Mapping[str, str]) -> Iterator[str]:
         """Yield lines for people."""
         gate, counted = self.placed.gate, self.placed.counted
-        filed = "1 row is" if gate.rows == 1 else f"{gate.rows:,} rows are"
-        yield f"gate: {_write(gate, prefixes)}: {_figures(gate, counted)}; {filed} filed there"
+        figures = _figures(gate, counted)
+        yield f"gate: {_write(gate, prefixes)}: {figures}; {_filed(self.placed)}"
         for other in self.placed.others:
             yield f"  rather than {_write(other, prefixes)}: {_figures(other, counted)}"
         if any(other.probability < _LESS * gate.probability for other in self.placed.others):
@@ -92,18 +91,18 @@ def placements(
     number
         Its number in the store.
     """
-    rows, found = index.rows, []
-    filed_as = {(rows.program(row), _said(index, row)): row for row in store.rows(number).tolist()}
+    rows, found = store.rows(number).tolist(), []
     for entry in dict.fromkeys(filed.entries):
         asked = compiled(entry)
-        row = filed_as.pop((asked.program, asked.constants), None)
+        row = next((row for row in rows if is_row_of(index, row, asked)), None)
         if row is not None:  # two entries may be one row
+            rows.remove(row)
             same, _ = store.owners(np.array([row], np.int32))
-            alike, _ = store.owners(rows.of(asked.program))
+            alike, _ = store.owners(index.rows.of(asked.program))
             found.append(
                 Placement(
                     entry,
-                    placed(index, row, asked.names),
+                    placed(index, row, asked),
                     asked.program.variables,
                     len(same),
                     len(np.unique(alike)),
@@ -113,13 +112,18 @@ def placements(
     return tuple(found)
 
 
-def _said(index: Index, row: int) -> tuple[Mentioned, ...]:
-    return tuple(map(index.terms.term, index.rows.constants(row).tolist()))
-
-
 def _write(gate: GateFigures, prefixes: Mapping[str, str]) -> str:
     written = gate.pattern.write(prefixes)
     return written if isinstance(gate.pattern, TriplePattern) else f"FILTER({written})"
+
+
+def _filed(placed: Placed) -> str:
+    rows, tabled = placed.gate.rows, placed.gate.tabled
+    filed = "1 row is" if rows == 1 else f"{rows:,} rows are"
+    if not tabled:
+        return f"{filed} filed there"
+    which = "this one among these" if placed.tabled else "this one not among these"
+    return f"{filed} filed there, and {tabled:,} in its table, {which}"
 
 
 def _figures(gate: GateFigures, counted: int) -> str:
@@ -128,7 +132,7 @@ def _figures(gate: GateFigures, counted: int) -> str:
         percent = f"less than {100 * _SMALL:.3g} %"
     if gate.rows and counted:
         return f"met by {gate.seen:,} of {_several(counted, 'publication')}, reckoned at {percent}"
-    return f"{'' if gate.rows else 'no gate, '}guessed by its kind at {percent}"
+    return f"{'' if gate.rows or gate.tabled else 'no gate, '}guessed by its kind at {percent}"
 
 
 def _several(count: int, noun: str) -> str:

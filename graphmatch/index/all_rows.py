@@ -96,6 +96,20 @@ class AllRows:
             return np.array(self._tables.held(row >> 1), np.int32)
         return self.arena.constants(row >> 1)
 
+    def of(self, program: Program) -> Ids:
+        """Return the rows of a program, in no order: all rows are looked at."""
+        return np.concatenate([2 * self.arena.of(program), 2 * self._tables.of(program) + 1])
+
+    def gate(self, row: int) -> Ids:
+        """Return the constants of a row's gate."""
+        if row & 1:
+            return np.array(self._tables.gate(row >> 1), np.int32)
+        return self.arena.gate(row >> 1)
+
+    def tabled_under(self, gate: tuple[int, int, int]) -> int:
+        """Return how many rows are in the tables of a gate."""
+        return self._tables.filed_under(gate)
+
     # -- saving -----------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, Array]:

@@ -30,16 +30,17 @@ from graphmatch.index.gates import (
 )
 from graphmatch.index.index import Index
 from graphmatch.index.jit import kernel
-from graphmatch.index.joins import GATE, SLOT
-from graphmatch.index.plans import Places
+from graphmatch.index.plans import Compiled, Places
 from graphmatch.index.terms import Ids, Mentioned, Passes
 from semantic.pattern import AnyOf, Filter, TriplePattern
 from semantic.terms import Term
 
+_NO_ID = -2
+
 
 @dataclass(frozen=True, slots=True)
 class GateFigures:
-    """A pattern of a row, and how often publications have it.
+    """A pattern of a row, and how often publications have its constants.
 
     Parameters
     ----------
@@ -47,6 +48,8 @@ class GateFigures:
         A triple pattern, or a test of text.
     rows
         How many rows are filed under it; with none it is no gate, and not counted.
+    tabled
+        How many more are in its table, for it is crowded.
     seen
         How many publications had it, of those that were counted, since it is a gate.
     probability
@@ -56,6 +59,7 @@ class GateFigures:
 
     pattern: TriplePattern | Filter
     rows: int
+    tabled: int
     seen: int
     probability: float
 
@@ -72,48 +76,64 @@ class Placed:
         Its other patterns, the least probable first.
     counted
         How many publications were counted.
+    tabled
+        Whether it is in the gate's table.
     """
 
     gate: GateFigures
     others: tuple[GateFigures, ...]
     counted: int
+    tabled: bool
 
 
-def placed(index: Index, row: int, names: Sequence[str]) -> Placed:
+def is_row_of(index: Index, row: int, branch: Compiled) -> bool:
+    """Whether a row is a branch's; of two that differ in numbers only a table cannot tell."""
+    if index.rows.program(row) != branch.program:
+        return False
+    ids = _ids(index, branch)
+    held: list[int] = index.rows.held(row).tolist()
+    if not row & 1:
+        return ids == held
+    gate: list[int] = index.rows.gate(row).tolist()
+    return set(held) <= set(ids) and gate in _constants(branch, ids).tolist()
+
+
+def placed(index: Index, row: int, branch: Compiled) -> Placed:
     """Say where a row is filed.
 
     Parameters
     ----------
-    names
-        What its variables are called, in the order of their numbers.
+    branch
+        What it is the row of.
 
     Examples
     --------
     >>> from graphmatch.index.plans import compiled
     >>> from semantic.sparql.parse import SubscriptionParser
     >>> text = "ASK { ?x <urn:p> ?y ; <urn:q> <urn:b> }"
-    >>> branch = SubscriptionParser().parse("s", text).branches[0]
+    >>> branch = compiled(SubscriptionParser().parse("s", text).branches[0])
     >>> index = Index()
-    >>> said = placed(index, index.add(compiled(branch)), compiled(branch).names)
+    >>> said = placed(index, index.add(branch), branch)
     >>> print(said.gate.pattern, "rather than", *(other.pattern for other in said.others))
     ?x <urn:q> <urn:b> rather than ?x <urn:p> ?y
     >>> said.gate.rows, said.counted, round(said.gate.probability, 3)
     (1, 0, 0.001)
     """
-    rows = index.rows
-    patterns = rows.program(row).patterns
-    ids = _constants(patterns, rows.constants(row))
+    gates = index.rows.arena.gates
+    patterns = branch.program.patterns
+    ids = _constants(branch, _ids(index, branch))
     found = np.empty((len(ids), 2))
-    figures(rows.gates, ids, found)
-    gate = int(rows.arena[row * SLOT + GATE])
-    said = [
-        _said(rows.gates, int(found[n, 1]), float(found[n, 0]), _written(index, own, p, names))
-        for n, (own, p) in enumerate(zip(ids, patterns, strict=True))
-    ]
-    place = np.flatnonzero((ids == rows.gates.records[gate, SUBJ : OBJ + 1]).all(axis=1))[0]
-    chosen = said.pop(int(place))
+    figures(gates, ids, found)
+    said = []
+    for own, places, (probability_, gate) in zip(ids, patterns, found.tolist(), strict=True):
+        s, p, o = own.tolist()
+        pattern = _written(index, own, places, branch.names)
+        rows, seen = gates.records[int(gate), [SIZE, SEEN]].tolist() if gate >= 0 else (0, 0)
+        tabled = index.rows.tabled_under((s, p, o))
+        said.append(GateFigures(pattern, rows, tabled, seen, probability_))
+    chosen = said.pop(int(np.flatnonzero((ids == index.rows.gate(row)).all(axis=1))[0]))
     said.sort(key=lambda other: other.probability)
-    return Placed(chosen, tuple(said), int(rows.gates.state[SAMPLES]))
+    return Placed(chosen, tuple(said), int(gates.state[SAMPLES]), bool(row & 1))
 
 
 @kernel
@@ -125,22 +145,18 @@ def figures(gates: Gates, patterns: Ids, found: NDArray[np.float64]) -> None:
         found[n, 1] = find(gates.cells, gates.records, s, p, o)
 
 
-def _constants(patterns: Sequence[Places], constants: Ids) -> Ids:
+def _ids(index: Index, branch: Compiled) -> list[int]:
+    """Return the ids of a branch's constants; `_NO_ID` for numbers that only tables know."""
+    return [index.terms.ids.get(constant, _NO_ID) for constant in branch.constants]
+
+
+def _constants(branch: Compiled, ids: Sequence[int]) -> Ids:
     """Return the constants of patterns, shape (patterns, 3), and `ANY` for variables."""
-    ids = np.array(patterns, np.int32)
-    places = ids < 0
-    ids[:] = ANY
-    ids[places] = constants[: places.sum()]
-    return ids
-
-
-def _said(
-    gates: Gates, gate: int, probability: float, pattern: TriplePattern | Filter
-) -> GateFigures:
-    if gate < 0:
-        return GateFigures(pattern, 0, 0, probability)
-    rows, seen = gates.records[gate, [SIZE, SEEN]].tolist()
-    return GateFigures(pattern, rows, seen, probability)
+    placed = np.array(branch.program.patterns, np.int32)
+    places = placed < 0
+    placed[:] = ANY
+    placed[places] = ids[: places.sum()]
+    return placed
 
 
 def _written(

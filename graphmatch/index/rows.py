@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmatch.index.arrays import grown
-from graphmatch.index.gates import Gates, new_gates, with_room
-from graphmatch.index.joins import HEADER, PLAN, SLOT
+from graphmatch.index.gates import OBJ, SUBJ, Gates, new_gates, with_room
+from graphmatch.index.joins import GATE, HEADER, PLAN, SLOT
 from graphmatch.index.plans import Layout, PlanTable, Program
 from graphmatch.index.row_kernels import NUMBER, Stored, insert, refill, repeated, take_out
 from graphmatch.index.runs import Array
@@ -88,6 +88,11 @@ class Rows:
         plans = self.arena[live * SLOT + PLAN] >> 1
         alike = [plan for plan in np.unique(plans).tolist() if self.plans.program(plan) == program]
         return live[np.isin(plans, alike)]
+
+    def gate(self, row: int) -> Ids:
+        """Return the constants of a row's gate."""
+        found: Ids = self.gates.records[self.arena[row * SLOT + GATE], SUBJ : OBJ + 1]
+        return found
 
     def _plan(self, row: int) -> int:
         return int(self.arena[row * SLOT + PLAN]) >> 1

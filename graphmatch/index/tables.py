@@ -89,6 +89,22 @@ class Tables:
         shape = self.shape(row)
         return self._table(shape.table).held(int(self._slot[row]), shape.columns)
 
+    def of(self, program: Program) -> Ids:
+        """Return the rows of a program, in no order: all rows are looked at."""
+        known = enumerate(self._shapes.known)
+        alike = [n for n, shape in known if shape is not None and shape.program == program]
+        found = np.flatnonzero(np.isin(self._shape[: self._made], alike))
+        return np.setdiff1d(found, self._holes).astype(np.int32)
+
+    def gate(self, row: int) -> tuple[int, int, int]:
+        """Return the constants of the gate whose table a row is in."""
+        return self._table(self.shape(row).table).gate
+
+    def filed_under(self, gate: tuple[int, int, int]) -> int:
+        """Return how many rows are in the tables of a gate."""
+        tables = (table for table in self._tables if table is not None)
+        return sum(len(table) for table in tables if table.gate == gate)
+
     def _table(self, place: int) -> GateTable:
         table = self._tables[place]
         assert table is not None

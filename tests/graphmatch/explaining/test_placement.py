@@ -103,3 +103,14 @@ def test_that_what_is_not_indexed_has_no_gate() -> None:
     engine.subscribe("s", "SELECT * { ?x rdfs:subClassOf+ <urn:b> }")
     assert engine.filing("s").unindexed
     assert engine.explain("s", Publication.of("urn:p", [])).placements == ()
+
+
+def test_that_a_row_of_a_table_is_told() -> None:
+    engine = Engine()
+    rows = [(str(n), f"ASK {{ ?x a <urn:c> ; <urn:q> ?t FILTER(?t > {n}) }}") for n in range(300)]
+    engine.subscribe_many([*rows, ("again", rows[-1][1])])
+    assert "128 rows are filed there, and 172 in its table" in lines(engine, "0")[2]
+    tabled = [line for id, _ in rows for line in lines(engine, id) if "this one among" in line]
+    assert len(tabled) == 172
+    (shape,) = (line for line in lines(engine, "again") if line.startswith("shape"))
+    assert shape.endswith("that of 301 of 301 subscriptions, 2 with these constants")

@@ -12,12 +12,14 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Variable
 
+from graphmatch.index.all_rows import FULL
 from graphmatch.index.index import Index
-from graphmatch.index.placing import GateFigures, Placed, placed
+from graphmatch.index.placing import GateFigures, Placed, is_row_of, placed
 from graphmatch.index.plans import anybodys, compiled, texts_of
 from semantic.decision import holds
-from semantic.pattern import AnyOf, Branch, Filter, TriplePattern
+from semantic.pattern import AnyOf, Branch, Comparison, Filter, TriplePattern
 from semantic.terms import Term, Triple
+from semantic.values import Operator
 from tests.graphmatch.index.test_index import branches, publications
 
 P, Q, A, B = (NamedNode(f"urn:{name}") for name in "pqab")
@@ -68,12 +70,12 @@ def figures_of(said: Placed) -> tuple[GateFigures, ...]:
 def test_figures_are_what_is_counted(asked: list[Branch], published: list[list[Triple]]) -> None:
     index = Index()
     rows = {index.add(compiled(branch)): branch for branch in asked}
-    fresh = {row: placed(index, row, compiled(branch).names) for row, branch in rows.items()}
+    fresh = {row: placed(index, row, compiled(branch)) for row, branch in rows.items()}
     for publication in published:
         index.match(publication)
     filed = Counter(key(said.gate.pattern) for said in fresh.values())
     for row, branch in rows.items():
-        said = placed(index, row, compiled(branch).names)
+        said = placed(index, row, compiled(branch))
         assert {figures.pattern for figures in figures_of(said)} == asked_by(branch)
         assert said.gate.pattern == fresh[row].gate.pattern
         assert said.counted == len(published)
@@ -93,7 +95,7 @@ def test_that_the_gate_is_the_least_probable_pattern(asked: list[Branch]) -> Non
     """As long as no publication was seen; those that are as probable differ in rows only."""
     index = Index()
     for branch in asked:
-        said = placed(index, index.add(compiled(branch)), compiled(branch).names)
+        said = placed(index, index.add(compiled(branch)), compiled(branch))
         assert all(GUESSES[kind(said.gate.pattern)] <= o.probability for o in said.others)
 
 
@@ -110,12 +112,12 @@ def test_that_what_was_seen_decides_and_what_is_seen_later_is_told() -> None:
         index.match(triples(B))
     both = Branch((TriplePattern(X, P, B), TriplePattern(X, P, Literal("s"))))
     row = index.add(compiled(both))
-    said = placed(index, row, ("x",))
+    said = placed(index, row, compiled(both))
     assert said.gate.pattern == TriplePattern(X, P, Literal("s"))
     assert [(o.pattern, o.rows, o.seen) for o in said.others] == [(often.patterns[0], 1, 100)]
     for _ in range(300):
         index.match(triples(Literal("s")))
-    later = placed(index, row, ("x",))
+    later = placed(index, row, compiled(both))
     assert later.gate.pattern == said.gate.pattern
     assert later.gate.seen == 300
     assert later.others[0].probability < later.gate.probability
@@ -136,3 +138,38 @@ def test_rows_of_a_program(asked: list[Branch], drawn: st.DataObject) -> None:
         found = index.rows.of(program).tolist()
         assert sorted(found) == sorted(expected)
         assert (added[number] in found) is (added[number] in left)
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_rows_in_the_table_of_a_crowded_gate(shuffled: bool) -> None:
+    """Against what each row says of itself."""
+    many = [
+        Branch(
+            (TriplePattern(X, P, B), TriplePattern(X, Q, Y)),
+            (Comparison(Y, Operator.LT, Literal(n)),),
+        )
+        for n in range(3 * FULL)
+    ]
+    if shuffled:
+        many = many[::2] + many[1::2]
+    index = Index()
+    rows = [index.add(compiled(branch)) for branch in many]
+    tabled = [row for row in rows if row & 1]
+    assert len(tabled) == 2 * FULL
+    program = compiled(many[0]).program
+    assert sorted(index.rows.of(program).tolist()) == sorted(rows)
+    for row, branch in zip(rows, many, strict=True):
+        assert is_row_of(index, row, compiled(branch))
+        said = placed(index, row, compiled(branch))
+        assert said.tabled is bool(row & 1)
+        assert said.gate.pattern == many[0].patterns[0]
+        assert (said.gate.rows, said.gate.tabled) == (FULL, 2 * FULL)
+        assert [(o.pattern, o.rows, o.tabled) for o in said.others] == [(branch.patterns[1], 0, 0)]
+    for row in tabled[:FULL]:
+        index.remove(row)
+    assert sorted(index.rows.of(program).tolist()) == sorted(set(rows) - set(tabled[:FULL]))
+    assert placed(index, rows[-1], compiled(many[-1])).gate.tabled == FULL
+    other = Branch((TriplePattern(X, P, A), TriplePattern(X, Q, Y)), many[0].filters)
+    assert not any(
+        is_row_of(index, row, compiled(other)) for row in rows if row not in tabled[:FULL]
+    )
