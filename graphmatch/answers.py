@@ -13,7 +13,7 @@ from typing import TypeAlias, overload
 from graphmatch.index.found import Found
 from graphmatch.index.ids import Written
 from graphmatch.index.plans import names_of
-from graphmatch.index.runs import Ids, Longs
+from graphmatch.index.runs import Ids
 from graphmatch.matcher import Match, Matches
 from semantic.evaluation import Answer
 from semantic.pattern import Form
@@ -51,7 +51,7 @@ class Answers(Matches):
         self,
         publication: str,
         subscriptions: Written,
-        sources: Longs,
+        sources: Ids,
         skeletons: Ids,
         shapes: Sequence[Skeleton | None],
         found: Found,

@@ -270,16 +270,19 @@ class Standing:
         numbers, places = self.store.owners(found.rows)
         exact = self.store.flags(numbers) & Flag.EXACT != 0
         unindexed = self.store.flagged(Flag.UNINDEXED)
-        uncertain, _ = self.store.owners(found.uncertain)
-        candidates = np.unique(np.concatenate((numbers[~exact], uncertain, unindexed)))
-        answered, answers = self._evaluated(enriched.publication, candidates, now)
-        numbers, places = numbers[exact], places[exact]
+        candidates, answers = unindexed, list[Answer]()
+        if len(unindexed) or len(found.uncertain) or not exact.all():
+            uncertain, _ = self.store.owners(found.uncertain)
+            candidates = np.unique(np.concatenate((numbers[~exact], uncertain, unindexed)))
+            numbers, places = numbers[exact], places[exact]
         decided, verified = self._decided(enriched.publication, found, places)
         if decided:
             matched = np.array([bool(decided.get(place, True)) for place in places.tolist()])
             numbers, places = numbers[matched], places[matched]
-        numbers = np.concatenate((numbers, answered))
-        sources = np.concatenate((places, np.arange(-1, -1 - len(answers), -1)))
+        if len(candidates):
+            answered, answers = self._evaluated(enriched.publication, candidates, now)
+            numbers = np.concatenate((numbers, answered))
+            places = np.concatenate((places, -1 - np.arange(len(answers), dtype=np.int32)))
         counters = Counters(
             probes=did.probes,
             gates=did.gates,
@@ -295,7 +298,7 @@ class Standing:
         matches = Answers(
             publication.id,
             self.store.written(numbers),
-            sources[order],
+            places[order],
             self.store.skeletons(numbers),
             self.store.all_skeletons(),
             found,
@@ -319,6 +322,8 @@ class Standing:
         verified
             How many solutions were undecided.
         """
+        if not found.undecided.any():
+            return {}, 0
         decide = _Decisions(self.knowledge.ontology, enriched)
         open_ = places[found.undecided[places] > 0]
         decided = {n: self.index.decided(found[n], decide) for n in np.unique(open_).tolist()}
@@ -330,8 +335,6 @@ class Standing:
         """Evaluate what the index cannot decide as SPARQL; return what has an answer, and it."""
         numbers: list[int] = []
         answers: list[Answer] = []
-        if not len(candidates):
-            return candidates, answers
         store = self.store
         resting = store.flags(candidates) & Flag.RESTING != 0
         with self.knowledge.evaluator.publication(enriched, now) as evaluation:

@@ -67,9 +67,12 @@ class Found(Sequence[RowMatch]):
     def __init__(self, encoded: Encoded, matches: Ids, solutions: Ids, tabled: Tabled) -> None:
         self._encoded, self._matches, self._solutions = encoded, matches, solutions
         self._tabled = tabled
-        self.rows: Ids = np.concatenate((2 * matches[:, _ROW], tabled.rows))
-        self.undecided: Ids = np.zeros(len(self.rows), np.int32)
-        self.undecided[: len(matches)] = matches[:, _UNDECIDED]
+        self.rows: Ids = 2 * matches[:, _ROW]
+        self.undecided: Ids = matches[:, _UNDECIDED]
+        if len(tabled.rows):
+            self.rows = np.concatenate((self.rows, tabled.rows))
+            none = np.zeros(len(tabled.rows), np.int32)
+            self.undecided = np.concatenate((self.undecided, none))
         self.uncertain: Ids = tabled.uncertain
 
     def __len__(self) -> int:

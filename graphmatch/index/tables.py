@@ -313,6 +313,8 @@ class Tables:
         uncertain: list[Ids] = []
         filed = candidates = 0
         places = tables_met(graph, self._gates, len(self._by_gate)) if len(self) else []
+        if not len(places):
+            return Tabled()
         for place in places:
             table = self._table(place)
             filed += len(table)
