@@ -21,9 +21,9 @@ from rdflib.paths import Path
 from rdflib.plugins.sparql.parserutils import CompValue
 
 from semantic.limits import Limits
-from semantic.pattern import Branch, Filter, TriplePattern
+from semantic.pattern import Branch, TriplePattern
 from semantic.sparql import paths
-from semantic.sparql.filters import conjuncts, describe, necessary_filter
+from semantic.sparql.filters import necessary_filters
 from semantic.sparql.resting import Edge
 from semantic.sparql.slots import slot_number, to_node
 from semantic.terms import Node
@@ -164,15 +164,10 @@ class Analysis:
     def _filtered(self, p: CompValue) -> list[Branch]:
         branches = self.branches(p.p)
         certain = frozenset.intersection(*(branch.variables for branch in branches))
-        taken: list[Filter] = []
-        for expression in conjuncts(p.expr):
-            found = necessary_filter(expression)
-            used = found is not None and found.filter.variable in certain
-            if found is not None and used:
-                taken.append(found.filter)
-            if found is None or not used or not found.decides:
-                self.leave_open(f"FILTER {describe(expression)}")
-        return [Branch(b.patterns, (*b.filters, *taken)) for b in branches]
+        filters, left_open = necessary_filters(p.expr, certain)
+        for reason in left_open:
+            self.leave_open(reason)
+        return [Branch(b.patterns, (*b.filters, *filters)) for b in branches]
 
     def _joined(self, left: list[Branch], right: list[Branch]) -> list[Branch]:
         return self._bounded(

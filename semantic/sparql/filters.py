@@ -10,7 +10,7 @@ the slots are filled (`filled`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -64,6 +64,30 @@ def conjuncts(expression: Any) -> Iterator[Any]:
         yield from _none_of(expression)
     else:
         yield expression
+
+
+def necessary_filters(
+    expression: Any, certain: Container[Variable]
+) -> tuple[list[Filter], list[str]]:
+    """Return what an index can take of an expression, and why that may not be all of it.
+
+    Parameters
+    ----------
+    expression
+        Of a FILTER, as rdflib's algebra has it.
+    certain
+        The variables that every solution binds.
+    """
+    filters: list[Filter] = []
+    left_open: list[str] = []
+    for part in conjuncts(expression):
+        found = necessary_filter(part)
+        used = found is not None and found.filter.variable in certain
+        if found is not None and used:
+            filters.append(found.filter)
+        if found is None or not used or not found.decides:
+            left_open.append(f"FILTER {describe(part)}")
+    return filters, left_open
 
 
 def necessary_filter(expression: Any) -> Taken | None:

@@ -9,7 +9,7 @@ slots, and filled in for each query.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -53,28 +53,47 @@ def uses_of(query: CompValue, pieces: Sequence[str]) -> Mapping[int, tuple[SlotU
     pieces
         Its text.
     """
-    found_parts = list(parts(query))
-    triples = [triple for part in found_parts for triple in edges(part)]
-    compared: defaultdict[int, set[Any]] = defaultdict(set)
-    equal: defaultdict[Any, set[int]] = defaultdict(set)
-    listed = ((v, n, True) for part in found_parts for v, n in _cells(part))
+    found = list(parts(query))
+    listed = ((variable, n, True) for part in found for variable, n in _cells(part))
     asked = ((rdflib.Variable(v), n, same) for v, n, same in compared_slots(pieces))
-    for variable, number, is_equal in chain(listed, asked):
-        compared[number].add(variable)
+    stated = (
+        (subject, attribute, object_, slot_number(object_))
+        for part in found
+        for subject, path, object_ in edges(part)
+        for attribute in _last(path)
+    )
+    return uses_among(stated, chain(listed, asked))
+
+
+def uses_among(
+    stated: Iterable[tuple[Hashable, int, Hashable, int | None]],
+    compared: Iterable[tuple[Hashable, int, bool]],
+) -> Mapping[int, tuple[SlotUse, ...]]:
+    """Return the uses of each slot among triple patterns and comparisons.
+
+    Parameters
+    ----------
+    stated
+        Subject, the slot of the property, object, and the slot that this is, of each pattern.
+    compared
+        A variable, a slot that it is compared with, and whether for equality.
+    """
+    partners: defaultdict[int, set[Hashable]] = defaultdict(set)
+    equal: defaultdict[Hashable, set[int]] = defaultdict(set)
+    for variable, number, is_equal in compared:
+        partners[number].add(variable)
         if is_equal:
             equal[variable].add(number)
-    objects: defaultdict[Any, dict[tuple[Any, int], None]] = defaultdict(dict)
-    siblings: defaultdict[Any, dict[tuple[int, int | None], None]] = defaultdict(dict)
-    for subject, path, object_ in triples:
-        for attribute in _last(path):
-            objects[object_][subject, attribute] = None
-            own = slot_number(object_)
-            known: list[int | None] = [own] if own is not None else [*sorted(equal[object_])]
-            siblings[subject].update(((attribute, one), None) for one in known or [None])
+    objects: defaultdict[tuple[Hashable, int | None], dict[tuple[Hashable, int], None]]
+    objects = defaultdict(dict)
+    siblings: defaultdict[Hashable, dict[tuple[int, int | None], None]] = defaultdict(dict)
+    for subject, attribute, object_, own in stated:
+        objects[object_, own][subject, attribute] = None
+        known: list[int | None] = [own] if own is not None else [*sorted(equal[object_])]
+        siblings[subject].update(((attribute, one), None) for one in known or [None])
     found: defaultdict[int, dict[SlotUse, None]] = defaultdict(dict)
-    for object_, places in objects.items():
-        own = slot_number(object_)
-        numbers = [own] if own is not None else [n for n in compared if object_ in compared[n]]
+    for (object_, own), places in objects.items():
+        numbers = [own] if own is not None else [n for n in partners if object_ in partners[n]]
         for number in numbers:
             for subject, attribute in places:
                 found[number][SlotUse(attribute, tuple(siblings[subject]))] = None
