@@ -62,6 +62,8 @@ def fill(node: Node, constants: Sequence[Term]) -> Node:
 
 def slot_of_text(piece: str) -> list[int]:
     """Return the slots that are written in a piece of text."""
+    if _LITERAL not in piece and _QUANTITY not in piece:
+        return []
     return [int(found[1] or found[2]) for found in _WRITTEN.finditer(piece)]
 
 
