@@ -170,13 +170,10 @@ class Sheet:
         resting = Flag.RESTING if self.skeleton.resting.of_pattern else Flag(0)
         return resting | (Flag.EXACT if self.exact else Flag(0))
 
-    def slow(self) -> list[tuple[int, int]]:
-        """Return the places of those that are filed by themselves, each with its row."""
-        return [(n, self.group.rows[n]) for n in np.flatnonzero(self.slowly).tolist()]
-
-    def constants_of(self, place: int) -> tuple[Term, ...]:
-        """Return the constants of one subscription, as it says them."""
-        return tuple(map(self._constants.terms.__getitem__, self.group.constants[place].tolist()))
+    def slow(self) -> list[int]:
+        """Return the places of those that are filed by themselves."""
+        found: list[int] = np.flatnonzero(self.slowly).tolist()
+        return found
 
     # -- what is asked for -------------------------------------------------------------------
 

@@ -81,16 +81,19 @@ class Intake:
         refused: list[tuple[int, GraphMatchError]] = list(grouped.refused)
         groups, duplicates = self._distinct(grouped.groups)
         refused += duplicates
-        sheets = [Sheet(group, self._constants) for group in groups]
+        sheets = [Sheet(g, self._constants) for g in groups if len(g.ids) >= _FEW]
         self._ask(sheets)
         for sheet in sheets:
             self._keep(sheet, serials)
-        slow = [(row, sheet, n) for sheet in sheets for n, row in sheet.slow()]
-        for row, sheet, n in sorted(slow, key=lambda one: one[0]):
+        slow = [(sheet.group, n) for sheet in sheets for n in sheet.slow()]
+        slow += [(g, n) for g in groups if len(g.ids) < _FEW for n in range(len(g.ids))]
+        for group, n in sorted(slow, key=lambda one: one[0].rows[one[1]]):
+            row = group.rows[n]
             comment = self._comments.get(row, "")
-            query = Query(sheet.skeleton, sheet.constants_of(n))
+            constants = map(grouped.terms.__getitem__, group.constants[n].tolist())
+            query = Query(group.skeleton, tuple(constants))
             try:
-                subscription = Subscription.of(sheet.group.ids[n], query, comment)
+                subscription = Subscription.of(group.ids[n], query, comment)
                 self._add(subscription, int(serials[row]))
             except SubscriptionError as error:
                 refused.append((row, error))
@@ -127,9 +130,6 @@ class Intake:
     def _ask(self, sheets: Sequence[Sheet]) -> None:
         """Count what is asked for, and look up what the ontology alone may meet."""
         standing, constants = self._standing, self._constants
-        for sheet in sheets:
-            if len(sheet.group.ids) < _FEW:
-                sheet.slowly[:] = True
         asked = [~sheet.slowly for sheet in sheets]
         standing.mentions.add_counted(self._mentions(sheets, asked))
         standing.knowledge.ask(standing.mentions)

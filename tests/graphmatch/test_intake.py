@@ -14,12 +14,14 @@ from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine
 from graphmatch import intake as intake_module
+from graphmatch.bulk import Constants, Sheet
 from graphmatch.index.records import Flag
 from graphmatch.matcher import DuplicateError
 from semantic import Ontology, Publication, SubscriptionParser
 from semantic.attributes.events import event
 from semantic.attributes.subscription import AttributeParser
 from semantic.errors import InputError, Problem, SubscriptionError
+from semantic.sparql.columns import Group
 from semantic.sparql.query import Query
 from semantic.terms import Term
 from tests.oracle import to_sparql
@@ -103,6 +105,30 @@ def numbered(count: int) -> list[tuple[str, str]]:
 def published(number: int) -> Publication:
     triple = (NamedNode("urn:x"), NamedNode("urn:p"), NamedNode(f"urn:o:{number}"))
     return Publication.of("p", [triple])
+
+
+def test_that_few_of_a_skeleton_are_taken_in_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once: list[int] = []
+
+    class Counted(Sheet):
+        def __init__(self, group: Group, constants: Constants) -> None:
+            super().__init__(group, constants)
+            at_once.append(len(group.ids))
+
+    monkeypatch.setattr(intake_module, "_FEW", 4)
+    monkeypatch.setattr(intake_module, "Sheet", Counted)
+    rows = numbered(5)
+    rows[1:1] = [(f"few{n}", f"ASK {{ ?x <urn:p> ?v FILTER(?v > {n}) }}") for n in range(3)]
+    rows[3:3] = [("s0", "ASK { ?x ?y ?z }"), ("one", "SELECT * { ?x <urn:p> <urn:o:1> }")]
+    alone, together = Engine(), Engine()
+    (refused,) = together.subscribe_many(rows)
+    assert isinstance(refused, DuplicateError)
+    for id, text in rows:
+        if id not in [one.id for one in alone.subscriptions]:
+            alone.subscribe(id, text)
+    assert at_once == [5]
+    assert state(together) == state(alone)
+    assert list(together.match(published(1)).subscriptions) == ["one", "s1"]
 
 
 def test_what_is_refused_is_said_in_order_and_the_rest_goes_on() -> None:
