@@ -75,7 +75,7 @@ def template(shape: Shape, constants: Sequence[Constant], parser: SubscriptionPa
         When one of its attributes has no name.
     """
     written = Writer(shape, constants)
-    query = parser.parse("attributes", written.text).query
+    query = parser.read("attributes", written.text).query
     if query.constants != tuple(written.term(place) for place in written.order):
         raise AssertionError(f"constants in another order: {written.text}")
     return Template(query.skeleton, tuple(written.order), tuple(written.fixed))
