@@ -101,7 +101,7 @@ class _Reader:
         first, others = operand(), []
         while self._follows(sign):
             others.append(operand())
-        return CompValue(name, expr=first, other=others) if others else first
+        return _compound(name, expr=first, other=others) if others else first
 
     def _relation(self) -> Any:
         left = self._unary()
@@ -117,11 +117,11 @@ class _Reader:
             other = self._listed()
         else:
             return left
-        return CompValue("RelationalExpression", expr=left, op=operator, other=other)
+        return _compound("RelationalExpression", expr=left, op=operator, other=other)
 
     def _unary(self) -> Any:
         if self._follows("!"):
-            return CompValue("UnaryNot", expr=self._primary())
+            return _compound("UnaryNot", expr=self._primary())
         return self._primary()
 
     def _primary(self) -> Any:
@@ -142,9 +142,9 @@ class _Reader:
             arguments = self._listed(most=3)
             for names in _FUNCTIONS[word]:
                 if len(names) == len(arguments):
-                    return CompValue(f"Builtin_{word}", **dict(zip(names, arguments, strict=True)))
+                    return _compound(f"Builtin_{word}", **dict(zip(names, arguments, strict=True)))
         elif name in _TAXONOMY:
-            return CompValue("Function", iri=_TAXONOMY[name], expr=self._listed())
+            return _compound("Function", iri=_TAXONOMY[name], expr=self._listed())
         raise _UnreadableError
 
     def _listed(self, most: int | None = None) -> list[Any]:
@@ -159,6 +159,12 @@ class _Reader:
         self._require(")")
         self._depth -= 1
         return found
+
+
+def _compound(name: str, **values: Any) -> CompValue:
+    made = CompValue(name, **values)
+    made.ctx = None  # it is looked for at each access, and so found at once
+    return made
 
 
 @lru_cache(maxsize=4096)

@@ -197,9 +197,10 @@ def value_text(pieces: Sequence[str]) -> tuple[list[str], frozenset[int]]:
     written: list[str] = []
     values: set[int] = set()
     for index, (piece, (context, clause)) in enumerate(zip(pieces, contexts(pieces), strict=True)):
-        wrapper = _wrapper(pieces, index, context, clause)
         slots = slot_of_text(piece)
-        if piece[0] == "?" and len(piece) > 1:
+        is_variable = piece[0] == "?" and len(piece) > 1
+        wrapper = _wrapper(pieces, index, context, clause) if slots or is_variable else None
+        if is_variable:
             written.append(f"{wrapper}({piece})" if wrapper else piece)
         elif slots and piece[0] == '"' and wrapper == LEXICAL:
             written.append(f"{wrapper}({piece})")
@@ -216,10 +217,10 @@ def value_text(pieces: Sequence[str]) -> tuple[list[str], frozenset[int]]:
 
 def _wrapper(pieces: Sequence[str], index: int, context: Context, clause: str) -> NamedNode | None:
     """Return the function that a variable is put through; ``None`` where its term is asked for."""
-    before = pieces[index - 1].upper() if index else ""
-    after = pieces[index + 1].upper() if index + 1 < len(pieces) else ""
     if context is Context.PATTERN:
         return VALUE if clause == "ORDER" else None
+    before = pieces[index - 1].upper() if index else ""
+    after = pieces[index + 1].upper() if index + 1 < len(pieces) else ""
     if before == "AS" or _keeps_term(pieces, index, index, context):
         return None
     alone = _is_alone(before, after)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import rdflib
@@ -60,11 +61,10 @@ def fill(node: Node, constants: Sequence[Term]) -> Node:
     return node
 
 
-def slot_of_text(piece: str) -> list[int]:
+@lru_cache(maxsize=4096)
+def slot_of_text(piece: str) -> tuple[int, ...]:
     """Return the slots that are written in a piece of text."""
-    if _LITERAL not in piece and _QUANTITY not in piece:
-        return []
-    return [int(found[1] or found[2]) for found in _WRITTEN.finditer(piece)]
+    return tuple(int(found[1] or found[2]) for found in _WRITTEN.finditer(piece))
 
 
 class SlottedText:
