@@ -4,8 +4,8 @@ rdflib's parser takes milliseconds a query; lexing takes a hundred microseconds.
 query is cut into its skeleton (constants replaced by slots) and its constants; the
 skeleton is analysed once and remembered by the `SubscriptionParser`, and the next
 query of the same skeleton only has its constants filled in. A query that is written as
-one before is not lexed either (`semantic.sparql.bulk`), and one of triple patterns only
-is not parsed by rdflib at all (`semantic.sparql.basic`).
+one before is not lexed either (`semantic.sparql.bulk`), and one of triple patterns and
+common filters only is not parsed by rdflib at all (`semantic.sparql.basic`).
 """
 
 from __future__ import annotations
