@@ -17,113 +17,23 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Literal, NamedNode, Variable
+from pyoxigraph import Variable
 
+from graphmatch.bulk_constants import Constants
 from graphmatch.bulk_filters import FilterColumn
 from graphmatch.index.index import Index
-from graphmatch.index.numbers import DATE, DATE_TIME, NUMBER, TEXT, scales_of
 from graphmatch.index.plans import arranged
 from graphmatch.index.records import Flag
 from graphmatch.index.runs import Ids
 from graphmatch.index.terms import Mentioned, Passes
-from graphmatch.knowledge import Knowledge
-from semantic.errors import UnknownNameError
 from semantic.evaluation import Evaluator
 from semantic.pattern import Form
 from semantic.sparql.columns import Group
-from semantic.sparql.query import Position, Skeleton
+from semantic.sparql.query import Position
 from semantic.terms import Term
-from semantic.units.vocabulary import is_quantity
 
 Mask: TypeAlias = NDArray[np.bool_]
 Pairs: TypeAlias = NDArray[np.int64]
-
-_ORDERED = (NUMBER, DATE, DATE + 1, DATE_TIME, DATE_TIME + 1, TEXT)
-
-
-class Constants:
-    """The different constants of many subscriptions, under one state of knowledge.
-
-    Parameters
-    ----------
-    terms
-        As the subscriptions say them.
-    knowledge
-        What is known.
-
-    Attributes
-    ----------
-    terms
-        The same, and behind them their roots.
-    roots
-        By place: the place of its root.
-    is_iri
-        By place: whether it is an IRI, which always is replaced by its root.
-    scales
-        By place: what the term is compared by (`graphmatch.index.numbers`).
-    odd
-        By place: whether a subscription that says it is filed by itself.
-    """
-
-    def __init__(self, terms: Sequence[Term], knowledge: Knowledge) -> None:
-        self.terms = list(terms)
-        self.scales = scales_of(terms)
-        plain = np.isin(self.scales[:, 0], _ORDERED).tolist()
-        roots, odd, iris = list(range(len(terms))), [], [False] * len(terms)
-        measured = knowledge.units.measured if knowledge.units else frozenset()
-        renames, has_units = knowledge.renames_texts, knowledge.units is not None
-        for place, (term, is_plain) in enumerate(zip(terms, plain, strict=True)):
-            if is_plain and not renames:
-                continue
-            iris[place] = isinstance(term, NamedNode)
-            root = term
-            if iris[place] or renames:
-                try:
-                    root = knowledge.root(term)
-                except UnknownNameError:
-                    odd.append(place)
-                if root != term:
-                    roots[place] = len(self.terms)
-                    self.terms.append(root)
-            is_measured = is_quantity(root) if isinstance(root, Literal) else root in measured
-            if is_measured and has_units:
-                odd.append(place)
-        more = scales_of(self.terms[len(terms) :])
-        self.scales = np.concatenate((self.scales, more))
-        self.roots = np.array(roots, np.int32)
-        self.is_iri = np.array(iris, np.bool_)
-        self.odd = np.zeros(len(terms), np.bool_)
-        self.odd[odd] = True
-        self._places: dict[Term, int] = {}
-
-    def filed(self, skeleton: Skeleton, said: Ids) -> Ids:
-        """Return constants with roots put in: shape (subscriptions, slots)."""
-        rooted: Ids = self.roots[said]
-        for slot in range(said.shape[1]):
-            if slot not in skeleton.rewritten:
-                rooted[:, slot] = np.where(
-                    self.is_iri[said[:, slot]], rooted[:, slot], said[:, slot]
-                )
-        return rooted
-
-    def place(self, term: Term) -> int:
-        """Return the place of a term that stands in every query of a skeleton."""
-        if term not in self._places:
-            self._places[term] = len(self.terms)
-            self.terms.append(term)
-        return self._places[term]
-
-    def occurring(self, background: Evaluator, chosen: Mask) -> Mask:
-        """Say where the ontology has some terms: shape (3, terms), as subject, property, object."""
-        found = np.zeros((3, len(chosen)), np.bool_)
-        for place in np.flatnonzero(chosen).tolist():
-            term = self.terms[place]
-            found[:, place] = [term in known for known in background.terms]
-        return found
-
-    def ordered(self, places: Ids) -> bool:
-        """Whether all of some constants are numbers, times or texts, which have an order."""
-        return bool(np.isin(self.scales[places, 0], _ORDERED).all())
 
 
 class Sheet:
@@ -195,6 +105,34 @@ class Sheet:
         term = _known(place)
         number = -1 if term is None else self._constants.place(term)
         return np.full(len(rows), number, np.int32)
+
+    def look_for_repeated(self, index: Index, ids: Ids) -> None:
+        """Note in which subscriptions two patterns of a branch are the same: it is one then.
+
+        Parameters
+        ----------
+        ids
+            By place of a constant: its id in the index.
+        """
+        known = index.terms.ids
+        for patterns in self.skeleton.pattern_places:
+            for one, other in combinations(patterns, 2):
+                same = ~self.slowly
+                for place in (1, 0, 2):  # properties differ most often
+                    mine, theirs = one[place], other[place]
+                    if isinstance(mine, int) and isinstance(theirs, int):
+                        same &= ids[self.filed[:, mine]] == ids[self.filed[:, theirs]]
+                    elif isinstance(mine, int) or isinstance(theirs, int):
+                        slot, node = (mine, theirs) if isinstance(mine, int) else (theirs, mine)
+                        term = _known(node)
+                        assert isinstance(slot, int)
+                        id = -1 if term is None else known.get(term, -1)
+                        same &= ids[self.filed[:, slot]] == id
+                    elif mine != theirs:
+                        same[:] = False
+                    if not same.any():
+                        break
+                self.slowly |= same
 
     def mark(self, places: Mask) -> None:
         """Mark the constants that patterns have, of those that are not filed by themselves."""

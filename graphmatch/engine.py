@@ -21,7 +21,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from graphmatch.bulk import Constants
+from graphmatch.bulk_constants import Constants
 from graphmatch.explain import Evidence, Explanation, evidence, explain
 from graphmatch.explaining.placement import placements
 from graphmatch.filing import Filed

@@ -14,7 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphmatch.bulk import Constants, Mask, Sheet
+from graphmatch.bulk import Mask, Sheet
+from graphmatch.bulk_constants import Constants
 from graphmatch.index.runs import Ids, Longs
 from graphmatch.index.store import SubscriptionStore
 from graphmatch.matcher import DuplicateError
@@ -83,6 +84,8 @@ class Intake:
         groups, duplicates = self._distinct(grouped.groups)
         refused += duplicates
         sheets = [Sheet(g, self._constants) for g in groups if len(g.ids) >= _FEW]
+        for sheet in sheets:
+            sheet.look_for_repeated(self._standing.index, self._ids)
         self._ask(sheets)
         for sheet in sheets:
             self._keep(sheet, serials)

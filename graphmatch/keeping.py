@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import RLock
 from time import sleep
 
-from graphmatch.bulk import Constants
+from graphmatch.bulk_constants import Constants
 from graphmatch.intake import Intake, regrouped
 from graphmatch.knowledge import Change, Entailment, Knowledge
 from graphmatch.matcher import DuplicateError
@@ -72,6 +72,11 @@ class Keeper:
     def ontology(self) -> Ontology:
         """What the engine knows."""
         return self._standing.knowledge.ontology
+
+    @property
+    def standing(self) -> Standing:
+        """The subscriptions as they are filed now, for whoever looks inside; not to be changed."""
+        return self._standing
 
     @property
     def subscriptions(self) -> tuple[Subscription, ...]:

@@ -17,7 +17,12 @@ LAYERS = (
     ("graphmatch.filing", "graphmatch.provenance"),
     ("graphmatch.explaining",),
     ("graphmatch.explain", "graphmatch.knowledge"),
-    ("graphmatch.answers", "graphmatch.bulk", "graphmatch.bulk_filters"),
+    (
+        "graphmatch.answers",
+        "graphmatch.bulk",
+        "graphmatch.bulk_constants",
+        "graphmatch.bulk_filters",
+    ),
     ("graphmatch.standing", "graphmatch.turn"),
     ("graphmatch.intake", "graphmatch.saving"),
     ("graphmatch.keeping",),

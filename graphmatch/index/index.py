@@ -19,6 +19,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -205,22 +206,27 @@ class Index:
         numbering
             The triples' own, where that is known.
         """
-        tested = self._texts.satisfied if len(self._texts) else None
-        rows = self.rows
-        encoded = Encoded(
+        return self.find(self.encoded(triples, numbering))
+
+    def encoded(self, triples: Sequence[Triple], numbering: Numbering | None = None) -> Encoded:
+        """Return a publication's triples as ids, with the tests of text that their terms pass."""
+        return Encoded(
             triples,
             self.terms,
-            rows.kinds,
-            tested,
-            compared=rows.compare,
+            self.rows.kinds,
+            self._texts.satisfied if len(self._texts) else None,
+            compared=self.rows.compare,
             numbering=numbering,
         )
+
+    def find(self, encoded: Encoded) -> tuple[Found, IndexCounters]:
+        """Return the rows that a publication meets."""
         out = self._matched(encoded)
         *counts, count = out.counters.tolist()
         matches = out.matches[: MATCH * count].reshape(-1, MATCH).copy()
         solutions = out.solutions[: out.solutions[0]].copy()
         tabled = self.rows.match_tables(encoded)
-        counters = np.add(counts, tabled.counts).tolist()
+        counters = map(add, counts, tabled.counts)
         return Found(encoded, matches, solutions, tabled), IndexCounters(*counters)
 
     def _matched(self, encoded: Encoded) -> Output:

@@ -169,6 +169,16 @@ def test_comments_are_kept() -> None:
     assert [one.comment for one in engine.subscriptions] == [f"about s{n}" for n in range(5)]
 
 
+def test_patterns_that_constants_make_equal_are_one() -> None:
+    text = "SELECT * {{ ?x <urn:{}> ?y . ?x <urn:{}> ?y OPTIONAL {{ ?y <urn:q> ?z }} }}".format
+    alone, together = Engine(), Engine()
+    rows = [(a + b, text(a, b)) for a in "pqr" for b in "pqr"]
+    for row in rows:
+        alone.subscribe(*row)
+    assert together.subscribe_many(rows) == ()
+    assert state(together) == state(alone)
+
+
 def test_equal_ones_share_a_row() -> None:
     engine = Engine()
     rows = [(str(n), f"ASK {{ ?v{n} <urn:p> <urn:o:{n % 3}> }}") for n in range(30)]

@@ -12,6 +12,7 @@ from graphmatch.bench.peers.peer import Peer
 
 PEERS: Mapping[str, str] = {
     "graphmatch": "graphmatch.bench.peers.graphmatch:GraphMatchPeer",
+    "index": "graphmatch.bench.peers.index:IndexPeer",
     "naive": "graphmatch.bench.peers.naive:NaivePeer",
     "gtopss": "graphmatch.bench.peers.gtopss:GToPSSPeer",
     "scan": "graphmatch.bench.peers.scan:ScanPeer",
