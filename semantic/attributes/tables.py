@@ -262,7 +262,10 @@ class _Rows:
             self._refuse_one(row, problem, gathered)
 
     def _wrong(self, row: int) -> Iterator[Problem]:
-        for column in self._columns:
+        """Yield what is wrong with a row, attribute by attribute as JSON would have them."""
+        said = [column for column in self._columns if column.kind(row)]
+        first = {column.heading.attribute: n for n, column in reversed(list(enumerate(said)))}
+        for column in sorted(said, key=lambda column: first[column.heading.attribute]):
             error = column.errors.get(int(column.places[row]))
             if error is not None:
                 yield Problem(error.what, Place(""), error.remedy)

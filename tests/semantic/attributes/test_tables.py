@@ -179,6 +179,15 @@ def test_that_it_is_what_row_by_row_is(
 # --- By hand ----------------------------------------------------------------------------------
 
 
+def test_of_two_faults_that_of_the_first_attribute_is_said() -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
+    columns = {"id": ["a"], "title contains": ["x"], "kind in": [[]], "title starts": [0]}
+    types = [("id", arrow.string()), ("title contains", arrow.string())]
+    types += [("kind in", arrow.list_(arrow.string())), ("title starts", arrow.int64())]
+    ((_, error),) = grouped_attribute_table(arrow.table(columns, arrow.schema(types))).refused
+    assert "'title'" in error.problem.what
+
+
 def test_a_table_and_its_batches() -> None:
     arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
     given = {
