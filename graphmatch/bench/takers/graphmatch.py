@@ -11,27 +11,26 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmatch.bench.peers.graphmatch import seen, take_in
+from graphmatch.bench.peers.graphmatch import seen
 from graphmatch.bench.takers.taker import Taker
 from graphmatch.bench.workloads.attributes import AttributeWorkload
 from graphmatch.bench.workloads.workload import Workload
 from graphmatch.engine import Engine
 from semantic.attributes.events import event
-from semantic.attributes.files import read_attribute_queries, read_attribute_subscriptions
+from semantic.attributes.files import read_attribute_subscriptions
 from semantic.attributes.subscription import AttributeParser
+from semantic.errors import GraphMatchError
 from semantic.sparql.query import Query
 from semantic.subscription import Subscription
 
-Texts: TypeAlias = list[tuple[str, str]]
-
 
 class GraphMatchTaker(Taker):
-    """`Engine.subscribe`, `Engine.subscribe_many` and `Engine.unsubscribe`."""
+    """`Engine.subscribe`, `subscribe_many`, `subscribe_lines`, `subscribe_table`, `unsubscribe`."""
 
     name: ClassVar = "graphmatch"
     sources: ClassVar = frozenset({"graph", "keywords", "lines", "arrow"})
@@ -76,7 +75,8 @@ class GraphMatchTaker(Taker):
     def take(self, chunk: Any, way: str) -> None:
         """Read the chunk, and subscribe what is in it."""
         if way == "many":
-            take_in(self.engine, self._rows(chunk))
+            for error in self._take_many(chunk):
+                raise error
             return
         match self.source:
             case "lines":
@@ -89,15 +89,13 @@ class GraphMatchTaker(Taker):
                 for id, text in chunk:
                     self.engine.subscribe(id, text)
 
-    def _rows(self, chunk: Any) -> Texts | Iterator[tuple[str, Query]]:
-        """Return a chunk as rows of ids with texts, or with queries."""
+    def _take_many(self, chunk: Any) -> tuple[GraphMatchError, ...]:
         match self.source:
             case "lines":
-                return read_attribute_queries(chunk, parser=self._attributes)
+                return self.engine.subscribe_lines(chunk)
             case "arrow":
-                return self._of_table(chunk)
-        texts: Texts = chunk
-        return texts
+                return self.engine.subscribe_table(chunk)
+        return self.engine.subscribe_many(chunk)
 
     def _of_table(self, table: Any) -> Iterator[tuple[str, Query]]:
         for batch in table.to_batches():

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any, ClassVar
 
 import pytest
@@ -39,29 +37,8 @@ KEYS = {
 }
 
 
-class Table:
-    """What of pyarrow's is needed; that comes with the extra `spark` only."""
-
-    def __init__(self, rows: list[dict[str, Any]]) -> None:
-        self.rows = rows
-
-    @classmethod
-    def from_pylist(cls, rows: list[dict[str, Any]]) -> Table:
-        names = list(rows[0])  # pyarrow takes the columns of the first row
-        return cls([{name: row.get(name) for name in names} for row in rows])
-
-    def to_batches(self) -> list[Table]:
-        return [Table(self.rows[:3]), Table(self.rows[3:])]
-
-    def to_pylist(self) -> list[dict[str, Any]]:
-        return [dict(row) for row in self.rows]
-
-
 @pytest.fixture(autouse=True)
-def arrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = ModuleType("pyarrow")
-    module.Table = Table  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "pyarrow", module)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subscribing, "REHEARSAL", 5)
 
 
