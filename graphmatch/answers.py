@@ -12,7 +12,6 @@ from typing import TypeAlias, overload
 
 from graphmatch.index.found import Found
 from graphmatch.index.ids import Written
-from graphmatch.index.plans import names_of
 from graphmatch.index.runs import Ids
 from graphmatch.matcher import Match, Matches
 from semantic.evaluation import Answer
@@ -96,12 +95,13 @@ class Answers(Matches):
 
 def _projected(skeleton: Skeleton, solutions: Iterable[Sequence[Term]]) -> Iterator[Solution]:
     """Yield solutions as a query's form says."""
-    names = names_of(skeleton.branches[0])
-    places = [(v.value, names.index(v.value)) for v in skeleton.projection if v.value in names]
     once = skeleton.distinct or skeleton.form is Form.ASK
-    seen = set()
+    seen: set[tuple[Term, ...]] = set()
     for solution in solutions:
-        projected = tuple(solution[place] for _, place in places)
-        if not (once and projected in seen):
-            seen.add(projected)
-            yield dict(zip((name for name, _ in places), projected, strict=True))
+        projected = {name: solution[place] for name, place in skeleton.projected}
+        if once:
+            values = tuple(projected.values())
+            if values in seen:
+                continue
+            seen.add(values)
+        yield projected

@@ -179,6 +179,12 @@ class Branch:
         """The variables that the patterns bind."""
         return frozenset().union(*(pattern.variables for pattern in self.patterns))
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the variables, in the order of the text."""
+        nodes = (node for pattern in self.patterns for node in pattern)
+        return tuple(dict.fromkeys(node.value for node in nodes if isinstance(node, Variable)))
+
 
 class Form(Enum):
     """The query forms of SPARQL 1.1 (section 16)."""

@@ -100,13 +100,7 @@ def compiled(branch: Branch) -> Compiled:
     patterns = [(p.subject, p.predicate, p.object) for p in branch.patterns]
     filters = [(f.variable, *wanted(f)) for f in branch.filters]
     program, constants = arranged(patterns, filters)
-    return Compiled(program, names_of(branch), constants)
-
-
-def names_of(branch: Branch) -> tuple[str, ...]:
-    """Return the variables of a branch in the order of their numbers: that of the text."""
-    nodes = (node for pattern in branch.patterns for node in pattern)
-    return tuple(dict.fromkeys(node.value for node in nodes if isinstance(node, Variable)))
+    return Compiled(program, branch.names, constants)
 
 
 def arranged(

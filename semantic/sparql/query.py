@@ -106,6 +106,12 @@ class Skeleton:
         return tuple(_placed(branch.patterns) for branch in self.branches)
 
     @cached_property
+    def projected(self) -> tuple[tuple[str, int], ...]:
+        """The projected variables of the first branch, with their places in `Branch.names`."""
+        names = self.branches[0].names
+        return tuple((v.value, names.index(v.value)) for v in self.projection if v.value in names)
+
+    @cached_property
     def support_places(self) -> tuple[tuple[Position, ...], ...] | None:
         """The same of the supports."""
         return None if self.supports is None else _placed(self.supports)
