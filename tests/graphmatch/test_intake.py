@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
@@ -75,6 +75,7 @@ def state(engine: Engine) -> tuple[object, ...]:
     )
 
 
+@settings(max_examples=40)
 @given(scenarios(FULL, publications=2), st.integers(0, 1000), st.integers(1, 9))
 def test_at_once_is_one_by_one(scenario: Scenario, seed: int, chunk: int) -> None:
     random = Random(seed)

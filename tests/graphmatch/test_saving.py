@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
@@ -28,6 +28,7 @@ def said(report: MatchReport) -> list[tuple[str, list[str]]]:
     return [(m.subscription, sorted(map(repr, m.solutions))) for m in report]
 
 
+@settings(max_examples=30)
 @given(scenarios(FULL, publications=2), st.integers(0, 1000), st.integers(0, 8))
 def test_opened_is_what_was_saved(scenario: Scenario, seed: int, gone: int) -> None:
     random = Random(seed)
