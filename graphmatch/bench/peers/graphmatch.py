@@ -24,6 +24,7 @@ from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.reading import read_publications
 from semantic.sparql.query import Query
+from semantic.term_texts import TermTexts
 
 Given: TypeAlias = tuple[Ontology, list[tuple[str, str]]]
 
@@ -38,9 +39,9 @@ class Document:
     data: bytes
     format: str | None
 
-    def publications(self) -> Iterable[Publication]:
-        """Read what is in it, one after the other."""
-        return read_publications(BytesIO(self.data), format=self.format)
+    def publications(self, texts: TermTexts) -> Iterable[Publication]:
+        """Read what is in it, one after the other; texts of terms are remembered."""
+        return read_publications(BytesIO(self.data), format=self.format, texts=texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class GraphMatchPeer(Peer):
         """Subscribe all."""
         ontology, subscriptions = given
         self.engine = Engine(ontology)
+        self._texts = TermTexts()
         take_in(self.engine, subscriptions)
 
     def event(self, workload: Workload, number: int) -> Publication | Document:
@@ -76,7 +78,9 @@ class GraphMatchPeer(Peer):
 
     def match(self, event: Publication | Document) -> list[Seen]:
         """Match it, and look at what is found."""
-        publications = (event,) if isinstance(event, Publication) else event.publications()
+        if isinstance(event, Publication):
+            return [seen(self.engine.match(event))]
+        publications = event.publications(self._texts)
         return [seen(self.engine.match(publication)) for publication in publications]
 
     def numbers(self, found: list[Seen]) -> NDArray[np.int64]:
