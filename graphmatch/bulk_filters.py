@@ -63,13 +63,15 @@ class FilterColumn:
 
     Examples
     --------
+    >>> from graphmatch.bulk_constants import Constants
+    >>> from graphmatch.engine import Engine
     >>> from semantic.sparql.parse import SubscriptionParser
     >>> text = "ASK {{ ?x <urn:price> ?p FILTER(?p < {}) }}".format
     >>> grouped = SubscriptionParser().group([("a", text("5")), ("b", text("6")), ("c", text("5"))])
-    >>> (group,), terms = grouped.groups, grouped.terms
-    >>> column = FilterColumn(group.skeleton.branches[0].filters[0], group.constants, terms)
-    >>> [constant.value for constant in column.mentioned], column.places.tolist()
-    (['5', '6'], [0, 1, 0])
+    >>> (group,), known = grouped.groups, Constants(grouped.terms, Engine().standing.knowledge)
+    >>> column = FilterColumn(group.skeleton.branches[0].filters[0], group.constants, known)
+    >>> column.slot, column.operators.tolist(), column.refused.any()
+    (1, [1, 1, 1], np.False_)
     """
 
     def __init__(self, filter_: Filter, constants: Ids, known: Known) -> None:

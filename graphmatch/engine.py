@@ -83,6 +83,7 @@ class Engine(Keeper, Matcher):
     Examples
     --------
     >>> from pyoxigraph import NamedNode
+    >>> from semantic import Ontology
     >>> from semantic.vocabulary import SUBCLASS, TYPE
     >>> laptop, computer = NamedNode("http://e/Laptop"), NamedNode("http://e/Computer")
     >>> engine = Engine(Ontology([(laptop, SUBCLASS, computer)]))

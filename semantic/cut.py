@@ -89,7 +89,8 @@ def _bounded(
     first, second = next(runs, None), next(runs, None)
     if first is None:
         return
-    if second is None and first.numbering is not None:
+    fits = len(first.triples) <= limits.publication_triples
+    if second is None and first.numbering is not None and fits:
         yield Publication(id, first.triples, source=place, numbering=first.numbering)
         return
     distinct = dict.fromkeys(first.triples)

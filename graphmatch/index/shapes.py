@@ -142,7 +142,7 @@ def star_of(program: Program) -> Star | None:
     --------
     >>> star = star_of(Program(((0, -1, 1), (0, -1, -1)), ((1, GE, 3),), 2))
     >>> star.root, star.leaves[0].checks, star.leaves[1].constant
-    (0, ((3, 3),), 2)
+    (0, ((4, 3),), 2)
     >>> star_of(Program(((0, -1, 1), (1, -1, 2), (2, -1, -1)), (), 3))
     """
     if any(p >= 0 for _, p, _ in program.patterns) or not program.patterns:
