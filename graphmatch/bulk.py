@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
-from graphmatch.bulk_constants import Constants
+from graphmatch.bulk_constants import Constants, Mask
 from graphmatch.bulk_filters import FilterColumn
 from graphmatch.index.index import Index
 from graphmatch.index.plans import arranged
@@ -32,7 +32,6 @@ from semantic.sparql.columns import Group
 from semantic.sparql.query import Position
 from semantic.terms import Term
 
-Mask: TypeAlias = NDArray[np.bool_]
 Pairs: TypeAlias = NDArray[np.int64]
 
 

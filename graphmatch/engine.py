@@ -199,18 +199,17 @@ class Engine(Keeper, Matcher):
         """Take subscriptions in, some at a time; return why some were refused."""
         standing, refused = self._standing, list[GraphMatchError]()
         constants = Constants(grouped.terms, standing.knowledge)
-        own: dict[int, str] = {}
-        intake = Intake(standing, constants, standing.add, own)
+        intake = Intake(standing, constants, standing.add)
         ready = False
         while not ready:
             with self._turn.alone():
                 ready = intake.prepare()
         for begin, some in parts(grouped, _AT_ONCE):
-            own.clear()
-            own.update((row - begin, said) for row, said in comments.items())
+            rows = range(_AT_ONCE) if comments else ()
+            own = {row: comments[begin + row] for row in rows if begin + row in comments}
             with self._turn.alone():
                 serials = standing.store.next_serial + np.arange(_AT_ONCE)
-                refused += (error for _, error in intake.take_in(some, serials))
+                refused += (error for _, error in intake.take_in(some, serials, own))
         with self._turn.alone():
             intake.finish()
         return refused

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphmatch.bulk import Mask, Sheet
-from graphmatch.bulk_constants import Constants
+from graphmatch.bulk import Sheet
+from graphmatch.bulk_constants import Constants, Mask
 from graphmatch.index.runs import Ids, Longs
 from graphmatch.index.store import SubscriptionStore
 from graphmatch.matcher import DuplicateError
@@ -42,8 +42,6 @@ class Intake:
         Those of the subscriptions that come, under what is known.
     add
         Takes in one by itself, with its place in the order of subscribing.
-    comments
-        What subscribers say, by row.
     """
 
     def __init__(
@@ -51,10 +49,8 @@ class Intake:
         standing: Standing,
         constants: Constants,
         add: Callable[[Subscription, int], None],
-        comments: Mapping[int, str],
     ) -> None:
-        self._standing, self._add, self._comments = standing, add, comments
-        self._constants = constants
+        self._standing, self._constants, self._add = standing, constants, add
         self._given = len(constants.terms)
         self._ids = np.zeros(0, np.int32)
 
@@ -70,7 +66,9 @@ class Intake:
         """Give back what only taking in needed."""
         self._standing.index.terms.release(self._ids)
 
-    def take_in(self, grouped: Grouped, serials: Longs) -> list[tuple[int, GraphMatchError]]:
+    def take_in(
+        self, grouped: Grouped, serials: Longs, comments: Mapping[int, str]
+    ) -> list[tuple[int, GraphMatchError]]:
         """Take subscriptions in; return the rows of those that are refused, and why.
 
         Parameters
@@ -79,6 +77,8 @@ class Intake:
             The queries by skeleton.
         serials
             By row: its place in the order of subscribing.
+        comments
+            By row: what the subscriber says, where there is something.
         """
         refused: list[tuple[int, GraphMatchError]] = list(grouped.refused)
         groups, duplicates = self._distinct(grouped.groups)
@@ -88,12 +88,12 @@ class Intake:
             sheet.look_for_repeated(self._standing.index, self._ids)
         self._ask(sheets)
         for sheet in sheets:
-            self._keep(sheet, serials)
+            self._keep(sheet, serials, comments)
         slow = [(sheet.group, n) for sheet in sheets for n in sheet.slow()]
         slow += [(g, n) for g in groups if len(g.ids) < _FEW for n in range(len(g.ids))]
         for group, n in sorted(slow, key=lambda one: one[0].rows[one[1]]):
             row = group.rows[n]
-            comment = self._comments.get(row, "")
+            comment = comments.get(row, "")
             constants = map(grouped.terms.__getitem__, group.constants[n].tolist())
             query = Query(group.skeleton, tuple(constants))
             try:
@@ -161,7 +161,7 @@ class Intake:
             property_, object_ = divmod(code, len(terms))
             yield (terms[property_ - 1], terms[object_ - 1]), times
 
-    def _keep(self, sheet: Sheet, serials: Longs) -> None:
+    def _keep(self, sheet: Sheet, serials: Longs, comments: Mapping[int, str]) -> None:
         """Index and keep those of a skeleton that need not be looked at by themselves."""
         chosen = np.flatnonzero(~sheet.slowly)
         if not len(chosen):
@@ -183,10 +183,10 @@ class Intake:
             filed=filed,
             serials=serials[own],
         )
-        if self._comments:
+        if comments:
             for number, row in zip(numbers.tolist(), own, strict=True):
-                if row in self._comments:
-                    store.say(number, self._comments[row])
+                if row in comments:
+                    store.say(number, comments[row])
 
 
 def regrouped(store: SubscriptionStore, numbers: Ids) -> Grouped:

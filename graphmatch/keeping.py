@@ -180,10 +180,10 @@ class Keeper:
         for some in old.chunks(_AT_A_BREATH):
             grouped = regrouped(old.store, some)
             constants = Constants(grouped.terms, knowledge)
-            intake = Intake(standing, constants, again, old.store.comments(some))
+            intake = Intake(standing, constants, again)
             while not intake.prepare():
                 pass
-            intake.take_in(grouped, old.store.serials(some))
+            intake.take_in(grouped, old.store.serials(some), old.store.comments(some))
             intake.finish()
             sleep(_BREATH_SECONDS)
         return standing
