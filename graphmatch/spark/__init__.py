@@ -1,0 +1,23 @@
+"""The same engine on Spark: publications in bulk, in streams, and one graph of any size.
+
+`session` starts Spark, or takes one that runs; `match_publications` matches a table of
+publications, `match_files` whatever files hold, `watch` what arrives, and `match_graph` patterns
+that span one big graph. Spark is the extra ``spark``; nothing else imports it.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from graphmatch.spark.start import session
+
+__all__ = ["session"]
+
+_MODULES = {"session": "start"}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name from the module that has it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"graphmatch.spark.{_MODULES[name]}"), name)
