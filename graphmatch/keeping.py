@@ -74,6 +74,16 @@ class Keeper:
         return self._standing.knowledge.ontology
 
     @property
+    def entailment(self) -> Entailment:
+        """Whether anything follows from the ontology."""
+        return self._entailment
+
+    @property
+    def annotator(self) -> Annotator | None:
+        """The annotator that the engine was given, if it was given one."""
+        return self._own_annotator
+
+    @property
     def standing(self) -> Standing:
         """The subscriptions as they are filed now, for whoever looks inside; not to be changed."""
         return self._standing

@@ -52,6 +52,7 @@ def read_line_runs(
     on_problem: OnProblem,
     limits: Limits,
     texts: TermTexts,
+    names: str | None = None,
 ) -> Iterator[Run]:
     """Yield the same by runs of one graph; what is written plainly is looked up, not parsed.
 
@@ -59,13 +60,15 @@ def read_line_runs(
     ----------
     texts
         Remembers texts.
+    names
+        What blank nodes' names begin with; by default what no other document's do.
 
     Raises
     ------
     InputError
         As `read_lines`.
     """
-    reader = _Lines(syntax, source, on_problem, limits)
+    reader = _Lines(syntax, source, on_problem, limits, names)
     plain = PlainLines(syntax == RdfFormat.N_QUADS, texts, reader.names, limits.nesting)
     for block in _blocks(stream, source, limits):
         runs = plain.runs(block)
@@ -99,7 +102,12 @@ class _Lines:
     """What is known of a document while its blocks are parsed."""
 
     def __init__(
-        self, syntax: RdfFormat, source: str, on_problem: OnProblem, limits: Limits
+        self,
+        syntax: RdfFormat,
+        source: str,
+        on_problem: OnProblem,
+        limits: Limits,
+        names: str | None = None,
     ) -> None:
         self._syntax = syntax
         self._source = source
@@ -108,7 +116,7 @@ class _Lines:
         self._line = 1
         self._bad = 0
         self._any = False
-        self.names = f"b{uuid4().hex}"
+        self.names = f"b{uuid4().hex}" if names is None else names
         """What blank nodes' names begin with."""
 
     def pass_over(self, block: bytes) -> None:

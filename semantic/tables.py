@@ -49,6 +49,7 @@ def publications_of_table(
     on_problem: OnProblem = warn_problem,
     limits: Limits = DEFAULT_LIMITS,
     texts: TermTexts | None = None,
+    names: str | None = None,
 ) -> Iterator[Publication]:
     """Yield the publications of an Arrow table, in the order in which they first appear.
 
@@ -62,13 +63,16 @@ def publications_of_table(
         ``nesting`` and ``publication_triples`` hold.
     texts
         Remembers the texts of terms from one table to the next; new ones by default.
+    names
+        What blank nodes' names begin with; by default what no other table's do.
 
     Raises
     ------
     InputError
         When a column is missing.
     """
-    rows = _Rows(TermTexts() if texts is None else texts, on_problem, limits)
+    prefix = f"b{uuid4().hex}" if names is None else names
+    rows = _Rows(TermTexts() if texts is None else texts, prefix, on_problem, limits)
     parts = [part for batch in batches(table) if len(part := rows.of(batch))]
     if not parts:
         return
@@ -104,11 +108,13 @@ def _too_large(id: str, limits: Limits) -> Problem:
 class _Rows:
     """The rows of a table as numbers of publications and of terms."""
 
-    def __init__(self, texts: TermTexts, on_problem: OnProblem, limits: Limits) -> None:
+    def __init__(
+        self, texts: TermTexts, prefix: str, on_problem: OnProblem, limits: Limits
+    ) -> None:
         self._texts = texts
         self._on_problem = on_problem
         self._nesting = limits.nesting
-        self._prefix = f"b{uuid4().hex}"
+        self._prefix = prefix
         self._numbers: dict[Term, int] = {}
         self._terms: list[Term] = []
         self._read = 0

@@ -83,8 +83,6 @@ def session(
     log = Path(__file__).with_name("log4j2.properties")
     chosen = {
         **_STARTED,
-        "spark.pyspark.python": sys.executable,
-        "spark.pyspark.driver.python": sys.executable,
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log.as_uri()}",
         **({"spark.jars.packages": ",".join(packages)} if packages else {}),
         **({"spark.jars": ",".join(map(str, jars))} if jars else {}),
@@ -93,7 +91,7 @@ def session(
     builder = SparkSession.builder.master(master).appName(name)
     for key, value in chosen.items():
         builder = builder.config(key, value)
-    with _java():
+    with _environment():
         try:
             return builder.getOrCreate()
         except PySparkException as error:
@@ -104,14 +102,17 @@ def session(
 
 
 @contextmanager
-def _java() -> Iterator[None]:
-    """Have Spark's launcher find a Java; it looks in the environment only."""
-    before = os.environ.get("JAVA_HOME")
-    os.environ["JAVA_HOME"] = str(java_home(os.environ))
+def _environment() -> Iterator[None]:
+    """Have Spark find a Java, and this Python for its workers: it looks in the environment only."""
+    wanted = {"JAVA_HOME": str(java_home(os.environ))}
+    wanted["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ["JAVA_HOME"]
-        else:
-            os.environ["JAVA_HOME"] = before
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

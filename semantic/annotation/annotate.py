@@ -150,7 +150,7 @@ class Annotator:
     [(3, 17)]
     """
 
-    __slots__ = ("_automaton", "_languages", "_patterns")
+    __slots__ = ("_automaton", "_languages", "_made_of", "_patterns")
 
     def __init__(
         self,
@@ -160,6 +160,8 @@ class Annotator:
         stop_words: Collection[str] | None = None,
         languages: Languages = Languages.ITEM,
     ) -> None:
+        labels = tuple(labels)
+        self._made_of = labels, short_labels, stop_words, languages
         stops = StopWords(stop_words)
         patterns: dict[str, list[Pattern]] = {}
         for label in labels:
@@ -174,6 +176,10 @@ class Annotator:
             store_patterns=False,
             implementation=Implementation.ContiguousNFA,
         )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Let pickle write what it was made of: an automaton has no other form."""
+        return _again, self._made_of
 
     def concerns(self, term: Term) -> bool:
         """Whether there may be something to find in a publication that has a term."""
@@ -299,3 +305,12 @@ def _texts_of_items(publication: Publication) -> dict[Term, list[_Text]]:
             folded = FoldedText.of(plain_text(value.value))
             texts[item].append(_Text(predicate, value, folded))
     return texts
+
+
+def _again(
+    labels: Iterable[Label],
+    short_labels: ShortLabels,
+    stop_words: Collection[str] | None,
+    languages: Languages,
+) -> Annotator:
+    return Annotator(labels, short_labels=short_labels, stop_words=stop_words, languages=languages)

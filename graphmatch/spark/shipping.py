@@ -1,0 +1,139 @@
+"""An engine on its way to the workers: saved once, shipped as a file, opened once a worker.
+
+What is shipped is a folder: the subscriptions as `Engine.save` writes them, whose arrays a worker
+maps into memory instead of reading them, and what the engine knows. Where Spark runs in this
+process the folder is where it is; on a cluster it is one archive, which Spark unpacks once a
+machine.
+"""
+
+from __future__ import annotations
+
+import pickle
+import tarfile
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from graphmatch.engine import Engine
+from graphmatch.spark.java import SparkError
+from semantic.errors import Problem
+from semantic.term_texts import TermTexts
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SUBSCRIPTIONS, _KNOWLEDGE = "subscriptions", "knowledge"
+_OPENED = 2
+"""So many engines stay open in a worker: while one is replaced there are two."""
+
+
+class Worker:
+    """What a worker keeps from one task to the next: an engine, and the texts of terms.
+
+    Parameters
+    ----------
+    folder
+        Where the engine was shipped to.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        with (folder / _KNOWLEDGE).open("rb") as stream:
+            ontology, entailment, annotator, now = pickle.load(stream)  # noqa: S301 -- ours
+        self.problems: list[Problem] = []
+        """What was reported and not yet taken."""
+        self.texts = TermTexts()
+        self.engine = Engine(
+            ontology,
+            entailment=entailment,
+            annotator=annotator,
+            clock=lambda: now,
+            on_problem=self.problems.append,
+        )
+        self.engine.open(folder / _SUBSCRIPTIONS)
+
+    def taken(self) -> list[Problem]:
+        """Return what was reported since it was last asked."""
+        taken, self.problems[:] = self.problems[:], []
+        return taken
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """How a worker finds an engine.
+
+    Parameters
+    ----------
+    folder
+        Where it was saved.
+    archive
+        What it is called among Spark's files; ``None`` where the folder itself is read.
+    version
+        Of this package, where it was saved.
+    """
+
+    folder: str
+    archive: str | None
+    version: str
+
+    def opened(self) -> Worker:
+        """Return the worker's engine; it is opened once.
+
+        Raises
+        ------
+        SparkError
+            When the worker has another version of this package.
+        """
+        if (own := version("graphmatch")) != self.version:
+            what = f"the worker has graphmatch {own}, and the driver {self.version}"
+            raise SparkError(what, "worker", "Install one version everywhere.")
+        if self.archive is None:
+            return _opened(self.folder)
+        from pyspark import SparkFiles
+
+        return _opened(SparkFiles.get(self.archive))
+
+
+@lru_cache(maxsize=_OPENED)
+def _opened(folder: str) -> Worker:
+    """Return what a worker keeps: here and nowhere else something outlives a task."""
+    return Worker(Path(folder))
+
+
+def ship(spark: SparkSession, engine: Engine, now: datetime, folder: Path | None = None) -> Shipped:
+    """Save an engine for the workers, and have Spark bring it to them.
+
+    Parameters
+    ----------
+    now
+        The time of ``NOW()`` and of mapping functions: one for all workers.
+    folder
+        Where it is saved; a temporary folder by default.
+
+    Raises
+    ------
+    SavedError
+        When the folder cannot be written.
+    """
+    folder = folder or Path(mkdtemp(prefix="graphmatch-spark-"))
+    engine.save(folder / _SUBSCRIPTIONS)
+    knowledge = (engine.ontology, engine.entailment, engine.annotator, now)
+    (folder / _KNOWLEDGE).write_bytes(pickle.dumps(knowledge))
+    return bring(spark, folder)
+
+
+def bring(spark: SparkSession, folder: Path) -> Shipped:
+    """Have Spark bring a folder that an engine was saved to to the workers."""
+    own = version("graphmatch")
+    if str(spark.sparkContext.master).partition("[")[0] == "local":
+        return Shipped(str(folder), None, own)
+    name = f"graphmatch-{uuid4().hex}"
+    archive = folder.with_name(f"{name}.tar")
+    with tarfile.open(archive, "w") as tar:
+        tar.add(folder, ".")
+    spark.sparkContext.addArchive(f"{archive}#{name}")
+    return Shipped(str(folder), name, own)
