@@ -45,6 +45,8 @@ _PROPERTY, _DIRECTION, _KIND = range(3)
 """A column."""
 _S, _O = 0, 2
 """Places of a triple."""
+_GUESSED = 1 << 16
+"""Room for so many values is taken without counting them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +102,10 @@ def gathered(graph: Ids, root: int, intervals: Ids, ids: Ids, compared: Compared
     compared
         What terms are compared by.
     """
-    room = int(graph[COUNT]) + 1
+    room, rooms = _rooms(graph, root, (intervals, ids))
     starts, other = np.empty(len(intervals) + 1, np.int32), np.empty(len(ids) + 1, np.int32)
-    lows, highs = np.empty(room * len(intervals)), np.empty(room * len(intervals))
-    terms, own = np.empty(room * len(intervals), np.int32), np.empty(room * len(ids), np.int32)
-    asked = np.empty(room * len(ids), np.int32)
+    lows, highs, terms = np.empty(room), np.empty(room), np.empty(room, np.int32)
+    asked, own = np.empty(rooms, np.int32), np.empty(rooms, np.int32)
     numbers, ranges = (compared.numbers, compared.local), (lows, highs)
     ranged = _intervals(graph, root, intervals, numbers, starts, ranges, terms)
     _ids(graph, root, ids, other, asked, own)
@@ -112,6 +113,31 @@ def gathered(graph: Ids, root: int, intervals: Ids, ids: Ids, compared: Compared
     ends = highs[:end] if ranged else None
     values = Values(starts, lows[:end], other, asked[:last], ends)
     return Gathered(values, terms[:end], own[:last], root, bool(ranged))
+
+
+def _rooms(graph: Ids, root: int, columns: tuple[Ids, Ids]) -> tuple[int, int]:
+    """Return how many values there are at most for columns; counted where they may be many."""
+    most = int(graph[COUNT]) + 1
+    guess = most * len(columns[0]), most * len(columns[1])
+    if max(guess) <= _GUESSED:
+        return guess
+    return _count(graph, root, columns[0]), _count(graph, root, columns[1])
+
+
+@kernel
+def _count(graph: Ids, root: int, columns: Ids) -> int:
+    """Return how many values there are at most."""
+    count = 0
+    for column in range(columns.shape[0]):
+        direction = columns[column, _DIRECTION]
+        if direction == SELF:
+            count += 1
+            continue
+        t, nexts = _first(graph, root, columns[column, _PROPERTY], direction)
+        while t >= 0:
+            count += 1
+            t = int(graph[at(nexts + t)])
+    return count
 
 
 @kernel

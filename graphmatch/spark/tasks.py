@@ -19,11 +19,12 @@ from graphmatch.spark.rows import Counts, Rows
 from graphmatch.spark.shipping import Shipped, Worker
 from graphmatch.spark.units import How, Unit, ids, lines_of, publications
 from semantic.cut import by_document, too_large
-from semantic.errors import InputError, Problem, Severity
+from semantic.errors import InputError, Place, Problem, Severity
 from semantic.lines import read_line_runs
 from semantic.publication import Publication
 
 Batches = Iterator[pa.RecordBatch]
+_END = b"\n"
 
 
 class Task:
@@ -142,6 +143,10 @@ class MatchFragments:
 
     def _match(self, task: Task, id: str, lines: bytes) -> None:
         limits = self.how.limits
+        if not id:
+            what = f"rows without the id of a publication: {lines.count(_END)}"
+            task.report(Problem(what, Place("<table>"), "Give each publication an id."))
+            return
         runs = read_line_runs(
             BytesIO(lines),
             RdfFormat.N_TRIPLES,

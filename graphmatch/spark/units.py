@@ -174,12 +174,12 @@ def _table(unit: Unit, columns: Iterable[str]) -> pa.Table:
     """Read columns of row groups, as places among their different values."""
     system_, path = system(unit.path)
     wanted = list(columns)
+    has = pq.read_schema(path, filesystem=system_).names
+    for name in wanted:
+        if name not in has:
+            remedy = f"It has {', '.join(has)}. Say which is which with --columns."
+            raise InputError(Problem(f"no column {name!r}", Place(unit.path), remedy))
     with pq.ParquetFile(path, filesystem=system_, read_dictionary=wanted) as file:
-        for name in wanted:
-            if name not in file.schema_arrow.names:
-                has = ", ".join(file.schema_arrow.names)
-                remedy = f"It has {has}. Say which is which with --columns."
-                raise InputError(Problem(f"no column {name!r}", Place(unit.path), remedy))
         return file.read_row_groups(list(range(unit.begin, unit.end)), columns=wanted)
 
 
