@@ -266,7 +266,7 @@ class Standing:
         """Say which subscriptions a publication matches, and with which solutions."""
         enriched = self.enrich(publication, now)
         seen = enriched.publication
-        found, did = self.index.match(seen.triples, seen.numbered())
+        found, did = self.index.match(seen.triples, seen.numbered(), seen.attributes)
         numbers, places = self.store.owners(found.rows)
         exact = self.store.flags(numbers) & Flag.EXACT != 0
         unindexed = self.store.flagged(Flag.UNINDEXED)

@@ -171,7 +171,7 @@ class Enricher:
         found = self.attributes.attributes(enriched.publication, asked, links, problems.append)
         return replace(
             enriched,
-            publication=enriched.publication.with_derived(found),
+            publication=enriched.publication.with_attributes(found),
             followed={**found, **enriched.followed},
             problems=tuple(problems),
         )

@@ -4,6 +4,11 @@ The data set is as docs/reference/semantics.md says: the default graph is the
 ontology's closure together with the publication, the one named graph is the
 publication. The ontology is loaded once (`semantic.stores`); each publication is loaded
 when it is first asked about, and dropped with its `Evaluation`.
+
+Attributes that somebody asks for (`Publication.attributes`) are triples for patterns that name
+them, and for no others. So they are there for queries whose patterns all name their properties;
+those that ask for any property do not see them, or see the ones that they name, hidden
+(`semantic.sparql.apart`).
 """
 
 from __future__ import annotations
@@ -23,15 +28,17 @@ from pyoxigraph import (
     QueryTriples,
 )
 
+from semantic.attributes.names import is_derived
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.walks import Links
 from semantic.pattern import TaxonomyOperator
 from semantic.publication import Publication
+from semantic.sparql.apart import apart, hidden, is_hidden
 from semantic.sparql.clock import NOW, now_literal, utc_now
 from semantic.sparql.exact import FUNCTIONS, is_protected, protect, unprotect
 from semantic.sparql.query import Query, Resting
 from semantic.stores import BACKGROUND, Kept, Stores
-from semantic.terms import Solution, Term, Triple
+from semantic.terms import Node, Solution, Term, Triple
 from semantic.vocabulary import GM, XSD
 
 _REST = BlankNode("rest")
@@ -160,6 +167,8 @@ class Evaluation:
         self._background = background
         self._ontology = ontology
         self._graph = publication.graph_name()
+        self._attributes = publication.triples[len(publication.seen_by_any) :]
+        self._shown: tuple[Triple, ...] = ()
 
     def _load(self) -> Kept:
         """Return a store with the publication, and apart from it what the background has not.
@@ -170,7 +179,7 @@ class Evaluation:
         if self._kept is not None:
             return self._kept
         self._kept = kept = self._entered.enter_context(self._stores.one())
-        triples = self._publication.triples
+        triples = self._publication.seen_by_any
         self._exact = self._exact or any(is_protected(protect(t[2])) for t in triples)
         kept.load(triples, self._graph)
         rest = [t for t in triples if t not in self._background]
@@ -178,6 +187,36 @@ class Evaluation:
         if self._split:
             kept.load(rest, _REST)
         return kept
+
+    def _asked(self, query: Query) -> Query:
+        """Show a query the attributes that it may see; return how it is to be asked."""
+        if not self._publication.attributes:
+            return query
+        mentioned = [property_ for property_, _ in query.mentions()]
+        named = frozenset(p for p in mentioned if p is not None and is_derived(p))
+        if None in mentioned:
+            self._show_hidden(named)
+            return apart(query) if named else query
+        if named:
+            self._show(self._attributes)
+        return query
+
+    def _show_hidden(self, properties: frozenset[Node]) -> None:
+        """Show some attributes to those who name them only; show no others."""
+        self._show(tuple((s, hidden(p), o) for s, p, o in self._attributes if p in properties))
+
+    def _show(self, attributes: tuple[Triple, ...]) -> None:
+        """Have these attributes in the store, and no others."""
+        kept = self._load()
+        if attributes == self._shown:
+            return
+        for graph in (self._graph, _REST) if self._split else (self._graph,):
+            kept.unload(self._shown, graph)
+            kept.load((t for t in attributes if graph == self._graph or self._is_own(t)), graph)
+        self._shown = attributes
+
+    def _is_own(self, triple: Triple) -> bool:
+        return triple not in self._background
 
     def close(self) -> None:
         """Drop the publication from its store, which others may have then."""
@@ -194,6 +233,7 @@ class Evaluation:
             Whether solutions that rest on the ontology alone have to be kept out.
         """
         self._load()
+        query = self._asked(query)
         whole = query.skeleton.resting is not Resting.SOLUTIONS
         if resting and whole and not self._ask(query):
             return None
@@ -207,7 +247,11 @@ class Evaluation:
             solutions = tuple(_solutions(answer))
             matched = bool(solutions)
         else:
-            graph = tuple((t.subject, t.predicate, unprotect(t.object)) for t in answer)
+            graph = tuple(
+                (t.subject, t.predicate, unprotect(t.object))
+                for t in answer
+                if not is_hidden(t.predicate)  # DESCRIBE tells them
+            )
             matched = bool(graph) or self._ask(query)
         if not matched:
             return None
@@ -226,13 +270,21 @@ class Evaluation:
     def rows(self, query: Query) -> Iterator[Solution]:
         """Yield all that the pattern of a query binds, projected or not."""
         self._load()
-        answer = self._query(self._text(query, form="SELECT *"))
+        answer = self._query(self._text(self._asked(query), form="SELECT *"))
         assert isinstance(answer, QuerySolutions)
         return _solutions(answer)
 
-    def solutions(self, where: str) -> Iterator[Solution]:
-        """Yield the solutions of a group pattern."""
-        self._load()
+    def solutions(
+        self, where: str, attributes: frozenset[Node] = frozenset()
+    ) -> Iterator[Solution]:
+        """Yield the solutions of a group pattern.
+
+        Parameters
+        ----------
+        attributes
+            Those that it names, and that it asks for as `semantic.sparql.apart` does.
+        """
+        self._show_hidden(attributes)
         answer = self._query(f"SELECT * {where}")
         assert isinstance(answer, QuerySolutions)
         return _solutions(answer)

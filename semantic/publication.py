@@ -8,7 +8,7 @@ This is the one thing that flows through the system. Readers make publications
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode, RdfFormat, parse
@@ -38,6 +38,9 @@ class Publication:
         Where the publication was read, for messages.
     numbering
         Of its triples, where that is known; `numbered` makes it.
+    attributes
+        How many of its triples, the last ones, say what somebody asks for as an attribute. Only
+        patterns that name their property are met by them.
 
     Examples
     --------
@@ -52,6 +55,7 @@ class Publication:
     derived: frozenset[Triple] = field(default_factory=frozenset)
     source: Place = field(default_factory=lambda: Place("<memory>"))
     numbering: Numbering | None = field(default=None, compare=False, repr=False)
+    attributes: int = 0
 
     @classmethod
     def of(cls, id: str, triples: Iterable[Triple], source: Place | None = None) -> Publication:
@@ -86,6 +90,26 @@ class Publication:
         if not new:
             return self
         return self.extended(new)
+
+    def with_attributes(self, triples: Iterable[Triple]) -> Publication:
+        """Return the publication with attributes that somebody asks for: the last step.
+
+        Examples
+        --------
+        >>> from pyoxigraph import Literal
+        >>> item, title = NamedNode("http://e/1"), NamedNode("urn:graphmatch:attribute:title")
+        >>> stated = Publication.of("p", [(item, NamedNode("urn:title"), Literal("Hello"))])
+        >>> enriched = stated.with_attributes([(item, title, Literal("Hello"))])
+        >>> len(enriched.triples), enriched.seen_by_any == stated.triples
+        (2, True)
+        """
+        found = self.with_derived(triples)
+        return replace(found, attributes=len(found.triples) - len(self.triples))
+
+    @property
+    def seen_by_any(self) -> tuple[Triple, ...]:
+        """The triples that also patterns with a variable property are met by."""
+        return self.triples[: len(self.triples) - self.attributes]
 
     def extended(self, derived: tuple[Triple, ...]) -> Publication:
         """Return the publication with triples that nobody stated, and that it does not have."""

@@ -59,6 +59,11 @@ class Kept:
         self.given += len(loaded)
         self.store.extend(loaded)
 
+    def unload(self, triples: Iterable[Triple], graph: NamedNode | BlankNode) -> None:
+        """Remove triples that were loaded."""
+        for quad in quads(triples, graph):
+            self.store.remove(quad)
+
     def clear(self) -> None:
         """Remove what was loaded."""
         for graph in tuple(self._graphs):

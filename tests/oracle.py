@@ -542,13 +542,17 @@ def closure(
 
 @dataclass(frozen=True)
 class World:
-    """What one publication is matched in: *C(O)*, *E(P)*, the stated links, the roots."""
+    """What one publication is matched in: *C(O)*, *E(P)*, the stated links, the roots.
+
+    Attributes are of *E(P)*, too, but only for patterns that name their property.
+    """
 
     background: frozenset[Triple]
     news: frozenset[Triple]
     links: frozenset[Pair]
     roots: Roots
     entailment: Entailment = "rdfs"
+    attributes: frozenset[Triple] = frozenset()
 
     @classmethod
     def of(
@@ -569,6 +573,15 @@ class World:
     @cached_property
     def graph(self) -> frozenset[Triple]:
         return self.background | self.news
+
+    def seen(self, pattern: Pattern) -> frozenset[Triple]:
+        """Return the triples that a pattern may be met by."""
+        return self.graph | self.published(pattern)
+
+    def published(self, pattern: Pattern) -> frozenset[Triple]:
+        """Return those of *E(P)*."""
+        named = isinstance(pattern.predicate, NamedNode)
+        return self.news | self.attributes if named else self.news
 
     def isa(self, which: Taxonomic, x: Term, c: Term) -> bool:
         """Decide a taxonomy operator by walking the stated links."""
@@ -706,18 +719,16 @@ Answer: TypeAlias = Counter[Row]
 """A multiset of solutions."""
 
 
-def _basic(
-    patterns: Iterable[Pattern], graph: Iterable[Triple], given: Binding
-) -> Iterator[Binding]:
+def _basic(patterns: Iterable[Pattern], world: World, given: Binding) -> Iterator[Binding]:
     """Yield every way to extend *given*, blank nodes of the query included."""
     match list(patterns):
         case []:
             yield given
         case [first, *rest]:
-            for triple in graph:
+            for triple in world.seen(first):
                 extended = _extended(given, first, triple)
                 if extended is not None:
-                    yield from _basic(rest, graph, extended)
+                    yield from _basic(rest, world, extended)
 
 
 def _extended(given: Binding, pattern: Pattern, triple: Triple) -> Binding | None:
@@ -748,7 +759,7 @@ def _solutions(group: Group, world: World, given: Binding) -> list[Binding]:
 def _unfiltered(group: Group, world: World, given: Binding) -> list[Binding]:
     omega: list[Binding] = [
         {node: term for node, term in binding.items() if isinstance(node, Variable)}
-        for binding in _basic(group.patterns, world.graph, given)
+        for binding in _basic(group.patterns, world, given)
     ]
     for part in group.parts:
         match part:
@@ -845,9 +856,9 @@ def rests(where: Group, solution: Binding, world: World) -> bool:
                 isinstance(node, Variable) and node not in solution for one in tied for node in one
             ):
                 continue
-            for witness in _basic(tied, world.graph, solution):
+            for witness in _basic(tied, world, solution):
                 s, p, o = (witness.get(node, node) for node in pattern)
-                if (s, p, o) in world.news:
+                if (s, p, o) in world.published(pattern):
                     return True
     return False
 

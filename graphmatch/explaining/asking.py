@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
+from semantic.attributes.names import is_derived
 from semantic.evaluation import Evaluation
 from semantic.pattern import COMPARE, AnyOf, Branch, Filter, TaxonomyTest, TriplePattern
+from semantic.sparql.apart import either, not_hidden
 from semantic.sparql.exact import LEXICAL, VALUE, protect
 from semantic.terms import Node, Solution, Triple
 from semantic.text.tests import RegexTest, TextTest, View
@@ -22,7 +24,8 @@ def solutions(
     bound = {n: t for n, t in (bindings or {}).items() if not isinstance(t, BlankNode)}
     if not all(_can_be(pattern, bound) for pattern in branch.patterns):
         return
-    for solution in evaluation.solutions(_where(branch, bound)):
+    named = frozenset(p.predicate for p in branch.patterns if is_derived(p.predicate))
+    for solution in evaluation.solutions(_where(branch, bound), named):
         whole = {**bound, **solution}
         if all(whole.get(name, term) == term for name, term in (bindings or {}).items()):
             yield whole
@@ -53,6 +56,7 @@ def _can_be(pattern: TriplePattern, bindings: Solution) -> bool:
 
 def _where(branch: Branch, bindings: Solution) -> str:
     """Write a branch as a group pattern, with terms for the variables that are bound."""
+    asked = branch.patterns
 
     def write(node: Node) -> str:
         if isinstance(node, Variable):
@@ -61,11 +65,21 @@ def _where(branch: Branch, bindings: Solution) -> str:
             node = bindings[node.value]
         return str(protect(node))
 
-    patterns = " . ".join(" ".join(map(write, pattern)) for pattern in branch.patterns)
-    filters = " ".join(
-        f"FILTER({_filter_text(f)})" for f in branch.filters if f.variable.value not in bindings
+    def along(node: Node) -> str:
+        if isinstance(node, Variable):
+            return write(node)
+        return either(node) if is_derived(node) else str(node)
+
+    patterns = " . ".join(
+        f"{write(p.subject)} {along(p.predicate)} {write(p.object)}" for p in asked
     )
-    return f"{{ {patterns} {filters} }}"
+    filters = [_filter_text(f) for f in branch.filters if f.variable.value not in bindings]
+    filters += [
+        not_hidden(v)
+        for v in dict.fromkeys(p.predicate for p in asked)
+        if isinstance(v, Variable) and v.value not in bindings
+    ]
+    return f"{{ {patterns} {' '.join(f'FILTER({text})' for text in filters)} }}"
 
 
 def _filter_text(filter_: Filter) -> str:

@@ -73,7 +73,10 @@ class Nearest:
         """Return the triples that come closest to a pattern that no triple meets."""
         if (name := isa_name_of(pattern.predicate)) is not None:
             return self._to_class(pattern, name)
-        triples = self._provenance.publication.triples
+        publication = self._provenance.publication
+        triples = publication.seen_by_any
+        if name_of(pattern.predicate) is not None:
+            triples = publication.triples
         sharing = {triple: _shared(pattern, triple) for triple in triples}
         most = max(sharing.values(), default=0)
         if not most and (name := name_of(pattern.predicate)) is not None:

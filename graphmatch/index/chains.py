@@ -18,10 +18,11 @@ from graphmatch.index.terms import Ids
 
 COUNT, TABLE, FILTER, STATED, TRIPLES = range(5)
 """A publication: how many triples, how large its hash tables are, where a filter of all hashes is
-(a power of two of bits, to the end), and how many triples there are before those that say which
-tests a term passes: a variable in a property's place does not see these. Then by triple, subject,
-predicate, object, and the kinds in which it is the first of its chain; by kind and hash, the first
-triple of a chain; by kind and triple, the next one."""
+(a power of two of bits, to the end), and how many triples there are before those that a variable in
+a property's place does not see: attributes that somebody asks for, and which tests a term passes.
+Chains of a kind that knows no property are of the others only; in each, triples are in their order.
+Then by triple, subject, predicate, object, and the kinds in which it is the first of its chain; by
+kind and hash, the first triple of a chain; by kind and triple, the next one."""
 WORDS = 4
 
 _S, _P, _O = 0x2545F491, 0x1B873593, 0x3C6EF372

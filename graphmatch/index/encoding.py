@@ -29,7 +29,8 @@ Tested: TypeAlias = Callable[[Term], Sequence[int]]
 class Encoded:
     """A publication's triples as ids, ready for look-ups.
 
-    A test that a term passes is one more triple: the term, `Terms.passes`, the test.
+    A test that a term passes is one more triple: the term, `Terms.passes`, the test. It comes after
+    the others, as do attributes that somebody asks for: neither meets a variable property.
 
     Parameters
     ----------
@@ -45,6 +46,8 @@ class Encoded:
         Whether terms are compared with numbers, times or texts.
     numbering
         The triples' own, where that is known.
+    apart
+        How many of the triples, the last ones, a variable property is not met by.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class Encoded:
         *,
         compared: bool = True,
         numbering: Numbering | None = None,
+        apart: int = 0,
     ) -> None:
         if numbering is None:
             numbering = Numbering.of(tuple(triples))
@@ -73,7 +77,7 @@ class Encoded:
                 for test in tested(term)
             ]
             ids = np.concatenate([ids, np.array(tests, np.int32).reshape(-1, 3)])
-        self.graph = graph_of(ids, kinds, len(triples))
+        self.graph = graph_of(ids, kinds, len(triples) - apart)
 
     @cached_property
     def terms(self) -> Mapping[int, Term]:
@@ -101,7 +105,7 @@ def graph_of(ids: Ids, kinds: int, stated: int | None = None) -> Ids:
     ids
         Shape (triples, 3).
     stated
-        How many come before those that say which tests are passed; all by default.
+        How many come before those that a variable property is not met by; all by default.
     """
     count, size = len(ids), 8
     while size < 2 * count:

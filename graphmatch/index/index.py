@@ -197,7 +197,7 @@ class Index:
     # -- matching ---------------------------------------------------------------------------
 
     def match(
-        self, triples: Sequence[Triple], numbering: Numbering | None = None
+        self, triples: Sequence[Triple], numbering: Numbering | None = None, apart: int = 0
     ) -> tuple[Found, IndexCounters]:
         """Return the rows that a publication's triples meet.
 
@@ -205,10 +205,14 @@ class Index:
         ----------
         numbering
             The triples' own, where that is known.
+        apart
+            How many of the triples, the last ones, a variable property is not met by.
         """
-        return self.find(self.encoded(triples, numbering))
+        return self.find(self.encoded(triples, numbering, apart))
 
-    def encoded(self, triples: Sequence[Triple], numbering: Numbering | None = None) -> Encoded:
+    def encoded(
+        self, triples: Sequence[Triple], numbering: Numbering | None = None, apart: int = 0
+    ) -> Encoded:
         """Return a publication's triples as ids, with the tests of text that their terms pass."""
         return Encoded(
             triples,
@@ -217,6 +221,7 @@ class Index:
             self._texts.satisfied if len(self._texts) else None,
             compared=self.rows.compare,
             numbering=numbering,
+            apart=apart,
         )
 
     def find(self, encoded: Encoded) -> tuple[Found, IndexCounters]:

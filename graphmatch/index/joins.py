@@ -8,9 +8,9 @@ through depth first; only those that found more than one triple are come back to
 
 from __future__ import annotations
 
-from graphmatch.index.chains import COUNT, TRIPLES, cell_of, nexts_of
+from graphmatch.index.chains import COUNT, STATED, TRIPLES, cell_of, nexts_of
 from graphmatch.index.comparing import ASK, MAYBE, NO, YES, Values, compare
-from graphmatch.index.gates import ANY
+from graphmatch.index.gates import ANY, KINDS
 from graphmatch.index.jit import at, part
 from graphmatch.index.terms import Ids
 
@@ -29,10 +29,12 @@ then its steps. Before it is its program's number. All plans begin with the most
 (at `STEPS`) and the most elements of a frame (at `VARIABLES`) that any has."""
 KIND, READ, WRITE, MORE = 0, 1, 4, 7
 STEP = 8
-"""A step: which of its places are known, three elements of the frame to read (`NOBODY` where a
+"""A step: which of its places are known (`ANY_PROPERTY` more where the property is a variable that
+is known), three elements of the frame to read (`NOBODY` where a
 variable is new), three to write (`SPARE` where it is not), and where the rest is, or 0: whether a
 new variable is there twice (then all are written), and how many checks; then operator, variable
 and constant of each."""
+ANY_PROPERTY = KINDS
 TWICE, CHECKS, FIRST_CHECK = range(3)
 CHECK = 3
 
@@ -116,16 +118,18 @@ def join(
     while True:
         while depth < steps:
             step = plan + FIRST + STEP * depth
-            kind = int(code[at(step + KIND)])
+            kind, seen = int(code[at(step + KIND)]), n
+            if kind >= ANY_PROPERTY:
+                kind, seen = kind - ANY_PROPERTY, int(graph[STATED])
             if t < 0:
                 s = int(stack[at(code[at(step + READ)])])
                 p = int(stack[at(code[at(step + READ + 1)])])
                 o = int(stack[at(code[at(step + READ + 2)])])
                 t = int(graph[at(cell_of(graph, kind, s, p, o))])
-                if t < 0:
+                if t < 0 or t >= seen:
                     break
             following = graph[at(nexts_of(graph, kind) + t)]
-            if following >= 0:
+            if 0 <= following < seen:
                 state = states + STATE * depth
                 stack[at(state + NEXT)] = following
                 stack[at(state + EARLIER)] = choice

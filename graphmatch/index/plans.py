@@ -21,7 +21,7 @@ from pyoxigraph import Literal, NamedNode, Variable
 from graphmatch.index.arrays import grown
 from graphmatch.index.comparing import ASK, EQ, GE, GT, LE, LT
 from graphmatch.index.gates import OBJECT, PREDICATE, SUBJECT
-from graphmatch.index.joins import BEFORE, FIRST, HEADER, NOBODY, SLOT, SPARE, STEP
+from graphmatch.index.joins import ANY_PROPERTY, BEFORE, FIRST, HEADER, NOBODY, SLOT, SPARE, STEP
 from graphmatch.index.terms import Mentioned, Passes
 from semantic.pattern import AnyOf, Branch, Comparison, Filter
 from semantic.text.tests import TextTest
@@ -301,7 +301,8 @@ class PlanTable:
             checks = [check for check in checks if check[0] not in bound]
             rest = [twice, len(now), *(n for check in now for n in check)]
             end = begin + STEP * len(program.patterns) + len(more)
-            steps += [full, *read, *write, end if twice or now else 0]
+            known = ANY_PROPERTY if places[1] in bound else 0
+            steps += [full + known, *read, *write, end if twice or now else 0]
             more += rest if twice or now else []
         return steps + more
 

@@ -171,6 +171,18 @@ def isa_name_of(property_: object) -> str | None:
     return _after(ISA.iri, property_)
 
 
+@lru_cache(maxsize=_REMEMBERED)
+def is_derived(property_: object) -> bool:
+    """Whether a property is an attribute, or has the classes of an attribute's values.
+
+    Examples
+    --------
+    >>> is_derived(attribute("price")), is_derived(isa("price")), is_derived(NamedNode("urn:x"))
+    (True, True, False)
+    """
+    return name_of(property_) is not None or isa_name_of(property_) is not None
+
+
 def _after(namespace: str, property_: object) -> str | None:
     if isinstance(property_, NamedNode) and property_.value.startswith(namespace):
         return unquote(property_.value[len(namespace) :])

@@ -25,7 +25,7 @@ from semantic.sparql.basic_patterns import LITERAL, NODE, VARIABLE, Triple, orde
 from semantic.sparql.exact import value_text
 from semantic.sparql.filters import necessary_filters
 from semantic.sparql.quantities import compared_slots, misplaced, with_comparisons
-from semantic.sparql.query import Mention, QueryText, Resting, Skeleton
+from semantic.sparql.query import ANYTHING, Mention, QueryText, Resting, Skeleton
 from semantic.sparql.slots import SlottedText
 from semantic.sparql.uses import uses_among
 
@@ -160,9 +160,9 @@ def _condition(triples: Iterable[Triple], prefix: str) -> str:
 
 
 def _mentions(triples: Iterable[Triple]) -> frozenset[Mention]:
-    if any(predicate.kind == VARIABLE for _, predicate, _ in triples):
-        return frozenset({(None, None)})
     return frozenset(
         (predicate.node, None if object_.kind == VARIABLE else object_.node)
+        if predicate.kind != VARIABLE
+        else ANYTHING
         for _, predicate, object_ in triples
     )

@@ -24,6 +24,8 @@ from semantic.units.vocabulary import is_quantity
 
 Mention: TypeAlias = tuple[Node | None, Node | None]
 """A property and an object that a pattern asks for; ``None`` for any."""
+ANYTHING: Mention = (None, None)
+"""What a pattern mentions that has a variable as its property."""
 
 
 class Resting(Enum):

@@ -20,6 +20,7 @@ from semantic.sparql import paths
 from semantic.sparql.paths import Fresh
 from semantic.sparql.slots import to_node
 from semantic.terms import Node
+from semantic.vocabulary import HIDDEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,8 @@ def whole_condition(groups: Sequence[Sequence[Edge]], fresh: Fresh) -> str:
 def _walks(subject: Node, path: Any, object_: Node, fresh: Fresh) -> list[str]:
     if isinstance(path, Path):
         return paths.touching(subject, path, object_, fresh)
-    return [f"GRAPH {fresh()} {{ {subject} {path} {object_} }}"]
+    seen = f' FILTER(!STRSTARTS(STR({path}), "{HIDDEN.iri}"))' if isinstance(path, Variable) else ""
+    return [f"GRAPH {fresh()} {{ {subject} {path} {object_}{seen} }}"]
 
 
 def _group_tests(group: Sequence[Edge], fresh: Fresh) -> list[str]:

@@ -52,7 +52,8 @@ class IndexPeer(Peer):
     def event(self, workload: Workload, number: int) -> Encoded:
         """Return the publication, enriched, as ids."""
         enriched = self._standing.enrich(workload.publication(number), _NOW).publication
-        return self._standing.index.encoded(enriched.triples, enriched.numbered())
+        index = self._standing.index
+        return index.encoded(enriched.triples, enriched.numbered(), enriched.attributes)
 
     def match(self, event: Encoded) -> Numbers:
         """Find rows, and whose they are."""
