@@ -24,7 +24,7 @@ from semantic.errors import GraphMatchError, Place, Problem
 Array: TypeAlias = NDArray[Any]
 
 _LIST = "saved.json"
-_KIND, _VERSION = "graphmatch subscriptions", 1
+_KIND, _VERSION = "graphmatch subscriptions", 2
 _MAPPED = 1 << 16
 """Smaller files, in bytes, are read."""
 _AGAIN = "Save it again, and name the folder that was saved to."
