@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
 from graphmatch.command.bench import Generating, Measuring, Taxonomies, What
+from graphmatch.command.ending import ended
 from graphmatch.command.options import (
     AnnotateOption,
     BaseOption,
@@ -29,6 +28,7 @@ from graphmatch.command.options import (
     Subscriptions,
     grouped,
 )
+from graphmatch.command.spark import spark_app
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -37,6 +37,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Says which standing SPARQL subscriptions a new RDF graph or feed item matches.",
 )
+
+app.add_typer(spark_app, name="spark")
 
 
 @app.command()
@@ -64,7 +66,7 @@ def filter(
 
     reading = Reading(publications or [], cut, format, base, events or [])
     knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, now=now)
-    _exit(lambda: run(reading, subscriptions, knowing, json=json))
+    ended(lambda: run(reading, subscriptions, knowing, json=json))
 
 
 @app.command()
@@ -84,7 +86,7 @@ def check(
     from graphmatch.command.session import Knowing
 
     knowing = Knowing(ontology or [], loading, entailment)
-    _exit(lambda: run(subscriptions, knowing, json=json))
+    ended(lambda: run(subscriptions, knowing, json=json))
 
 
 @app.command()
@@ -110,7 +112,7 @@ def ontology(
     """
     from graphmatch.command.ontology import run
 
-    _exit(lambda: run(files, loading, seeing, depth, around, radius, json=json))
+    ended(lambda: run(files, loading, seeing, depth, around, radius, json=json))
 
 
 @app.command()
@@ -143,7 +145,7 @@ def explain(
 
     reading = Reading(publications or [], cut, format, base, events or [])
     knowing = Knowing(ontology or [], loading, entailment, now=now)
-    _exit(
+    ended(
         lambda: run(
             subscription, reading, subscriptions, knowing, publication=publication, json=json
         )
@@ -160,7 +162,7 @@ def demo(
     """
     from graphmatch.command.demo import run
 
-    _exit(lambda: run(folder))
+    ended(lambda: run(folder))
 
 
 @app.command()
@@ -184,25 +186,7 @@ def bench(
     """
     from graphmatch.command.bench import run
 
-    _exit(lambda: run(what, files or [], taxonomies, measuring, generating, json=json))
-
-
-def _exit(run: Callable[[], int]) -> NoReturn:
-    """Run a command, and end with its status; an output that is closed early is no error."""
-    try:
-        status = run()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        status = 0
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the end
-    except OSError as error:
-        status = 2
-        typer.echo(f"error    the output cannot be written: {error.strerror}", err=True)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except KeyboardInterrupt:
-        status = 130
-        typer.echo("interrupted", err=True)
-    raise SystemExit(status)
+    ended(lambda: run(what, files or [], taxonomies, measuring, generating, json=json))
 
 
 def main() -> None:

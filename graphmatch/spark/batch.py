@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark import StorageLevel
@@ -26,19 +27,21 @@ from graphmatch.spark.listing import shared_out, units
 from graphmatch.spark.rows import (
     COUNTS,
     FRAGMENT,
+    PROBLEM,
     REFUSED,
     SQL,
     Counts,
     counted,
     matches_of,
     problem_of,
+    problem_row,
     refused_of,
 )
 from graphmatch.spark.shipping import Shipped, ship
 from graphmatch.spark.start import session
 from graphmatch.spark.tasks import CENSUS_SQL, Census, MatchFragments, MatchUnits, Work
 from graphmatch.spark.units import How, Unit
-from semantic.errors import OnProblem, Problem, warn_problem
+from semantic.errors import OnProblem, Problem, Severity, warn_problem
 from semantic.sparql.clock import utc_now
 from semantic.tables import COLUMNS
 
@@ -60,12 +63,9 @@ class Matched:
     ----------
     rows
         What tasks said (`graphmatch.spark.rows`).
-    problems
-        What was refused before any task ran.
     """
 
     rows: Sequence[DataFrame]
-    problems: tuple[Problem, ...] = ()
 
     @cached_property
     def said(self) -> DataFrame:
@@ -98,6 +98,27 @@ class Matched:
             rows = self.said.where(self.said["kind"] == REFUSED).select("detail")
             for row in rows.toLocalIterator():
                 yield problem_of(row["detail"])
+
+    def write(self, output: Path, unread: Iterable[Problem] = ()) -> None:
+        """Write ``matches`` and ``refused`` to a folder, as Parquet.
+
+        Parameters
+        ----------
+        unread
+            What was refused before any task ran.
+
+        Raises
+        ------
+        SparkError
+            When the folder cannot be written.
+        """
+        refused = self.refused
+        if before := [problem_row(one) for one in unread if one.severity is Severity.REFUSED]:
+            refused = refused.unionByName(refused.sparkSession.createDataFrame(before, PROBLEM))
+        address = output.absolute().as_uri()
+        with explained():
+            self.matches.write.parquet(f"{address}/matches")
+            refused.coalesce(1).write.parquet(f"{address}/refused")
 
     def close(self) -> None:
         """Forget the rows."""

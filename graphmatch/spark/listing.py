@@ -20,6 +20,8 @@ UNIT_BYTES = 16 << 20
 _SMALLEST = 1 << 20
 _EACH = 4
 """So many tasks there are for each core, if there is enough to read, so that none waits long."""
+_SMALL = 1 << 18
+"""Less is not worth a task."""
 _MAGIC = b"PAR1"
 
 
@@ -52,7 +54,7 @@ def units(paths: Iterable[str], how: How, on_problem: OnProblem, cores: int = 1)
 
 def shared_out(units: Sequence[Unit], cores: int) -> list[list[Unit]]:
     """Share units out to tasks, in their order, about as many bytes to each."""
-    share = max(sum(unit.size for unit in units) // (_EACH * max(cores, 1)), 1)
+    share = max(sum(unit.size for unit in units) // (_EACH * max(cores, 1)), _SMALL)
     tasks: list[list[Unit]] = []
     taken = share
     for unit in units:

@@ -205,6 +205,12 @@ def problem_of(detail: str) -> Problem:
     return Problem(said["what"], where, said["remedy"], Severity(said["severity"]))
 
 
+def problem_row(problem: Problem) -> tuple[str, int | None, int | None, str | None, str, str]:
+    """Return a problem as a row of `PROBLEM`."""
+    where = problem.where
+    return where.source, where.line, where.column, where.item, problem.what, problem.remedy
+
+
 def matches_of(rows: DataFrame) -> DataFrame:
     """Return the rows that are matches."""
     return rows.where(rows["kind"] == MATCH).select(*MATCHES)

@@ -15,7 +15,6 @@ from datetime import datetime
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -112,15 +111,18 @@ def ship(spark: SparkSession, engine: Engine, now: datetime, folder: Path | None
     now
         The time of ``NOW()`` and of mapping functions: one for all workers.
     folder
-        Where it is saved; a temporary folder by default.
+        Where it is saved; by default a folder that goes when Spark is stopped.
 
     Raises
     ------
     SavedError
         When the folder cannot be written.
     """
-    folder = folder or Path(mkdtemp(prefix="graphmatch-spark-"))
-    engine.save(folder / _SUBSCRIPTIONS)
+    if folder is None:
+        from pyspark import SparkFiles
+
+        folder = Path(SparkFiles.getRootDirectory()) / f"graphmatch-{uuid4().hex}"
+    engine.save(folder / _SUBSCRIPTIONS)  # which makes the folder
     knowledge = (engine.ontology, engine.entailment, engine.annotator, now)
     (folder / _KNOWLEDGE).write_bytes(pickle.dumps(knowledge))
     return bring(spark, folder)

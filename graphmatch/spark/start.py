@@ -42,7 +42,7 @@ _STARTED = {
 def session(
     spark: SparkSession | None = None,
     *,
-    master: str = "local[*]",
+    master: str | None = None,
     name: str = "graphmatch",
     packages: Sequence[str] = (),
     jars: Sequence[str | Path] = (),
@@ -56,7 +56,8 @@ def session(
         One that runs already (``spark-submit``, a notebook): it is returned with the settings that
         can still be made, and all else is ignored.
     master
-        Where Spark runs; in this process, on all of its cores, by default.
+        Where Spark runs; where ``spark-submit`` says, or else in this process, on all of its cores,
+        by default.
     name
         What the application is called.
     packages
@@ -88,7 +89,12 @@ def session(
         **({"spark.jars": ",".join(map(str, jars))} if jars else {}),
         **(settings or {}),
     }
-    builder = SparkSession.builder.master(master).appName(name)
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if master is None and not submitted:
+        master = "local[*]"
+    builder = SparkSession.builder.appName(name)
+    if master is not None:
+        builder = builder.master(master)
     for key, value in chosen.items():
         builder = builder.config(key, value)
     with _environment():
@@ -96,9 +102,8 @@ def session(
             return builder.getOrCreate()
         except PySparkException as error:
             what = f"Spark does not start: {str(error).splitlines()[0]}"
-            raise SparkError(
-                what, master, "Run it with settings that fit, or see above."
-            ) from error
+            remedy = "Look at what Java said above, and at the settings."
+            raise SparkError(what, "spark", remedy) from error
 
 
 @contextmanager

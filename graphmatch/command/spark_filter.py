@@ -1,0 +1,192 @@
+"""``graphmatch spark filter``: publications in bulk to a folder of Parquet.
+
+The folder has ``matches`` (publication, subscription, solution, graph), ``refused`` (source, line,
+column, item, what, remedy) and ``counts.json``, which is written last.
+"""
+
+from __future__ import annotations
+
+import json as json_
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from graphmatch.command.console import plural
+from graphmatch.command.session import DONE, REFUSED, Knowing, Session
+from graphmatch.command.spark import Running
+from graphmatch.engine import Engine
+from semantic.cut import Cut
+from semantic.errors import GraphMatchError, InputError, Place, Problem, Severity
+from semantic.reading import check_base
+from semantic.sparql.clock import utc_now
+from semantic.syntax import format_of_media_type
+from semantic.tables import COLUMNS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from graphmatch.spark.shipping import Shipped
+
+MATCHES, REFUSED_, COUNTS = "matches", "refused", "counts.json"
+"""What there is in an output."""
+_SHOWN = 20
+"""So many of what was refused are shown; all are written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bulk:
+    """What to read and where to write, as the command line says it."""
+
+    publications: Sequence[str]
+    output: Path
+    columns: str | None = None
+    cut: str = "auto"
+    format: str | None = None
+    base: str | None = None
+    overwrite: bool = False
+
+    def checked(self) -> Bulk:
+        """Return itself when its options mean something, and the output may be written.
+
+        Raises
+        ------
+        InputError
+            When not.
+        """
+        if self.format not in (None, "parquet"):
+            format_of_media_type(self.format or "")
+        if self.base is not None:
+            check_base(self.base)
+        named(self.columns)
+        output = self.output
+        if output.exists() and not (self.overwrite and _is_ours(output)):
+            what = "is there already"
+            remedy = "Name a folder that is not there yet, or add --overwrite."
+            if self.overwrite:
+                what, remedy = "is no output of this command", "Name another folder."
+            raise InputError(Problem(what, Place(str(output)), remedy))
+        return self
+
+
+def named(columns: str | None) -> tuple[str, str, str, str]:
+    """Return what columns are called.
+
+    Raises
+    ------
+    InputError
+        When one is named that is none.
+
+    Examples
+    --------
+    >>> named("publication=graph,object=o")
+    ('graph', 'subject', 'predicate', 'o')
+    """
+    called = dict(zip(COLUMNS, COLUMNS, strict=True))
+    for pair in columns.split(",") if columns else ():
+        name, equals, column = pair.partition("=")
+        if name.strip() not in called or not equals or not column.strip():
+            what = f"{pair!r} does not say what a column is called"
+            remedy = f"Write NAME=COLUMN; the names are {', '.join(COLUMNS)}."
+            raise InputError(Problem(what, Place("--columns"), remedy))
+        called[name.strip()] = column.strip()
+    publication, subject, predicate, object_ = called.values()
+    return publication, subject, predicate, object_
+
+
+def settings(conf: Sequence[str]) -> Mapping[str, str]:
+    """Return settings of Spark's.
+
+    Raises
+    ------
+    InputError
+        When one is not a key and a value.
+    """
+    found = {}
+    for pair in conf:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            what, remedy = f"{pair!r} is no setting", "Write KEY=VALUE."
+            raise InputError(Problem(what, Place("--conf"), remedy))
+        found[key] = value
+    return found
+
+
+def run(
+    bulk: Bulk, subscriptions: Sequence[Path], knowing: Knowing, running: Running, *, json: bool
+) -> int:
+    """Filter, write, sum up; return the exit status."""
+    from graphmatch.spark.shipping import ship
+    from graphmatch.spark.start import session as started
+
+    session = Session()
+    try:
+        bulk.checked()
+        conf = settings(running.conf or ())
+        engine = session.engine(knowing)
+        session.subscribe(engine, subscriptions)
+        if not len(engine):
+            what, remedy = "there is no subscription to match", "Give some with --subscriptions."
+            raise InputError(Problem(what, Place("--subscriptions"), remedy))
+        with session.waiting("Starting Spark"):
+            spark = started(master=running.master, settings=conf)
+        try:
+            shipped = ship(spark, engine, knowing.now or utc_now())
+            return _filtered(session, bulk, engine, spark, shipped, json=json)
+        finally:
+            spark.stop()
+    except GraphMatchError as error:
+        return session.fail(error)
+
+
+def _filtered(
+    session: Session,
+    bulk: Bulk,
+    engine: Engine,
+    spark: SparkSession,
+    shipped: Shipped,
+    *,
+    json: bool,
+) -> int:
+    from graphmatch.spark.batch import match_files
+    from graphmatch.spark.units import How
+
+    columns = named(bulk.columns)
+    how = How(columns, Cut(bulk.cut), bulk.format, bulk.base)
+    started = time.perf_counter()
+    before = len(session.problems)
+    matched = match_files(
+        bulk.publications, shipped, spark=spark, how=how, on_problem=session.report
+    )
+    unread = session.problems[before:]
+    output = bulk.output
+    if output.exists():
+        shutil.rmtree(output)
+    with session.waiting("Matching"):
+        matched.write(output, unread)
+    counts = matched.counts
+    told = list(islice(matched.told(), _SHOWN + 1))
+    for problem in told[:_SHOWN]:
+        session.report(problem)
+    if len(told) > _SHOWN:
+        session.err.print(f"… and more, in {output / REFUSED_}")
+    matched.close()
+    seconds = time.perf_counter() - started
+    refused = counts.refused + sum(p.severity is Severity.REFUSED for p in unread)
+    summary = {**asdict(counts), "refused": refused, "subscriptions": len(engine)}
+    (output / COUNTS).write_text(json_.dumps(summary) + "\n", encoding="utf-8")
+    if json:
+        session.out.write_json({**summary, "output": str(output), "seconds": round(seconds, 3)})
+    session.err.print(
+        f"{plural(counts.publications, 'publication')}, {plural(len(engine), 'subscription')}: "
+        f"{plural(counts.matches, 'match', 'matches')}, {refused} refused, {seconds:.2f} s, "
+        f"in {output}"
+    )
+    return REFUSED if refused or session.refused else DONE
+
+
+def _is_ours(output: Path) -> bool:
+    return (output / COUNTS).is_file() and (output / MATCHES).is_dir()
