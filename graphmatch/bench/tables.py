@@ -34,7 +34,17 @@ _SUBSCRIBE: Columns = (
     ("a second", "subscriptions_per_second"),
     ("bytes a subscription", "bytes_per_subscription"),
 )
-_OF = {"ingest": _INGEST, "subscribe": _SUBSCRIBE}
+_SPARK: Columns = (
+    ("engine", "engine"),
+    ("cores", "cores"),
+    ("publications a second", "publications_per_second"),
+    ("reading", "reading"),
+    ("matching", "matching"),
+    ("writing", "writing"),
+    ("shipping", "shipping"),
+    ("matches each", "matches_per_event"),
+)
+_OF = {"ingest": _INGEST, "spark": _SPARK, "subscribe": _SUBSCRIBE}
 _TEXTS = ("engine", "way")
 
 
@@ -49,7 +59,7 @@ def table_of(rows: Sequence[Row]) -> Table:
         text = name in _TEXTS
         table.add_column(heading, justify="left" if text else "right", no_wrap=text)
     for row in _with_ratio(rows):
-        table.add_row(*(_cell(row[name]) for _, name in columns))
+        table.add_row(*(_cell(row.get(name)) for _, name in columns))
     return table
 
 

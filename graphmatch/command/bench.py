@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import typer
 
 What: TypeAlias = Literal[
-    "ontology", "graph", "attributes", "concepts", "keywords", "ingest", "subscribe"
+    "ontology", "graph", "attributes", "concepts", "keywords", "ingest", "subscribe", "spark"
 ]
 
 _MATCHING = "Matching and subscribing"
@@ -184,9 +184,21 @@ def run(
             from graphmatch.bench.ontology import run as run_ontology
 
             return run_ontology(files, taxonomies.classes, json=json)
+        if what == "spark":
+            _refuse(what, [*(["FILES"] if files else []), *_given(taxonomies)])
+            _refuse(what, [*_given(generating), *_given(measuring).keys() & {"engines"}])
+            return _run_spark(measuring, json=json)
         return _run_matching(what, files, taxonomies, measuring, generating, json=json)
     except InputError as error:
         return Session().fail(error)
+
+
+def _run_spark(measuring: Measuring, *, json: bool) -> int:
+    from graphmatch.bench.spark import PUBLICATIONS
+    from graphmatch.bench.spark import run as run_spark
+
+    events = _given(measuring).get("events", PUBLICATIONS)
+    return run_spark(measuring.sizes(), events, measuring.seed, json=json)
 
 
 def _run_matching(

@@ -9,11 +9,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from graphmatch.spark.batch import Matched, match_files, match_publications, match_table
     from graphmatch.spark.start import session
 
-__all__ = ["session"]
+__all__ = ["Matched", "match_files", "match_publications", "match_table", "session"]
 
-_MODULES = {"session": "start"}
+_MODULES = {
+    "Matched": "batch",
+    "match_files": "batch",
+    "match_publications": "batch",
+    "match_table": "batch",
+    "session": "start",
+}
 
 
 def __getattr__(name: str) -> object:
