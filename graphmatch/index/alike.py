@@ -56,18 +56,3 @@ def equal(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.bo
     """Whether rows are equal; not a number is equal to itself."""
     same: NDArray[np.bool_] = ((one == other) | (np.isnan(one) & np.isnan(other))).all(axis=1)
     return same
-
-
-def distinct(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Return the distinct rows, and which of them each is."""
-    if (rows == rows[0]).all():
-        return rows[:1], np.zeros(len(rows), np.intp)
-    hashes = np.zeros(len(rows), np.uint64)
-    for column in rows.T:
-        hashes = (hashes ^ column.astype(np.uint64)) * _ODD
-        hashes ^= hashes >> np.uint64(29)
-    _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
-    if (rows == rows[first[inverse]]).all():
-        return rows[first], inverse
-    some, inverse = np.unique(rows, axis=0, return_inverse=True)
-    return some, inverse.ravel()

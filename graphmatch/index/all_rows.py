@@ -18,12 +18,14 @@ from typing import Any
 import numpy as np
 
 from graphmatch.index.comparing import Values
+from graphmatch.index.doors import Door
 from graphmatch.index.encoding import Encoded
 from graphmatch.index.plans import PlanTable, Program
 from graphmatch.index.row_kernels import FATE, NUMBER, TABLED
 from graphmatch.index.rows import Rows
 from graphmatch.index.runs import Array, part
-from graphmatch.index.shapes import Asked, Star, asked_of, star_of
+from graphmatch.index.shapes import Asked, asked_of
+from graphmatch.index.stars import Star, star_of
 from graphmatch.index.tabled import Tabled
 from graphmatch.index.tables import Ask, Tables
 from graphmatch.index.terms import Ids, Terms
@@ -31,6 +33,8 @@ from graphmatch.index.terms import Ids, Terms
 FULL = 128
 """With so many rows at a gate, others go to its table: to join as many takes as long as to ask a
 small table."""
+PAIRED = 8
+"""So many times as many, where rows have a second rare pattern: most are passed over by that."""
 _AT_ONCE = 2**18
 """So many rows at the most are made columns of at once: they take memory."""
 
@@ -149,15 +153,23 @@ class AllRows:
         for start in range(0, len(constants), _AT_ONCE):
             some = constants[start : start + _AT_ONCE]
             own = numbers[start : start + _AT_ONCE]
-            said = self.arena.file_many(
-                program, some, any_will_do=any_will_do, full=FULL if star else 0
-            )
+            said = self._filed(program, some, any_will_do=any_will_do, full=FULL if star else 0)
             own[:] = 2 * said[:, NUMBER]
             tabled = np.flatnonzero(said[:, FATE] >= TABLED)
             if star is not None and tabled.size:
                 ask = Ask(program, star, any_will_do)
                 own[tabled] = self._to_tables(ask, some[tabled], said[tabled])
         return numbers
+
+    def _filed(self, program: Program, constants: Ids, *, any_will_do: bool, full: int = 0) -> Ids:
+        """Take rows to the arena; return what became of each."""
+        return self.arena.file_many(
+            program,
+            constants,
+            any_will_do=any_will_do,
+            full=(full, PAIRED * full),
+            mentions=self._terms.mentioned(),
+        )
 
     def _star(self, program: Program) -> Star | None:
         if program not in self._stars:
@@ -166,11 +178,19 @@ class AllRows:
 
     def _to_tables(self, ask: Ask, constants: Ids, said: Ids) -> Ids:
         """Take rows to the tables of their gates; return their numbers."""
-        asked = asked_of(ask.star, constants, self._terms.numbers)
-        directions = np.array(ask.star.directions, np.int32)[said[:, FATE] - TABLED]
-        records = self.arena.gates.records
+        paths = self._tables.paths
+        asked = asked_of(ask.star, constants, self._terms.numbers, paths)
+        steps = said[:, FATE] - TABLED
+        gates = np.full((len(constants), len(Door._fields)), -1, np.int32)
+        gates[:, :3] = self.arena.gates.records[said[:, NUMBER], :3]
+        for n in np.unique(steps).tolist():
+            way = ask.star.ways[n]
+            own = np.flatnonzero(steps == n)
+            gates[own, 3] = way.direction
+            if way.steps:
+                back = constants[own][:, [column for column, _ in way.steps]]
+                gates[own, 4] = paths.numbers((d for _, d in way.steps), back)
         numbers = np.full(len(constants), -1, np.int32)
-        gates = np.column_stack([records[said[:, NUMBER], :3], directions])
         chosen = np.flatnonzero(asked.tabled)
         if chosen.size:
             rows = self._tables.add_many(ask, asked[chosen], gates[chosen])
@@ -179,7 +199,7 @@ class AllRows:
             self._give_back(ask.star, asked[chosen], constants[chosen])
         rest = np.flatnonzero(numbers < 0)
         if rest.size:
-            left = self.arena.file_many(ask.program, constants[rest], any_will_do=ask.any_will_do)
+            left = self._filed(ask.program, constants[rest], any_will_do=ask.any_will_do)
             numbers[rest] = 2 * left[:, NUMBER]
         return numbers
 

@@ -1,4 +1,4 @@
-"""The table of one gate: which columns it has, and what a root's values meet in it.
+"""A table of crowded gates: which columns it has, and what a root's values meet in it.
 
 Columns come when a row asks for them. A value that may be off, or a row with a bound that may be
 off, is met for certain only when the value is farther inside the bounds than both may be off.
@@ -8,15 +8,18 @@ Cost: that of the table; 0.1 µs a row and column that is compared again because
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphmatch.index.gathering import Gathered
+from graphmatch.index.paths import Paths
 from graphmatch.index.runs import part
 from graphmatch.index.shapes import EXISTS, IDENTITY, Asked, near, path_of
+from graphmatch.index.stars import WALK
 from graphmatch.index.table import ConstraintTable, Found
 from graphmatch.index.table_rows import Rows
 from graphmatch.index.terms import Ids
@@ -27,33 +30,26 @@ _NO_PATHS = np.empty((0, 3), np.int32)
 class GateTable:
     """A table, and what its columns are.
 
-    Parameters
-    ----------
-    gate
-        The constants of the gate; -1 for a variable.
-    direction
-        Whether the root is the subject or the object of the gate's triple.
-
     Attributes
     ----------
     intervals, ids
-        Property, direction and kind by column, shape (columns, 3).
+        Property, direction and kind by column, shape (columns, 3); the property of a column that
+        is several steps away is a path (`graphmatch.index.paths`).
     """
 
-    def __init__(self, gate: tuple[int, int, int], direction: int) -> None:
-        self.gate, self.direction = gate, direction
+    def __init__(self) -> None:
         self.rows = ConstraintTable(0, 0)
         self.intervals = self.ids = _NO_PATHS
         self._columns: dict[int, int] = {}
         self._keys: dict[int, int] = {}
-        self._asked_by_variables: set[int] = set()
+        self._chosen: set[int] = set()
 
     def __len__(self) -> int:
         return len(self.rows)
 
     # -- columns ----------------------------------------------------------------------------
 
-    def columns(self, asked: Asked, variables: tuple[int, ...]) -> NDArray[np.int64]:
+    def columns(self, asked: Asked, variables: Sequence[int]) -> NDArray[np.int64]:
         """Return the column of each row's leaves (see `tabled.Shape`): shape (rows, leaves).
 
         Parameters
@@ -72,12 +68,16 @@ class GateTable:
         of_variables = columns[:, [n for n, variable in enumerate(variables) if variable >= 0]]
         for column in np.unique(of_variables[of_variables < 0]).tolist():
             if self.ids[-1 - column, 2] == IDENTITY:
-                self._asked_by_variables.add(-1 - column)
+                self._chosen.add(-1 - column)
         return columns
 
     def keys(self, columns: tuple[int, ...]) -> list[int]:
         """Return the keys of columns (`graphmatch.index.shapes`)."""
         return [self._keys[column] for column in columns]
+
+    def kind(self, columns: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the keys of columns, in order: what rows have in common that share a table."""
+        return tuple(sorted(self.keys(columns)))
 
     def _column(self, key: int) -> int:
         column = self._columns.get(key)
@@ -94,6 +94,8 @@ class GateTable:
         path = np.array([path_of(key)], np.int32)
         if column < 0:
             self.ids = np.concatenate([self.ids, path])
+            if path[0, 1] == WALK and path[0, 2] == IDENTITY:
+                self._chosen.add(-1 - column)
         else:
             self.intervals = np.concatenate([self.intervals, path])
         self._columns[key], self._keys[column] = column, key
@@ -105,20 +107,18 @@ class GateTable:
         rows = {f"rows.{name}": array for name, array in self.rows.arrays().items()}
         return {
             **rows,
-            "gate": np.array([*self.gate, self.direction], np.int32),
             "columns": np.array([*self._columns.items()], np.int64).reshape(-1, 2),
-            "named": np.array(sorted(self._asked_by_variables), np.int32),
+            "chosen": np.array(sorted(self._chosen), np.int32),
         }
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> GateTable:
         """Return the table that gave these arrays."""
-        s, p, o, direction = arrays["gate"].tolist()
-        table = cls((s, p, o), direction)
+        table = cls()
         table.rows = ConstraintTable.of_arrays(part(arrays, "rows"))
         for key, column in arrays["columns"].tolist():
             table._know(key, column)
-        table._asked_by_variables.update(arrays["named"].tolist())
+        table._chosen.update(arrays["chosen"].tolist())
         return table
 
     # -- rows -------------------------------------------------------------------------------
@@ -137,13 +137,15 @@ class GateTable:
             own[some, -1 - column[some]] = asked.ids[some, n]
         return Rows(lows, highs, own)
 
-    def held(self, slot: int, columns: tuple[int, ...]) -> list[int]:
+    def held(self, slot: int, columns: tuple[int, ...], paths: Paths) -> list[int]:
         """Return the ids that a row mentions: properties, and those it asks for."""
         (ids,) = self.rows.rows_at(np.array([slot], np.int32)).ids.tolist()
         held: list[int] = []
         for column in columns:
             path = self.intervals[column] if column >= 0 else self.ids[-1 - column]
-            if path[0] >= 0:
+            if path[1] == WALK:
+                held += paths.properties(int(path[0]))
+            elif path[0] >= 0:
                 held.append(int(path[0]))
             if column < 0 and path[2] == IDENTITY:
                 held.append(ids[-1 - column])
@@ -156,12 +158,16 @@ class GateTable:
         return self.rows.match(root.values)
 
     def has_choice(self, root: Gathered) -> bool:
-        """Whether there are several values that a row's variable may be, but need not be."""
-        starts = root.values.interval_starts
-        if (starts[1:] - starts[:-1] > 1).any():
+        """Whether there are several values of which a row's variable may be some only.
+
+        Then solutions depend on what the row asks for. That may be so, too, when the variable is
+        on the way to a constant.
+        """
+        starts = root.values.interval_starts.tolist()
+        if any(end - start > 1 for start, end in pairwise(starts)):
             return True
-        starts = root.values.id_starts
-        return any(starts[n + 1] - starts[n] > 1 for n in self._asked_by_variables)
+        starts = root.values.id_starts.tolist()
+        return any(starts[n + 1] - starts[n] > 1 for n in self._chosen)
 
     def doubtful(self, slots: Ids, inexact: NDArray[np.bool_], root: Gathered) -> NDArray[np.bool_]:
         """Return of which rows that are met one bound or another is not sure of a value.

@@ -42,6 +42,8 @@ _AHEAD = 4
 """So many rows ahead memory is asked for."""
 _ALIKE = 2.0
 """A gate that is at most so many times as probable as the least probable one will do as well."""
+_RARER = 1e-7
+"""A pattern seems so much more probable for each row that mentions its constant."""
 _WEAK = 0.03
 """When no gate is less probable, rows that may be tabled come together at few."""
 
@@ -56,13 +58,15 @@ class Stored(NamedTuple):
     """Rows as arrays.
 
     `arena` holds all rows; a row's number says where it is. By number: `uses`. `same` is a
-    hash table of rows by content (-1: free). `code` has the plans.
+    hash table of rows by content (-1: free). `code` has the plans. `mentions` says how often rows
+    mention an id; later ids are mentioned never.
     """
 
     arena: Ids
     uses: Ids
     same: Ids
     code: Ids
+    mentions: NDArray[np.int64]
 
 
 @kernel
@@ -166,6 +170,16 @@ def _constant(place: int, first: int, row: int, arena: Ids) -> int:
 
 
 @part
+def _rank(rows: Stored, g: Gates, s: int, p: int, o: int) -> float:
+    """Return how probable a pattern is, and of those alike the one that fewer rows mention less."""
+    rarest = p if s < 0 and o < 0 else max(s, o) if s < 0 or o < 0 else o
+    mentions = 0
+    if 0 <= rarest < rows.mentions.size:
+        mentions = rows.mentions[rarest]
+    return probability(g, s, p, o) * (1.0 + _RARER * float(mentions))
+
+
+@part
 def _gate_of(rows: Stored, g: Gates, row: int, n: int) -> tuple[int, float]:
     """Return the gate of a row's step, or -1, and how probable it is."""
     arena, code = rows.arena, rows.code
@@ -198,11 +212,11 @@ def _crowded(rows: Stored, g: Gates, row: int, lowest: float) -> int:
 
 
 @part
-def _file(rows: Stored, g: Gates, row: int, full: int) -> int:
+def _file(rows: Stored, g: Gates, row: int, full: tuple[int, int]) -> int:
     """File a row under the least probable of its patterns; return what became of it.
 
-    A gate with `full` rows sends it to its table instead; with 0, it cannot be tabled. KNOWN says
-    that gates need room first.
+    A gate with `full` rows sends it to its table instead, the second number being for rows that
+    have a second rare pattern; with 0, it cannot be tabled. KNOWN says that gates need room first.
     """
     arena, code = rows.arena, rows.code
     plan = arena[at(row * SLOT + PLAN)] >> 1
@@ -211,7 +225,8 @@ def _file(rows: Stored, g: Gates, row: int, full: int) -> int:
     lowest, lower = 2.0, 2.0
     for n in range(code[at(plan + STEPS)]):
         step = plan + FIRST + STEP * n
-        probable = probability(
+        probable = _rank(
+            rows,
             g,
             _constant(code[at(step + READ)], begin, row, arena),
             _constant(code[at(step + READ + 1)], begin, row, arena),
@@ -221,10 +236,11 @@ def _file(rows: Stored, g: Gates, row: int, full: int) -> int:
             best, second, lowest, lower = step, best, probable, lowest
         elif probable < lower:
             second, lower = step, probable
-    crowded = _crowded(rows, g, row, lowest) if full else -1
+    enough = full[1] if lower < _WEAK else full[0]
+    crowded = _crowded(rows, g, row, lowest) if enough else -1
     if crowded >= 0:
         gate = _gate_of(rows, g, row, crowded)[0]
-        if g.records[gate, SIZE] >= full:
+        if g.records[gate, SIZE] >= enough:
             g.records[gate, OTHER] += g.records[gate, ROOM] > 0
             return TABLED + crowded
         step = plan + FIRST + STEP * crowded
@@ -284,7 +300,7 @@ def insert(
     plan: int,
     constants: Ids,
     free: Ids,
-    full: int,
+    full: tuple[int, int],
     said: Ids,
     progress: Ids,
 ) -> bool:
@@ -297,7 +313,8 @@ def insert(
     free
         What new rows get, in order: their numbers.
     full
-        With so many rows a gate sends others to its table; 0 if these cannot be tabled.
+        With so many rows a gate sends others to its table; 0 if these cannot be tabled. The second
+        number is for rows that have a second rare pattern.
     said
         What each row gets in the end: see `NUMBER` and `FATE`.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,14 @@ from graphmatch.index.gates import OBJ, SUBJ, Gates, new_gates, with_room
 from graphmatch.index.joins import GATE, HEADER, PLAN, SLOT
 from graphmatch.index.plans import Layout, PlanTable, Program
 from graphmatch.index.row_kernels import NUMBER, Stored, insert, refill, repeated, take_out
-from graphmatch.index.runs import Array
+from graphmatch.index.runs import Array, Longs
 from graphmatch.index.terms import Ids
 
 _SMALLEST = 16
 _MORE = 0.25
 """Arrays of rows, which take most of the memory, grow by so much."""
+Full: TypeAlias = tuple[int, int]
+NEVER = 0, 0
 _FEW = 4096
 """So many rows find room at once of which most may be tabled."""
 _FOLDED = 16
@@ -54,6 +56,7 @@ class Rows:
             np.zeros(_SMALLEST, np.int32),
             np.full(2 * _SMALLEST, -1, np.int32),
             self.plans.code,
+            np.zeros(0, np.int64),
         )
         self._end = 0
         self._live = 0
@@ -113,20 +116,31 @@ class Rows:
         return np.ascontiguousarray(said[:, NUMBER])
 
     def file_many(
-        self, program: Program, constants: Ids, *, any_will_do: bool = False, full: int = 0
+        self,
+        program: Program,
+        constants: Ids,
+        *,
+        any_will_do: bool = False,
+        full: Full = NEVER,
+        mentions: Longs | None = None,
     ) -> Ids:
         """Do what `add_many` does, and say what became of each row.
 
         Parameters
         ----------
         full
-            With so many rows a gate takes no more of these; 0: it always does.
+            With so many rows a gate takes no more of these; 0: it always does. The second number
+            is for rows that have a second rare pattern.
+        mentions
+            By id, how often rows mention it.
 
         Returns
         -------
         said
             Shape (rows, 2): see `row_kernels.NUMBER` and `row_kernels.FATE`.
         """
+        if mentions is not None:
+            self._rows = self._rows._replace(mentions=mentions)
         shape = self._shapes.get(program)
         if shape is None:
             shape = self._shapes[program] = _Shape(_foldable(program), {})
@@ -143,19 +157,19 @@ class Rows:
             said[chosen] = self._insert(folding.plan << 1 | any_will_do, kept, full)
         return said
 
-    def _insert(self, plan: int, constants: Ids, full: int) -> Ids:
+    def _insert(self, plan: int, constants: Ids, full: Full) -> Ids:
         """Take rows of one plan in, and say what became of them."""
         constants = np.ascontiguousarray(constants)
         count, width = constants.shape
         slots = -(-(HEADER + width) // SLOT)
         said = np.empty((count, 2), np.int32)
-        step = _FEW if full else max(1, count)  # those that are tabled need no room
+        step = _FEW if full[0] else max(1, count)  # those that are tabled need no room
         for start in range(0, count, step):
             part = slice(start, start + step)
             self._insert_part(plan, constants[part], full, said[part], slots)
         return said
 
-    def _insert_part(self, plan: int, constants: Ids, full: int, said: Ids, slots: int) -> None:
+    def _insert_part(self, plan: int, constants: Ids, full: Full, said: Ids, slots: int) -> None:
         self._make_room(len(constants))
         free = self._numbers(len(constants), slots)
         progress = np.zeros(2, np.int32)
@@ -203,7 +217,9 @@ class Rows:
         rows = cls()
         rows.plans = plans
         rows.gates = Gates(*(arrays[f"gates.{name}"] for name in Gates._fields))
-        rows._rows = Stored(arrays["arena"], arrays["uses"], arrays["same"], plans.code)
+        rows._rows = Stored(
+            arrays["arena"], arrays["uses"], arrays["same"], plans.code, rows._rows.mentions
+        )
         for slots, hole in arrays["holes"].tolist():
             rows._holes[slots].append(hole)
         rows._end, rows._live = arrays["sizes"].tolist()

@@ -8,7 +8,7 @@ Cost: a Python object a shape.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from graphmatch.index.arrays import grown
 from graphmatch.index.plans import Program
-from graphmatch.index.shapes import Star, star_of
+from graphmatch.index.stars import Star, star_of
 
 MOST_SHAPES = 2**16
 """There are no more shapes at a time."""
@@ -83,6 +83,10 @@ class ShapeTable:
         assert shape is not None
         return shape
 
+    def all(self) -> Iterable[Shape]:
+        """Return all shapes that have a number."""
+        return self._numbers
+
     def number(self, shape: Shape) -> int:
         """Return a shape's number, which it is to get rows for; -1 when there are too many."""
         number = self._numbers.get(shape)
@@ -107,7 +111,7 @@ class ShapeTable:
         """Return all shapes by number, with how many rows each has, as JSON can hold them."""
         return [
             None
-            if shape is None or shape not in self._numbers
+            if shape is None or self._numbers.get(shape) != number
             else [
                 self._counts[number],
                 shape.table,

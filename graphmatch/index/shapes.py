@@ -1,11 +1,10 @@
-"""Programs as columns of a table, and rows of them as what each column is to hold.
+"""Rows of a star as columns of a table, and what each column is to hold.
 
-A program can be tabled when it is a star: all its patterns share one variable, the *root*, their
-predicates are constant, and every other variable is there once, with or without comparisons. Each
-other end of a pattern is a *leaf*, and each leaf is a column of the table: by its property and
-direction, and by what kind of value it asks for. Constants are one id; so is a variable that
-equals a term which is no number. Comparisons with numbers or times are an interval of values of
-that kind. A variable without comparisons asks whether there is a value.
+Each leaf of a star (`graphmatch.index.stars`) is a column of the table: by its property and
+direction, or by its path when it is several steps away (`graphmatch.index.paths`), and by what
+kind of value it asks for. Constants are one id; so is a variable that equals a term which is no
+number. Comparisons with numbers or times are an interval of values of that kind. A variable
+without comparisons asks whether there is a value.
 
 Bounds that no float holds exactly are widened by what they may be off. A row that has one is
 called inexact: a value near its bounds may or may not meet it. The last bits of such a bound are
@@ -18,26 +17,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmatch.index.comparing import ASK, EQ, GE, GT, LE, LT
+from graphmatch.index.comparing import EQ, GE, GT, LE, LT
 from graphmatch.index.jit import kernel, part
 from graphmatch.index.numbers import ASKED, NUMBER, TEXT
-from graphmatch.index.plans import Program
+from graphmatch.index.paths import Paths
+from graphmatch.index.stars import WALK, Star
 from graphmatch.index.terms import Ids, Numbers
 
 Floats: TypeAlias = NDArray[np.float64]
 Longs: TypeAlias = NDArray[np.int64]
 
-FORWARD, BACKWARD, SELF = range(3)
-"""How a leaf hangs on its root: the root is the subject, or the object; or it is the root."""
 IDENTITY, EXISTS = range(2)
 """Kinds of columns of ids: a certain term, or any (written as the id 0). A column of intervals has
 the kind of `graphmatch.index.numbers` whose values it compares."""
-MOST_LEAVES = 60
 _LITTLE = 2.0**-50
 """Bounds may be off by such a share of them, not by more."""
 _NEAR = 2.0**-48
@@ -47,50 +44,6 @@ _TINY = 1e-300
 
 _PROPERTY, _DIRECTION, _KIND = 1 << 14, 1 << 12, 1 << 6
 """What a property, a direction, a kind is multiplied with in a key; a count is below."""
-
-
-class Leaf(NamedTuple):
-    """One end of a pattern whose other end is the root, or the root itself with its comparisons.
-
-    Parameters
-    ----------
-    direction
-        How it hangs on the root.
-    property, constant
-        Which of the program's constants these are; -1 for none.
-    variable
-        Its number; -1 for a constant.
-    checks
-        Operators, and which constants they compare with.
-    """
-
-    direction: int
-    property: int
-    constant: int
-    variable: int
-    checks: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Star:
-    """A program that can be tabled.
-
-    Parameters
-    ----------
-    root
-        The variable that all patterns share.
-    variables
-        How many there are.
-    leaves
-        In the order of the patterns; the root, if it has checks, comes last.
-    directions
-        By pattern: whether the root is its subject or its object.
-    """
-
-    root: int
-    variables: int
-    leaves: tuple[Leaf, ...]
-    directions: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,57 +84,15 @@ class Asked:
 
 
 def path_of(key: int) -> tuple[int, int, int]:
-    """Return a column's property, direction and kind; the property of the root itself is -1."""
+    """Return a column's property, direction and kind.
+
+    The property of the root itself is -1; of a column that is several steps away it is the number
+    of the path.
+    """
     return key // _PROPERTY - 1, key % _PROPERTY // _DIRECTION, key % _DIRECTION // _KIND
 
 
-def star_of(program: Program) -> Star | None:
-    """Return how a program can be tabled, or None.
-
-    Examples
-    --------
-    >>> star = star_of(Program(((0, -1, 1), (0, -1, -1)), ((1, GE, 3),), 2))
-    >>> star.root, star.leaves[0].checks, star.leaves[1].constant
-    (0, ((4, 3),), 2)
-    >>> star_of(Program(((0, -1, 1), (1, -1, 2), (2, -1, -1)), (), 3))
-    """
-    if any(p >= 0 for _, p, _ in program.patterns) or not program.patterns:
-        return None
-    if any(operator == ASK for _, operator, _ in program.checks):
-        return None
-    shared = set.intersection(*({s, o} - {-1} for s, _, o in program.patterns))
-    places = [v for s, _, o in program.patterns for v in (s, o) if v >= 0]
-    checked = {variable for variable, _, _ in program.checks}
-    for root in sorted(shared, key=lambda variable: (variable in checked, variable)):
-        if places.count(root) == len(program.patterns) and len(set(places) - {root}) == len(
-            places
-        ) - len(program.patterns):
-            star = _star(program, root)
-            return star if len(star.leaves) <= MOST_LEAVES else None
-    return None
-
-
-def _star(program: Program, root: int) -> Star:
-    checks: dict[int, list[tuple[int, int]]] = {v: [] for v in range(program.variables)}
-    for variable, operator, constant in program.checks:
-        checks[variable].append((operator, constant))
-    leaves, directions, used = [], [], 0
-    for s, _, o in program.patterns:
-        numbers = []
-        for place in (s, -1, o):
-            numbers.append(used if place < 0 else -1)
-            used += place < 0
-        direction, end = (FORWARD, 2) if s == root else (BACKWARD, 0)
-        other = o if direction == FORWARD else s
-        own = tuple(checks[other]) if other >= 0 else ()
-        leaves.append(Leaf(direction, numbers[1], numbers[end], other, own))
-        directions.append(direction)
-    if checks[root]:
-        leaves.append(Leaf(SELF, -1, -1, root, tuple(checks[root])))
-    return Star(root, program.variables, tuple(leaves), tuple(directions))
-
-
-def asked_of(star: Star, constants: Ids, numbers: Numbers) -> Asked:
+def asked_of(star: Star, constants: Ids, numbers: Numbers, paths: Paths) -> Asked:
     """Return what rows ask for.
 
     Parameters
@@ -190,6 +101,8 @@ def asked_of(star: Star, constants: Ids, numbers: Numbers) -> Asked:
         Of the program, shape (rows, constants).
     numbers
         By id: what constants are compared by.
+    paths
+        The numbers of paths; new ones are put there.
     """
     shape = len(constants), len(star.leaves)
     lows, highs = np.full(shape, np.nan), np.full(shape, np.nan)
@@ -208,9 +121,13 @@ def asked_of(star: Star, constants: Ids, numbers: Numbers) -> Asked:
     if checks:
         made = (lows, highs), (ids, kinds), (tabled, inexact)
         _constrain(constants, numbers, np.array(checks, np.int32), *made)
-    columns = [leaf.property for leaf in star.leaves]
-    properties = constants[:, columns].astype(np.int64) + 1
-    properties[:, [n for n, column in enumerate(columns) if column < 0]] = 0
+    properties = np.zeros(shape, np.int64)
+    for n, leaf in enumerate(star.leaves):
+        walked = constants[:, [column for column, _ in leaf.steps]]
+        if leaf.direction == WALK:
+            properties[:, n] = paths.numbers((d for _, d in leaf.steps), walked) + 1
+        elif leaf.steps:
+            properties[:, n] = walked[:, 0].astype(np.int64) + 1
     directions = np.array([leaf.direction for leaf in star.leaves], np.int64)
     keys = properties * _PROPERTY + directions * _DIRECTION + kinds * _KIND
     _tell_apart(keys)

@@ -27,6 +27,7 @@ from graphmatch.index.table_block import Block, Room
 from graphmatch.index.table_building import build
 from graphmatch.index.table_rows import Floats, Ids, Rows, Values
 from graphmatch.index.table_tail import Tail
+from graphmatch.index.table_written import Written
 
 Array: TypeAlias = NDArray[Any]
 
@@ -221,21 +222,11 @@ class ConstraintTable:
         """
         if slots.size and (slots.min() < 0 or slots.max() >= self._size):
             raise ValueError(f"slots are 0 or more, and below {self._size}")
-        intervals, ids = self.columns
-        rows = Rows(
-            np.empty((slots.size, intervals)),
-            np.empty((slots.size, intervals)),
-            np.empty((slots.size, ids), np.int32),
-        )
-        start = 0
-        for block in self._blocks:
-            here = np.flatnonzero((slots >= start) & (slots < start + len(block)))
-            if here.size:
-                rows.put(here, block.rows_at(slots[here] - start, intervals, ids))
-            start += len(block)
-        here = np.flatnonzero(slots >= start)
-        rows.put(here, self._tail.rows()[slots[here] - start])
-        return rows
+        return self.written().rows_at(slots)
+
+    def written(self) -> Written:
+        """Return the rows of all slots as they are now, whatever becomes of the table."""
+        return Written(tuple(self._blocks), self._tail.rows(), self.columns)
 
     def arrays(self) -> dict[str, Array]:
         """Return all that is to be saved; `of_arrays` makes the same table of it."""

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -45,15 +44,12 @@ class Room:
         The codes of the values, shape ``(2, values)``.
     rows
         The rows that are left, shape ``(rows of the largest block + 1,)``.
-    several
-        Whether a column of intervals has more than one value.
     """
 
     spans: Ids
     chosen: Ids
     codes: NDArray[np.int64]
     rows: Ids
-    several: bool
 
     @classmethod
     def of(cls, values: Values, rows: int) -> Room:
@@ -62,11 +58,10 @@ class Room:
         points = values.interval_values.size
         cells = points if values.interval_ends is None else _MOST_CELLS * columns
         return cls(
-            np.empty((columns, 3), np.int32),
+            np.empty((columns, 4), np.int32),
             np.empty(columns + cells + values.id_values.size, np.int32),
             np.empty((2, points), np.int64),
             np.empty(rows + 1, np.int32),
-            any(end - start > 1 for start, end in pairwise(values.interval_starts.tolist())),
         )
 
 
@@ -113,10 +108,8 @@ class Block:
     open64: Ids
     open_ids: Ids
     _length: int = field(init=False)
-    _checks: tuple[tuple[Array, Ids], ...] = field(init=False)
-    _checks_ids: bool = field(init=False)
-    _interval_columns: int = field(init=False)
-    _id_columns: int = field(init=False)
+    _checks: int = field(init=False)
+    _arrays: tuple[Array, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         """Make all arrays plain and read-only, so that each loop is compiled once."""
@@ -124,12 +117,14 @@ class Block:
             array = np.asarray(getattr(self, name)).view()
             array.flags.writeable = False
             object.__setattr__(self, name, array)
-        checks = [(records, left) for records, _, left in self.groups() if (left >= 0).any()]
+        opened = self.open16, self.open32, self.open64, self.open_ids
+        checks = sum(1 << n for n, left in enumerate(opened) if (left >= 0).any())
         object.__setattr__(self, "_length", int(self.size[0]))
-        object.__setattr__(self, "_checks", tuple(checks))
-        object.__setattr__(self, "_interval_columns", self.intervals.shape[0])
-        object.__setattr__(self, "_id_columns", self.ids.shape[0])
-        object.__setattr__(self, "_checks_ids", bool((self.open_ids >= 0).any()))
+        object.__setattr__(self, "_checks", checks)
+        directories = self.intervals, self.numbers, self.ids, self.own
+        records = self.records16, self.records32, self.records64, self.records_ids
+        arrays = self.bits, self.counts, *directories, *records, *opened
+        object.__setattr__(self, "_arrays", arrays)
 
     def __len__(self) -> int:
         """Return how many rows there are."""
@@ -162,35 +157,15 @@ class Block:
 
         Returns how many these are, how many words were ANDed, and how many rows were left of it.
         """
-        from graphmatch.index import table_choice, table_kernels
+        from graphmatch.index.table_match import match_block
 
-        used, spans, chosen = 0, room.spans, room.chosen
-        starts, codes = values.interval_starts, room.codes
-        ranges = values.interval_values, values.highs
-        id_starts, id_points, rows = values.id_starts, values.id_values, room.rows
-        if self._interval_columns:
-            used = table_choice.choose_intervals(
-                self.intervals, self.numbers, self.counts, starts, ranges, codes, spans, chosen
-            )
-        if self._id_columns and used >= 0:
-            used = table_choice.choose_ids(
-                self.ids, self.own, self.counts, id_starts, id_points, spans, chosen, used
-            )
-        if used < 0:
-            return 0, 0, 0
-        left, anded = table_kernels.survivors(self.bits, self._length, spans, used, chosen, rows)
-        count = left
-        if count and self._checks_ids:
-            own = self.open_ids
-            count = table_kernels.keep_ids(self.records_ids, own, id_starts, id_points, rows, count)
-        for records, columns in self._checks:
-            if count:
-                count = table_kernels.keep_intervals(
-                    records, columns, starts, codes, rows, count, owners
-                )
-            if count and room.several:
-                count = table_kernels.keep_several(records, columns, starts, codes, rows, count)
-        return table_kernels.owners_of(rows, count, owners) if count else 0, anded, left
+        asked = values.interval_starts, values.interval_values, values.highs
+        ids = values.id_starts, values.id_values
+        written = room.spans, room.chosen, room.codes, room.rows
+        found: tuple[int, int, int] = match_block(
+            self._length, self._checks, self._arrays, asked + ids, written, owners
+        )
+        return found
 
     def rows(self, intervals: int, ids: int) -> Rows:
         """Return the rows as they were written, with so many columns."""

@@ -25,8 +25,9 @@ does not constrain (or -1); its first cell's bitmap and how many cells there are
 numbers start (of intervals: the base of the codes, then the cuts; of ids: those with cells of
 their own); how bounds are coded (of ids: how many ids have cells of their own)."""
 
-ESTIMATE, BEGIN, END = range(3)
-"""What a span says: how many rows its bitmaps hold together at most, and where they are listed."""
+ESTIMATE, BEGIN, END, OPEN = range(4)
+"""What a span says: how many rows its bitmaps hold together at most, where they are listed, and
+whether they may be left out, for rows are compared with the values anyway."""
 
 
 @numba.njit(cache=True)
@@ -90,7 +91,7 @@ def _listed(
     if estimate == 0:
         return -1
     span[ESTIMATE] = min(estimate, np.int64(2147483647))
-    span[BEGIN], span[END] = begin, end
+    span[BEGIN], span[END], span[OPEN] = begin, end, 0
     return end
 
 
@@ -175,5 +176,6 @@ def choose_ids(
         end = _listed(entry[NULL], counts, spans[used], chosen, begin, end, estimate)
         if end < 0:
             return -1
+        spans[used, OPEN] = entry[CODING] < entry[CELLS]
         used += 1
     return used

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmatch.index.instructions import lowest_bit, prefetch
-from graphmatch.index.table_choice import BEGIN, END, ESTIMATE
+from graphmatch.index.table_choice import BEGIN, END, ESTIMATE, OPEN
 
 Ids: TypeAlias = NDArray[np.int32]
 Longs: TypeAlias = NDArray[np.int64]
@@ -26,6 +26,9 @@ TILE = 256
 SPARSE = 0.1
 """With fewer rows expected in a word than so many, words are ANDed one by one."""
 
+WORTH = 4.0
+"""To compare a row with its ids takes as long as to read so many words, here and there."""
+
 AHEAD = 64
 """So many rows before it is checked, a row is asked for."""
 
@@ -38,7 +41,8 @@ def survivors(
 
     The first `used` spans count; the bitmaps of one span are ORed. `rows` gets the rows that are
     left, in ascending order; it has one place more than rows. A tile of words in which no bit is
-    left is not looked at again; once few rows can be left, words are looked at one by one.
+    left is not looked at again; once few rows can be left, words are looked at one by one. Then
+    many bitmaps that leave much are not worth it, if what they leave is compared anyway.
     """
     words = bits.shape[1]
     flat = bits.ravel()
@@ -50,6 +54,13 @@ def survivors(
     while full < used and density > SPARSE:
         density *= min(1.0, spans[order[full], ESTIMATE] / size)
         full += 1
+    last = full
+    for index in order[full:]:
+        share = min(1.0, spans[index, ESTIMATE] / size)
+        several = spans[index, END] - spans[index, BEGIN]
+        if not spans[index, OPEN] or several <= WORTH * (1.0 - share):
+            order[last] = index
+            last += 1
     for start in range(0, words, TILE):
         end = min(words, start + TILE)
         length = end - start
@@ -91,7 +102,7 @@ def survivors(
             for place in range(left):
                 rest = some[places[place]]
                 base = (start + places[place]) * 64
-                for index in order[full:]:
+                for index in order[full:last]:
                     any_bit = np.uint64(0)
                     anded += spans[index, END] - spans[index, BEGIN]
                     for bitmap in range(spans[index, BEGIN], spans[index, END]):

@@ -8,24 +8,49 @@ Cost: arrays as long as there are rows; a solution is made when it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import chain, product
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphmatch.index.gathering import Gathered
+from graphmatch.index.paths import Paths
 from graphmatch.index.shape_table import Shape
-from graphmatch.index.shapes import SELF
+from graphmatch.index.stars import Leaf
 from graphmatch.index.table_rows import Rows
+from graphmatch.index.table_written import Written
 from graphmatch.index.terms import Ids
+from graphmatch.index.walking import walks
 
 Solutions: TypeAlias = tuple[tuple[int, ...], ...]
 """By solution and variable, the id of its term in the publication."""
 
 _NONE = np.empty(0, np.int32)
+
+
+class Constraints:
+    """What rows ask for, read when somebody wants to know.
+
+    Parameters
+    ----------
+    written, slots
+        What their table held, and where they were in it.
+    """
+
+    __slots__ = ("_rows", "_slots", "_written")
+
+    def __init__(self, written: Written, slots: Ids) -> None:
+        self._written, self._slots = written, slots
+        self._rows: Rows | None = None
+
+    def rows(self) -> Rows:
+        """Return what the rows ask for."""
+        if self._rows is None:
+            self._rows = self._written.rows_at(self._slots)
+        return self._rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +67,8 @@ class Met:
         All shapes by number.
     gathered
         The root's values.
+    paths
+        The paths of columns that are several steps away.
     constraints
         What the rows ask for, where a root's values do not all meet the row.
     """
@@ -50,7 +77,8 @@ class Met:
     shapes: NDArray[np.uint16]
     known: Sequence[Shape | None]
     gathered: Gathered
-    constraints: Rows | None
+    paths: Paths
+    constraints: Constraints | None
     _same: dict[int, Solutions] = field(default_factory=dict)
 
     def solutions(self, place: int) -> Solutions:
@@ -65,13 +93,37 @@ class Met:
     def _solutions(self, number: int, place: int) -> Solutions:
         shape = self.known[number]
         assert shape is not None
-        choices = [[self.gathered.root]] * shape.star.variables
+        variables = [shape.star.root]
+        choices: list[Iterable[tuple[int, ...]]] = [[(self.gathered.root,)]]
         for leaf, column in zip(shape.star.leaves, shape.columns, strict=True):
-            if leaf.variable >= 0 and leaf.direction != SELF:
-                choices[leaf.variable] = self._choices(column, place)
+            if leaf.between:
+                variables += leaf.between
+                choices.append(self._walks(leaf, column, place))
+            elif leaf.steps and leaf.variable >= 0:
+                choices.append((term,) for term in self._choices(column, place))
+            if leaf.steps and leaf.variable >= 0:
+                variables.append(leaf.variable)
+        where = sorted(range(len(variables)), key=variables.__getitem__)
         if shape.any_will_do:
-            return (tuple(some[0] for some in choices),)
-        return tuple(product(*choices))
+            choices = [[next(iter(some))] for some in choices]
+        bound = (tuple(chain.from_iterable(one)) for one in product(*choices))
+        return tuple(tuple(terms[n] for n in where) for terms in bound)
+
+    def _walks(self, leaf: Leaf, column: int, place: int) -> Iterator[tuple[int, ...]]:
+        """Yield what the variables of an arm may be, one after the other."""
+        ends = set(self._choices(column, place))
+        number, _, _ = self._column(column)
+        bound = len(leaf.between) + (leaf.variable >= 0)
+        for walk in walks(self.gathered.graph, self.gathered.root, self.paths.steps(number)):
+            if walk[-1] in ends:
+                yield walk[:bound]
+
+    def _column(self, column: int) -> list[int]:
+        """Return a column's property, direction and kind."""
+        gathered = self.gathered
+        own = gathered.intervals[column] if column >= 0 else gathered.ids[-1 - column]
+        path: list[int] = own.tolist()
+        return path
 
     def _choices(self, column: int, place: int) -> list[int]:
         """Return the terms of a column that meet a row."""
@@ -80,15 +132,15 @@ class Met:
             part = slice(*values.interval_starts[column : column + 2].tolist())
             terms = self.gathered.interval_terms[part]
             if len(terms) > 1 and self.constraints is not None:
-                low = self.constraints.lows[place, column]
-                high = self.constraints.highs[place, column]
+                rows = self.constraints.rows()
+                low, high = rows.lows[place, column], rows.highs[place, column]
                 terms = terms[(values.interval_values[part] >= low) & (values.highs[part] <= high)]
         else:
             column = -1 - column
             part = slice(*values.id_starts[column : column + 2].tolist())
             terms = self.gathered.id_terms[part]
             if len(terms) > 1 and self.constraints is not None:
-                terms = terms[values.id_values[part] == self.constraints.ids[place, column]]
+                terms = terms[values.id_values[part] == self.constraints.rows().ids[place, column]]
         chosen: list[int] = terms.tolist()
         return chosen
 

@@ -1,15 +1,16 @@
 """The tables of crowded gates: rows that differ in numbers and ids only.
 
-A gate that has many rows sends those to a table that are stars (`graphmatch.index.shapes`): one
-table for those whose root is the subject of the gate's triple, one for those whose root is its
-object. All rows of a table are asked at once for the values that hang on one root
-(`graphmatch.index.gathering`).
+A gate that has many rows sends those to a table that are stars (`graphmatch.index.stars`). Gates
+whose rows have the same columns share a table, as long as it is not large: to ask a table takes
+longer than to look at some thousand rows more. All rows of a table are asked at once for the values
+that hang on one root (`graphmatch.index.gathering`), for each root that one of its gates leads to
+(`graphmatch.index.doors`).
 
 A row is known by a number, found again by a hash of its content, and written nowhere but in its
 table: what it asks for is read back from there. Its shape says which columns it has
 (`graphmatch.index.shape_table`).
 
-Cost: 15 bytes a row beside the table's, and some microseconds to take one in among many.
+Cost: 19 bytes a row beside the table's, and some microseconds to take one in among many.
 """
 
 from __future__ import annotations
@@ -20,20 +21,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmatch.index.alike import alike, distinct, equal, hashes_of, short
-from graphmatch.index.arrays import grown
+from graphmatch.index.alike import alike, equal, hashes_of, short
+from graphmatch.index.arrays import distinct, grown
 from graphmatch.index.comparing import Values as Compared
 from graphmatch.index.contents import Contents, Hashes
+from graphmatch.index.doors import Door, Doors
 from graphmatch.index.gate_table import GateTable
-from graphmatch.index.gates import SIZE, file_under, new_gates, take_from, with_room
-from graphmatch.index.gathering import LOOKUPS, Gathered, gathered, roots_of, tables_met
+from graphmatch.index.gathering import Gathered, gathered
+from graphmatch.index.paths import Paths
 from graphmatch.index.plans import Program
 from graphmatch.index.runs import Array, part
 from graphmatch.index.shape_table import Shape, ShapeTable
-from graphmatch.index.shapes import Asked, Star
-from graphmatch.index.tabled import Met, Tabled
+from graphmatch.index.shapes import Asked
+from graphmatch.index.stars import Star
+from graphmatch.index.tabled import Constraints, Met, Tabled
 from graphmatch.index.terms import Ids
+from graphmatch.index.walking import LOOKUPS, ways_of
 
+SHARED = 2**17
+"""A table that has so many rows takes no more gates."""
 _MORE = 0.25
 REFUSED = -1
 """What a row gets for a number that would need one shape too many."""
@@ -55,12 +61,14 @@ class Tables:
     """
 
     def __init__(self) -> None:
-        self._gates = new_gates()
+        self.paths = Paths()
+        """The paths of columns that are several steps away."""
+        self._doors = Doors()
         self._tables: list[GateTable | None] = []
-        self._by_gate: dict[tuple[int, ...], int] = {}
-        self._filed: list[tuple[int, int]] = []
+        self._shared: dict[tuple[int, ...], int] = {}
         self._shapes = ShapeTable()
         self._slot, self._shape = np.zeros(16, np.int32), np.zeros(16, np.uint16)
+        self._door = np.zeros(16, np.int32)
         self._made = 0
         self._holes: list[int] = []
         self._more_uses: dict[int, int] = {}
@@ -72,7 +80,7 @@ class Tables:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays, in use or not."""
-        own = self._slot.nbytes + self._shape.nbytes + self._contents.nbytes
+        own = self._slot.nbytes + self._shape.nbytes + self._door.nbytes + self._contents.nbytes
         return own + sum(table.rows.nbytes for table in self._tables if table is not None)
 
     @property
@@ -87,7 +95,7 @@ class Tables:
     def held(self, row: int) -> list[int]:
         """Return the ids that a row mentions."""
         shape = self.shape(row)
-        return self._table(shape.table).held(int(self._slot[row]), shape.columns)
+        return self._table(shape.table).held(int(self._slot[row]), shape.columns, self.paths)
 
     def of(self, program: Program) -> Ids:
         """Return the rows of a program, in no order: all rows are looked at."""
@@ -98,12 +106,11 @@ class Tables:
 
     def gate(self, row: int) -> tuple[int, int, int]:
         """Return the constants of the gate whose table a row is in."""
-        return self._table(self.shape(row).table).gate
+        return self._doors[int(self._door[row])][:3]
 
     def filed_under(self, gate: tuple[int, int, int]) -> int:
-        """Return how many rows are in the tables of a gate."""
-        tables = (table for table in self._tables if table is not None)
-        return sum(len(table) for table in tables if table.gate == gate)
+        """Return how many rows a gate has in tables."""
+        return self._doors.of(gate)
 
     def _table(self, place: int) -> GateTable:
         table = self._tables[place]
@@ -115,12 +122,17 @@ class Tables:
     def arrays(self) -> dict[str, Array]:
         """Return the arrays of all that is to be saved."""
         uses = [*self._more_uses.items()]
-        parts = {"contents": self._contents.arrays()}
+        parts = {
+            "contents": self._contents.arrays(),
+            "paths": self.paths.arrays(),
+            "doors": self._doors.arrays(),
+        }
         places = [place for place, table in enumerate(self._tables) if table is not None]
         parts |= {str(place): self._table(place).arrays() for place in places}
         return {
             "slot": self._slot[: self._made],
             "shape": self._shape[: self._made],
+            "door": self._door[: self._made],
             "holes": np.array(self._holes, np.int32),
             "uses": np.array(uses, np.int64).reshape(-1, 2),
             "places": np.array(places, np.int32),
@@ -136,15 +148,19 @@ class Tables:
         """Return the tables that gave these arrays, which are written on, and this document."""
         tables = cls()
         tables._slot, tables._shape = arrays["slot"], arrays["shape"]
+        tables._door = arrays["door"]
         tables._made, tables._holes = len(tables._slot), arrays["holes"].tolist()
         tables._more_uses = dict(arrays["uses"].tolist())
         tables._contents = Contents.of_arrays(part(arrays, "contents"))
         tables._shapes = ShapeTable.of_document(document)
+        tables.paths = Paths.of_arrays(part(arrays, "paths"))
+        tables._doors = Doors.of_arrays(part(arrays, "doors"))
         places = arrays["places"].tolist()
         tables._tables = [None] * (max(places, default=-1) + 1)
-        tables._filed = [(0, 0)] * len(tables._tables)
         for place in places:
-            tables._file(place, GateTable.of_arrays(part(arrays, str(place))))
+            tables._tables[place] = GateTable.of_arrays(part(arrays, str(place)))
+        for shape in tables._shapes.all():
+            tables._shared[tables._table(shape.table).kind(shape.columns)] = shape.table
         return tables
 
     # -- coming and going -------------------------------------------------------------------
@@ -155,8 +171,7 @@ class Tables:
         Parameters
         ----------
         gates
-            By row, to which table it goes if it is new: three constants, and whether the root is
-            the subject or the object (`graphmatch.index.shapes`).
+            By row, through which door it goes if it is new: see `graphmatch.index.doors.Door`.
         """
         hashes = hashes_of((ask.program, ask.any_will_do), asked)
         first_of = alike(hashes, asked)
@@ -164,9 +179,8 @@ class Tables:
         by_row = np.full(len(first_of), REFUSED, np.int32)
         by_row[first] = self._known(ask, asked[first], short(hashes[first]))
         new = first[by_row[first] == REFUSED]
-        for gate in distinct(gates[new].astype(np.int64))[0].tolist() if new.size else ():
-            own = new[(gates[new] == gate).all(axis=1)]
-            by_row[own] = self._add(ask, asked[own], short(hashes[own]), tuple(gate))
+        if new.size:
+            by_row[new] = self._add(ask, asked[new], short(hashes[new]), gates[new])
         again = np.ones(len(first_of), np.bool_)
         again[new] = False
         by_row = by_row[first_of]
@@ -174,23 +188,50 @@ class Tables:
             self._more_uses[number] = self._more_uses.get(number, 0) + 1
         return by_row
 
-    def _add(self, ask: Ask, asked: Asked, hashes: Hashes, gate: tuple[int, ...]) -> Ids:
-        """Take new rows to a table."""
-        place = self._by_gate.get(gate)
-        if place is None:
-            place = self._new_table(gate)
-        table = self._table(place)
-        columns = table.columns(asked, tuple(leaf.variable for leaf in ask.star.leaves))
-        shapes = self._shapes_of(place, ask, asked, columns)
-        numbers = np.full(len(shapes), REFUSED, np.int32)
-        taken = np.flatnonzero(shapes >= 0)
-        if taken.size:
-            numbers[taken] = self._given(len(taken))
-            self._enter(table, numbers[taken], asked[taken], columns[taken], shapes[taken])
-            self._contents.put(numbers[taken], hashes[taken])
-        if not len(table):
-            self._drop_table(place)
+    def _add(self, ask: Ask, asked: Asked, hashes: Hashes, gates: Ids) -> Ids:
+        """Take new rows to tables."""
+        doors = self._opened(asked, gates)
+        numbers = np.full(len(doors), REFUSED, np.int32)
+        places = np.array([self._doors.table(door) for door in range(doors.max() + 1)])[doors]
+        for place in np.unique(places).tolist():
+            own = np.flatnonzero(places == place)
+            table = self._table(place)
+            columns = table.columns(asked[own], [leaf.variable for leaf in ask.star.leaves])
+            shapes = self._shapes_of(place, ask, asked[own], columns)
+            taken = shapes >= 0
+            own = own[taken]
+            if own.size:
+                numbers[own] = self._given(len(own))
+                self._enter(table, numbers[own], asked[own], columns[taken], shapes[taken])
+                self._contents.put(numbers[own], hashes[own])
+                self._door[numbers[own]] = doors[own]
+                self._doors.take(doors[own])
+        for door in np.unique(doors[numbers == REFUSED]).tolist():
+            self._doors.close(door)
+        for place in np.unique(places).tolist():
+            if not len(self._table(place)):
+                self._drop_table(place)
         return numbers
+
+    def _opened(self, asked: Asked, gates: Ids) -> Ids:
+        """Return by row the door that it goes through; new ones lead to tables with its columns."""
+        some, inverse = distinct(gates.astype(np.int64))
+        counts = np.bincount(inverse)
+        coming: dict[int, int] = {}
+        doors = []
+        for n, first in enumerate(np.unique(inverse, return_index=True)[1].tolist()):
+            door = Door(*some[n].tolist())
+            number = self._doors.number(door)
+            kind = tuple(np.sort(asked.keys[first]).tolist())
+            if number < 0:
+                place = self._shared.get(kind)
+                if place is None or len(self._table(place)) + coming.get(place, 0) >= SHARED:
+                    place = self._new_table()
+                number = self._doors.open(door, place)
+            place = self._shared[kind] = self._doors.table(number)
+            coming[place] = coming.get(place, 0) + int(counts[n])
+            doors.append(number)
+        return np.array(doors, np.int32)[inverse]
 
     def _enter(
         self,
@@ -206,6 +247,7 @@ class Tables:
         end = int(numbers.max()) + 1
         self._slot = grown(self._slot, end, _MORE)
         self._shape = grown(self._shape, end, _MORE)
+        self._door = grown(self._door, end, _MORE)
         self._slot[numbers], self._shape[numbers] = slots, shapes
         self._shapes.take(shapes)
 
@@ -237,33 +279,21 @@ class Tables:
         self._contents.remove(row)
         self._holes.append(row)
         self._shapes.release(int(self._shape[row]))
+        self._doors.release(int(self._door[row]))
         if not len(table):
             self._drop_table(place)
         return True
 
-    def _new_table(self, gate: tuple[int, ...]) -> int:
+    def _new_table(self) -> int:
         """Make a table; return its place."""
         place = self._tables.index(None) if None in self._tables else len(self._tables)
-        s, p, o, direction = gate
-        self._file(place, GateTable((s, p, o), direction))
+        self._tables[place : place + 1] = [GateTable()]
         return place
 
-    def _file(self, place: int, table: GateTable) -> None:
-        while (number := file_under(self._gates, *table.gate, place)) < 0:
-            self._gates = with_room(self._gates)
-        filed = number, int(self._gates.records[number, SIZE]) - 1
-        self._tables[place : place + 1] = [table]
-        self._filed[place : place + 1] = [filed]
-        self._by_gate[*table.gate, table.direction] = place
-
     def _drop_table(self, place: int) -> None:
-        table = self._table(place)
-        number, position = self._filed[place]
-        moved = take_from(self._gates, number, position)
-        if moved >= 0:
-            self._filed[moved] = number, position
+        """Take a table away that has no rows any more, and so no doors."""
         self._tables[place] = None
-        del self._by_gate[*table.gate, table.direction]
+        self._shared = {kind: other for kind, other in self._shared.items() if other != place}
 
     # -- what is there already ----------------------------------------------------------------
 
@@ -309,36 +339,37 @@ class Tables:
         compared
             What terms are compared by.
         """
+        if not len(self):
+            return Tabled()
         met: list[Met] = []
         uncertain: list[Ids] = []
-        filed = candidates = 0
-        places = tables_met(graph, self._gates, len(self._by_gate)) if len(self) else []
-        if not len(places):
-            return Tabled()
-        for place in places:
+        candidates = 0
+        ways = ways_of(graph, self.paths)
+        came = self._doors.met(graph, ways)
+        for place, roots in came.roots.items():
             table = self._table(place)
-            filed += len(table)
-            for root in roots_of(graph, table.gate, table.direction):
-                there = gathered(graph, root, table.intervals, table.ids, compared)
+            for root in roots:
+                there = gathered(graph, root, table.intervals, table.ids, compared, ways)
                 found = table.match(there)
                 candidates += found.checked + found.scanned
                 if found.owners.size:
                     certain, unsure = self._certain(table, found.owners, there)
                     met.append(certain)
                     uncertain.append(2 * unsure + 1)
-        return Tabled.of(met, uncertain, len(places), filed, candidates)
+        return Tabled.of(met, uncertain, came.doors, came.rows, candidates)
 
     def _certain(self, table: GateTable, rows: Ids, root: Gathered) -> tuple[Met, Ids]:
         """Tell rows that a root meets for certain from the others."""
         shapes = self._shape[rows]
         unsure = rows[:0]
         inexact = self._shapes.inexact[shapes]
-        asked_again = np.arange(len(rows)) if root.ranged else np.flatnonzero(inexact)
-        if asked_again.size:
+        if root.ranged or inexact.any():
+            asked_again = np.arange(len(rows)) if root.ranged else np.flatnonzero(inexact)
             slots = self._slot[rows[asked_again]]
             doubtful = asked_again[table.doubtful(slots, inexact[asked_again], root)]
             unsure = rows[doubtful]
             rows, shapes = np.delete(rows, doubtful), np.delete(shapes, doubtful)
-        several = table.has_choice(root)
-        constraints = table.rows.rows_at(self._slot[rows]) if several else None
-        return Met(2 * rows + 1, shapes, self._shapes.known, root, constraints), unsure
+        asked = None
+        if table.has_choice(root):
+            asked = Constraints(table.rows.written(), self._slot[rows])
+        return Met(2 * rows + 1, shapes, self._shapes.known, root, self.paths, asked), unsure

@@ -122,6 +122,10 @@ class Terms:
         self.numbers[ids] = scales[:reused]
         self.numbers[begin : len(self._terms)] = scales[reused:]
 
+    def mentioned(self) -> NDArray[np.int64]:
+        """Return by id how often it is held; it is not to be kept."""
+        return self._mentions
+
     def mentions(self, id: int) -> int:
         """Return how often an id is taken."""
         return int(self._mentions[id])

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
-from graphmatch.index import all_rows, kernels, shape_table
+from graphmatch.index import all_rows, kernels, shape_table, tables
 from graphmatch.index.all_rows import AllRows
 from graphmatch.index.comparing import GE, LE, Values
 from graphmatch.index.encoding import Encoded
@@ -37,6 +37,7 @@ from semantic.vocabulary import XSD
 NODES = tuple(NamedNode(f"urn:n{n}") for n in range(3))
 PROPERTIES = tuple(NamedNode(f"urn:p{n}") for n in range(3))
 ROOT, *LEAVES = (Variable(name) for name in "rabcd")
+BETWEEN = tuple(Variable(name) for name in "xyz")
 INTEGERS = tuple(Literal(n) for n in range(5))
 EXACT = (
     *INTEGERS,
@@ -96,7 +97,31 @@ def some_star(random: Random, values: Sequence[Literal]) -> Branch:
             filters += some_filters(random, leaf, pool)
     if random.random() < 0.05:
         filters.append(Comparison(ROOT, Operator.EQ, NODES[0]))
+    if random.random() < 0.4:
+        patterns, filters = with_chains(random, patterns, filters)
     return Branch(tuple(patterns), tuple(filters))
+
+
+def with_chains(
+    random: Random, patterns: list[TriplePattern], filters: list[Filter]
+) -> tuple[list[TriplePattern], list[Filter]]:
+    """Put variables between the root and some leaves; seldom one that is there, or has filters."""
+    chained: list[TriplePattern] = []
+    for pattern in patterns:
+        steps = random.choice((0, 0, 1, 1, 1, 2))
+        way: list[Variable] = random.sample(BETWEEN, steps)
+        here: Node = ROOT
+        for variable in way:
+            onward: Node = random.choice((ROOT, *LEAVES)) if random.random() < 0.04 else variable
+            ends = (here, onward) if random.random() < 0.8 else (onward, here)
+            chained.append(TriplePattern(ends[0], random.choice(PROPERTIES), ends[1]))
+            here = onward
+            if isinstance(onward, Variable) and random.random() < 0.05:
+                filters.append(Comparison(onward, Operator.EQ, random.choice(NODES)))
+        s, p, o = pattern
+        chained.append(TriplePattern(here if s == ROOT else s, p, here if o == ROOT else o))
+    random.shuffle(chained)
+    return chained, filters
 
 
 def some_filters(random: Random, leaf: Variable, pool: Sequence[Literal]) -> list[Filter]:
@@ -128,6 +153,8 @@ def some_publication(random: Random, values: Sequence[Literal]) -> list[Triple]:
                 triples[root, property_, end] = None
             if random.random() < 0.2:
                 triples[random.choice(NODES), property_, root] = None
+    for _ in range(random.choice((0, 0, 2, 5))):
+        triples[random.choice(nodes), random.choice(PROPERTIES), random.choice(nodes)] = None
     return list(triples)
 
 
@@ -270,6 +297,7 @@ def is_exact(term: object) -> bool:
 def full(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """So many rows make a gate full; with 0, none is."""
     monkeypatch.setattr(all_rows, "FULL", request.param)
+    monkeypatch.setattr(all_rows, "PAIRED", 1)
     return int(request.param)
 
 
@@ -314,6 +342,161 @@ def test_coming_and_going_leaves_no_trace(random: Random) -> None:
         both.remove(row)
     assert (len(both.rows), len(both.terms)) == (0, 0)
     assert both.find(some_publication(random, EXACT)).tabled.tables == 0
+
+
+# -- chains ---------------------------------------------------------------------------------
+
+CLASSES = tuple(NamedNode(f"urn:c{n}") for n in range(40))
+
+
+def classified(number: int, random: Random) -> Branch:
+    """What has a range, and parts of two classes, one of them by way of another part."""
+    a, b, c, d = LEAVES
+    low = random.randrange(80)
+    return Branch(
+        (
+            TriplePattern(ROOT, PROPERTIES[0], a),
+            TriplePattern(ROOT, PROPERTIES[1], b),
+            TriplePattern(b, PROPERTIES[2], CLASSES[number % 4]),
+            TriplePattern(c, PROPERTIES[1], ROOT),
+            TriplePattern(c, PROPERTIES[0], d),
+            TriplePattern(d, PROPERTIES[2], CLASSES[number % 7]),
+        ),
+        (
+            Comparison(a, Operator.GE, Literal(low)),
+            Comparison(a, Operator.LT, Literal(low + random.randrange(1, 20))),
+        ),
+    )
+
+
+def parts(random: Random) -> list[Triple]:
+    """Two roots, each with several parts, some of which are the same."""
+    own = [BlankNode(f"i{n}") for n in range(5)]
+    triples: dict[Triple, None] = {}
+    for root in NODES[:2]:
+        triples[root, PROPERTIES[0], Literal(random.randrange(100))] = None
+        for part in random.sample(own, 3):
+            triples[root, PROPERTIES[1], part] = None
+            triples[part, PROPERTIES[1], root] = None
+            triples[part, PROPERTIES[0], random.choice(own)] = None
+    for part in own:
+        for class_ in random.sample(CLASSES[:7], 3):
+            triples[part, PROPERTIES[2], class_] = None
+    return list(triples)
+
+
+@pytest.mark.parametrize("any_will_do", [False, True])
+@pytest.mark.parametrize("shared", [1, 10**6])
+def test_chains_come_to_tables(
+    monkeypatch: pytest.MonkeyPatch, full: int, shared: int, any_will_do: bool
+) -> None:
+    monkeypatch.setattr(tables, "SHARED", shared)
+    random = Random(1)
+    both = Both(any_will_do)
+    branches = [classified(n, random) for n in range(200)]
+    rows = [both.add(branch) for branch in branches]
+    if full:
+        assert both.rows.tabled > len(both.rows) - 2 * 7 * full
+    met = 0
+    for n in range(6):
+        found = both.check(parts(random))
+        met += len(found.answers)
+        joined = sum(row % 2 == 0 for row in found.answers)
+        if full:
+            assert joined <= 2 * 7 * full  # rows in tables are not joined
+            assert len(found.tabled.rows) <= found.tabled.candidates
+            assert not found.uncertain
+        if n == 2:
+            both.save()
+    assert met > 20
+    for row in rows[::2]:
+        both.remove(row)
+    both.check(parts(random))
+    for branch in branches[::2]:
+        both.add(branch)
+    both.check(parts(random))
+    for row in list(both.asked):
+        while not both.remove(row):
+            pass
+    assert (len(both.rows), len(both.terms)) == (0, 0)
+
+
+def test_that_gates_share_a_table_and_ask_it_once_for_each_root(full: int) -> None:
+    both = Both()
+    random = Random(2)
+    for n in range(200):
+        both.add(classified(n, random))
+    triples: list[Triple] = [
+        (NODES[0], PROPERTIES[0], Literal(50)),
+        (NODES[0], PROPERTIES[1], NODES[1]),
+        (NODES[1], PROPERTIES[1], NODES[0]),
+        (NODES[1], PROPERTIES[0], NODES[2]),
+        *((node, PROPERTIES[2], class_) for node in NODES[1:] for class_ in CLASSES[:7]),
+    ]
+    found = both.check(triples)
+    if full:
+        assert found.tabled.tables > 1
+        # every row is looked at once, in the tail of the only table
+        assert found.tabled.candidates == both.rows.tabled == found.tabled.filed
+
+
+def test_all_ways_to_come_to_an_end_are_solutions(full: int) -> None:
+    both = Both()
+    x, y = BETWEEN[:2]
+    patterns = (TriplePattern(ROOT, PROPERTIES[0], x), TriplePattern(x, PROPERTIES[1], y))
+    for n in range(20):
+        low = Comparison(y, Operator.GE, Literal(n))
+        rows = both.add(Branch(patterns, (low,)))
+    publication: list[Triple] = [
+        *((NODES[0], PROPERTIES[0], node) for node in NODES),
+        *((node, PROPERTIES[1], Literal(n)) for node in NODES[1:] for n in (19, 30)),
+        (NODES[1], PROPERTIES[1], Literal(3)),
+    ]
+    found = both.check(publication)
+    assert rows & 1 == (full > 0)
+    assert found.answers[rows].total() == 4
+
+
+def test_a_long_walk_takes_each_triple_once(full: int) -> None:
+    """There are 3**12 ways to the end."""
+    both = Both(any_will_do=True)
+    names = [Variable(f"v{n}") for n in range(13)]
+    steps = [TriplePattern(names[n], PROPERTIES[0], names[n + 1]) for n in range(12)]
+    for n in range(20):
+        begin = TriplePattern(names[0], PROPERTIES[2], ROOT)
+        end = TriplePattern(names[-1], PROPERTIES[1], LEAVES[0])
+        low = Comparison(LEAVES[0], Operator.GE, Literal(n))
+        row = both.add(Branch((begin, *steps, end), (low,)))
+    nodes = [[NamedNode(f"urn:n{level}:{n}") for n in range(3)] for level in range(13)]
+    publication: list[Triple] = [
+        (s, PROPERTIES[0], o)
+        for level in range(12)
+        for s, o in product(nodes[level], nodes[level + 1])
+    ]
+    publication += [(node, PROPERTIES[1], Literal(19)) for node in nodes[-1]]
+    publication.append((nodes[0][0], PROPERTIES[2], NODES[0]))
+    if full:
+        found = both.find(publication)
+        assert row & 1
+        assert row in found.answers
+
+
+def test_that_rows_are_passed_over_by_their_rarest_constants() -> None:
+    """All patterns seem alike; the constants that few mention tell the rows apart."""
+    both = Both()
+    for n in range(100):
+        a = LEAVES[0]
+        patterns = (
+            TriplePattern(ROOT, PROPERTIES[0], a),
+            TriplePattern(a, PROPERTIES[1], CLASSES[0]),
+            TriplePattern(ROOT, PROPERTIES[2], Literal(n % 10)),
+            TriplePattern(ROOT, PROPERTIES[1], Literal(n // 10)),
+        )
+        both.add(Branch(patterns))
+    rare = {Literal(n) for n in range(10)}
+    for row in both.asked:
+        gate = both.rows.gate(row)
+        assert both.terms.term(int(gate[2])) in rare
 
 
 # -- many at once --------------------------------------------------------------------------
