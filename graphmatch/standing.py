@@ -41,6 +41,7 @@ from semantic.sparql.query import Mention
 from semantic.subscription import Subscription
 from semantic.terms import Term, Triple
 
+_EXACT, _UNINDEXED = np.uint16(Flag.EXACT), Flag.UNINDEXED
 _ANY = -1
 """A variable of a pattern that is looked up."""
 
@@ -266,10 +267,10 @@ class Standing:
         """Say which subscriptions a publication matches, and with which solutions."""
         enriched = self.enrich(publication, now)
         seen = enriched.publication
-        found, did = self.index.match(seen.triples, seen.numbered(), seen.attributes)
+        found, did = self.index.match(seen.numbered(), seen.attributes)
         numbers, places = self.store.owners(found.rows)
-        exact = self.store.flags(numbers) & Flag.EXACT != 0
-        unindexed = self.store.flagged(Flag.UNINDEXED)
+        exact = self.store.flags(numbers) & _EXACT != 0
+        unindexed = self.store.flagged(_UNINDEXED)
         candidates, answers = unindexed, list[Answer]()
         if len(unindexed) or len(found.uncertain) or not exact.all():
             uncertain, _ = self.store.owners(found.uncertain)

@@ -13,8 +13,7 @@ Concurrent control with "readers" and "writers", CACM 14 (10), 1971, states the 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -62,25 +61,16 @@ class Turn:
         """How many threads wait."""
         return len(self._queue)
 
-    @contextmanager
-    def shared(self) -> Iterator[None]:
+    def shared(self) -> AbstractContextManager[None]:
         """Have a turn together with others that share theirs."""
-        self._enter(alone=False)
-        try:
-            yield
-        finally:
-            self._leave()
+        return _Having(self, alone=False)
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self) -> AbstractContextManager[None]:
         """Have a turn that nobody else has."""
-        self._enter(alone=True)
-        try:
-            yield
-        finally:
-            self._leave()
+        return _Having(self, alone=True)
 
-    def _enter(self, *, alone: bool) -> None:
+    def enter(self, *, alone: bool) -> None:
+        """Wait for a turn; whoever has one calls `leave`."""
         with self._guard:
             if not self._queue and self._may_enter(alone=alone):
                 self._let_in(alone=alone)
@@ -100,7 +90,8 @@ class Turn:
     def _let_in(self, *, alone: bool) -> None:
         self._inside = _ALONE if alone else self._inside + 1
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """Let others in."""
         with self._guard:
             self._let_out()
 
@@ -122,3 +113,18 @@ class Turn:
                 self._call()
             else:  # it was let in meanwhile
                 self._let_out()
+
+
+class _Having(AbstractContextManager[None]):
+    """A turn, from its begin to its end."""
+
+    __slots__ = ("_alone", "_turn")
+
+    def __init__(self, turn: Turn, *, alone: bool) -> None:
+        self._turn, self._alone = turn, alone
+
+    def __enter__(self) -> None:
+        self._turn.enter(alone=self._alone)
+
+    def __exit__(self, *_: object) -> None:
+        self._turn.leave()

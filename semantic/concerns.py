@@ -7,19 +7,23 @@ are looked at by the rules that have a term that calls for them.
 
 What is found may be too much, never too little: each step looks again.
 
-Cost: a dictionary look-up for each distinct term, and one for each distinct property.
+Cost: a dictionary look-up for each distinct term, and one for each distinct property; of terms that
+a lexicon has (`semantic.term_texts`), a step in an array.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import reduce
+from collections.abc import Callable, Collection
+from functools import cached_property, reduce
 from operator import or_
 from typing import TypeAlias
 
+import numpy as np
 from pyoxigraph import Literal
 
+from semantic.noted import NOTHING, Noted, Notes
 from semantic.numbering import Numbering
+from semantic.term_texts import Lexicon
 from semantic.terms import Term, Triple
 from semantic.vocabulary import TYPE
 
@@ -88,19 +92,48 @@ class Concerns:
     def __init__(self, of_term: Find, of_property: Find, always: int = 0) -> None:
         self._terms = Remembered(of_term)
         self._properties = Remembered(of_property)
+        self._of_terms, self._of_properties = Noted(), Noted()
         self._always = always
 
     def of(self, numbering: Numbering) -> int:
         """Return the steps that any term of a publication calls for."""
-        found = self._always
-        if any(map(self._terms.__getitem__, numbering.terms)):
-            found |= reduce(or_, map(self._terms.__getitem__, numbering.terms))
-        properties = numbering.properties()
-        if any(map(self._properties.__getitem__, properties)):
-            found |= reduce(or_, map(self._properties.__getitem__, properties))
-        if found & CLASS and TYPE in properties:
+        found = self._always | self._noted(numbering)
+        if found & CLASS and TYPE in numbering.properties():
             found |= RULES
         return found
+
+    def _noted(self, numbering: Numbering) -> int:
+        known = numbering.known
+        if known is None:
+            return self._looked_up(numbering.terms, numbering.properties())
+        of_terms = self._of_terms.of(known.lexicon)
+        of_properties = self._of_properties.of(known.lexicon)
+        places = np.frombuffer(numbering.places, np.int32)
+        found = self._either(of_terms, of_properties, known.numbers, places)
+        if found == NOTHING:
+            properties = known.numbers[places[1::3]]
+            _note(of_terms, self._terms, known.lexicon, known.numbers)
+            _note(of_properties, self._properties, known.lexicon, properties)
+            found = self._either(of_terms, of_properties, known.numbers, places)
+        if not known.others:
+            return found
+        others = known.others
+        of_property = others.keys() & set(numbering.places[1::3])
+        return found | self._looked_up(others.values(), [others[n] for n in of_property])
+
+    def _looked_up(self, terms: Collection[Term], properties: Collection[Term]) -> int:
+        found = 0
+        if any(map(self._terms.__getitem__, terms)):
+            found |= reduce(or_, map(self._terms.__getitem__, terms))
+        if any(map(self._properties.__getitem__, properties)):
+            found |= reduce(or_, map(self._properties.__getitem__, properties))
+        return found
+
+    @cached_property
+    def _either(self) -> Callable[[Notes, Notes, Notes, Notes], int]:
+        from semantic.noted_kernels import either
+
+        return either
 
     def agenda(self, numbering: Numbering) -> list[Triple]:
         """Return the triples from which anything may follow by rules."""
@@ -113,3 +146,10 @@ class Concerns:
             for triple, p, o in zip(numbering.triples, places[1::3], places[2::3], strict=True)
             if rules[o] or p in leading
         ]
+
+
+def _note(notes: Notes, find: Remembered, lexicon: Lexicon, numbers: Notes) -> None:
+    """Note what terms call for that have some numbers, where nothing is noted yet."""
+    for number in set(numbers[notes[numbers] == NOTHING].tolist()):
+        if number >= 0:
+            notes[number] = find[lexicon.terms[number]]

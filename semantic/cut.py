@@ -89,9 +89,9 @@ def _bounded(
     first, second = next(runs, None), next(runs, None)
     if first is None:
         return
-    fits = len(first.triples) <= limits.publication_triples
+    fits = first.size <= limits.publication_triples
     if second is None and first.numbering is not None and fits:
-        yield Publication(id, first.triples, source=place, numbering=first.numbering)
+        yield Publication(id, first.numbering, source=place)
         return
     distinct = dict.fromkeys(first.triples)
     for run in chain(() if second is None else (second,), runs):

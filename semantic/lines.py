@@ -7,7 +7,8 @@ the lines after it. Blank nodes keep one name throughout, which no other documen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import chain
 from uuid import uuid4
 
@@ -16,8 +17,7 @@ from pyoxigraph import Quad, RdfFormat, parse
 from semantic.errors import InputError, OnProblem, Place, Problem
 from semantic.limits import Limits
 from semantic.nesting import triple_term_depth
-from semantic.runs import PlainLines, Run, runs_of
-from semantic.stream import Readable, pieces
+from semantic.runs import Run, runs_of
 from semantic.syntax_error import LINE_REMEDY, problem_of
 from semantic.term_texts import TermTexts, renamed
 
@@ -26,7 +26,7 @@ HOPELESS = 100
 
 
 def read_lines(
-    stream: Readable,
+    pieces: Iterable[bytes],
     syntax: RdfFormat,
     source: str,
     *,
@@ -35,17 +35,22 @@ def read_lines(
 ) -> Iterator[Quad]:
     """Yield the quads of a document of lines; see the module.
 
+    Parameters
+    ----------
+    pieces
+        Its bytes.
+
     Raises
     ------
     InputError
         When its first lines are all bad, or one is longer than ``limits.document_bytes``.
     """
     reader = _Lines(syntax, source, on_problem, limits)
-    return chain.from_iterable(map(reader.quads, _blocks(stream, source, limits)))
+    return chain.from_iterable(map(reader.quads, _blocks(pieces, source, limits)))
 
 
 def read_line_runs(
-    stream: Readable,
+    pieces: Iterable[bytes],
     syntax: RdfFormat,
     source: str,
     *,
@@ -68,22 +73,25 @@ def read_line_runs(
     InputError
         As `read_lines`.
     """
+    from semantic.plain_lines import PlainLines
+
     reader = _Lines(syntax, source, on_problem, limits, names)
-    plain = PlainLines(syntax == RdfFormat.N_QUADS, texts, reader.names, limits.nesting)
-    for block in _blocks(stream, source, limits):
+    has_graphs = syntax == RdfFormat.N_QUADS
+    plain = PlainLines(has_graphs, texts, lambda: reader.names, limits.nesting)
+    for block in _blocks(pieces, source, limits):
         runs = plain.runs(block)
         if runs is None:
             yield from runs_of(reader.quads(block))
         else:
-            reader.pass_over(block)
+            reader.pass_over(sum(run.size for run in runs))
             yield from runs
 
 
-def _blocks(stream: Readable, source: str, limits: Limits) -> Iterator[bytes]:
+def _blocks(pieces: Iterable[bytes], source: str, limits: Limits) -> Iterator[bytes]:
     """Yield the document in pieces of whole lines."""
     pending: list[bytes] = []
     size = 0
-    for piece in pieces(stream):
+    for piece in pieces:
         end = piece.rfind(b"\n") + 1
         if end:
             yield b"".join((*pending, piece[:end]))
@@ -116,12 +124,16 @@ class _Lines:
         self._line = 1
         self._bad = 0
         self._any = False
-        self.names = f"b{uuid4().hex}" if names is None else names
-        """What blank nodes' names begin with."""
+        self._names = names
 
-    def pass_over(self, block: bytes) -> None:
-        """Go on behind a block that was read otherwise."""
-        self._line += block.count(b"\n")
+    @cached_property
+    def names(self) -> str:
+        """What blank nodes' names begin with."""
+        return f"b{uuid4().hex}" if self._names is None else self._names
+
+    def pass_over(self, lines: int) -> None:
+        """Go on behind lines that were read otherwise."""
+        self._line += lines
         self._any = True
 
     def quads(self, block: bytes) -> list[Quad]:

@@ -8,7 +8,6 @@ This is the one thing that flows through the system. Readers make publications
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode, RdfFormat, parse
@@ -20,10 +19,13 @@ from semantic.terms import Triple
 if TYPE_CHECKING:
     import rdflib
 
+_MEMORY = Place("<memory>")
 
-@dataclass(frozen=True, slots=True)
+
 class Publication:
     """A set of triples with an id.
+
+    Two are equal that have the same of everything.
 
     Parameters
     ----------
@@ -31,13 +33,12 @@ class Publication:
         An IRI where the source gives one (a named graph, a feed item's link); otherwise the
         file's name, with a number where a file holds several.
     triples
-        Distinct triples, in the order of the source.
+        Distinct triples, in the order of the source; or their numbering, of which they are made
+        when somebody asks for them.
     derived
         Those of the triples that enrichment added: nobody stated them.
     source
         Where the publication was read, for messages.
-    numbering
-        Of its triples, where that is known; `numbered` makes it.
     attributes
         How many of its triples, the last ones, say what somebody asks for as an attribute. Only
         patterns that name their property are met by them.
@@ -50,12 +51,58 @@ class Publication:
     'Hello'
     """
 
-    id: str
-    triples: tuple[Triple, ...]
-    derived: frozenset[Triple] = field(default_factory=frozenset)
-    source: Place = field(default_factory=lambda: Place("<memory>"))
-    numbering: Numbering | None = field(default=None, compare=False, repr=False)
-    attributes: int = 0
+    __slots__ = ("_numbering", "_triples", "attributes", "derived", "id", "source")
+
+    def __init__(
+        self,
+        id: str,
+        triples: tuple[Triple, ...] | Numbering,
+        derived: frozenset[Triple] = frozenset(),
+        source: Place = _MEMORY,
+        attributes: int = 0,
+    ) -> None:
+        self.id, self.derived, self.source, self.attributes = id, derived, source, attributes
+        self._triples: tuple[Triple, ...] | None = None
+        self._numbering: Numbering | None = None
+        if isinstance(triples, Numbering):
+            self._numbering = triples
+        else:
+            self._triples = triples
+
+    @property
+    def triples(self) -> tuple[Triple, ...]:
+        """Distinct triples, in the order of the source."""
+        if self._triples is not None:
+            return self._triples
+        return self.numbered().triples
+
+    @property
+    def size(self) -> int:
+        """How many triples there are."""
+        if self._numbering is not None:
+            return self._numbering.size
+        return len(self.triples)
+
+    @property
+    def numbering(self) -> Numbering | None:
+        """Of its triples, where that is known; `numbered` makes it."""
+        return self._numbering
+
+    def _contents(self) -> tuple[object, ...]:
+        return self.id, self.triples, self.derived, self.source, self.attributes
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Publication):
+            return NotImplemented
+        return self._contents() == other._contents()
+
+    def __hash__(self) -> int:
+        return hash(self._contents())
+
+    def __repr__(self) -> str:
+        names = ("id", "triples", "derived", "source", "attributes")
+        said = (f"{name}={own!r}" for name, own in zip(names, self._contents(), strict=True))
+        return f"Publication({', '.join(said)})"
 
     @classmethod
     def of(cls, id: str, triples: Iterable[Triple], source: Place | None = None) -> Publication:
@@ -104,27 +151,36 @@ class Publication:
         (2, True)
         """
         found = self.with_derived(triples)
-        return replace(found, attributes=len(found.triples) - len(self.triples))
+        apart = found.size - self.size
+        return Publication(self.id, found.numbered(), found.derived, self.source, apart)
 
     @property
     def seen_by_any(self) -> tuple[Triple, ...]:
         """The triples that also patterns with a variable property are met by."""
         return self.triples[: len(self.triples) - self.attributes]
 
+    def with_triples(self, triples: tuple[Triple, ...], derived: frozenset[Triple]) -> Publication:
+        """Return the publication with other triples."""
+        same = triples is self.triples and self._numbering is not None
+        return Publication(self.id, self.numbered() if same else triples, derived, self.source)
+
+    def placed(self, source: Place) -> Publication:
+        """Return the publication as one that was read somewhere else."""
+        known = self.triples if self._numbering is None else self._numbering
+        return Publication(self.id, known, self.derived, source, self.attributes)
+
     def extended(self, derived: tuple[Triple, ...]) -> Publication:
         """Return the publication with triples that nobody stated, and that it does not have."""
         numbering = self.numbered().extended(derived)
-        return Publication(
-            self.id, numbering.triples, self.derived.union(derived), self.source, numbering
-        )
+        return Publication(self.id, numbering, self.derived.union(derived), self.source)
 
     def numbered(self) -> Numbering:
         """Return the terms of its triples, numbered; they are numbered once."""
-        known = self.numbering
-        if known is None or known.triples is not self.triples:
-            known = Numbering.of(self.triples)
-            object.__setattr__(self, "numbering", known)  # what is kept says nothing new
-        return known
+        numbering = self._numbering
+        if numbering is None:
+            assert self._triples is not None
+            numbering = self._numbering = Numbering.of(self._triples)
+        return numbering
 
     def graph_name(self) -> NamedNode:
         """Return the name that SPARQL's GRAPH sees: the id where that is an IRI."""

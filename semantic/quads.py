@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO, NoReturn
 from xml.parsers import expat
 
@@ -62,18 +62,19 @@ def read_quads(
     InputError
         At the first fault of a document that has no lines.
     """
+    if syntax in LINE_FORMATS:
+        text = _unmarked(pieces(stream))
+        yield from read_lines(text, syntax, source, on_problem=on_problem, limits=limits)
+        return
     if syntax != RdfFormat.RDF_XML:  # there the mark may contradict the declaration: it holds
         stream = io.BufferedReader(Pieces(_unmarked(pieces(stream))))
-    if syntax in LINE_FORMATS:
-        yield from read_lines(stream, syntax, source, on_problem=on_problem, limits=limits)
-        return
     if syntax in _HELD:
         yield from _held(stream, syntax, source, base_iri, limits, prefixes, remedy)
         return
     guard = _TermGuard(stream, limits)
-    text = io.BufferedReader(Pieces(iter(guard)))
+    guarded = io.BufferedReader(Pieces(iter(guard)))
     try:
-        yield from _parsed(text, syntax, base_iri, prefixes)
+        yield from _parsed(guarded, syntax, base_iri, prefixes)
     except SyntaxError as error:
         guard.check(source)
         place = Place(source, error.lineno, error.offset)
@@ -82,7 +83,7 @@ def read_quads(
 
 
 def read_runs(
-    stream: Readable,
+    data: Iterator[bytes],
     syntax: RdfFormat,
     source: str,
     *,
@@ -96,6 +97,8 @@ def read_runs(
 
     Parameters
     ----------
+    data
+        The document, piece by piece.
     texts
         Remembers the texts of terms.
 
@@ -105,13 +108,12 @@ def read_runs(
         As `read_quads`.
     """
     if syntax in LINE_FORMATS:
-        stream = io.BufferedReader(Pieces(_unmarked(pieces(stream))))
         return read_line_runs(
-            stream, syntax, source, on_problem=on_problem, limits=limits, texts=texts
+            _unmarked(data), syntax, source, on_problem=on_problem, limits=limits, texts=texts
         )
     return runs_of(
         read_quads(
-            stream,
+            io.BufferedReader(Pieces(data)),
             syntax,
             source,
             on_problem=on_problem,
@@ -175,7 +177,7 @@ def _held(
     remedy: str,
 ) -> Iterator[Quad]:
     """Yield the quads of a document that is held whole, which is looked through first."""
-    data = read_whole(stream, source, limits)
+    data = read_whole(pieces(stream), source, limits)
     if syntax == RdfFormat.RDF_XML:
         fault = check_xml(data, source, limits)
         data = _in_utf8(data, source)
@@ -197,8 +199,8 @@ def _held(
         raise InputError(problem_of(error, syntax, place, remedy)) from error
 
 
-def read_whole(stream: Readable, source: str, limits: Limits) -> bytes:
-    """Read a document that has to be held in memory.
+def read_whole(data: Iterable[bytes], source: str, limits: Limits) -> bytes:
+    """Read a document that has to be held in memory, from its pieces.
 
     Raises
     ------
@@ -207,7 +209,7 @@ def read_whole(stream: Readable, source: str, limits: Limits) -> bytes:
     """
     held: list[bytes] = []
     size = 0
-    for piece in pieces(stream):
+    for piece in data:
         held.append(piece)
         size += len(piece)
         if size > limits.document_bytes:

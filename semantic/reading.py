@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -33,7 +33,7 @@ from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.publication import Publication
 from semantic.quads import read_runs, read_whole
 from semantic.runs import Run
-from semantic.stream import Pieces, Readable, pieces
+from semantic.stream import Readable, pieces
 from semantic.syntax import HEAD_BYTES, format_of_media_type, refuse_foreign, tell_syntax
 from semantic.term_texts import TermTexts
 
@@ -107,8 +107,7 @@ def read_publications(
     )
     for source in sources:
         for publication in _from_source(source, options):
-            if len(publication.triples) > limits.publication_triples:
-                size = len(publication.triples)
+            if (size := publication.size) > limits.publication_triples:
                 on_problem(too_large(publication.source, limits, size))
             else:
                 yield publication
@@ -127,7 +126,7 @@ def check_base(base_iri: str) -> None:
 def _from_source(source: Source, options: _Options) -> Iterator[Publication]:
     if isinstance(source, str | Path):
         yield from _from_path(str(source), options)
-    elif isinstance(source, Readable):
+    elif isinstance(source, io.BufferedIOBase) or isinstance(source, Readable):  # noqa: SIM101
         yield from _from_stream(source, str(getattr(source, "name", "<stream>")), options)
     else:
         yield Publication.from_rdflib(source)
@@ -165,9 +164,8 @@ def _from_stream(stream: Readable, source: str, options: _Options) -> Iterator[P
         told.append(problem)
         options.on_problem(problem)
 
-    own = replace(options, on_problem=report)
     try:
-        for publication in _document(stream, source, own):
+        for publication in _document(stream, source, options, report):
             found = True
             yield publication
     except InputError as error:
@@ -178,16 +176,18 @@ def _from_stream(stream: Readable, source: str, options: _Options) -> Iterator[P
         report(Problem(what, Place(source), remedy, Severity.WARNING))
 
 
-def _document(stream: Readable, source: str, options: _Options) -> Iterator[Publication]:
+def _document(
+    stream: Readable, source: str, options: _Options, report: OnProblem
+) -> Iterator[Publication]:
     rest = pieces(stream)
     head = _head(rest, 1 if options.format else HEAD_BYTES)
-    whole = io.BufferedReader(Pieces(chain([head], rest)))
+    whole = chain([head], rest)
     if not head.strip(_BLANK):
         raise InputError(_empty(source))
     feed = sniff_feed(head) if options.format is None else None
     if feed is not None and options.cut in (Cut.AUTO, Cut.ITEM):
         data = read_whole(whole, source, options.limits)
-        yield from read_feed(data, source, on_problem=options.on_problem, limits=options.limits)
+        yield from read_feed(data, source, on_problem=report, limits=options.limits)
         return
     syntax = options.format or _syntax(head, source, feed)
     if options.format is not None:
@@ -196,7 +196,7 @@ def _document(stream: Readable, source: str, options: _Options) -> Iterator[Publ
         whole,
         syntax,
         source,
-        on_problem=options.on_problem,
+        on_problem=report,
         texts=options.texts,
         base_iri=options.base_iri,
         limits=options.limits,
@@ -204,7 +204,7 @@ def _document(stream: Readable, source: str, options: _Options) -> Iterator[Publ
     )
     if syntax == RdfFormat.JSON_LD:
         runs = _of_json(runs, source)
-    yield from _cut(runs, syntax, source, options)
+    yield from _cut(runs, syntax, source, options, report)
 
 
 def _of_json(runs: Iterator[Run], source: str) -> Iterator[Run]:
@@ -242,7 +242,7 @@ def _syntax(head: bytes, source: str, feed: FeedFormat | None) -> RdfFormat:
 
 
 def _cut(
-    runs: Iterator[Run], syntax: RdfFormat, source: str, options: _Options
+    runs: Iterator[Run], syntax: RdfFormat, source: str, options: _Options, report: OnProblem
 ) -> Iterator[Publication]:
     match options.cut:
         case Cut.SUBJECT:
@@ -252,8 +252,8 @@ def _cut(
         case Cut.ITEM:
             return by_item(runs, source)
         case Cut.GRAPH:
-            return by_graph(runs, source, options.on_problem, options.limits)
+            return by_graph(runs, source, report, options.limits)
         case Cut.AUTO if syntax in _DATASETS:
-            return by_graph(runs, source, options.on_problem, options.limits)
+            return by_graph(runs, source, report, options.limits)
         case _:
-            return by_document(runs, source, options.on_problem, options.limits)
+            return by_document(runs, source, report, options.limits)

@@ -56,6 +56,8 @@ _BINARY = (
     (b"\x28\xb5\x2f\xfd", "compressed with zstd"),
     (b"PK\x03\x04", "a ZIP archive"),
 )
+_STATEMENTS = re.compile(rb"<[A-Za-z][^\s<>:]*+:[^\s<>]*+>[ \t]|_:[^\0]")
+"""How N-Triples mostly begins: with an IRI or a blank node, as nothing else does."""
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 _ANYTHING = "Give RDF (Turtle, RDF/XML, JSON-LD, N-Quads, …) or a feed (RSS, Atom, JSON Feed)."
 
@@ -166,6 +168,8 @@ def refuse_foreign(head: bytes, source: str) -> None:
     InputError
         With what it is, and what to do about it.
     """
+    if _STATEMENTS.match(head):
+        return
     for start, what in _BINARY:
         if head.startswith(start):
             raise InputError(Problem(what, Place(source), "Unpack it first."))

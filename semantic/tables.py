@@ -96,7 +96,7 @@ def _publication(
     if 3 * len(distinct) < len(places):
         places = list(chain.from_iterable(distinct))
     numbering = Numbering.by_keys(places, terms)
-    return Publication(id, numbering.triples, source=Place(_TABLE, item=id), numbering=numbering)
+    return Publication(id, numbering, source=Place(_TABLE, item=id))
 
 
 def _too_large(id: str, limits: Limits) -> Problem:

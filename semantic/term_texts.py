@@ -10,8 +10,9 @@ long.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
 
 from pyoxigraph import BlankNode, DefaultGraph, RdfFormat, Triple, parse
 
@@ -19,11 +20,67 @@ from semantic.limits import DEFAULT_LIMITS
 from semantic.nesting import triple_term_depth
 from semantic.terms import Term
 
+if TYPE_CHECKING:
+    from semantic.text_table import TextTable
+
 _Term = TypeVar("_Term")
 
 _MOST, _LONG = 65_536, 500
 """So many texts are remembered; longer ones, in bytes, hardly come again, and take room."""
 _BEFORE, _AFTER = b"<urn:s> <urn:p> ", b" .\n"
+
+
+class Lexicon:
+    """Terms by number, each as one text says it; it only grows.
+
+    Two texts of one term have two numbers. What is known of terms may be kept by these numbers,
+    beside the lexicon, instead of by terms, which are hashed letter by letter.
+
+    Attributes
+    ----------
+    terms
+        The terms by number.
+    numbers
+        The number of each text.
+    aliased
+        The numbers of texts whose terms other texts say, too, in the order in which that was found.
+
+    Examples
+    --------
+    >>> from pyoxigraph import NamedNode
+    >>> lexicon = Lexicon()
+    >>> lexicon.add([b"<urn:a>"], [NamedNode("urn:a")])
+    >>> lexicon.terms[lexicon.numbers[b"<urn:a>"]], len(lexicon)
+    (<NamedNode value=urn:a>, 1)
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_first", "_texts", "aliased", "numbers", "terms")
+
+    def __init__(self) -> None:
+        self.terms: list[Term] = []
+        self.numbers: dict[bytes, int] = {}
+        self.aliased: list[int] = []
+        self._texts: list[bytes] = []
+        self._first: dict[Term, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    @cached_property
+    def table(self) -> TextTable:
+        """The texts as compiled loops look them up."""
+        from semantic.text_table import TextTable
+
+        return TextTable(self._texts, self.aliased)
+
+    def add(self, texts: Sequence[bytes], terms: Sequence[Term]) -> None:
+        """Give new texts numbers."""
+        for number, (text, term) in enumerate(zip(texts, terms, strict=True), len(self.terms)):
+            self.numbers[text] = number
+            if (first := self._first.setdefault(term, number)) != number:
+                self.aliased += (first, number)
+        self._texts += texts
+        self.terms += terms
 
 
 class TermTexts:
@@ -36,6 +93,13 @@ class TermTexts:
     most
         So many texts are remembered; when there are more, all are forgotten.
 
+    Attributes
+    ----------
+    lexicon
+        What is remembered; when all is forgotten, there is a new one.
+    learned
+        How many texts were parsed.
+
     Examples
     --------
     >>> texts = TermTexts()
@@ -47,15 +111,20 @@ class TermTexts:
 
     def __init__(self, most: int = _MOST) -> None:
         self._most = most
-        self._known: dict[bytes, Term] = {}
-        self._terms: set[Term] = set()
-        self._odd: set[bytes] = set()
+        self.lexicon = Lexicon()
         self.learned = 0
-        """How many texts were parsed."""
 
     def __len__(self) -> int:
         """Return how many texts are remembered."""
-        return len(self._known)
+        return len(self.lexicon)
+
+    def has_room(self, more: int) -> bool:
+        """Whether so many more texts can be remembered without forgetting any."""
+        return not len(self) or len(self) + more <= self._most
+
+    def forget(self) -> None:
+        """Forget all."""
+        self.lexicon = Lexicon()
 
     def terms(
         self, texts: Collection[bytes], prefix: str = "", nesting: int = DEFAULT_LIMITS.nesting
@@ -74,36 +143,20 @@ class TermTexts:
         SyntaxError
             When any of them is no term.
         """
-        known = self._known
+        known = self.lexicon.numbers
         try:
-            return list(map(known.__getitem__, texts))
+            return [self.lexicon.terms[number] for number in map(known.__getitem__, texts)]
         except KeyError:
             new = [text for text in texts if text not in known]
-        if len(known) + len(new) > self._most:
-            for kept in (known, self._terms, self._odd):
-                kept.clear()
-            new = list(texts)
-        found = parsed(new, prefix, nesting)
-        self._remember(new, found)
+        if not self.has_room(len(new)):
+            self.forget()
+            known, new = self.lexicon.numbers, list(texts)
+        found = dict(zip(new, parsed(new, prefix, nesting), strict=True))
         self.learned += len(new)
-        terms = list(map(known.__getitem__, texts))
-        self._forget([text for text in new if len(text) > _LONG or b"_:" in text])
-        return terms
-
-    def _remember(self, texts: Sequence[bytes], terms: Sequence[Term]) -> None:
-        before = len(self._terms)
-        self._terms.update(terms)
-        if len(self._terms) < before + len(texts):
-            self._odd.update(t for t, term in zip(texts, terms, strict=True) if not _says(t, term))
-        self._known.update(zip(texts, terms, strict=True))
-
-    def _forget(self, texts: Iterable[bytes]) -> None:
-        for text in texts:
-            self._terms.discard(self._known.pop(text))
-
-    def are_distinct(self, texts: Iterable[bytes]) -> bool:
-        """Whether different texts among these, which were read, are different terms for sure."""
-        return not self._odd or self._odd.isdisjoint(texts)
+        kept = [text for text in new if len(text) <= _LONG and b"_:" not in text]
+        self.lexicon.add(kept, [found[text] for text in kept])
+        terms = self.lexicon.terms
+        return [terms[known[text]] if text in known else found[text] for text in texts]
 
 
 def _says(text: bytes, term: Term) -> bool:

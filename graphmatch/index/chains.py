@@ -14,7 +14,7 @@ import numpy as np
 
 from graphmatch.index.gates import ANY, KINDS, OBJECT, PREDICATE, SUBJECT, key_of
 from graphmatch.index.jit import at, kernel, part
-from graphmatch.index.terms import Ids
+from graphmatch.index.terms import LOCAL, Ids
 
 COUNT, TABLE, FILTER, STATED, TRIPLES = range(5)
 """A publication: how many triples, how large its hash tables are, where a filter of all hashes is
@@ -72,9 +72,8 @@ def may_have(graph: Ids, key: int) -> bool:
     return key < 0 or graph[at(graph[FILTER] + (bit >> 5))] >> (bit & 31) & 1 != 0
 
 
-@kernel
-def chain(graph: Ids, kinds: int) -> None:
-    """Chain the triples by each of some kinds (bit k for kind k)."""
+@part
+def _chain(graph: Ids, kinds: int) -> None:
     n, size = int(graph[COUNT]), int(graph[TABLE])
     firsts = TRIPLES + 3 * n
     graph[firsts : firsts + n] = 0
@@ -97,3 +96,38 @@ def chain(graph: Ids, kinds: int) -> None:
             graph[at(nexts + t)] = following
             graph[at(firsts + t)] |= 1 << kind
             graph[at(cell)] = t
+
+
+@kernel
+def fill(graph: Ids, ids: Ids, places: Ids, tests: Ids, kinds: int) -> None:
+    """Write a publication's triples, and chain them.
+
+    Parameters
+    ----------
+    graph
+        `COUNT`, `TABLE`, `FILTER` and `STATED` are written.
+    ids
+        By term: its id; -1 for a term that gets one of the publication's own.
+    places
+        Three terms a triple.
+    tests
+        The triples that say which tests a term passes: shape (tests, 3).
+    kinds
+        A bit each.
+    """
+    n, triples = int(graph[COUNT]), len(places) // 3
+    for column in range(3):
+        begin = TRIPLES + column * n
+        for t in range(triples):
+            place = places[at(3 * t + column)]
+            id = ids[at(place)]
+            graph[at(begin + t)] = id if id >= 0 else LOCAL + place
+        for t in range(triples, n):
+            graph[at(begin + t)] = tests[at(t - triples), column]
+    _chain(graph, kinds)
+
+
+@kernel
+def chain(graph: Ids, kinds: int) -> None:
+    """Chain the triples by each of some kinds (bit k for kind k)."""
+    _chain(graph, kinds)

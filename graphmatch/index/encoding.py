@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from itertools import compress
 from typing import TypeAlias
 
 import numpy as np
@@ -35,7 +34,7 @@ class Encoded:
     Parameters
     ----------
     triples
-        Distinct ones.
+        Distinct ones, or their numbering.
     terms
         What has an id already.
     kinds
@@ -44,57 +43,64 @@ class Encoded:
         Which tests a term passes; none by default.
     compared
         Whether terms are compared with numbers, times or texts.
-    numbering
-        The triples' own, where that is known.
     apart
         How many of the triples, the last ones, a variable property is not met by.
     """
 
     def __init__(
         self,
-        triples: Sequence[Triple],
+        triples: Sequence[Triple] | Numbering,
         terms: Terms,
         kinds: int,
         tested: Tested | None = None,
         *,
         compared: bool = True,
-        numbering: Numbering | None = None,
         apart: int = 0,
     ) -> None:
-        if numbering is None:
-            numbering = Numbering.of(tuple(triples))
-        known = list(map(terms.ids.get, numbering.terms))
-        self._own = numbering.terms
-        self._ids = [LOCAL + place if id is None else id for place, id in enumerate(known)]
-        self.local = _numbers(self._own, known) if compared else _NONE
+        numbering = triples if isinstance(triples, Numbering) else Numbering.of(tuple(triples))
+        self._numbering, self._ids = numbering, terms.of(numbering)
+        self.local = _numbers(numbering.terms, self._ids) if compared else _NONE
         """What terms of the publication's own are compared by: a row for each of its terms."""
-        places = np.frombuffer(numbering.places, np.int32).reshape(-1, 3)
-        ids = np.array(self._ids, np.int32)[places]
-        if tested is not None:
-            tests = [
-                (id, terms.passes, test)
-                for id, term in zip(self._ids, self._own, strict=True)
-                for test in tested(term)
-            ]
-            ids = np.concatenate([ids, np.array(tests, np.int32).reshape(-1, 3)])
-        self.graph = graph_of(ids, kinds, len(triples) - apart)
+        places = np.frombuffer(numbering.places, np.int32)
+        tests = _NO_TESTS if tested is None else self._tests(terms.passes, tested)
+        self.graph = _graph(numbering.size, len(tests), apart)
+        chains.fill(self.graph, self._ids, places, tests, kinds)
+
+    def _tests(self, passes: int, tested: Tested) -> Ids:
+        """Return the tests that terms pass, as triples."""
+        tests = [(id, passes, test) for id, term in self.terms.items() for test in tested(term)]
+        return np.array(tests, np.int32).reshape(-1, 3)
 
     @cached_property
     def terms(self) -> Mapping[int, Term]:
         """The publication's terms by their ids: as they were, also when the index has changed."""
-        return dict(zip(self._ids, self._own, strict=True))
+        ids = np.where(self._ids < 0, LOCAL + np.arange(len(self._ids)), self._ids)
+        return dict(zip(ids.tolist(), self._numbering.terms, strict=True))
 
 
+_NO_TESTS = np.zeros((0, 3), np.int32)
 _NONE = np.zeros((1, 3))
 
 
-def _numbers(terms: Sequence[Term], known: Sequence[int | None]) -> Numbers:
+def _numbers(terms: Sequence[Term], ids: Ids) -> Numbers:
     """Return what terms without an id are compared by; that of other terms is nothing."""
     numbers = np.zeros((len(terms) + 1, 3))
-    own = [id is None and isinstance(term, Literal) for id, term in zip(known, terms, strict=True)]
-    for place in compress(range(len(terms)), own):
-        numbers[place] = scale_of(terms[place])
+    for place in np.flatnonzero(ids < 0).tolist():
+        if isinstance(terms[place], Literal):
+            numbers[place] = scale_of(terms[place])
     return numbers
+
+
+def _graph(triples: int, tests: int, apart: int = 0) -> Ids:
+    """Return an array with room for triples, and for those that say which tests are passed."""
+    count, size = triples + tests, 8
+    while size < 2 * count:
+        size *= 2
+    filter_ = TRIPLES + WORDS * count + KINDS * (size + count)
+    graph = np.empty(filter_ + size, np.int32)
+    graph[COUNT], graph[TABLE], graph[FILTER] = count, size, filter_
+    graph[STATED] = triples - apart
+    return graph
 
 
 def graph_of(ids: Ids, kinds: int, stated: int | None = None) -> Ids:
@@ -107,13 +113,8 @@ def graph_of(ids: Ids, kinds: int, stated: int | None = None) -> Ids:
     stated
         How many come before those that a variable property is not met by; all by default.
     """
-    count, size = len(ids), 8
-    while size < 2 * count:
-        size *= 2
-    filter_ = TRIPLES + WORDS * count + KINDS * (size + count)
-    graph = np.empty(filter_ + size, np.int32)
-    graph[COUNT], graph[TABLE], graph[FILTER] = count, size, filter_
-    graph[STATED] = count if stated is None else stated
-    graph[TRIPLES : TRIPLES + 3 * count].reshape(3, count)[:] = ids.T
+    stated = len(ids) if stated is None else stated
+    graph = _graph(stated, len(ids) - stated)
+    graph[TRIPLES : TRIPLES + ids.size].reshape(3, len(ids))[:] = ids.T
     chains.chain(graph, kinds)
     return graph

@@ -222,8 +222,14 @@ def refill(names: Names) -> None:
 
 @kernel
 def copied(names: Names, numbers: Ids, data: Bytes, ends: Longs) -> int:
-    """Write ids one after the other, as far as there is room; return how much they need."""
-    end = 0
+    """Write ids one after the other, as far as there is room; return how much they need.
+
+    -1 is returned where a number is not in use.
+    """
+    end, made = 0, int(names.state[MADE])
+    for n in range(numbers.size):
+        if not 0 <= numbers[n] < made or names.length[numbers[n]] < 0:
+            return -1
     for n in range(numbers.size):
         if n + _AHEAD < numbers.size:
             prefetch(names.arena, int(names.start[numbers[n + _AHEAD]]))

@@ -148,10 +148,10 @@ class IdTable:
         ValueError
             A number is not in use.
         """
-        if not self.are_used(numbers):
-            raise ValueError("a number is not in use")
         data, ends = np.empty(32 * len(numbers), np.uint8), np.empty(len(numbers), np.int64)
         needed = id_kernels.copied(self._names(), numbers, data, ends)
+        if needed < 0:
+            raise ValueError("a number is not in use")
         if needed > len(data):
             data = np.empty(needed, np.uint8)
             id_kernels.copied(self._names(), numbers, data, ends)

@@ -197,22 +197,18 @@ class Index:
     # -- matching ---------------------------------------------------------------------------
 
     def match(
-        self, triples: Sequence[Triple], numbering: Numbering | None = None, apart: int = 0
+        self, triples: Sequence[Triple] | Numbering, apart: int = 0
     ) -> tuple[Found, IndexCounters]:
-        """Return the rows that a publication's triples meet.
+        """Return the rows that a publication's triples meet, or those that are numbered.
 
         Parameters
         ----------
-        numbering
-            The triples' own, where that is known.
         apart
             How many of the triples, the last ones, a variable property is not met by.
         """
-        return self.find(self.encoded(triples, numbering, apart))
+        return self.find(self.encoded(triples, apart))
 
-    def encoded(
-        self, triples: Sequence[Triple], numbering: Numbering | None = None, apart: int = 0
-    ) -> Encoded:
+    def encoded(self, triples: Sequence[Triple] | Numbering, apart: int = 0) -> Encoded:
         """Return a publication's triples as ids, with the tests of text that their terms pass."""
         return Encoded(
             triples,
@@ -220,7 +216,6 @@ class Index:
             self.rows.kinds,
             self._texts.satisfied if len(self._texts) else None,
             compared=self.rows.compare,
-            numbering=numbering,
             apart=apart,
         )
 

@@ -208,3 +208,7 @@ class Tabled:
             for n in range(int(self._starts[place]), int(self._starts[place + 1]))
             for solution in self._met[int(self._which[n])].solutions(int(self._places[n]))
         )
+
+
+NONE_MET = Tabled()
+"""Of a publication that meets no table."""

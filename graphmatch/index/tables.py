@@ -34,7 +34,7 @@ from graphmatch.index.runs import Array, part
 from graphmatch.index.shape_table import Shape, ShapeTable
 from graphmatch.index.shapes import Asked
 from graphmatch.index.stars import Star
-from graphmatch.index.tabled import Constraints, Met, Tabled
+from graphmatch.index.tabled import NONE_MET, Constraints, Met, Tabled
 from graphmatch.index.terms import Ids
 from graphmatch.index.walking import LOOKUPS, ways_of
 
@@ -340,7 +340,7 @@ class Tables:
             What terms are compared by.
         """
         if not len(self):
-            return Tabled()
+            return NONE_MET
         met: list[Met] = []
         uncertain: list[Ids] = []
         candidates = 0

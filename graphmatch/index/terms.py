@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from graphmatch.index.arrays import grown
 from graphmatch.index.numbers import scales_of
+from semantic.noted import NOTHING, Noted
+from semantic.numbering import Numbering
 from semantic.pattern import Filter
 from semantic.terms import Term
 
@@ -59,6 +61,7 @@ class Terms:
         self._terms: list[Mentioned | None] = []
         self._mentions = np.zeros(16, np.int64)
         self._free: list[int] = []
+        self._noted = Noted()
         self.passes = int(self.take([Passes.PASSES])[0])
         """The id of the property of passing a test."""
 
@@ -95,6 +98,7 @@ class Terms:
                 new.append(place)
                 fresh = self._fresh(len(new))
         if new:
+            self._noted.forget()
             self._add([terms[place] for place in new], None if scales is None else scales[new])
         return np.array(found, np.int32)
 
@@ -126,6 +130,22 @@ class Terms:
         """Return by id how often it is held; it is not to be kept."""
         return self._mentions
 
+    def of(self, numbering: Numbering) -> Ids:
+        """Return the ids of a publication's distinct terms, -1 of those that nobody mentions."""
+        known, get = numbering.known, self.ids.get
+        if known is None:
+            return np.array([get(term, -1) for term in numbering.terms], np.int32)
+        notes = self._noted.of(known.lexicon)
+        ids: Ids = notes[known.numbers]
+        if ids.min(initial=0) == NOTHING:
+            places = np.flatnonzero(ids == NOTHING)
+            for place, number in zip(places.tolist(), known.numbers[places].tolist(), strict=True):
+                if number < 0:
+                    ids[place] = get(known.others[place], -1)
+                else:
+                    ids[place] = notes[number] = get(known.lexicon.terms[number], -1)
+        return ids
+
     def mentions(self, id: int) -> int:
         """Return how often an id is taken."""
         return int(self._mentions[id])
@@ -135,6 +155,8 @@ class Terms:
         ids = ids.ravel()
         np.subtract.at(self._mentions, ids, 1)
         gone = ids[self._mentions[ids] == 0]
+        if gone.size:
+            self._noted.forget()
         for id in dict.fromkeys(gone.tolist()):
             del self.ids[self.term(id)]
             self._terms[id] = None

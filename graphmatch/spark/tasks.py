@@ -58,7 +58,7 @@ class Task:
         for problem in self.worker.taken():
             self.report(problem)
         self.counts.publications += 1
-        self.counts.triples += len(publication.triples)
+        self.counts.triples += publication.size
         self.counts.matches += len(report)
         self.counts.writing += self._lap()
 
@@ -158,9 +158,8 @@ class MatchFragments:
         )
         try:
             for publication in by_document(runs, id, task.report, limits):
-                if len(publication.triples) > limits.publication_triples:
-                    size = len(publication.triples)
-                    task.report(too_large(publication.source, limits, size))
+                if publication.size > limits.publication_triples:
+                    task.report(too_large(publication.source, limits, publication.size))
                 else:
                     task.match(publication)
         except InputError as error:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
@@ -294,7 +294,7 @@ def _too_much(limit: int) -> str:
 def _so_far(rooted: Publication, closed: Derived) -> Publication:
     stated = frozenset(rooted.triples) - rooted.derived
     derived = frozenset(triple for triple in closed if triple not in stated)
-    return replace(rooted, triples=tuple(closed), derived=derived)
+    return rooted.with_triples(tuple(closed), derived)
 
 
 def _is_new(closed: Derived, evaluator: Evaluator) -> Callable[[BlankNode], bool]:

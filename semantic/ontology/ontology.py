@@ -9,7 +9,6 @@ when it is first asked for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -289,10 +288,9 @@ class Ontology(Walks):
 
     def rewrite(self, publication: Publication) -> Publication:
         """Return the publication with every term replaced by its root."""
-        return replace(
-            publication,
-            triples=tuple(self.roots.rewrite(publication.triples)),
-            derived=frozenset(self.roots.rewrite(publication.derived)),
+        return publication.with_triples(
+            tuple(self.roots.rewrite(publication.triples)),
+            frozenset(self.roots.rewrite(publication.derived)),
         )
 
     def enrich(self, publication: Publication) -> Publication:
@@ -301,7 +299,7 @@ class Ontology(Walks):
         closed = self.inference.follow(rooted.triples)
         stated = frozenset(rooted.triples)
         derived = rooted.derived.union(t for t in closed if t not in stated)
-        return replace(rooted, triples=tuple(closed), derived=derived)
+        return rooted.with_triples(tuple(closed), derived)
 
 
 def _again(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -161,7 +161,7 @@ class Units:
             return publication
         changed = {old: t for t, old in found.origins.items() if t not in found.derived}
         derived = {changed.get(t, t) for t in publication.derived} | found.derived
-        return replace(publication, triples=found.triples, derived=frozenset(derived))
+        return Publication(publication.id, found.triples, frozenset(derived), publication.source)
 
     def normal_triples(self, triples: Iterable[Triple], report: Report) -> Normal | None:
         """Return triples with their quantities in base units; ``None`` where there are none."""

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from io import BytesIO
 
 from hypothesis import given
+from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
-from semantic import Ontology, Publication
+from semantic import Ontology, Publication, read_publications
 from semantic.annotation.annotate import Annotator, Label
 from semantic.attributes.names import attribute
-from semantic.concerns import Concerns, Remembered
+from semantic.concerns import CLASS, Concerns, Remembered
 from semantic.enrichment import Enriched, Enricher
 from semantic.evaluation import Evaluator
 from semantic.mentions import Mentions
 from semantic.numbering import Numbering
 from semantic.ontology.relevance import Relevance
+from semantic.term_texts import TermTexts
 from semantic.terms import Term, Triple
 from semantic.vocabulary import DC, DOMAIN, RSS, SUBCLASS, SUBPROPERTY, TYPE
 from tests.strategies import Profile, Scenario, scenarios
 
 X, Y, P, Q, C, D = (NamedNode(f"urn:{name}") for name in "xypqcd")
+NODES = st.sampled_from([f"<urn:{n}>" for n in range(9)])
+BLANK = st.sampled_from(["_:x", "_:y"])
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -51,6 +56,31 @@ def test_that_terms_are_looked_at_once() -> None:
     for _ in range(3):
         assert concerns.of(Numbering.of(((X, P, Y), (Y, P, X)))) == 0
     assert asked == [X, P, Y]
+
+
+@given(st.lists(st.lists(st.tuples(NODES, NODES, NODES | BLANK), max_size=6), max_size=8))
+def test_that_numbers_of_a_lexicon_call_for_what_their_terms_do(
+    documents: list[list[tuple[str, str, str]]],
+) -> None:
+    """As many forget all in between, and some terms are never numbered."""
+    bits = {NamedNode(f"urn:{n}"): 1 << n % 7 for n in range(9)}
+
+    def of_term(term: Term) -> int:
+        return bits.get(term, CLASS) if isinstance(term, NamedNode) else 1 << 6
+
+    def of_property(term: Term) -> int:
+        return of_term(term) << 8
+
+    texts = TermTexts(most=7)
+    known, plain = Concerns(of_term, of_property), Concerns(of_term, of_property)
+    for document in documents:
+        lines = "".join(f"{s} {p} {o} .\n" for s, p, o in document).encode()
+        for publication in read_publications(
+            BytesIO(lines or b"#"), format="nt", texts=texts, on_problem=lambda _: None
+        ):
+            again = Numbering.of(publication.triples)
+            assert known.of(publication.numbered()) == plain.of(again)
+            assert known.agenda(publication.numbered()) == plain.agenda(again)
 
 
 def test_that_what_is_remembered_is_bounded() -> None:

@@ -53,7 +53,7 @@ class IndexPeer(Peer):
         """Return the publication, enriched, as ids."""
         enriched = self._standing.enrich(workload.publication(number), _NOW).publication
         index = self._standing.index
-        return index.encoded(enriched.triples, enriched.numbered(), enriched.attributes)
+        return index.encoded(enriched.numbered(), enriched.attributes)
 
     def match(self, event: Encoded) -> Numbers:
         """Find rows, and whose they are."""

@@ -16,6 +16,7 @@ from semantic.errors import InputError, OnProblem, Place, Problem
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.reading.owlxml import is_owlxml, read_owlxml
 from semantic.quads import LINE_FORMATS, read_quads, read_whole
+from semantic.stream import pieces
 from semantic.syntax import HEAD_BYTES, tell_syntax
 from semantic.terms import Triple
 from semantic.vocabulary import OWL, TYPE
@@ -110,7 +111,7 @@ def read_document(
         raise InputError(Problem("the file is empty", Place(source), _REMEDY))
     prefixes: dict[str, str] = {}
     if is_owlxml(head):
-        data = read_whole(stream, source, limits)
+        data = read_whole(pieces(stream), source, limits)
         triples = read_owlxml(data, source, on_problem, prefixes, limits)
     else:
         told = syntax or tell_syntax(head, source, _REMEDY)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import pickle
 import random
+import subprocess
+import sys
 
 import pytest
 from hypothesis import event, example, given
@@ -13,7 +16,8 @@ from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 from semantic import read_publications
 from semantic.errors import Problem
 from semantic.numbering import Numbering
-from semantic.runs import PlainLines, Run
+from semantic.plain_lines import PlainLines
+from semantic.runs import Run
 from semantic.term_texts import TermTexts, parsed, renamed
 from semantic.terms import Triple
 
@@ -93,7 +97,7 @@ def parsed_quads(document: bytes, syntax: RdfFormat) -> list[Quad]:
 @example([b'<urn:a> <urn:p> <urn:a> .\n<urn:a> <urn:p> <urn:b> .\n<urn:c> <urn:p> "x" .'], False)
 def test_plain_lines_say_what_is_parsed(several: list[bytes], graphs: bool) -> None:
     syntax = RdfFormat.N_QUADS if graphs else RdfFormat.N_TRIPLES
-    lines = PlainLines(graphs, TermTexts(most=6), "n")
+    lines = PlainLines(graphs, TermTexts(most=6), lambda: "n")
     for document in several:
         runs = lines.runs(document)
         event("parsed" if runs is None else "plain")
@@ -104,6 +108,99 @@ def test_plain_lines_say_what_is_parsed(several: list[bytes], graphs: bool) -> N
                 assert len(set(run.triples)) == len(run.triples)
                 known, made = run.numbering, Numbering.of(run.triples)
                 assert (list(known.terms), known.places) == (list(made.terms), made.places)
+
+
+ODD = (
+    b"\0",
+    b"\t",
+    b"\r",
+    b"\n",
+    b" ",
+    b'"',
+    b"<",
+    b">",
+    b"\\",
+    b"_",
+    b".",
+    b"\xff",
+    b"\xc3",
+    b"#",
+    b":",
+)
+
+
+@given(documents(), st.integers(0, 2**32), st.booleans())
+@example(b"<urn:a> <urn:p> <urn:b>", 0, False)
+@example(b"<urn:a> <urn:p> <urn:b>\n", 0, False)
+@example(b"<urn:a> <urn:p> <urn:b> .\r<urn:a> <urn:p> <urn:b> .\n", 0, False)
+@example(b'<urn:a> <urn:p> "%s" .\n<urn:a> <urn:p> <urn:b> .' % (b"long " * 20_000), 0, False)
+def test_that_broken_lines_are_left_to_the_parser(document: bytes, seed: int, graphs: bool) -> None:
+    """A byte more or less, anywhere: what is taken for plain is what the parser reads there."""
+    syntax = RdfFormat.N_QUADS if graphs else RdfFormat.N_TRIPLES
+    rng = random.Random(seed)
+    texts = TermTexts(most=9)
+    for broken in (document, *(_broken(document, rng) for _ in range(8))):
+        runs = PlainLines(graphs, texts, lambda: "n").runs(broken)
+        try:
+            expected = parsed_quads(broken, syntax)
+        except SyntaxError:
+            assert runs is None
+            continue
+        if runs is not None:
+            assert quads_of(runs, graphs) == expected
+
+
+def _broken(document: bytes, rng: random.Random) -> bytes:
+    place = rng.randrange(len(document) + 1)
+    if rng.random() < 0.3:
+        return document[:place] + document[place + 1 :]
+    return document[:place] + rng.choice(ODD) + document[place:]
+
+
+def test_that_plain_lines_are_not_left_to_the_parser() -> None:
+    document = (
+        b'<urn:a> <urn:p> "a \\"text\\" ." .\n'
+        b"<urn:a> <urn:q> _:x .\r\n"
+        b'_:x <urn:p> "hallo"@de-CH .\n'
+        b'_:x <urn:p> "5"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
+        b"_:x <urn:p> <<( <urn:a> <urn:p> _:x )>> .\n"
+        b'_:x <urn:p> "" .'
+    )
+    (run,) = PlainLines(False, TermTexts(), lambda: "n").runs(document) or ()
+    assert quads_of([run], False) == parsed_quads(document, RdfFormat.N_TRIPLES)
+    assert run.numbering is not None
+    assert run.numbering.known is not None
+    others = run.numbering.known.others
+    assert sorted(others) == [
+        place for place, t in enumerate(run.numbering.terms) if "n" in str(t) and "_:" in str(t)
+    ]
+
+
+def test_that_terms_of_two_texts_are_one_term() -> None:
+    texts = TermTexts()
+    lines = PlainLines(False, texts, lambda: "n")
+    odd, plain = b'<urn:a> <urn:p> "\\u0061" .\n', b'<urn:a> <urn:p> "a" .\n'
+    (alone,) = lines.runs(odd) or ()
+    assert alone.numbering is not None
+    for document in (plain + odd, odd + plain):
+        (both,) = lines.runs(document) or ()
+        assert both.numbering is None
+        assert len(set(both.triples)) == 1
+    long = b"x" * 600
+    document = b'<urn:a> <urn:p> "%s" .\n<urn:a> <urn:p> "\\u0078%s" .\n' % (long, long[1:])
+    (both,) = lines.runs(document) or ()
+    assert both.numbering is None
+    assert len(set(both.triples)) == 1
+
+
+def test_that_a_publication_is_pickled_without_the_lexicon() -> None:
+    (publication,) = read_publications(io.BytesIO(b"<urn:a> <urn:p> _:x .\n"), format="nt")
+    assert publication.numbered().known is not None
+    again = pickle.loads(pickle.dumps(publication))
+    assert again == publication
+    assert hash(again) == hash(publication)
+    assert again.numbered().known is None
+    assert again.numbered().places == publication.numbered().places
 
 
 @given(st.lists(documents(), min_size=1, max_size=3))
@@ -150,7 +247,7 @@ def test_that_texts_are_bounded() -> None:
         assert len(texts) <= 3
     assert len(texts.terms([b"<urn:%d>" % number for number in range(7)])) == 7
     texts.terms([b'"%s"' % (b"long" * 1000), b"_:b"])
-    assert b"_:b" not in texts._known
+    assert b"_:b" not in texts.lexicon.numbers
     assert len(texts) <= 7
 
 
@@ -169,14 +266,14 @@ def test_that_triple_terms_may_not_nest_without_end() -> None:
 
 def test_that_documents_of_new_texts_are_parsed() -> None:
     texts = TermTexts()
-    lines = PlainLines(False, texts, "n")
+    lines = PlainLines(False, texts, lambda: "n")
     blocks = [
         b"".join(b"<urn:s%d%d> <urn:p> <urn:o%d%d> .\n" % (b, n, b, n) for n in range(9))
         for b in range(5)
     ]
     assert [lines.runs(block) is None for block in blocks] == [False] * 3 + [True] * 2
     assert lines.runs(blocks[0]) is None
-    assert PlainLines(False, texts, "n").runs(blocks[0]) is not None
+    assert PlainLines(False, texts, lambda: "n").runs(blocks[0]) is not None
 
 
 def test_that_a_publication_knows_its_numbers() -> None:
@@ -187,3 +284,12 @@ def test_that_a_publication_knows_its_numbers() -> None:
     (repeated,) = read_publications(io.BytesIO(document[:34] * 2), format="nq")
     assert repeated.numbering is None
     assert len(repeated.triples) == 1
+
+
+def test_that_other_syntaxes_do_without_numba() -> None:
+    code = (
+        "import io, sys; from semantic import read_publications; "
+        "(p,) = read_publications(io.BytesIO(b'<urn:a> a <urn:b>, <urn:c> .'), format='ttl'); "
+        "assert len(p.triples) == 2; sys.exit('numba' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
