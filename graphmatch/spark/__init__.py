@@ -10,15 +10,41 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphmatch.spark.batch import Matched, match_files, match_publications, match_table
+    from graphmatch.spark.frames.library import frames_jars
+    from graphmatch.spark.frames.motifs import match_motif, motif
+    from graphmatch.spark.frames.parts import connected_parts
+    from graphmatch.spark.graph.plan import GraphPlan, explain_graph, match_graph, plan_graph
     from graphmatch.spark.start import session
 
-__all__ = ["Matched", "match_files", "match_publications", "match_table", "session"]
+__all__ = [
+    "GraphPlan",
+    "Matched",
+    "connected_parts",
+    "explain_graph",
+    "frames_jars",
+    "match_files",
+    "match_graph",
+    "match_motif",
+    "match_publications",
+    "match_table",
+    "motif",
+    "plan_graph",
+    "session",
+]
 
 _MODULES = {
+    "GraphPlan": "graph.plan",
     "Matched": "batch",
+    "connected_parts": "frames.parts",
+    "explain_graph": "graph.plan",
+    "frames_jars": "frames.library",
     "match_files": "batch",
+    "match_graph": "graph.plan",
+    "match_motif": "frames.motifs",
     "match_publications": "batch",
     "match_table": "batch",
+    "motif": "frames.motifs",
+    "plan_graph": "graph.plan",
     "session": "start",
 }
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from graphmatch.spark import session
+from graphmatch.spark import frames_jars, session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +27,7 @@ QUICK = {
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    started = session(master="local[2]", name="tests", settings=QUICK)
+    started = session(master="local[2]", name="tests", jars=frames_jars(os.environ), settings=QUICK)
     yield started
     started.stop()
 
