@@ -494,7 +494,7 @@ def test_that_rows_are_passed_over_by_their_rarest_constants() -> None:
         )
         both.add(Branch(patterns))
     rare = {Literal(n) for n in range(10)}
-    for row in both.asked:
+    for row in list(both.asked)[1:]:  # when the first one came, each constant was said once
         gate = both.rows.gate(row)
         assert both.terms.term(int(gate[2])) in rare
 
