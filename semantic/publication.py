@@ -164,10 +164,13 @@ class Publication:
         same = triples is self.triples and self._numbering is not None
         return Publication(self.id, self.numbered() if same else triples, derived, self.source)
 
-    def placed(self, source: Place) -> Publication:
-        """Return the publication as one that was read somewhere else."""
+    def called(self, id: str | None = None, source: Place | None = None) -> Publication:
+        """Return the publication with another id, or as one that was read somewhere else."""
         known = self.triples if self._numbering is None else self._numbering
-        return Publication(self.id, known, self.derived, source, self.attributes)
+        source = self.source if source is None else source
+        return Publication(
+            self.id if id is None else id, known, self.derived, source, self.attributes
+        )
 
     def extended(self, derived: tuple[Triple, ...]) -> Publication:
         """Return the publication with triples that nobody stated, and that it does not have."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -69,6 +70,26 @@ class Running:
     ] = None
 
 
+def settings(conf: Sequence[str]) -> Mapping[str, str]:
+    """Return settings of Spark's.
+
+    Raises
+    ------
+    InputError
+        When one is not a key and a value.
+    """
+    from semantic.errors import InputError, Place, Problem
+
+    found = {}
+    for pair in conf:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            what, remedy = f"{pair!r} is no setting", "Write KEY=VALUE."
+            raise InputError(Problem(what, Place("--conf"), remedy))
+        found[key] = value
+    return found
+
+
 @spark_app.command()
 @grouped
 def filter(
@@ -101,3 +122,58 @@ def filter(
     bulk = Bulk(publications, output, columns, cut, format, base, overwrite=overwrite)
     knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, now=now)
     ended(lambda: run(bulk, subscriptions, knowing, running, json=json))
+
+
+@spark_app.command()
+@grouped
+def watch(
+    subscriptions: Subscriptions,
+    loading: Loading,
+    output: Output,
+    running: Running,
+    folder: Annotated[str | None, typer.Argument(help="The folder in which files appear.")] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Where it keeps how far it came; in the output by default."
+        ),
+    ] = None,
+    ontology: Ontologies = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Stop when all is done that is there.")
+    ] = False,
+    every: Annotated[
+        str, typer.Option(metavar="DURATION", help="How often there is a batch.")
+    ] = "10 seconds",
+    watermark: Annotated[
+        str, typer.Option(metavar="DURATION", help="How long ids are remembered.")
+    ] = "1 day",
+    at_once: Annotated[
+        int | None, typer.Option(min=1, help="How many files, or records, a batch has at most.")
+    ] = None,
+    kafka: Annotated[
+        str | None, typer.Option(metavar="SERVERS", help="Watch topics of Kafka, not a folder.")
+    ] = None,
+    topic: Annotated[list[str] | None, typer.Option(help="A topic; repeatable.")] = None,
+    cut: CutOption = "auto",
+    format: FormatOption = None,
+    base: BaseOption = None,
+    entailment: EntailmentOption = "rdfs",
+    annotate: AnnotateOption = True,
+    now: NowOption = None,
+) -> None:
+    """Match publications as they arrive in a folder or from Kafka, and write matches to a folder.
+
+    Example: `graphmatch spark watch incoming --output matches -o ontologies/news.ttl
+    -s data/subscriptions`
+    """
+    from graphmatch.command.filter import Reading
+    from graphmatch.command.session import Knowing
+    from graphmatch.command.spark_watch import Stream, run
+
+    reading = Reading([] if folder is None else [folder], cut, format, base)
+    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, now=now)
+    stream = Stream(
+        output, checkpoint, watermark, every, once, at_once, kafka, topic or [], running
+    )
+    ended(lambda: run(reading, subscriptions, knowing, stream))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json as json_
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from graphmatch.command.console import plural
 from graphmatch.command.session import DONE, REFUSED, Knowing, Session
-from graphmatch.command.spark import Running
+from graphmatch.command.spark import Running, settings
 from graphmatch.engine import Engine
 from semantic.cut import Cut
 from semantic.errors import GraphMatchError, InputError, Place, Problem, Severity
@@ -95,24 +95,6 @@ def named(columns: str | None) -> tuple[str, str, str, str]:
         called[name.strip()] = column.strip()
     publication, subject, predicate, object_ = called.values()
     return publication, subject, predicate, object_
-
-
-def settings(conf: Sequence[str]) -> Mapping[str, str]:
-    """Return settings of Spark's.
-
-    Raises
-    ------
-    InputError
-        When one is not a key and a value.
-    """
-    found = {}
-    for pair in conf:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            what, remedy = f"{pair!r} is no setting", "Write KEY=VALUE."
-            raise InputError(Problem(what, Place("--conf"), remedy))
-        found[key] = value
-    return found
 
 
 def run(

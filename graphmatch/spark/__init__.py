@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphmatch.spark.batch import Matched, match_files, match_publications, match_table
+    from graphmatch.spark.engine_files import EngineFiles
     from graphmatch.spark.frames.library import frames_jars
     from graphmatch.spark.frames.motifs import match_motif, motif
     from graphmatch.spark.frames.parts import connected_parts
     from graphmatch.spark.graph.plan import GraphPlan, explain_graph, match_graph, plan_graph
     from graphmatch.spark.start import session
+    from graphmatch.spark.streaming import watch
 
 __all__ = [
+    "EngineFiles",
     "GraphPlan",
     "Matched",
     "connected_parts",
@@ -30,9 +33,11 @@ __all__ = [
     "motif",
     "plan_graph",
     "session",
+    "watch",
 ]
 
 _MODULES = {
+    "EngineFiles": "engine_files",
     "GraphPlan": "graph.plan",
     "Matched": "batch",
     "connected_parts": "frames.parts",
@@ -46,6 +51,7 @@ _MODULES = {
     "motif": "frames.motifs",
     "plan_graph": "graph.plan",
     "session": "start",
+    "watch": "streaming",
 }
 
 

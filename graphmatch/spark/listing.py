@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from sys import maxsize
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -64,6 +65,23 @@ def shared_out(units: Sequence[Unit], cores: int) -> list[list[Unit]]:
         tasks[-1].append(unit)
         taken += max(unit.size, 1)
     return tasks
+
+
+def whole(path: str, size: int, how: How) -> Iterator[Unit]:
+    """Yield the one unit of a file that is read at once: no other has parts of its publications.
+
+    A table without rows has none.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be looked into.
+    """
+    try:
+        yield from _of_file(path, size, how, maxsize)
+    except (OSError, pa.ArrowInvalid) as error:
+        what = f"cannot be read: {error}"
+        raise InputError(Problem(what, Place(path), "Check the file.")) from error
 
 
 def _files(path: str, on_problem: OnProblem) -> Iterator[tuple[str, int]]:

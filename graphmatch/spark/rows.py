@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MATCH, REFUSED, FRAGMENT, COUNTS = "match", "refused", "fragment", "counts"
+ARRIVED, DROPPED = "arrived", "dropped"
+"""Of streams: how many publications were read, and how many of them were dropped."""
 SAID = pa.schema(
     [
         ("kind", pa.string()),
@@ -97,16 +99,22 @@ class Rows:
 
     def matched(self, publication: Publication, report: MatchReport) -> None:
         """Add the matches of one publication: a row for each solution."""
-        names = _Names(publication)
+        names = Names(publication)
         for match in report:
             for solution, graph in _answers(match, names):
                 self._add(MATCH, publication.id, match.subscription, solution, graph)
 
     def problem(self, problem: Problem) -> None:
         """Add what was refused, or used with a warning."""
-        detail = {**asdict(problem.where), "what": problem.what, "remedy": problem.remedy}
-        severity = problem.severity.value
-        self._add(REFUSED, detail=json.dumps({**detail, "severity": severity}))
+        self.told(detail_of(problem))
+
+    def told(self, detail: str) -> None:
+        """Add what `detail_of` made of a problem."""
+        self._add(REFUSED, detail=detail)
+
+    def dropped(self, publications: int) -> None:
+        """Add how many publications were dropped."""
+        self._add(DROPPED, part=publications)
 
     def fragment(self, publication: str, part: int, lines: bytes) -> None:
         """Add a part of a publication; parts are put together in the order of their numbers."""
@@ -145,7 +153,7 @@ class Rows:
 
 
 def _answers(
-    match: Match, names: _Names
+    match: Match, names: Names
 ) -> Iterator[tuple[list[tuple[str, str]] | None, str | None]]:
     """Yield what a match says: solutions, or one graph."""
     if match.graph is not None:
@@ -156,8 +164,17 @@ def _answers(
         yield [(name, names.said(term)) for name, term in solution.items()], None
 
 
-class _Names:
-    """What terms of one publication are called in its matches."""
+class Names:
+    """What terms of one publication are called where they are told elsewhere.
+
+    Examples
+    --------
+    >>> from pyoxigraph import NamedNode
+    >>> node = BlankNode()
+    >>> publication = Publication.of("urn:p", [(node, NamedNode("urn:p"), node)])
+    >>> Names(publication).said(node)
+    '_:b0'
+    """
 
     def __init__(self, publication: Publication) -> None:
         self._publication = publication
@@ -187,6 +204,12 @@ def counted(rows: Iterable[str]) -> Counts:
     for row in rows:
         counts.add(Counts(**json.loads(row)))
     return counts
+
+
+def detail_of(problem: Problem) -> str:
+    """Return what a row says of a problem; `problem_of` goes back."""
+    said = {**asdict(problem.where), "what": problem.what, "remedy": problem.remedy}
+    return json.dumps({**said, "severity": problem.severity.value})
 
 
 def problem_of(detail: str) -> Problem:

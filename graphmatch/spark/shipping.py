@@ -21,6 +21,7 @@ from uuid import uuid4
 from graphmatch.engine import Engine
 from graphmatch.spark.java import SparkError
 from semantic.errors import Problem
+from semantic.ontology.ontology import Ontology
 from semantic.term_texts import TermTexts
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Worker:
 
     def __init__(self, folder: Path) -> None:
         with (folder / _KNOWLEDGE).open("rb") as stream:
-            ontology, entailment, annotator, now = pickle.load(stream)  # noqa: S301 -- ours
+            ontology, entailment, annotator, self.now = pickle.load(stream)  # noqa: S301 -- ours
         self.problems: list[Problem] = []
         """What was reported and not yet taken."""
         self.texts = TermTexts()
@@ -50,7 +51,7 @@ class Worker:
             ontology,
             entailment=entailment,
             annotator=annotator,
-            clock=lambda: now,
+            clock=lambda: self.now,
             on_problem=self.problems.append,
         )
         self.engine.open(folder / _SUBSCRIPTIONS)
@@ -73,11 +74,14 @@ class Shipped:
         What it is called among Spark's files; ``None`` where the folder itself is read.
     version
         Of this package, where it was saved.
+    now
+        The time of ``NOW()``, where it is not the one that was saved.
     """
 
     folder: str
     archive: str | None
     version: str
+    now: datetime | None = None
 
     def opened(self) -> Worker:
         """Return the worker's engine; it is opened once.
@@ -90,11 +94,16 @@ class Shipped:
         if (own := version("graphmatch")) != self.version:
             what = f"the worker has graphmatch {own}, and the driver {self.version}"
             raise SparkError(what, "worker", "Install one version everywhere.")
+        worker = _opened(self._found())
+        worker.now = self.now or worker.now
+        return worker
+
+    def _found(self) -> str:
         if self.archive is None:
-            return _opened(self.folder)
+            return self.folder
         from pyspark import SparkFiles
 
-        return _opened(SparkFiles.get(self.archive))
+        return str(SparkFiles.get(self.archive))
 
 
 @lru_cache(maxsize=_OPENED)
@@ -122,10 +131,28 @@ def ship(spark: SparkSession, engine: Engine, now: datetime, folder: Path | None
         from pyspark import SparkFiles
 
         folder = Path(SparkFiles.getRootDirectory()) / f"graphmatch-{uuid4().hex}"
-    engine.save(folder / _SUBSCRIPTIONS)  # which makes the folder
+    store(engine, now, folder)
+    return bring(spark, folder)
+
+
+def store(engine: Engine, now: datetime, folder: Path) -> None:
+    """Save an engine to a folder, with what it knows.
+
+    Raises
+    ------
+    SavedError
+        When the folder cannot be written.
+    """
+    engine.save(folder / _SUBSCRIPTIONS)
     knowledge = (engine.ontology, engine.entailment, engine.annotator, now)
     (folder / _KNOWLEDGE).write_bytes(pickle.dumps(knowledge))
-    return bring(spark, folder)
+
+
+def stored_ontology(folder: Path) -> Ontology:
+    """Return the ontology of an engine that was saved to a folder."""
+    with (folder / _KNOWLEDGE).open("rb") as stream:
+        ontology: Ontology = pickle.load(stream)[0]  # noqa: S301 -- ours
+    return ontology
 
 
 def bring(spark: SparkSession, folder: Path) -> Shipped:

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -104,6 +105,22 @@ def session(
             what = f"Spark does not start: {str(error).splitlines()[0]}"
             remedy = "Look at what Java said above, and at the settings."
             raise SparkError(what, "spark", remedy) from error
+
+
+def connector() -> str:
+    """Return the Maven coordinate of Kafka's connector for the version of Spark that is installed.
+
+    Raises
+    ------
+    SparkError
+        When none is.
+    """
+    try:
+        own = version("pyspark")
+    except PackageNotFoundError as error:
+        what = "Spark's Python package is not installed"
+        raise SparkError(what, "pyspark", _INSTALL) from error
+    return f"org.apache.spark:spark-sql-kafka-0-10_2.13:{own}"
 
 
 @contextmanager

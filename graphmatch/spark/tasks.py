@@ -15,7 +15,7 @@ from time import process_time
 import pyarrow as pa
 from pyoxigraph import RdfFormat
 
-from graphmatch.spark.rows import Counts, Rows
+from graphmatch.spark.rows import Counts, Rows, problem_of
 from graphmatch.spark.shipping import Shipped, Worker
 from graphmatch.spark.units import How, Unit, ids, lines_of, publications
 from semantic.cut import by_document, too_large
@@ -48,6 +48,10 @@ class Task:
         self.counts.refused += refused
         self.counts.warnings += not refused
         self.rows.problem(problem)
+
+    def told(self, detail: str) -> None:
+        """Say again what another task said."""
+        self.report(problem_of(detail))
 
     def match(self, publication: Publication) -> None:
         """Match a publication, and say which subscriptions it matches."""
@@ -137,11 +141,12 @@ class MatchFragments:
         """Take rows of ``publication`` and ``lines``, in an order that keeps publications whole."""
         task = Task(self.engine.opened())
         for id, several in groupby(_parts(batches), key=itemgetter(0)):
-            self._match(task, id, b"".join(lines for _, lines in several))
+            self.match(task, id, b"".join(lines for _, lines in several))
             yield from task.rows.full()
         yield from task.ended()
 
-    def _match(self, task: Task, id: str, lines: bytes) -> None:
+    def match(self, task: Task, id: str, lines: bytes) -> None:
+        """Match one publication."""
         limits = self.how.limits
         if not id:
             what = f"rows without the id of a publication: {lines.count(_END)}"

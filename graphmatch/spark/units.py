@@ -196,7 +196,7 @@ def _of_table(
     for publication in publications_of_table(
         cast("ArrowTable", table), on_problem=report, limits=how.limits, texts=texts, names="b"
     ):
-        yield publication.placed(Place(unit.path, item=publication.id))
+        yield publication.called(source=Place(unit.path, item=publication.id))
 
 
 # -- lines ----------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ def _of_lines(
     for graph, runs in graphs.items():
         id = _id(graph, unit.path)
         for publication in by_document(runs, id, report, how.limits):
-            yield publication.placed(Place(unit.path, item=id))
+            yield publication.called(source=Place(unit.path, item=id))
 
 
 def _names(path: str) -> str:

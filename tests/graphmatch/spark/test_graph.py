@@ -66,7 +66,7 @@ def test_patterns_over_a_graph(spark: SparkSession) -> None:
     assert len(joined) < branches  # what shapes have in common is joined once
 
 
-@pytest.mark.skipif(not DBPEDIA.is_file(), reason="DBpedia's ontology is not there")
+@pytest.mark.skipif(not DBPEDIA.is_file(), reason="the real ontologies are not here")
 @pytest.mark.long
 def test_patterns_over_a_large_graph(spark: SparkSession) -> None:
     ontology = Ontology.load(DBPEDIA, on_problem=lambda _: None)

@@ -1,0 +1,195 @@
+"""``graphmatch spark watch``: publications as they arrive, on Spark."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from graphmatch.command.console import plural
+from graphmatch.command.filter import Reading
+from graphmatch.command.loading import load
+from graphmatch.command.session import REFUSED, Knowing, Session
+from graphmatch.command.spark import Running, settings
+from graphmatch.spark.java import SparkError
+from graphmatch.spark.start import connector
+from graphmatch.spark.start import session as spark_session
+from semantic.annotation.annotate import Annotator
+from semantic.cut import Cut
+from semantic.errors import GraphMatchError, OnProblem
+from semantic.ontology.ontology import Ontology
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from graphmatch.spark.engine_files import EngineFiles
+    from graphmatch.spark.sources import Source
+    from graphmatch.spark.streaming import Watching
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What is watched, and how often, as the command line says it.
+
+    Parameters
+    ----------
+    output, checkpoint
+        Where results go, and where is kept how far the stream came.
+    watermark, every, once
+        As `graphmatch.spark.watch` has them.
+    at_once
+        So many files, or records, are a batch at most; ``None`` for the usual number.
+    kafka, topics
+        Servers and topics, where no folder is watched.
+    running
+        Where Spark runs.
+    """
+
+    output: Path
+    checkpoint: Path | None = None
+    watermark: str = "1 day"
+    every: str = "10 seconds"
+    once: bool = False
+    at_once: int | None = None
+    kafka: str | None = None
+    topics: Sequence[str] = ()
+    running: Running = field(default_factory=Running)
+
+
+def run(reading: Reading, subscriptions: Sequence[Path], knowing: Knowing, stream: Stream) -> int:
+    """Watch until the end, or until somebody stops it; sum up, and return the exit status."""
+    session = Session()
+    started = time.perf_counter()
+    try:
+        package = connector()
+        source = _source(reading, stream)
+        conf = settings(stream.running.conf or ())
+        with session.waiting("Starting Spark"):
+            packages = () if stream.kafka is None else (package,)
+            spark = spark_session(master=stream.running.master, packages=packages, settings=conf)
+        try:
+            files = _files(subscriptions, knowing)
+            watching = _watch(session, spark, source, files, reading, knowing, stream)
+            total = _followed(session, watching)
+        finally:
+            spark.stop()
+    except GraphMatchError as error:
+        return session.fail(error)
+    said = _said(total)
+    seconds = time.perf_counter() - started
+    session.err.print(f"{plural(total['batches'], 'batch', 'batches')}: {said}, {seconds:.2f} s")
+    return REFUSED if total["refused"] else session.status
+
+
+def _watch(
+    session: Session,
+    spark: SparkSession,
+    source: Source,
+    files: EngineFiles,
+    reading: Reading,
+    knowing: Knowing,
+    stream: Stream,
+) -> Watching:
+    from graphmatch.spark.streaming import watch
+    from graphmatch.spark.units import How
+
+    with session.waiting("Starting the stream"):
+        return watch(
+            source,
+            stream.output,
+            files,
+            spark=spark,
+            how=How(cut=Cut(reading.cut), format=reading.format, base=reading.base),
+            checkpoint=stream.checkpoint,
+            watermark=stream.watermark,
+            every=stream.every,
+            once=stream.once,
+            now=knowing.now,
+            on_problem=session.report,
+        )
+
+
+def _source(reading: Reading, stream: Stream) -> Source:
+    """Return what is watched.
+
+    Raises
+    ------
+    GraphMatchError
+        When the command line says nothing that can be.
+    """
+    from graphmatch.spark.sources import Folder, Kafka
+    from graphmatch.spark.streaming import check
+
+    where = "graphmatch spark watch"
+    if reading.format != "parquet":
+        replace(reading, sources=["-"]).checked()
+    if stream.kafka is not None and reading.sources:
+        raise SparkError("a folder and --kafka are given together", where, "Leave one of them out.")
+    source: Source
+    if stream.kafka is not None:
+        source = Kafka(stream.kafka, stream.topics)
+    elif reading.sources:
+        source = Folder(reading.sources[0])
+    else:
+        raise SparkError("there is nothing to watch", where, "Name a folder, or --kafka.")
+    check(source, stream.watermark, stream.every)
+    return replace(source, at_once=stream.at_once or source.at_once)
+
+
+def _files(subscriptions: Sequence[Path], knowing: Knowing) -> EngineFiles:
+    from graphmatch.spark.engine_files import EngineFiles
+
+    def loaded(files: Sequence[Path], on_problem: OnProblem) -> Ontology:
+        return load(files, knowing.loading, on_problem)
+
+    imports = knowing.loading.imports
+    return EngineFiles(
+        subscriptions,
+        knowing.files,
+        loaded,
+        () if imports is None else (imports,),
+        repr(knowing.loading),
+        knowing.entailment,
+        None if knowing.annotate else Annotator([]),
+    )
+
+
+def _followed(session: Session, watching: Watching) -> Counter[str]:
+    """Say what each batch did; return the sums."""
+    total: Counter[str] = Counter()
+    with _stopped_by_signals(watching):
+        for batch in watching:
+            did = asdict(batch)
+            number = did.pop("number")
+            session.err.print(f"batch {number}: {_said(did)}")
+            total.update({"batches": 1, **did})
+    return total
+
+
+def _said(did: dict[str, int] | Counter[str]) -> str:
+    return (
+        f"{plural(did['publications'], 'publication')}, "
+        f"{plural(did['duplicates'], 'duplicate')}, {did['late']:,} late, "
+        f"{plural(did['matches'], 'match', 'matches')}, {did['refused']:,} refused"
+    )
+
+
+@contextmanager
+def _stopped_by_signals(watching: Watching) -> Iterator[None]:
+    """Stop after the batch that runs when a signal says so; at once when it says so again."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        (watching.halt if watching.stopping else watching.stop)()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
