@@ -40,8 +40,8 @@ from graphmatch.spark.rows import (
 from graphmatch.spark.shipping import Shipped, ship
 from graphmatch.spark.start import session
 from graphmatch.spark.tasks import CENSUS_SQL, Census, MatchFragments, MatchUnits, Work
-from graphmatch.spark.units import How, Unit
-from semantic.errors import OnProblem, Problem, Severity, warn_problem
+from graphmatch.spark.units import How, Kind, Unit, ids
+from semantic.errors import InputError, OnProblem, Problem, Severity, warn_problem
 from semantic.sparql.clock import utc_now
 from semantic.tables import COLUMNS
 
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 _KNOWN = 200_000
 """So many ids of publications in parts are told to every task; of more, all are taken for such."""
+_HERE = 256 << 20
+"""Ids of tables of so many bytes are read by the driver: a job of Spark's takes a second."""
 _LINES = 20_000
 """So many lines of one publication are one text, at most."""
 _MISSING = re.compile(r"No module named '([\w.]+)'")
@@ -244,12 +246,32 @@ def _in_parts(
     spark: SparkSession, tasks: Sequence[Sequence[tuple[int, Unit]]], how: How
 ) -> frozenset[str] | None:
     """Return the ids of publications that are in several units; ``None`` for very many."""
-    if sum(unit.parted for task in tasks for _, unit in task) < 2:
+    parted = [unit for task in tasks for _, unit in task if unit.parted]
+    if len(parted) < 2:
         return frozenset()
+    if all(unit.kind is Kind.TABLE for unit in parted) and _size(parted) <= _HERE:
+        return _several(parted, how)
     seen = _run(spark, len(tasks), Census(tasks, how), CENSUS_SQL)
     several = seen.groupBy("publication").count().where("count > 1").select("publication")
-    found = several.limit(_KNOWN + 1).collect()
+    found = several.coalesce(1).limit(_KNOWN + 1).collect()
     return None if len(found) > _KNOWN else frozenset(row["publication"] for row in found)
+
+
+def _size(units: Iterable[Unit]) -> int:
+    return sum(unit.size for unit in units)
+
+
+def _several(units: Iterable[Unit], how: How) -> frozenset[str] | None:
+    """Return the same, by reading ids here: of tables they are a small part, and quickly read."""
+    seen, several = set[str](), set[str]()
+    for unit in units:
+        try:
+            own = ids(unit, how)
+        except InputError:
+            continue  # matching says so
+        several |= own & seen
+        seen |= own
+    return None if len(several) > _KNOWN else frozenset(several)
 
 
 @contextmanager
