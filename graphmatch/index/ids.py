@@ -25,11 +25,11 @@ from graphmatch.matcher import DuplicateError
 _SMALLEST = 16
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Written(Sequence[str]):
     """Ids as they are written, one after the other; each becomes a string when it is looked at.
 
-    They stay what they were when the table changes.
+    They stay what they were when the table changes, and equal any sequence of the same ids.
 
     Parameters
     ----------
@@ -44,6 +44,14 @@ class Written(Sequence[str]):
 
     def __len__(self) -> int:
         return len(self.ends)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, str | bytes):
+            return NotImplemented
+        return list(self) == list(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
 
     @overload
     def __getitem__(self, place: int) -> str: ...

@@ -177,3 +177,13 @@ def test_that_a_table_means_the_same_everywhere() -> None:
         )
         told.append(ran.stdout)
     assert told[0] == told[1]
+
+
+def test_ids_that_were_written_equal_any_sequence_of_them() -> None:
+    table = IdTable(seed=1)
+    numbers = numbers_of([table.add(id) for id in ("a", "bc", "")])
+    written = table.written(numbers)
+    assert written == ["a", "bc", ""]
+    assert written == table.written(numbers)
+    assert written != ["a", "bc"]
+    assert hash(written) == hash(("a", "bc", ""))
