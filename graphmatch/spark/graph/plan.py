@@ -20,6 +20,7 @@ from pyoxigraph import Variable
 
 from graphmatch.engine import Engine
 from graphmatch.knowledge import Entailment, Knowledge
+from graphmatch.spark.graph import joining_here
 from graphmatch.spark.graph.asked import Question, asked_of, refusal
 from graphmatch.spark.graph.atoms import Atoms, asks_taxonomy
 from graphmatch.spark.graph.batch import PLACES
@@ -93,9 +94,19 @@ class GraphPlan:
 
         A solution of ASK is an empty map. Terms are written as N-Triples writes them.
         """
+        if self._is_small and (here := self._joined_here()) is not None:
+            return here
         made = joined(self._tables, self.steps, self._questions)
         self._kept += made.kept
         return made.answers
+
+    @property
+    def _is_small(self) -> bool:
+        return sum(self._tables.counts.values()) <= joining_here.FEW
+
+    def _joined_here(self) -> DataFrame | None:
+        found = joining_here.joined_here(self._tables, self.steps, self._questions)
+        return None if found is None else self._tables.rows.sparkSession.createDataFrame(found)
 
     def close(self) -> None:
         """Let Spark forget the tables; answers that were not looked at yet are made again."""
@@ -151,6 +162,8 @@ class GraphPlan:
             f"stage 2: {_branches(branches)} of {shapes:,} shapes; joins: {joins:,}, "
             f"one by one {alone:,}"
         )
+        if self._is_small:
+            yield "  in this process, by Arrow: there are few rows"
         below = _branches_below(nodes)
         for node in sorted(nodes, key=lambda node: (-below[node.number], node.number))[:_SHOWN]:
             kept = ", kept" if node.depth > 1 and node.uses > 1 else ""

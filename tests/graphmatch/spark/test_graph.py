@@ -12,6 +12,7 @@ import pytest
 from pyoxigraph import NamedNode
 
 from graphmatch.spark import GraphPlan, explain_graph, match_graph, plan_graph
+from graphmatch.spark.graph import joining_here
 from graphmatch.spark.graph.probing import Probe
 from graphmatch.spark.graph.schema import with_schema
 from graphmatch.spark.java import SparkError
@@ -59,7 +60,11 @@ def agree(
     return plan
 
 
-def test_patterns_over_a_graph(spark: SparkSession) -> None:
+@pytest.mark.parametrize("few", [0, joining_here.FEW])
+def test_patterns_over_a_graph(
+    spark: SparkSession, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joining_here, "FEW", few)
     plan = agree(spark, Ontology(generated.SMALL), generated.CLASSES, 1_500, 40)
     joined = [node for node in plan.steps if node.depth > 1]
     branches = sum(len(node.ends) * (node.depth - 1) for node in plan.steps)
@@ -73,6 +78,18 @@ def test_patterns_over_a_large_graph(spark: SparkSession) -> None:
     ontology = ontology.update(added=generated.PROPERTIES)
     classes = [c for c in ontology.classes if isinstance(c, NamedNode) and "dbpedia" in c.value]
     agree(spark, ontology, classes, 100_000, 200)
+
+
+def test_what_is_too_large_to_be_joined_here_is_joined_by_spark(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joining_here, "MOST", 20)
+    triples = [(EX[f"{n}"], EX["p"], EX["o"]) for n in range(5)]
+    for text in ("?x {p} ?o . ?y {p} ?o", "?x {p} ?a . ?y {p} ?b"):
+        rows = [("pairs", f"SELECT * {{ {text.format(p=EX['p'])} }}")]
+        with plan_graph(graph(spark, triples), rows) as plan:
+            assert joining_here.joined_here(plan._tables, plan.steps, plan._questions) is None
+            assert answers(plan.answers())["pairs"].total() == 25
 
 
 X, A, B = EX["x"], EX["A"], EX["B"]
@@ -134,6 +151,7 @@ def test_the_plan_is_explained(spark: SparkSession) -> None:
         "stage 2: 3 branches of 2 shapes; joins: 2, one by one 4",
     ]
     assert told[8:] == [
+        "  in this process, by Arrow: there are few rows",
         "  (?0 ?1): 3 branches",
         "  (?0 ?1) ⋈ (?1): 3 branches, kept",
         "  (?0 ?1) ⋈ (?1) ⋈ (?0): 1 branch",
