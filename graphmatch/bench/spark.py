@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from graphmatch.bench.big_graph import measured as of_one_graph
 from graphmatch.bench.process import Row
 from graphmatch.bench.tables import table_of
 from graphmatch.bench.workloads.graph import GraphParameters, GraphWorkload
@@ -45,25 +46,48 @@ CORES = (1, 2)
 RUNS = 3
 PUBLICATIONS = 20_000
 """So many there are by default: some seconds of work."""
+GRAPHS = (100_000, 1_000_000)
+"""Triples of one big graph, by default."""
 MATCHES = 10
 _GROUP = 90 * 500
 """Rows of a row group: 500 publications."""
 _SETTINGS = {"spark.driver.memory": "1g"}
 
 
-def run(sizes: Sequence[int], publications: int, seed: int, *, json: bool) -> int:
-    """Measure each number of subscriptions, print a table or JSON, and return the exit status."""
+def run(
+    sizes: Sequence[int], publications: int, graphs: Sequence[int], seed: int, *, json: bool
+) -> int:
+    """Measure, print tables or one JSON object a line, and return the exit status.
+
+    Parameters
+    ----------
+    sizes
+        Numbers of subscriptions.
+    publications
+        How many are matched.
+    graphs
+        Numbers of triples of one big graph.
+    """
     out = CommandConsole()
     agrees = True
     for size in sizes:
         rows = list(_measured(size, publications, seed))
-        agrees &= len({row["matches_per_event"] for row in rows}) == 1
-        if json:
-            for row in rows:
-                out.write_json({**row, "agrees": agrees})
-        else:
-            out.print(table_of(rows))
+        agrees &= _show(out, rows, "matches_per_event", json=json)
+    for size in graphs:
+        agrees &= _show(out, list(of_one_graph(size, seed)), "solutions", json=json)
     return 0 if agrees else 2
+
+
+def _show(out: CommandConsole, rows: Sequence[Row], same: str, *, json: bool) -> bool:
+    """Show the rows of one run; return whether those that did the same found the same."""
+    whole = max(row.get("patterns", 0) for row in rows)
+    agrees = len({row[same] for row in rows if row.get("patterns", 0) == whole}) == 1
+    if json:
+        for row in rows:
+            out.write_json({**row, "agrees": agrees})
+    else:
+        out.print(table_of(rows))
+    return agrees
 
 
 def _measured(size: int, publications: int, seed: int) -> Iterator[Row]:

@@ -26,6 +26,17 @@ class Taxonomies:
     ] = _CLASSES
 
 
+def _numbers(text: str, option: str) -> tuple[int, ...]:
+    from semantic.errors import InputError, Place, Problem
+
+    parts = text.replace("_", "").split(",")
+    if not all(part.isascii() and part.isdecimal() and int(part) for part in parts):
+        what = f"'{text}' is no number of {option.removeprefix('--')}"
+        remedy = "Give numbers, with commas between them: 1000,10000."
+        raise InputError(Problem(what, Place(option), remedy))
+    return tuple(map(int, parts))
+
+
 @dataclass(frozen=True, slots=True)
 class Measuring:
     """How much is generated, and which engines are measured."""
@@ -64,14 +75,7 @@ class Measuring:
         >>> Measuring("1000,1_000_000").sizes()
         (1000, 1000000)
         """
-        from semantic.errors import InputError, Place, Problem
-
-        parts = self.subscriptions.replace("_", "").split(",")
-        if not all(part.isascii() and part.isdecimal() and int(part) for part in parts):
-            what = f"'{self.subscriptions}' is no number of subscriptions"
-            remedy = "Give numbers, with commas between them: 1000,10000."
-            raise InputError(Problem(what, Place("--subscriptions"), remedy))
-        return tuple(map(int, parts))
+        return _numbers(self.subscriptions, "--subscriptions")
 
     def names(self) -> tuple[str, ...] | None:
         """Return the names of engines, if any were given."""
@@ -156,6 +160,14 @@ class Generating:
         Literal["nt", "turtle", "rss"] | None,
         typer.Option(help="ingest: only this one.", rich_help_panel=_MATCHING),
     ] = None
+    triples: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N[,N…]",
+            help="spark: how many one big graph has; 0 for none; 100000 and 1000000 by default.",
+            rich_help_panel=_MATCHING,
+        ),
+    ] = None
     source: Annotated[
         Literal["graph", "keywords", "lines", "arrow"] | None,
         typer.Option(
@@ -186,19 +198,23 @@ def run(
             return run_ontology(files, taxonomies.classes, json=json)
         if what == "spark":
             _refuse(what, [*(["FILES"] if files else []), *_given(taxonomies)])
-            _refuse(what, [*_given(generating), *_given(measuring).keys() & {"engines"}])
-            return _run_spark(measuring, json=json)
+            _refuse(what, [*_given(generating).keys() - {"triples"}])
+            _refuse(what, [*_given(measuring).keys() & {"engines"}])
+            return _run_spark(measuring, generating, json=json)
         return _run_matching(what, files, taxonomies, measuring, generating, json=json)
     except InputError as error:
         return Session().fail(error)
 
 
-def _run_spark(measuring: Measuring, *, json: bool) -> int:
-    from graphmatch.bench.spark import PUBLICATIONS
+def _run_spark(measuring: Measuring, generating: Generating, *, json: bool) -> int:
+    from graphmatch.bench.spark import GRAPHS, PUBLICATIONS
     from graphmatch.bench.spark import run as run_spark
 
     events = _given(measuring).get("events", PUBLICATIONS)
-    return run_spark(measuring.sizes(), events, measuring.seed, json=json)
+    graphs: Sequence[int] = GRAPHS
+    if generating.triples is not None:
+        graphs = () if generating.triples == "0" else _numbers(generating.triples, "--triples")
+    return run_spark(measuring.sizes(), events, graphs, measuring.seed, json=json)
 
 
 def _run_matching(
