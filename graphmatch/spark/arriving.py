@@ -26,7 +26,7 @@ from graphmatch.spark.listing import whole
 from graphmatch.spark.rows import ARRIVED, FRAGMENT, REFUSED, Names, detail_of
 from graphmatch.spark.shipping import Shipped
 from graphmatch.spark.tasks import Batches, MatchFragments, Task
-from graphmatch.spark.units import How, publications
+from graphmatch.spark.units import How, lines_of, publications
 from semantic.cut import Cut
 from semantic.errors import InputError, OnProblem, Place, Problem
 from semantic.publication import Publication
@@ -225,10 +225,7 @@ def packed(publication: Publication) -> bytes:
     >>> packed(Publication.of("urn:p", [(BlankNode(), knows, BlankNode("x"))]))
     b'_:b0 <urn:knows> _:b1 .\n'
     """
-    names = Names(publication)
-    said = {term: names.said(term) for term in publication.numbered().terms}
-    triples = publication.triples
-    return "".join(f"{said[s]} {said[p]} {said[o]} .\n" for s, p, o in triples).encode()
+    return lines_of(publication, Names(publication).said)
 
 
 def first_of_each(batches: Batches) -> Batches:

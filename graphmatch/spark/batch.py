@@ -172,8 +172,8 @@ def match_units(spark: SparkSession, found: Sequence[Unit], how: How, engine: Sh
         if parted is not None and not parted:
             return Matched([rows])
         fragments = rows.where(rows["kind"] == FRAGMENT).select("publication", "part", "lines")
-        several = _whole(fragments, 2 * cores).mapInArrow(MatchFragments(how, engine), SQL)
-        return Matched([rows, several.persist(StorageLevel.MEMORY_AND_DISK)])
+        together = fragments.repartition(2 * cores, "publication")
+        return Matched([rows, _matched(together, MatchFragments(how, engine))])
 
 
 def match_table(
@@ -212,9 +212,7 @@ def match_table(
         .agg(sql.concat_ws("", sql.collect_list("line")).cast("binary").alias("lines"))
     )
     with explained():
-        whole = texts.sortWithinPartitions("publication", "part").select("publication", "lines")
-        said = whole.mapInArrow(MatchFragments(how, shipped), SQL)
-        return Matched([said.persist(StorageLevel.MEMORY_AND_DISK)])
+        return Matched([_matched(texts, MatchFragments(how, shipped))])
 
 
 def match_publications(
@@ -231,10 +229,11 @@ def _shipped(spark: SparkSession, engine: Engine | Shipped) -> Shipped:
     return ship(spark, engine, utc_now()) if isinstance(engine, Engine) else engine
 
 
-def _whole(fragments: DataFrame, cores: int) -> DataFrame:
-    """Put the parts of each publication one after the other."""
-    together = fragments.repartition(cores, "publication")
-    return together.sortWithinPartitions("publication", "part").select("publication", "lines")
+def _matched(fragments: DataFrame, work: Work) -> DataFrame:
+    """Match publications whose parts are in one partition each, one part after the other."""
+    in_order = fragments.sortWithinPartitions("publication", "part")
+    said = in_order.select("publication", "lines").mapInArrow(work, SQL)
+    return said.persist(StorageLevel.MEMORY_AND_DISK)
 
 
 def _run(spark: SparkSession, tasks: int, work: Work, schema: str) -> DataFrame:

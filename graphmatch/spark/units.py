@@ -16,7 +16,7 @@ Spark before they are matched.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from hashlib import blake2b
@@ -38,6 +38,7 @@ from semantic.reading import read_publications
 from semantic.runs import GraphName, Run
 from semantic.tables import COLUMNS, publications_of_table
 from semantic.term_texts import TermTexts
+from semantic.terms import Term
 
 _GRAPH = re.compile(rb"[ \t](<[^<>\"{}|^`\\\s]*>)[ \t]*\.[ \t]*\r?$")
 """The graph of a plain line of N-Quads, or the object of one without a graph."""
@@ -328,8 +329,14 @@ def _of_document(
         )
 
 
-def lines_of(publication: Publication) -> bytes:
-    """Return a publication's triples as N-Triples."""
-    said = {term: str(term) for term in publication.numbered().terms}
+def lines_of(publication: Publication, written: Callable[[Term], str] = str) -> bytes:
+    """Return a publication's triples as N-Triples; each distinct term is written once.
+
+    Parameters
+    ----------
+    written
+        Writes a term.
+    """
+    said = {term: written(term) for term in publication.numbered().terms}
     triples = publication.triples
     return "".join(f"{said[s]} {said[p]} {said[o]} .\n" for s, p, o in triples).encode()
