@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from graphmatch.index.gates import ANY, KINDS, OBJECT, PREDICATE, SUBJECT, key_of
-from graphmatch.index.jit import at, kernel, part
 from graphmatch.index.terms import LOCAL, Ids
+from semantic.jit import at, kernel, part
 
 COUNT, TABLE, FILTER, STATED, TRIPLES = range(5)
 """A publication: how many triples, how large its hash tables are, where a filter of all hashes is

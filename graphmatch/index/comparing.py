@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from graphmatch.index.jit import part
 from graphmatch.index.numbers import ASKED, NOTHING, TEXT, ZONE_SECONDS
 from graphmatch.index.terms import LOCAL, Numbers
+from semantic.jit import part
 
 EQ, LT, LE, GT, GE, ASK = range(6)
 """The operators of checks; `ASK` leaves the decision to the caller."""

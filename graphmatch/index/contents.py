@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmatch.index.arrays import grown
-from graphmatch.index.jit import kernel, part
 from graphmatch.index.terms import Ids
+from semantic.jit import kernel, part
 
 Hashes: TypeAlias = NDArray[np.uint32]
 

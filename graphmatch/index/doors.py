@@ -34,11 +34,11 @@ from graphmatch.index.gates import (
     take_from,
     with_room,
 )
-from graphmatch.index.jit import at, kernel
 from graphmatch.index.runs import Array
 from graphmatch.index.stars import FORWARD
 from graphmatch.index.terms import Ids
 from graphmatch.index.walking import Ways, reached
+from semantic.jit import at, kernel
 
 _TABLE, _DIRECTION, _BACK, _ROWS = range(4)
 """What is known of a door: its table, which end of a triple is nearer to the root, the path from

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmatch.index.arrays import grown
-from graphmatch.index.jit import at, kernel, part
 from graphmatch.index.terms import Ids
+from semantic.jit import at, kernel, part
 
 KINDS = 8
 SUBJECT, PREDICATE, OBJECT = 4, 2, 1

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from graphmatch.index.chains import COUNT
 from graphmatch.index.comparing import Values as Compared
-from graphmatch.index.jit import at, kernel, part
 from graphmatch.index.numbers import ASKED, ZONE_SECONDS
 from graphmatch.index.shapes import EXISTS
 from graphmatch.index.stars import SELF, WALK
 from graphmatch.index.table_rows import Values
 from graphmatch.index.terms import LOCAL, Ids, Numbers
 from graphmatch.index.walking import Ways, end_of, first, reached
+from semantic.jit import at, kernel, part
 
 Floats: TypeAlias = NDArray[np.float64]
 

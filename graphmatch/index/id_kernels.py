@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmatch.index.instructions import prefetch
-from graphmatch.index.jit import kernel, part
 from graphmatch.index.runs import Ids, Longs
+from semantic.jit import kernel, part
 
 Bytes = NDArray[np.uint8]
 

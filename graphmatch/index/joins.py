@@ -11,8 +11,8 @@ from __future__ import annotations
 from graphmatch.index.chains import COUNT, STATED, TRIPLES, cell_of, nexts_of
 from graphmatch.index.comparing import ASK, MAYBE, NO, YES, Values, compare
 from graphmatch.index.gates import ANY, KINDS
-from graphmatch.index.jit import at, part
 from graphmatch.index.terms import Ids
+from semantic.jit import at, part
 
 NOBODY, SPARE, BEFORE = range(3)
 """A frame: `ANY` to read, an element to write what nobody reads; variables, then the row."""

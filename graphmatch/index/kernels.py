@@ -36,9 +36,9 @@ from graphmatch.index.gates import (
     key_of,
 )
 from graphmatch.index.instructions import prefetch
-from graphmatch.index.jit import at, kernel, part
 from graphmatch.index.joins import PLAN, SLOT, VARIABLES, frame, join
 from graphmatch.index.terms import Ids
+from semantic.jit import at, kernel, part
 
 MATCH = 5
 """A match is a row's number, where its solutions begin, how many there are, how many of them are

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmatch.index.jit import kernel, part
 from graphmatch.index.runs import Array, Ids, roomy
+from semantic.jit import kernel, part
 
 NOBODY = -1
 _SIZE, _ROOM, _HEAD = range(3)

@@ -29,9 +29,9 @@ from graphmatch.index.gates import (
     probability,
 )
 from graphmatch.index.index import Index
-from graphmatch.index.jit import kernel
 from graphmatch.index.plans import Compiled, Places
 from graphmatch.index.terms import Ids, Mentioned, Passes
+from semantic.jit import kernel
 from semantic.pattern import AnyOf, Filter, TriplePattern
 from semantic.terms import Term
 

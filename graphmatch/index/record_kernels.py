@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmatch.index.jit import kernel, part
 from graphmatch.index.owners import Owned, link, unlink
 from graphmatch.index.runs import Ids, Longs
+from semantic.jit import kernel, part
 
 FILED = 1 << 15
 """The flag of a subscription that is filed with other constants than it says."""

@@ -20,7 +20,6 @@ from graphmatch.index.gates import (
     remove,
 )
 from graphmatch.index.instructions import prefetch
-from graphmatch.index.jit import at, kernel, part
 from graphmatch.index.joins import (
     BEFORE,
     FIRST,
@@ -37,6 +36,7 @@ from graphmatch.index.joins import (
     slots_of,
 )
 from graphmatch.index.terms import Ids
+from semantic.jit import at, kernel, part
 
 _AHEAD = 4
 """So many rows ahead memory is asked for."""

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmatch.index.jit import kernel
+from semantic.jit import kernel
 
 Array: TypeAlias = NDArray[Any]
 Ids: TypeAlias = NDArray[np.int32]

@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmatch.index.comparing import EQ, GE, GT, LE, LT
-from graphmatch.index.jit import kernel, part
 from graphmatch.index.numbers import ASKED, NUMBER, TEXT
 from graphmatch.index.paths import Paths
 from graphmatch.index.stars import WALK, Star
 from graphmatch.index.terms import Ids, Numbers
+from semantic.jit import kernel, part
 
 Floats: TypeAlias = NDArray[np.float64]
 Longs: TypeAlias = NDArray[np.int64]

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmatch.index.codes import FLOAT32, FLOAT64
-from graphmatch.index.jit import part
 from graphmatch.index.table_cells import cell_of_id
+from semantic.jit import part
 
 Ids: TypeAlias = NDArray[np.int32]
 Longs: TypeAlias = NDArray[np.int64]

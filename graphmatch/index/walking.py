@@ -16,10 +16,10 @@ import numpy as np
 
 from graphmatch.index.chains import COUNT, TRIPLES, cell_of, nexts_of
 from graphmatch.index.gates import ANY, OBJECT, PREDICATE, SUBJECT
-from graphmatch.index.jit import at, kernel, part
 from graphmatch.index.paths import Paths
 from graphmatch.index.stars import FORWARD
 from graphmatch.index.terms import Ids
+from semantic.jit import at, kernel, part
 
 LOOKUPS = 1 << (SUBJECT | PREDICATE) | 1 << (PREDICATE | OBJECT)
 """The kinds of look-up that walks need, a bit each."""
