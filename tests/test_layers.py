@@ -27,6 +27,7 @@ LAYERS = (
     ("graphmatch.intake", "graphmatch.saving"),
     ("graphmatch.keeping",),
     ("graphmatch.engine",),
+    ("graphmatch.subscribing",),
     ("graphmatch.spark",),
     ("graphmatch.command", "graphmatch.bench"),
     ("graphmatch.cli",),

@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from graphmatch.command.console import CommandConsole, styled
 from graphmatch.command.options import Loading
 from graphmatch.engine import Engine
+from graphmatch.subscribing import subscribe_files
 from semantic.annotation.annotate import Annotator
 from semantic.cut import Cut
-from semantic.errors import GraphMatchError, Place, Problem, Severity
+from semantic.errors import GraphMatchError, Problem, Severity
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.reading import read_publications
 from semantic.sparql.clock import utc_now
-from semantic.sparql.files import placed_subscriptions
-from semantic.subscription import Subscription
 
 DONE, REFUSED, FAILED = 0, 1, 2
 """Exit statuses: done; done, with items refused and listed; could not run."""
@@ -131,12 +130,7 @@ class Session:
     def subscribe(self, engine: Engine, paths: Iterable[Path]) -> None:
         """Take in the subscriptions of files and folders; refused ones are reported."""
         with self.waiting("Reading subscriptions"):
-            places: dict[str, Place] = {}
-            found = placed_subscriptions(*paths, parser=engine.parser, on_problem=self.report)
-            refused = engine.subscribe_many(_noted(found, places))
-        for error in refused:  # its id is taken, its class or unit unknown
-            id = error.problem.where.source
-            self.report(replace(error.problem, where=replace(places[id], item=id)))
+            subscribe_files(engine, paths, self.report)
 
     def publications(
         self, sources: Sequence[str], *, cut: Cut, format: str | None, base: str | None
@@ -167,15 +161,6 @@ class Session:
             return
         with self.err.status(f"{what} …"):
             yield
-
-
-def _noted(
-    found: Iterable[tuple[Place, Subscription]], places: dict[str, Place]
-) -> Iterator[Subscription]:
-    """Yield subscriptions, and note where each was."""
-    for place, subscription in found:
-        places[subscription.id] = place
-        yield subscription
 
 
 @contextmanager

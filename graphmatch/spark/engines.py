@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from hashlib import blake2b
@@ -29,10 +29,9 @@ from graphmatch.engine import Engine
 from graphmatch.spark.engine_files import EngineFiles
 from graphmatch.spark.rows import detail_of, problem_of
 from graphmatch.spark.shipping import Shipped, bring, store, stored_ontology
+from graphmatch.subscribing import subscribe_files
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem
 from semantic.sparql.clock import Clock, utc_now
-from semantic.sparql.files import placed_subscriptions
-from semantic.subscription import Subscription
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -173,7 +172,7 @@ class Engines:
             annotator=self._files.annotator,
             on_problem=told.append,
         )
-        _subscribe(engine, self._files.subscriptions, told.append)
+        subscribe_files(engine, self._files.subscriptions, told.append)
         if len(engine):
             name = self._saved(engine, known, asked)
         else:
@@ -219,21 +218,6 @@ class Engines:
         for folder in self._folder.iterdir():
             if folder.is_dir() and folder.name not in kept:
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-def _subscribe(engine: Engine, paths: Iterable[Path], on_problem: OnProblem) -> None:
-    """Take in the subscriptions of files and folders; refused ones are reported."""
-    places: dict[str, Place] = {}
-
-    def noted() -> Iterator[Subscription]:
-        found = placed_subscriptions(*paths, parser=engine.parser, on_problem=on_problem)
-        for place, subscription in found:
-            places[subscription.id] = place
-            yield subscription
-
-    for error in engine.subscribe_many(noted()):  # its class or unit is unknown
-        id = error.problem.where.source
-        on_problem(replace(error.problem, where=replace(places[id], item=id)))
 
 
 def _no_subscription(paths: Sequence[Path]) -> InputError:
