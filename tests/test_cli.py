@@ -396,7 +396,7 @@ def test_a_pipe_gets_no_control_characters(name: str) -> None:
     started = (
         process(*COMMANDS[name], "nothing.ttl") if name == "filter" else process(*COMMANDS[name])
     )
-    out, err = started.communicate(timeout=60)
+    out, err = started.communicate(timeout=300)
     assert started.returncode == (1 if name == "filter" else 0)
     assert len(out.decode()) > 1000, name
     assert not CONTROL.search(out.decode())
@@ -428,7 +428,7 @@ def on_a_terminal(*arguments: object, out: bool = True, **environment: str) -> t
             break
         seen += piece
     os.close(main)
-    assert child.wait(60) == 0
+    assert child.wait(300) == 0
     if child.stdout is not None:
         child.stdout.close()
     return seen.decode(), piped
@@ -475,7 +475,7 @@ def test_output_that_is_closed_early(options: list[str], tmp_path: Path, wanted:
     started.stdout.close()
     assert started.stderr is not None
     err = started.stderr.read().decode()
-    assert started.wait(60) == 0
+    assert started.wait(300) == 0
     assert err == ""
     started.stderr.close()
     assert started.stdin is not None
@@ -487,7 +487,7 @@ def test_disk_that_is_full(tmp_path: Path, wanted: Path) -> None:
     with Path("/dev/full").open("wb") as full:
         data = many(tmp_path / "many.nq")
         started = process("filter", data, "-s", wanted, stdout=full.fileno())
-        _, err = started.communicate(timeout=60)
+        _, err = started.communicate(timeout=300)
     assert started.returncode == 2
     assert err.decode() == "error    the output cannot be written: No space left on device\n"
 
@@ -495,7 +495,7 @@ def test_disk_that_is_full(tmp_path: Path, wanted: Path) -> None:
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 def test_output_in_a_narrow_encoding(encoding: str) -> None:
     started = process(*FILTER, PYTHONIOENCODING=encoding)
-    out, err = started.communicate(timeout=60)
+    out, err = started.communicate(timeout=300)
     assert (started.returncode, b"Traceback" in err) == (0, False)
     assert rb"\u25b8 feeds-environment" in out
 
@@ -521,5 +521,5 @@ def test_stream_is_answered_as_it_comes_and_can_be_interrupted(wanted: Path) -> 
     started.stdin.flush()
     assert json.loads(started.stdout.readline())["publication"] == "urn:g1"
     started.send_signal(signal.SIGINT)
-    out, err = started.communicate(timeout=60)
+    out, err = started.communicate(timeout=300)
     assert (started.returncode, out, err) == (130, b"", b"interrupted\n")
