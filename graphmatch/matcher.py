@@ -36,6 +36,16 @@ class Capabilities:
         Subscriptions that are not `Subscription.exact`.
     entailment
         Whether it applies the ontology's rules to publications itself.
+    joins
+        Patterns with several subjects, variables in several places, several patterns with one
+        property. Without them a subscription is a conjunction of constraints on the attributes
+        of one resource.
+    terms
+        Constants in an object's place, and equality with an IRI or a text.
+    presence
+        Variables in an object's place of which no more is asked.
+    exact
+        Whether it reports what matches, and nothing else; one that is not may report too many.
     """
 
     property_variables: bool = True
@@ -44,6 +54,10 @@ class Capabilities:
     text: bool = True
     full_sparql: bool = False
     entailment: bool = False
+    joins: bool = True
+    terms: bool = True
+    presence: bool = True
+    exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)

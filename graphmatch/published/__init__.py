@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pkgutil import resolve_name
+from typing import Any
 
 from graphmatch.matcher import Matcher
 from semantic.ontology.ontology import Ontology
@@ -14,12 +15,18 @@ from semantic.ontology.ontology import Ontology
 MATCHERS: Mapping[str, str] = {
     "naive": "graphmatch.published.naive:Naive",
     "gtopss": "graphmatch.published.gtopss:GToPSS",
+    "rein": "graphmatch.published.rein:Rein",
 }
 """Name to where the class is."""
 
 
-def make(name: str, ontology: Ontology) -> Matcher:
+def make(name: str, ontology: Ontology, **options: Any) -> Matcher:
     """Make a matcher by its name.
+
+    Parameters
+    ----------
+    options
+        Of the algorithm: its domain, how many slots it has.
 
     Raises
     ------
@@ -31,5 +38,5 @@ def make(name: str, ontology: Ontology) -> Matcher:
     >>> len(make("gtopss", Ontology()))
     0
     """
-    matcher: Matcher = resolve_name(MATCHERS[name])(ontology)
+    matcher: Matcher = resolve_name(MATCHERS[name])(ontology, **options)
     return matcher

@@ -1,0 +1,124 @@
+"""Many growing lists of ``(number, value)`` in three arrays, for compiled loops.
+
+A list that is full moves to the end of the arrays with twice the room; when half of them is left
+behind, all lists are moved together. Appending costs O(1) amortised.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Places: TypeAlias = NDArray[np.int64]
+Numbers: TypeAlias = NDArray[np.int32]
+Values: TypeAlias = NDArray[np.float64]
+
+_LEAST = 4
+
+
+class Buckets:
+    """Lists with a number each, from 0.
+
+    Parameters
+    ----------
+    count
+        How many lists there are.
+
+    Attributes
+    ----------
+    begin, size
+        Shape ``(count,)``: where each list begins in `numbers` and `values`, and how long it is.
+
+    Examples
+    --------
+    >>> buckets = Buckets(2)
+    >>> buckets.append(1, 7, 0.5)
+    >>> buckets.insert(1, 8, 0.25)
+    >>> buckets.of(1)[0].tolist(), buckets.of(1)[1].tolist()
+    ([8, 7], [0.25, 0.5])
+    >>> buckets.discard(1, 7, 0.5)
+    >>> len(buckets)
+    1
+    """
+
+    def __init__(self, count: int) -> None:
+        self.begin: Places = np.zeros(count, np.int64)
+        self.size: Places = np.zeros(count, np.int64)
+        self._room: Places = np.zeros(count, np.int64)
+        self.numbers: Numbers = np.empty(0, np.int32)
+        self.values: Values = np.empty(0, np.float64)
+        self._end = 0
+
+    def __len__(self) -> int:
+        return int(self.size.sum())
+
+    @property
+    def nbytes(self) -> int:
+        """How large the arrays are."""
+        arrays = (self.begin, self.size, self._room, self.numbers, self.values)
+        return sum(array.nbytes for array in arrays)
+
+    def of(self, bucket: int) -> tuple[Numbers, Values]:
+        """Return views of one list."""
+        start = self.begin[bucket]
+        end = start + self.size[bucket]
+        return self.numbers[start:end], self.values[start:end]
+
+    def append(self, bucket: int, number: int, value: float) -> None:
+        """Put something at a list's end."""
+        self._make_room(bucket)
+        place = self.begin[bucket] + self.size[bucket]
+        self.numbers[place], self.values[place] = number, value
+        self.size[bucket] += 1
+
+    def insert(self, bucket: int, number: int, value: float) -> None:
+        """Put something into a list that is in ascending order of values."""
+        self._make_room(bucket)
+        self.size[bucket] += 1
+        numbers, values = self.of(bucket)
+        place = int(np.searchsorted(values[:-1], value, side="right"))
+        numbers[place + 1 :] = numbers[place:-1].copy()
+        values[place + 1 :] = values[place:-1].copy()
+        numbers[place], values[place] = number, value
+
+    def discard(self, bucket: int, number: int, value: float) -> None:
+        """Take out what was put in; the order of the rest stays."""
+        numbers, values = self.of(bucket)
+        (place,) = np.flatnonzero((numbers == number) & (values == value))[:1]
+        numbers[place:-1] = numbers[place + 1 :].copy()
+        values[place:-1] = values[place + 1 :].copy()
+        self.size[bucket] -= 1
+
+    def _make_room(self, bucket: int) -> None:
+        if self.size[bucket] < self._room[bucket]:
+            return
+        room = max(_LEAST, 2 * int(self._room[bucket]))
+        if self._end + room > self.numbers.size:
+            self._make_space(room)
+        self._move(bucket, room)
+
+    def _move(self, bucket: int, room: int) -> None:
+        numbers, values = self.of(bucket)
+        end = self._end + numbers.size
+        self.numbers[self._end : end], self.values[self._end : end] = numbers, values
+        self.begin[bucket], self._room[bucket] = self._end, room
+        self._end += room
+
+    def _make_space(self, room: int) -> None:
+        """Move all lists together, into arrays of twice the size where that is not enough."""
+        used = int(self._room.sum())
+        length = self.numbers.size
+        while used + room > length / 2:
+            length = 2 * length + 64
+        old = self.numbers, self.values
+        numbers, values = np.empty(length, np.int32), np.empty(length, np.float64)
+        self._end = 0
+        for bucket in np.flatnonzero(self._room).tolist():
+            start, size = int(self.begin[bucket]), int(self.size[bucket])
+            numbers[self._end : self._end + size] = old[0][start : start + size]
+            values[self._end : self._end + size] = old[1][start : start + size]
+            self.begin[bucket] = self._end
+            self._end += int(self._room[bucket])
+        self.numbers, self.values = numbers, values

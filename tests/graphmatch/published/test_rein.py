@@ -1,0 +1,65 @@
+"""REIN: the oracle's answers, what it marks, and that it gives space back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyoxigraph import NamedNode
+
+from graphmatch.published import make
+from graphmatch.published.flat.constraints import Conjunction, Interval
+from graphmatch.published.flat.events import Event
+from graphmatch.published.flat.matcher import Tally
+from graphmatch.published.rein import Rein
+from semantic import Ontology
+from tests.graphmatch.published.conjunctions import DOMAIN, agree, conjunctions
+from tests.strategies import Scenario
+
+P, Q = NamedNode("urn:p"), NamedNode("urn:q")
+
+
+@pytest.mark.parametrize("buckets", [1, 4, 1000])
+@given(conjunctions([Interval]), st.data())
+def test_that_it_agrees_with_the_oracle(
+    buckets: int, scenario: Scenario, data: st.DataObject
+) -> None:
+    agree(lambda o: make("rein", o, domain=DOMAIN, buckets=buckets), scenario, data)
+
+
+def rein(**rows: dict[NamedNode, Interval]) -> Rein:
+    made = Rein(Ontology(), domain=(0, 10), buckets=10)
+    for id, row in rows.items():
+        made.add(Conjunction(id, P, (row,)))
+    return made
+
+
+def test_that_only_what_does_not_hold_is_marked() -> None:
+    """Wide constraints cost nothing but their ends in the value's own buckets."""
+    made = rein(
+        wide={P: Interval(0, 9.9)},
+        near={P: Interval(5.5, 9.9)},
+        above={P: Interval(8, 9.9)},
+        below={P: Interval(0, 2)},
+    )
+    tally = Tally()
+    assert list(made.matched(Event({}, {P: 5.4}), tally)) == [0]
+    assert (tally.probes, tally.candidates) == (3, 1)
+
+
+def test_that_a_missing_attribute_matches_nobody_who_asks_for_it() -> None:
+    made = rein(both={P: Interval(), Q: Interval(0, 1)}, one={P: Interval(0, 1)})
+    assert list(made.matched(Event({}, {P: 1.0}), Tally())) == [1]
+
+
+def test_that_unsubscribing_gives_the_space_back() -> None:
+    made = rein()
+    sizes = []
+    for _ in range(2):
+        for number in range(100):
+            made.add(Conjunction(str(number), P, ({P: Interval(number / 10, 10)},)))
+        sizes.append(made.nbytes)
+        for number in range(100):
+            made.unsubscribe(str(number))
+    assert len(set(sizes)) == 1
+    assert list(made.matched(Event({}, {P: 1.0}), Tally())) == []
