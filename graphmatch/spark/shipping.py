@@ -163,6 +163,7 @@ def bring(spark: SparkSession, folder: Path) -> Shipped:
     name = f"graphmatch-{uuid4().hex}"
     archive = folder.with_name(f"{name}.tar")
     with tarfile.open(archive, "w") as tar:
-        tar.add(folder, ".")
+        for inside in sorted(folder.iterdir()):  # Spark unpacks no entry for the folder itself
+            tar.add(inside, inside.name)
     spark.sparkContext.addArchive(f"{archive}#{name}")
     return Shipped(str(folder), name, own)
