@@ -15,6 +15,7 @@ from semantic.ontology.ontology import Ontology
 MATCHERS: Mapping[str, str] = {
     "naive": "graphmatch.published.naive:Naive",
     "gtopss": "graphmatch.published.gtopss:GToPSS",
+    "gem": "graphmatch.published.gem:Gem",
     "rein": "graphmatch.published.rein:Rein",
 }
 """Name to where the class is."""
