@@ -16,6 +16,7 @@ MATCHERS: Mapping[str, str] = {
     "naive": "graphmatch.published.naive:Naive",
     "gtopss": "graphmatch.published.gtopss:GToPSS",
     "gem": "graphmatch.published.gem:Gem",
+    "opindex": "graphmatch.published.opindex:OpIndex",
     "rein": "graphmatch.published.rein:Rein",
 }
 """Name to where the class is."""

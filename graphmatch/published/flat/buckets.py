@@ -60,6 +60,13 @@ class Buckets:
         arrays = (self.begin, self.size, self._room, self.numbers, self.values)
         return sum(array.nbytes for array in arrays)
 
+    def extend(self, count: int) -> None:
+        """Add empty lists after the last one."""
+        more = np.zeros(count, np.int64)
+        self.begin = np.concatenate([self.begin, more])
+        self.size = np.concatenate([self.size, more])
+        self._room = np.concatenate([self._room, more])
+
     def of(self, bucket: int) -> tuple[Numbers, Values]:
         """Return views of one list."""
         start = self.begin[bucket]
@@ -86,9 +93,10 @@ class Buckets:
     def discard(self, bucket: int, number: int, value: float) -> None:
         """Take out what was put in; the order of the rest stays."""
         numbers, values = self.of(bucket)
-        (place,) = np.flatnonzero((numbers == number) & (values == value))[:1]
-        numbers[place:-1] = numbers[place + 1 :].copy()
-        values[place:-1] = values[place + 1 :].copy()
+        places = np.flatnonzero(numbers == number)
+        place = places[values[places] == value][0]
+        numbers[place:-1] = numbers[place + 1 :]  # numpy minds that they overlap
+        values[place:-1] = values[place + 1 :]
         self.size[bucket] -= 1
 
     def _make_room(self, bucket: int) -> None:
