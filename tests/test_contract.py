@@ -61,7 +61,8 @@ def publication(*triples: tuple[NamedNode, NamedNode, Term]) -> Publication:
 class Language:
     """The same subscriptions and publications, as a matcher can express them.
 
-    Nodes are IRIs; for a matcher that knows numbers only, what is an object is one.
+    Nodes are IRIs; for a matcher that knows numbers only, what is an object is one. Numbers are
+    far apart, for those that round.
     """
 
     def __init__(self, matcher: Matcher) -> None:
@@ -75,8 +76,11 @@ class Language:
     def _pattern(self, number: int, property_: str, value: str = "") -> str:
         if self.terms and value:
             return f"?x :{property_} :{value} ."
-        test = f"= {ord(value)}" if value else "> 0"
+        test = f"= {self._number(value)}" if value else "> 0"
         return f"?x :{property_} ?v{number} FILTER(?v{number} {test})"
+
+    def _number(self, value: str) -> int:
+        return 10_000 * ord(value)
 
     def says(self, *edges: str) -> Publication:
         """Return a publication: ``ApB`` is the triple A p B."""
@@ -85,7 +89,7 @@ class Language:
     def _triple(
         self, subject: str, property_: str, value: str
     ) -> tuple[NamedNode, NamedNode, Term]:
-        object_ = NamedNode(EX + value) if self.terms else Literal(ord(value))
+        object_ = NamedNode(EX + value) if self.terms else Literal(self._number(value))
         return NamedNode(EX + subject), NamedNode(EX + property_), object_
 
 

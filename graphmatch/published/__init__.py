@@ -18,6 +18,7 @@ MATCHERS: Mapping[str, str] = {
     "gem": "graphmatch.published.gem:Gem",
     "opindex": "graphmatch.published.opindex:OpIndex",
     "rein": "graphmatch.published.rein:Rein",
+    "tama": "graphmatch.published.tama:Tama",
 }
 """Name to where the class is."""
 
