@@ -17,6 +17,10 @@ MATCHERS: Mapping[str, str] = {
     "gtopss": "graphmatch.published.gtopss:GToPSS",
     "gem": "graphmatch.published.gem:Gem",
     "opindex": "graphmatch.published.opindex:OpIndex",
+    "dexin": "graphmatch.published.dexin:Dexin",
+    "dexin-exclusive": "graphmatch.published.dexin:DexinExclusive",
+    "dexin-inclusive": "graphmatch.published.dexin:DexinInclusive",
+    "dexin-optimal": "graphmatch.published.dexin:DexinOptimal",
     "rein": "graphmatch.published.rein:Rein",
     "tama": "graphmatch.published.tama:Tama",
 }

@@ -11,6 +11,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from semantic.jit import kernel
+
 Places: TypeAlias = NDArray[np.int64]
 Numbers: TypeAlias = NDArray[np.int32]
 Values: TypeAlias = NDArray[np.float64]
@@ -83,12 +85,9 @@ class Buckets:
     def insert(self, bucket: int, number: int, value: float) -> None:
         """Put something into a list that is in ascending order of values."""
         self._make_room(bucket)
-        self.size[bucket] += 1
-        numbers, values = self.of(bucket)
-        place = int(np.searchsorted(values[:-1], value, side="right"))
-        numbers[place + 1 :] = numbers[place:-1].copy()
-        values[place + 1 :] = values[place:-1].copy()
-        numbers[place], values[place] = number, value
+        size = self.size[bucket]
+        _insert(self.numbers, self.values, self.begin[bucket], size, number, float(value))
+        self.size[bucket] = size + 1
 
     def discard(self, bucket: int, number: int, value: float) -> None:
         """Take out what was put in; the order of the rest stays."""
@@ -130,3 +129,20 @@ class Buckets:
             self.begin[bucket] = self._end
             self._end += int(self._room[bucket])
         self.numbers, self.values = numbers, values
+
+
+@kernel
+def _insert(
+    numbers: Numbers, values: Values, begin: int, size: int, number: int, value: float
+) -> None:
+    """Put something into a list in ascending order, after those with the same value."""
+    low, high = begin, begin + size
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    for place in range(begin + size, low, -1):
+        numbers[place], values[place] = numbers[place - 1], values[place - 1]
+    numbers[low], values[low] = number, value
