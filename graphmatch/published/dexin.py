@@ -30,8 +30,8 @@ Notes
   accumulated rate around; it is 0 then. It takes O(slots), which section 3.4.2 calls constant.
 - Algorithm 4 compares the accumulated rate with δ, the text with "the matching rate". It is δ
   here: those are the costs of the two methods (formulas 4 and 5).
-- Observations 1 to 3 hold in the cost model, not of the machine: an exclusive step writes a byte,
-  and is several times as fast as an inclusive one.
+- Observations 1 to 3 hold where one subscription costs either method the same, as formulas 1 and 2
+  have it. A processor reads the first attribute's column in order, and slots from all over.
 - Formula 9 leaves out the first attribute, which costs 1 (formula 5).
 - The partial result is a hash map with a linked list in the paper. The exclusive method only needs
   to take out, the inclusive one only to walk, and it comes last: so it is an array of bytes, and

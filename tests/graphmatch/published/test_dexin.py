@@ -25,11 +25,13 @@ VARIANTS = ("dexin", "dexin-exclusive", "dexin-inclusive", "dexin-optimal")
 every_variant = pytest.mark.parametrize("name", VARIANTS)
 
 
-@every_variant
-@pytest.mark.parametrize("slots", [1, 4, 1500])
+@pytest.mark.parametrize(
+    ("name", "slots"),
+    [("dexin", 1), ("dexin", 1500), *((name, 4) for name in VARIANTS)],
+)
 @given(conjunctions([Interval]), st.data())
 def test_that_it_agrees_with_the_oracle(
-    slots: int, name: str, scenario: Scenario, data: st.DataObject
+    name: str, slots: int, scenario: Scenario, data: st.DataObject
 ) -> None:
     agree(lambda o: make(name, o, domain=DOMAIN, slots=slots), scenario, data)
 
@@ -189,17 +191,27 @@ def test_that_rates_are_estimated_of_whole_slots() -> None:
     """Formula 3 counts what is in the value's own slots; more than all is all."""
     made = dexin(
         near={P: Interval(5.25, 5.75)},
+        nearer={P: Interval(5.4, 5.6)},
+        nearest={P: Interval(5.5, 5.5)},
         other={Q: Interval(5.25, 9)},
     )
     rates = {step.attribute: step.rate for step in made.plan(Event({}, {P: 5.5, Q: 5.5}))}
-    assert rates == {P: 0, Q: 0.5}
-    assert matched(made, p=5.5, q=5.5) == [0, 1]
+    assert rates == {P: 0, Q: 0.75}  # six entries for P, of four subscriptions
+    assert matched(made, p=5.5, q=5.5) == [0, 1, 2, 3]
 
 
 def test_that_a_missing_attribute_is_planned_as_one_that_nobody_passes() -> None:
     made = dexin(both={P: Interval(0, 9), Q: Interval(0)}, one={P: Interval(0, 9)})
     rates = {step.attribute: step.rate for step in made.plan(Event({}, {P: 5.0}))}
     assert rates == {P: 1, Q: 0.5}
+
+
+@every_variant
+def test_that_a_number_is_used_again_without_its_constraints(name: str) -> None:
+    made = dexin(name, old={P: Interval(0, 9), Q: Interval(0, 1)}, other={Q: Interval(0, 1)})
+    made.unsubscribe("old")
+    made.add(Conjunction("new", P, ({P: Interval(0, 9)},)))
+    assert matched(made, p=5, q=5) == matched(made, p=5) == [0]
 
 
 @every_variant
