@@ -37,9 +37,10 @@ Notes
   to take out, the inclusive one only to walk, and it comes last: so it is an array of bytes, and
   from the first inclusive step on a list of numbers, which each step makes shorter. Between them is
   one pass over the bytes; copying S (algorithm 3, line 2) is another.
-- Events and subscriptions of the paper have all attributes. A subscription without a constraint has
-  no entries, and passes the inclusive test. An event that lacks an attribute is one that is outside
-  of all its constraints; by the exclusive method both arrays are walked over.
+- Events and subscriptions of the paper have all attributes, and so a column of ends has a place for
+  each subscription here. One without a constraint has no entries, and passes the inclusive test. An
+  event that lacks an attribute is outside of all its constraints; by the exclusive method both
+  arrays are walked over.
 - Values beyond the domain are in the first or last slot, so the answer is right for any domain.
 - ``dexin-inclusive`` takes attributes in ascending order of rates, so it has the arrays, too.
 """
