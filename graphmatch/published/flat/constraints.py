@@ -67,6 +67,8 @@ class Interval:
         >>> Interval(0, 1, open_high=True).closed()
         (0, 0.9999999999999999)
         """
+        if (self.open_low and self.low == inf) or (self.open_high and self.high == -inf):
+            return inf, -inf
         low = nextafter(self.low, inf) if self.open_low else self.low
         return low, nextafter(self.high, -inf) if self.open_high else self.high
 
