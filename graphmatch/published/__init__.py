@@ -23,6 +23,7 @@ MATCHERS: Mapping[str, str] = {
     "dexin-optimal": "graphmatch.published.dexin:DexinOptimal",
     "rein": "graphmatch.published.rein:Rein",
     "tama": "graphmatch.published.tama:Tama",
+    "htree": "graphmatch.published.htree:HTree",
 }
 """Name to where the class is."""
 

@@ -1,0 +1,120 @@
+"""H-Tree: the oracle's answers, where subscriptions are, what is tested, and space given back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyoxigraph import NamedNode
+
+from graphmatch.published import make
+from graphmatch.published.flat.constraints import Conjunction, Interval
+from graphmatch.published.flat.events import Event
+from graphmatch.published.flat.matcher import Tally
+from graphmatch.published.htree import HTree
+from semantic import Ontology
+from tests.graphmatch.published.conjunctions import ATTRIBUTES, DOMAIN, agree, conjunctions
+from tests.strategies import Scenario
+
+P, Q, R = (NamedNode(f"urn:{name}") for name in "pqr")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"levels": 1, "cells": 1},
+        {"levels": 2, "cells": 5, "copies": 4},
+        {"levels": 5, "cells": 13, "copies": 5000},
+        {"indexed": ATTRIBUTES[3:], "cells": 4},
+    ],
+    ids=str,
+)
+@given(conjunctions([Interval]), st.data())
+def test_that_it_agrees_with_the_oracle(
+    options: dict[str, Any], scenario: Scenario, data: st.DataObject
+) -> None:
+    agree(lambda o: make("htree", o, domain=DOMAIN, **options), scenario, data)
+
+
+def tree(rows: list[dict[NamedNode, Interval]], **options: Any) -> HTree:
+    made = HTree(Ontology(), **{"domain": (0, 10), "levels": 2, "cells": 10, **options})
+    for number, row in enumerate(rows):
+        made.add(Conjunction(str(number), P, (row,)))
+    return made
+
+
+def entries(made: HTree, **values: float) -> int:
+    """Return how many entries an event leads to."""
+    tally = Tally()
+    list(made.matched(Event({}, {NamedNode(f"urn:{k}"): v for k, v in values.items()}), tally))
+    return tally.candidates
+
+
+def test_that_a_narrow_constraint_is_in_the_cell_of_its_centre() -> None:
+    """The cell of 4 to 5 reaches from 3.5 to 5.5."""
+    made = tree([{P: Interval(3.8, 4.6)}])
+    assert [entries(made, p=p) for p in (3.4, 3.6, 4.0, 5.4, 5.6)] == [0, 1, 1, 1, 0]
+
+
+def test_that_a_wide_constraint_is_split() -> None:
+    """It is in the cells of the centres of its parts: 2.95, 3.85, and 4.75."""
+    made = tree([{P: Interval(2.5, 5.2)}])
+    found = [entries(made, p=p) for p in (1.4, 1.6, 2.6, 3.6, 4.6, 5.4, 5.6)]
+    assert found == [0, 1, 2, 2, 1, 1, 0]
+
+
+def test_that_levels_multiply_entries_up_to_a_bound() -> None:
+    """The widest constraint is not split when that would be more than the bound."""
+    row = {P: Interval(2.5, 5.5), Q: Interval(2.5, 6.5)}
+    everything = tree([row], copies=12)
+    assert entries(everything, p=4.2, q=4.2) == 4
+    assert entries(everything, p=4.2, q=8.0) == 0
+    bounded = tree([row], copies=11)
+    assert entries(bounded, p=4.2, q=4.2) == entries(bounded, p=4.2, q=8.0) == 2
+    assert entries(bounded, p=8.0, q=4.2) == 0
+
+
+def test_that_a_subscription_in_several_lists_is_reported_once() -> None:
+    made = tree([{P: Interval(0, 10), Q: Interval(0, 10)}], copies=100)
+    tally = Tally()
+    assert list(made.matched(Event({}, {P: 5.0, Q: 5.0}), tally)) == [0]
+    assert (tally.probes, tally.gates, tally.candidates) == (3 + 2 * 3, 2 + 2 * 2, 4)
+
+
+def test_that_only_indexed_attributes_keep_events_away() -> None:
+    rows = [{P: Interval(1, 2), Q: Interval(1, 2)}]
+    assert entries(tree(rows, indexed=[Q]), p=5.0, q=5.0) == 0
+    assert entries(tree(rows, indexed=[R]), p=5.0, q=5.0) == 1
+
+
+def test_that_an_attribute_that_nobody_asks_for_leaves_its_level() -> None:
+    """One that was asked for before a level was free stays without."""
+    made = tree([{P: Interval(1, 2)}, {Q: Interval(1, 2)}], levels=1)
+    assert entries(made, p=5.0, q=5.0) == 1
+    made.unsubscribe("0")
+    made.add(Conjunction("2", P, ({Q: Interval(1, 2)},)))
+    assert entries(made, q=5.0) == 2
+    made.add(Conjunction("3", P, ({R: Interval(1, 2)},)))
+    assert entries(made, q=5.0, r=5.0) == 2
+    for id in "123":
+        made.unsubscribe(id)
+    assert entries(made, q=1.5, r=1.5) == 0
+
+
+def test_that_unsubscribing_gives_the_space_back() -> None:
+    made = tree([], levels=4)
+    sizes = []
+    for _ in range(2):
+        for number in range(300):
+            row = {a: Interval(number / 100, number / 50) for a in (P, Q, R)}
+            made.add(Conjunction(str(number), P, (row,)))
+        sizes.append(made.nbytes)
+        for number in range(300):
+            made.unsubscribe(str(number))
+        tally = Tally()
+        assert list(made.matched(Event({}, {P: 2.0}), tally)) == []
+        assert (tally.probes, tally.gates) == (1, 0)  # no level has an attribute, nor a node
+    assert len(set(sizes)) == 1
