@@ -24,6 +24,7 @@ MATCHERS: Mapping[str, str] = {
     "rein": "graphmatch.published.rein:Rein",
     "tama": "graphmatch.published.tama:Tama",
     "htree": "graphmatch.published.htree:HTree",
+    "betree": "graphmatch.published.betree:BETree",
 }
 """Name to where the class is."""
 

@@ -2,12 +2,12 @@
 
 A constraint is an interval of doubles in a *slot*, which stands for an attribute (or for a kind of
 constraint on one). An event is an array with a value for each slot; what it has no value for is
-NaN, which is in no interval.
+NaN, which is in no interval. `Terms` gives numbers to terms, so that one can be an interval, too.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Generic, TypeAlias, TypeVar
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from graphmatch.published.flat.buckets import Places, Values
 from semantic.jit import at, part
+from semantic.terms import Term
 
 Key = TypeVar("Key", bound=Hashable)
 Ends: TypeAlias = tuple[float, float]
@@ -34,6 +35,8 @@ class Rows(Generic[Key]):
     ----------
     slots
         Key to slot, for those that a conjunction asks for.
+    keys
+        Slot to key; that of a free slot says nothing.
 
     Examples
     --------
@@ -50,6 +53,7 @@ class Rows(Generic[Key]):
 
     def __init__(self) -> None:
         self.slots: dict[Key, int] = {}
+        self.keys: list[Key] = []
         self._asked: list[int] = []
         self._free_slots: list[int] = []
         self._where: Places = np.zeros((0, 2), np.int64)
@@ -102,7 +106,7 @@ class Rows(Generic[Key]):
 
     def values(self, pairs: Iterable[tuple[Key, float]]) -> Values:
         """Return an event: the value of each slot, shape ``(slots,)``, where it has one."""
-        values = np.full(len(self._asked), np.nan)
+        values = np.full(len(self.keys), np.nan)
         for key, value in pairs:
             slot = self.slots.get(key)
             if slot is not None:
@@ -114,8 +118,10 @@ class Rows(Generic[Key]):
         if slot is None:
             if self._free_slots:
                 slot = self._free_slots.pop()
+                self.keys[slot] = key
             else:
-                slot = len(self._asked)
+                slot = len(self.keys)
+                self.keys.append(key)
                 self._asked.append(0)
             self.slots[key] = slot
         self._asked[slot] += 1
@@ -128,6 +134,40 @@ class Rows(Generic[Key]):
         if self._end + size > len(self._tests):
             tests = np.empty((max(256, size, len(self._tests)), 3), np.float64)
             self._tests = np.concatenate([self._tests, tests])
+
+
+class Terms:
+    """Numbers of terms, from 1, for as long as somebody names them.
+
+    Examples
+    --------
+    >>> from pyoxigraph import Literal
+    >>> terms = Terms()
+    >>> terms.name(Literal("a")), terms.name(Literal("b")), terms.name(Literal("a"))
+    (1, 2, 1)
+    >>> terms.forget(Literal("b"))
+    >>> list(terms.numbers.values())
+    [1]
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[Term, int] = {}
+        self._named: Counter[Term] = Counter()
+        self._free: list[int] = []
+
+    def name(self, term: Term) -> int:
+        """Return a term's number; it has one as long as each naming is not forgotten."""
+        if term not in self.numbers:
+            self.numbers[term] = self._free.pop() if self._free else len(self.numbers) + 1
+        self._named[term] += 1
+        return self.numbers[term]
+
+    def forget(self, term: Term) -> None:
+        """Take one naming back."""
+        self._named[term] -= 1
+        if not self._named[term]:
+            del self._named[term]
+            self._free.append(self.numbers.pop(term))
 
 
 @part
