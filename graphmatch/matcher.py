@@ -35,7 +35,8 @@ class Capabilities:
     full_sparql
         Subscriptions that are not `Subscription.exact`.
     entailment
-        Whether it applies the ontology's rules to publications itself.
+        Whether it applies the ontology's rules to publications itself: all of them, or those of
+        its trees (sub-properties, subclasses) if the algorithm knows no others.
     joins
         Patterns with several subjects, variables in several places, several patterns with one
         property. Without them a subscription is a conjunction of constraints on the attributes
@@ -46,6 +47,8 @@ class Capabilities:
         Variables in an object's place of which no more is asked.
     exact
         Whether it reports what matches, and nothing else; one that is not may report too many.
+    complete
+        Whether it reports all that matches.
     """
 
     property_variables: bool = True
@@ -58,6 +61,7 @@ class Capabilities:
     terms: bool = True
     presence: bool = True
     exact: bool = True
+    complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ MATCHERS: Mapping[str, str] = {
     "dexin-exclusive": "graphmatch.published.dexin:DexinExclusive",
     "dexin-inclusive": "graphmatch.published.dexin:DexinInclusive",
     "dexin-optimal": "graphmatch.published.dexin:DexinOptimal",
+    "ctps": "graphmatch.published.ctps:Ctps",
+    "ctps-printed": "graphmatch.published.ctps:CtpsPrinted",
     "rein": "graphmatch.published.rein:Rein",
     "tama": "graphmatch.published.tama:Tama",
     "htree": "graphmatch.published.htree:HTree",

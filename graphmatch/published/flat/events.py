@@ -15,6 +15,7 @@ from itertools import product
 from pyoxigraph import NamedNode
 
 from graphmatch.published.flat.constraints import number_of
+from semantic.ontology.walks import Links
 from semantic.publication import Publication
 from semantic.terms import Term
 
@@ -29,6 +30,8 @@ class Event:
         Attribute to value.
     numbers
         The same for those of them that are numbers.
+    links
+        What is directly above terms, as the publication states it.
 
     Examples
     --------
@@ -40,12 +43,14 @@ class Event:
 
     terms: Mapping[NamedNode, Term]
     numbers: Mapping[NamedNode, float] = field(default_factory=dict)
+    links: Links = field(default_factory=dict)
 
     @classmethod
-    def of(cls, terms: Mapping[NamedNode, Term]) -> Event:
+    def of(cls, terms: Mapping[NamedNode, Term], links: Links | None = None) -> Event:
         """Make an event of terms."""
         numbers = ((attribute, number_of(term)) for attribute, term in terms.items())
-        return cls(terms, {attribute: n for attribute, n in numbers if n is not None})
+        known = {attribute: n for attribute, n in numbers if n is not None}
+        return cls(terms, known, links or {})
 
 
 @dataclass(slots=True)
@@ -61,11 +66,11 @@ class Resource:
     subject: Term
     values: Mapping[NamedNode, list[Term]]
 
-    def events(self, asked: Container[NamedNode]) -> Iterator[Event]:
+    def events(self, asked: Container[NamedNode], links: Links | None = None) -> Iterator[Event]:
         """Yield an event for each choice of values, of the attributes that somebody asks for."""
         chosen = {a: values for a, values in self.values.items() if a in asked}
         for terms in product(*chosen.values()):
-            yield Event.of(dict(zip(chosen, terms, strict=True)))
+            yield Event.of(dict(zip(chosen, terms, strict=True)), links)
 
 
 def resources(publication: Publication) -> list[Resource]:

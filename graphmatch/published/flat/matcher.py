@@ -160,7 +160,7 @@ class FlatMatcher(Matcher):
         for resource in resources(publication):
             hit = {
                 self._of[number]
-                for event in resource.events(self.asked)
+                for event in self.events(resource, links)
                 for number in self.matched(event, tally)
             }
             reported += len(hit)
@@ -176,6 +176,10 @@ class FlatMatcher(Matcher):
             tally.probes, tally.gates, tally.candidates, verified=reported, matched=len(matches)
         )
         return MatchReport(publication.id, matches, counters)
+
+    def events(self, resource: Resource, links: Links) -> Iterable[Event]:
+        """Return what an algorithm sees of a resource."""
+        return resource.events(self.asked, links)
 
     # --- Solutions --------------------------------------------------------------------------
 
