@@ -27,6 +27,7 @@ MATCHERS: Mapping[str, str] = {
     "tama": "graphmatch.published.tama:Tama",
     "htree": "graphmatch.published.htree:HTree",
     "betree": "graphmatch.published.betree:BETree",
+    "stopss": "graphmatch.published.stopss:SToPSS",
 }
 """Name to where the class is."""
 

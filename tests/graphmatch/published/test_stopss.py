@@ -1,0 +1,191 @@
+"""S-ToPSS: the oracle's answers, the paper's example, and into how many an event is made."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode, Variable
+
+from graphmatch.published import make
+from graphmatch.published.flat.constraints import (
+    Below,
+    Conjunction,
+    Constraint,
+    Equal,
+    Interval,
+    Present,
+)
+from graphmatch.published.flat.events import Event, Resource
+from graphmatch.published.flat.matcher import Tally
+from graphmatch.published.naive import Naive
+from graphmatch.published.stopss import SToPSS
+from semantic import Ontology, Publication, SubscriptionParser
+from semantic.mapping.function import MappingFunction
+from semantic.terms import Triple
+from semantic.vocabulary import EQUIVALENT_CLASS, EQUIVALENT_PROPERTY, SUBCLASS, SUBPROPERTY, TYPE
+from tests.graphmatch.published.conjunctions import (
+    ATTRIBUTES,
+    CLASSES,
+    TREE,
+    agree,
+    answers,
+    conjunctions,
+)
+from tests.oracle import to_sparql
+from tests.strategies import EX, Scenario
+
+ROOT = Path(__file__).parents[3]
+PARSER = SubscriptionParser()
+P, Q, R, S, T = ATTRIBUTES
+A, B, C, D, *_ = CLASSES
+X = Literal("x")
+NOW = datetime(2003, 9, 9, tzinfo=UTC)
+HIERARCHY: tuple[Triple, ...] = (
+    *TREE,
+    (Q, SUBPROPERTY, P),
+    (S, SUBPROPERTY, R),
+    (S, SUBPROPERTY, Q),
+    (D, SUBCLASS, C),
+    (CLASSES[6], EQUIVALENT_CLASS, CLASSES[4]),
+    (T, EQUIVALENT_PROPERTY, EX["tee"]),
+)
+KINDS = [Interval, Equal, Below, Present]
+
+
+@pytest.mark.parametrize("ontology", [TREE, HIERARCHY])
+@given(st.data())
+def test_that_it_agrees_with_the_oracle(ontology: tuple[Triple, ...], data: st.DataObject) -> None:
+    scenario = data.draw(conjunctions(KINDS, ontology))
+    agree(lambda o: make("stopss", o), scenario, data, "rdfs")
+
+
+FUNCTIONS = {
+    "class": f"CONSTRUCT {{ ?x {S} {D} }} {{ ?x {R} ?n FILTER(?n < 5) }}",
+    "more": f"CONSTRUCT {{ ?x {R} ?more }} {{ ?x {T} ?n BIND(?n + 1 AS ?more) }}",
+}
+
+
+@given(conjunctions(KINDS, HIERARCHY))
+def test_that_it_agrees_where_functions_feed_each_other(scenario: Scenario) -> None:
+    """The oracle knows no mapping functions; `Naive` does, and has all of SPARQL evaluated."""
+    functions = [MappingFunction.parse(name, text, PARSER) for name, text in FUNCTIONS.items()]
+    ontology = Ontology(scenario.ontology, mapping=functions)
+    stopss, naive = make("stopss", ontology), Naive(ontology)
+    for number, query in enumerate(scenario.queries):
+        for matcher in (stopss, naive):
+            matcher.subscribe(PARSER.parse(str(number), to_sparql(query)))
+    for publication in scenario.publications:
+        assert answers(stopss.match(publication)) == answers(naive.match(publication))
+
+
+def test_the_papers_example() -> None:
+    """School is a name of university, and experience is the present less the graduation year."""
+    ontology = Ontology.load(
+        *(ROOT / "ontologies" / name for name in ("jobs.ttl", "experience.rq"))
+    )
+    stopss = make("stopss", ontology, now=NOW)
+    path = ROOT / "data" / "subscriptions" / "stopss-example.rq"
+    stopss.subscribe(PARSER.parse("recruiter", path.read_text(encoding="utf-8")))
+
+    def candidate(year: int) -> Publication:
+        jobs = "https://graphmatch.example/jobs#"
+        pairs = {
+            "school": Literal("University of Toronto"),
+            "degree": NamedNode(jobs + "PhD"),
+            "graduationYear": Literal(year),
+        }
+        me = EX["me"]
+        return Publication.of("cv", [(me, NamedNode(jobs + p), v) for p, v in pairs.items()])
+
+    report = stopss.match(candidate(1990))
+    assert report.matches[0].solutions == ({"person": EX["me"]},)
+    assert report.counters.mapped == 1
+    assert len(stopss.match(candidate(2000))) == 0
+
+
+def test_that_a_function_that_fails_is_told() -> None:
+    text = f"CONSTRUCT {{ ?x {P} ?more }} {{ ?x {P} ?n BIND(?n + 1 AS ?more) }}"
+    ontology = Ontology(mapping=[MappingFunction.parse("endless", text, PARSER)])
+    stopss = make("stopss", ontology)
+    stopss.subscribe(PARSER.parse("s", f"SELECT * {{ ?x {P} ?n FILTER(?n < 2) }}"))
+    report = stopss.match(Publication.of("p", [(EX["ann"], P, Literal(1))]))
+    assert len(report) == 1
+    assert "`endless` is left out" in str(report.problems[0])
+
+
+def stopss(*rows: dict[NamedNode, Constraint], ontology: tuple[Triple, ...] = TREE) -> SToPSS:
+    made = make("stopss", Ontology(ontology))
+    assert isinstance(made, SToPSS)
+    for number, row in enumerate(rows):
+        made.add(Conjunction(str(number), Variable("x"), (row,)))
+    return made
+
+
+def test_that_an_event_becomes_one_for_each_choice_of_what_is_above() -> None:
+    """D is below B and A; C below A. What nobody asks for makes no events."""
+    made = stopss({P: Below(A), Q: Below(B)})
+    events = list(made.events(Resource(EX["ann"], {P: [D], Q: [C], R: [D]}), {}))
+    assert {(event.terms[P], event.terms[Q]) for event in events} == {
+        (p, q) for p in (D, B, A) for q in (C, A)
+    }
+    assert len(events) == 6
+
+
+def test_that_attributes_are_replaced_by_those_above() -> None:
+    made = stopss({P: Equal(X), Q: Present()}, ontology=((Q, SUBPROPERTY, P),))
+    (event,) = made.events(Resource(EX["ann"], {Q: [X]}), {})
+    assert event.terms == {Q: X, P: X}
+    assert list(made.matched(event, Tally())) == [0]
+
+
+def test_that_equality_is_not_met_by_what_is_below() -> None:
+    made = stopss({P: Equal(B)}, {P: Below(B)})
+    matches = made.match(Publication.of("p", [(EX["ann"], P, D)]))
+    assert list(matches.subscriptions) == ["1"]
+
+
+@pytest.mark.parametrize("values", [[B, D], [D, B]])
+def test_that_what_is_said_takes_nobodys_place(values: list[NamedNode]) -> None:
+    """B is above D, and said as well."""
+    made = stopss({P: Equal(B)})
+    matches = made.match(Publication.of("p", [(EX["ann"], P, value) for value in values]))
+    assert len(matches) == 1
+
+
+def test_that_types_are_classes() -> None:
+    made = make("stopss", Ontology(TREE))
+    made.subscribe(PARSER.parse("s", f"ASK {{ ?x a {B} }}"))
+    assert len(made.match(Publication.of("p", [(EX["ann"], TYPE, D)]))) == 1
+    assert len(made.match(Publication.of("p", [(EX["ann"], TYPE, A)]))) == 0
+
+
+def test_that_predicates_are_counted() -> None:
+    """Of the ranges, those are gone through that begin at the number or before."""
+    made = stopss(
+        {P: Interval(2), Q: Equal(X)},
+        {P: Interval(0, 1)},
+        {P: Interval(3)},
+        {Q: Equal(X)},
+        {Q: Present()},
+    )
+    tally = Tally()
+    assert sorted(made.matched(Event.of({P: Literal(2), Q: X}), tally)) == [0, 3, 4]
+    assert (tally.probes, tally.gates, tally.candidates) == (3 + 2 + 3, 2, 3)
+
+
+def test_that_unsubscribing_gives_the_space_back() -> None:
+    made = stopss()
+    sizes = []
+    for _ in range(2):
+        for number in range(50):
+            row = {P: Below(CLASSES[number % 7]), Q: Equal(X), R: Interval(number), S: Present()}
+            made.add(Conjunction(str(number), Variable("x"), (row,)))
+        sizes.append(made.nbytes)
+        for number in range(50):
+            made.unsubscribe(str(number))
+    assert len(set(sizes)) == 1
+    assert made.nbytes == 0
