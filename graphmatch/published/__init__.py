@@ -28,6 +28,8 @@ MATCHERS: Mapping[str, str] = {
     "htree": "graphmatch.published.htree:HTree",
     "betree": "graphmatch.published.betree:BETree",
     "stopss": "graphmatch.published.stopss:SToPSS",
+    "gryphon": "graphmatch.published.gryphon:Gryphon",
+    "gryphon-general": "graphmatch.published.gryphon_general:GryphonGeneral",
 }
 """Name to where the class is."""
 

@@ -1,0 +1,215 @@
+"""Gryphon's tree for equality tests: the oracle's answers, what is visited, and the theorem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode
+
+from graphmatch.published import make
+from graphmatch.published.flat.constraints import Conjunction, Equal
+from graphmatch.published.flat.events import Event
+from graphmatch.published.flat.matcher import Tally
+from graphmatch.published.flat.value_tree import LABEL, LEVEL, PARENT, STAR
+from graphmatch.published.gryphon import Gryphon, closed_bound, expected_bound
+from semantic import Ontology
+from tests.graphmatch.published.conjunctions import ATTRIBUTES, agree, conjunctions
+from tests.strategies import Scenario
+
+A = tuple(NamedNode(f"urn:a{number}") for number in range(1, 5))
+K, V = len(A), 3
+VALUES = tuple(Literal(str(value)) for value in range(1, V + 1))
+
+Asked = Mapping[int, int]
+"""Attribute to value, by number."""
+
+ASKED = st.dictionaries(st.integers(0, K - 1), st.integers(0, V - 2), min_size=1)
+"""The last value is asked for by nobody."""
+
+
+@pytest.mark.parametrize("given_attributes", [0, 5])
+@pytest.mark.parametrize("index", [0, 1, 2])
+@given(conjunctions([Equal]), st.booleans(), st.booleans(), st.data())
+def test_that_it_agrees_with_the_oracle(
+    index: int,
+    given_attributes: int,
+    scenario: Scenario,
+    collapse: bool,
+    successors: bool,
+    data: st.DataObject,
+) -> None:
+    options = {
+        "attributes": ATTRIBUTES[:given_attributes],
+        "index": ATTRIBUTES[:index],
+        "collapse": collapse,
+        "successors": successors,
+    }
+    agree(lambda o: make("gryphon", o, **options), scenario, data)
+
+
+def row(asked: Asked) -> dict[NamedNode, Equal]:
+    return {A[attribute]: Equal(VALUES[value]) for attribute, value in asked.items()}
+
+
+def gryphon(
+    *asked: Asked, index: int = 0, collapse: bool = True, successors: bool = True
+) -> Gryphon:
+    made = Gryphon(
+        Ontology(), attributes=A, index=A[:index], collapse=collapse, successors=successors
+    )
+    for number, one in enumerate(asked):
+        made.add(Conjunction(str(number), A[0], (row(one),)))
+    return made
+
+
+def matched(made: Gryphon, *values: int) -> tuple[list[int], Tally]:
+    """Return what an event matches, by its values from 1; 0 stands for none."""
+    tally = Tally()
+    terms = {A[n]: VALUES[value - 1] for n, value in enumerate(values) if value}
+    return sorted(made.matched(Event(terms), tally)), tally
+
+
+def visits(made: Gryphon) -> float:
+    """Return how many nodes an event visits, on the average of all events."""
+    events = list(product(range(1, V + 1), repeat=K))
+    return sum(matched(made, *values)[1].probes for values in events) / len(events)
+
+
+OPTIONS = [
+    {"index": index, "collapse": collapse, "successors": successors}
+    for index, collapse, successors in product((0, 1, 2), (True, False), (True, False))
+]
+
+
+@given(st.lists(ASKED, max_size=12), st.data())
+def test_all_events_of_all_variants(asked: Sequence[Asked], data: st.DataObject) -> None:
+    """Each number comes once, also after some have gone, and new ones have come in their place."""
+    gone = [n for n in range(len(asked)) if data.draw(st.booleans())]
+    instead = {n: data.draw(ASKED) for n in reversed(gone) if data.draw(st.booleans())}
+    left = {n: one for n, one in enumerate(asked) if n not in gone} | instead
+    made = gryphon(*asked, **data.draw(st.sampled_from(OPTIONS)))
+    list(made.matched(Event({}), Tally()))  # makes successor sets
+    for n in gone:
+        made.remove(n, row(asked[n]))
+    for n, one in instead.items():
+        made.insert(n, row(one))
+    for values in product(range(V + 1), repeat=K):
+        right = [n for n, one in left.items() if all(values[a] == v + 1 for a, v in one.items())]
+        assert matched(made, *values)[0] == sorted(right)
+    for n, one in left.items():
+        made.remove(n, row(one))
+    assert (made.tree.nodes, made.tree.edges, len(made._values.ids)) == (0, 0, 0)
+
+
+@given(st.lists(ASKED, min_size=1, max_size=12))
+def test_the_theorem_and_what_the_optimisations_save(asked: Sequence[Asked]) -> None:
+    plain = gryphon(*asked, collapse=False, successors=False)
+    nodes = plain.tree.arrays.nodes
+    expected = 0.0
+    for node in range(1, len(nodes)):
+        steps, at = 0, node
+        while nodes[node, LEVEL] >= 0 and at != 0:
+            steps += int(nodes[at, LABEL] != STAR)
+            at = int(nodes[at, PARENT])
+        expected += float(nodes[node, LEVEL] >= 0) / V**steps
+    assert visits(plain) == pytest.approx(expected)
+    assert expected <= expected_bound(K, V, len(asked)) <= closed_bound(K, V, len(asked))
+    collapsed = gryphon(*asked, successors=False)
+    assert visits(collapsed) <= visits(plain)
+    assert visits(gryphon(*asked, collapse=False)) <= visits(plain)
+    assert visits(gryphon(*asked)) <= visits(collapsed)
+
+
+@pytest.mark.parametrize("values", [2, 3, 10, 100])
+@pytest.mark.parametrize("attributes", [2, 3, 10, 30])
+def test_that_the_bound_grows_less_than_subscriptions_do(attributes: int, values: int) -> None:
+    sizes = [10**n for n in range(8)]
+    bounds = [expected_bound(attributes, values, n) for n in sizes]
+    for size, bound in zip(sizes, bounds, strict=True):
+        assert bound <= min(closed_bound(attributes, values, size), 1 + attributes * size)
+        assert bound <= 2 ** (attributes + 1) - 1  # a level has at most twice the nodes
+    assert bounds == sorted(bounds)
+
+
+def test_the_bound_by_hand() -> None:
+    """K = 2, V = 2, N = 3: of 7 nodes 3 are always visited, 4 by half of the events."""
+    assert expected_bound(2, 2, 3) == 3 + 4 / 2
+    assert expected_bound(2, 2, 1000) == 3 + 3 + 1  # all nodes that there can be
+
+
+def test_the_tree_of_section_4() -> None:
+    """A level for each attribute: <1, 2, 3, *> and <1, *, 3, *> share their first edge."""
+    made = gryphon({0: 0, 1: 1, 2: 2}, {0: 0, 2: 2}, collapse=False, successors=False)
+    assert (made.tree.nodes, made.space) == (8, 7)
+    found, tally = matched(made, 1, 2, 3, 1)
+    assert (found, tally.probes, tally.gates, tally.candidates) == ([0, 1], 8, 4, 2)
+    found, tally = matched(made, 1, 1, 3, 1)
+    assert (found, tally.probes, tally.gates) == ([1], 5, 2)
+    found, tally = matched(made, 2, 2, 3, 1)
+    assert (found, tally.probes, tally.gates) == ([], 1, 0)
+
+
+def test_that_chains_of_stars_are_one_edge() -> None:
+    made = gryphon({0: 0, 3: 1}, successors=False)
+    assert matched(made, 1, 1, 1, 2)[1].probes == 3
+    plain = gryphon({0: 0, 3: 1}, collapse=False, successors=False)
+    assert matched(plain, 1, 1, 1, 2)[1].probes == 5
+    made.add(Conjunction("between", A[0], (row({0: 0, 2: 1}),)))
+    assert (matched(made, 1, 1, 2, 2)[0], made.tree.nodes) == ([0, 1], 5)
+    made.unsubscribe("between")
+    assert matched(made, 1, 1, 1, 2)[1].probes == made.tree.nodes == 3
+
+
+def test_the_successors_of_section_5() -> None:
+    """Blocked behind <1, 2>, a search goes to <1, *> and <*, 2>; from <*, 2, 3> to <*, *, 3>."""
+    asked = [{0: 0, 1: 1, 2: 0}, {0: 0, 2: 2}, {1: 1, 2: 2}, {2: 2}]
+    made = gryphon(*asked)
+    found, tally = matched(made, 1, 2, 3, 1)
+    assert (found, tally.probes, tally.gates) == ([1, 2, 3], 8, 4)
+    assert matched(gryphon(*asked, successors=False), 1, 2, 3, 1)[1].probes == 10
+    made.unsubscribe("2")  # now <*, *> takes the place of <*, 2>
+    found, tally = matched(made, 1, 2, 3, 1)
+    assert (found, tally.probes) == ([1, 3], 7)
+
+
+def test_that_an_index_attribute_has_a_subtree_for_each_value() -> None:
+    """Who does not care is in all of them, and in the one for all other values."""
+    asked = [{0: 0, 1: 0}, {0: 1, 1: 0}, {1: 0}]
+    made = gryphon(*asked, index=1)
+    assert [matched(made, value, 1)[0] for value in range(4)] == [[2], [0, 2], [1, 2], [2]]
+    assert matched(made, 1, 1)[1].probes == 3
+    assert matched(gryphon(*asked, successors=False), 1, 1)[1].probes == 5
+    nodes = made.tree.nodes
+    made.unsubscribe("1")
+    assert [matched(made, value, 1)[0] for value in range(4)] == [[2], [0, 2], [2], [2]]
+    assert made.tree.nodes == nodes - 2
+
+
+def test_that_identical_subscriptions_share_a_leaf() -> None:
+    made = gryphon({0: 0}, {0: 0}, {0: 0})
+    assert made.tree.nodes == 2
+    found, tally = matched(made, 1)
+    assert (found, tally.candidates) == ([0, 1, 2], 3)
+    made.unsubscribe("1")
+    assert matched(made, 1)[0] == [0, 2]
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_that_unsubscribing_gives_the_space_back(index: int) -> None:
+    made = gryphon(index=index)
+    sizes = []
+    for begin in (0, 1000):
+        for number in range(200):
+            asked = {A[0]: Equal(Literal(str(begin + number % 20))), A[1]: Equal(Literal(begin))}
+            del asked[A[number % 2]]
+            made.add(Conjunction(str(number), A[0], (asked,)))
+        sizes.append(made.nbytes)
+        for number in range(200):
+            made.unsubscribe(str(number))
+    assert len(set(sizes)) == 1
+    assert made.tree.nodes == made.space == 0
+    assert matched(made, 1, 1)[0] == []
