@@ -15,14 +15,15 @@ are what it matches. The optimisations, each of which can be switched off:
 - `index`: attributes that have a subtree for each value. Who does not care is in all of them.
 
 Cost: an event visits O(N^(1 - λ)) nodes for N subscriptions, λ = ln V / (ln V + ln K) with K
-attributes of V values each (`expected_bound`); at worst all of them. Space and building O(N K).
+attributes of V values each (`graphmatch.published.flat.visits`); at worst all of them. Space and building O(N K).
 A subscription's path is found, and taken away, in O(K) steps. Compiled.
 
 Notes
 -----
 - Our text of the paper has no formulas and no figures. The theorem's bound is derived anew from the
-  lemmas (`expected_bound`, `closed_bound`); the exponent is the one that the paper's words allow
-  (about 1/2 where K and V are about equal), the constants are ours.
+  lemmas (`graphmatch.published.flat.visits`), which are also read from the words that are left.
+  What is left of the theorem's formula, 1 - λ and logarithms, does not contradict ours; the
+  constants are ours.
 - Attributes are levels in the order given (`index` first, then `attributes`), others below them in
   the order in which subscriptions name them. Without `collapse` a path ends at the last level that
   there was when it was made; give all `attributes` for the paper's tree.
@@ -46,7 +47,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from math import comb, log, pow
 from typing import ClassVar, TypeAlias
 
 import numpy as np
@@ -314,45 +314,3 @@ def _walk(
             top += 1
             stack[at(top)] = below
     return visited, followed, count
-
-
-# --- The theorem of section 4 -------------------------------------------------------------------
-
-
-def expected_bound(attributes: int, values: int, subscriptions: int) -> float:
-    """Return how many nodes a random event visits on average at the most, whatever is subscribed.
-
-    Events have each of V values with the same probability, so a node with j values on its path is
-    visited by a share V^-j of them. By lemma 1 there are at most C(K + 1, j + 1) V^j such nodes (a
-    path's length and the places of its values are j + 1 different numbers from 0 to K), and by
-    lemma 2 at most 1 + K N nodes in all. It is largest when the nodes with the least j are there.
-
-    Examples
-    --------
-    >>> [round(expected_bound(10, 5, n)) for n in (1000, 10_000, 100_000)]
-    [276, 648, 1236]
-    """
-    left, share, visited = 1 + attributes * subscriptions, 1.0, 0.0
-    for j in range(attributes + 1):
-        nodes = min(left, comb(attributes + 1, j + 1) * int(values**j))
-        visited += nodes * share
-        left -= nodes
-        share /= values
-    return visited
-
-
-def closed_bound(attributes: int, values: int, subscriptions: int) -> float:
-    """Return a larger bound that shows its growth: O(N^(1 - λ)), λ = ln V / (ln V + ln K).
-
-    As C(K + 1, j + 1) V^j <= (K + 1) (K V)^j, fewer than a (K V)^j nodes have less than j values,
-    with a = (K + 1) / (K V - 1). So the x-th node has a share of at most V (x / a)^-λ, and the
-    integral from 0 to n = 1 + K N is V a^λ n^(1 - λ) / (1 - λ). K and V are 2 at least.
-
-    Examples
-    --------
-    >>> round(closed_bound(5, 5, 40_000) / closed_bound(5, 5, 10_000), 3)
-    2.0
-    """
-    growth = log(attributes) / log(attributes * values)
-    factor = pow((attributes + 1) / (attributes * values - 1), 1 - growth)
-    return values * factor * pow(1 + attributes * subscriptions, growth) / growth

@@ -15,7 +15,8 @@ from graphmatch.published.flat.constraints import Conjunction, Equal
 from graphmatch.published.flat.events import Event
 from graphmatch.published.flat.matcher import Tally
 from graphmatch.published.flat.value_tree import LABEL, LEVEL, PARENT, STAR
-from graphmatch.published.gryphon import Gryphon, closed_bound, expected_bound
+from graphmatch.published.flat.visits import closed_bound, expected_bound
+from graphmatch.published.gryphon import Gryphon
 from semantic import Ontology
 from tests.graphmatch.published.conjunctions import ATTRIBUTES, agree, conjunctions
 from tests.strategies import Scenario
