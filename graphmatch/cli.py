@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from graphmatch.command.bench import Generating, Measuring, Taxonomies, What
+from graphmatch.command.bench import Figures, Generating, Measuring, Taxonomies, What
 from graphmatch.command.ending import ended
 from graphmatch.command.options import (
     AnnotateOption,
@@ -172,10 +172,12 @@ def bench(
     taxonomies: Taxonomies,
     measuring: Measuring,
     generating: Generating,
+    figures: Figures,
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Ontology files; those of one ontology joined by +; none: generated only."
+            help="Ontology files; those of one ontology joined by +; none: generated only. "
+            "paper: names of experiments, or LIST."
         ),
     ] = None,
     json: Json = False,
@@ -186,7 +188,7 @@ def bench(
     """
     from graphmatch.command.bench import run
 
-    ended(lambda: run(what, files or [], taxonomies, measuring, generating, json=json))
+    ended(lambda: run(what, files or [], taxonomies, measuring, generating, figures, json=json))
 
 
 def main() -> None:

@@ -10,10 +10,19 @@ from typing import Annotated, Any, Literal, TypeAlias
 import typer
 
 What: TypeAlias = Literal[
-    "ontology", "graph", "attributes", "concepts", "keywords", "ingest", "subscribe", "spark"
+    "ontology",
+    "graph",
+    "attributes",
+    "concepts",
+    "keywords",
+    "ingest",
+    "subscribe",
+    "spark",
+    "paper",
 ]
 
 _MATCHING = "Matching and subscribing"
+_PAPERS = "The papers' experiments"
 _CLASSES = 1_000_000
 
 
@@ -35,6 +44,29 @@ def _numbers(text: str, option: str) -> tuple[int, ...]:
         remedy = "Give numbers, with commas between them: 1000,10000."
         raise InputError(Problem(what, Place(option), remedy))
     return tuple(map(int, parts))
+
+
+_FIGURES = Path("figures")
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What can be chosen of the papers' experiments."""
+
+    scale: Annotated[
+        Literal["small", "paper"],
+        typer.Option(
+            help="paper: a minute, or as large as a machine allows.", rich_help_panel=_PAPERS
+        ),
+    ] = "small"
+    output: Annotated[
+        Path,
+        typer.Option(
+            metavar="FOLDER",
+            help="paper: where figures and JSON are written.",
+            rich_help_panel=_PAPERS,
+        ),
+    ] = _FIGURES
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +215,7 @@ def run(
     taxonomies: Taxonomies,
     measuring: Measuring,
     generating: Generating,
+    figures: Figures,
     *,
     json: bool,
 ) -> int:
@@ -191,6 +224,14 @@ def run(
     from semantic.errors import InputError
 
     try:
+        if what == "paper":
+            _refuse(what, [*_given(taxonomies), *_given(measuring), *_given(generating)])
+            from graphmatch.bench.paper.running import run as run_paper
+
+            return run_paper(
+                [str(name) for name in files], figures.scale, figures.output, json=json
+            )
+        _refuse(what, [*_given(figures)])
         if what == "ontology":
             _refuse(what, [*_given(measuring), *_given(generating)])
             from graphmatch.bench.ontology import run as run_ontology

@@ -13,7 +13,7 @@ A subscription has 5 nodes, and 2 of them are variables in 90 of 100 subscriptio
 `GraphParameters.shapes` shapes, which differ in more than constants; those without variables are
 one of them. Some are cut out of each publication: those that match it. The others of the first half
 are cut out of graphs that are never published, about 30 out of each: these overlap, and match
-nothing. The second half has names and properties at random.
+nothing. The second half has names and properties at random. Another share than a half may overlap.
 """
 
 from __future__ import annotations
@@ -55,12 +55,15 @@ class GraphParameters:
         Which share of the subscriptions a publication matches, or how many of them.
     shapes
         How many texts that differ in more than constants there are at the most.
+    overlap
+        Which share of the subscriptions overlaps with others.
     """
 
     edges: int = 8
     matching: float = 0.001
     matches: int | None = None
     shapes: int = 100
+    overlap: float = OVERLAPPING
 
 
 class GraphWorkload(Workload):
@@ -118,7 +121,7 @@ class GraphWorkload(Workload):
     ) -> tuple[Ids, Ids]:
         """Cut groups out of graphs, and draw others: names and properties of each subscription."""
         count, width = self.size.subscriptions, len(self._motif)
-        hidden = max(0, int(count * OVERLAPPING) - cut * len(names))
+        hidden = max(0, int(count * self.parameters.overlap) - cut * len(names))
         parts = [_groups(random, names, properties, np.repeat(np.arange(len(names)), cut), width)]
         if hidden:
             unseen = max(1, hidden // TOGETHER)

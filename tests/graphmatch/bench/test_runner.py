@@ -71,7 +71,8 @@ def test_rows_are_of_the_engines_in_their_order() -> None:
         assert row["matches_per_event"] == pytest.approx(2, abs=0.2)
         assert row["build_seconds"] > 0
         assert row["median_microseconds_per_event"] > 0
-        assert row["parameters"] == {"seed": 7, "edges": 4, "matching": 0.001, "shapes": 100}
+        chosen = {"edges": 4, "matching": 0.001, "shapes": 100, "overlap": 0.5}
+        assert row["parameters"] == {"seed": 7, **chosen}
         assert row["agrees"]
     assert rows[0]["counters"]["candidates"] > 2
     assert rows[0]["reported_bytes_per_subscription"] > 50

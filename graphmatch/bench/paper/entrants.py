@@ -1,0 +1,307 @@
+"""Who is measured: the algorithms of the papers, the engine, and what it is measured beside.
+
+An algorithm on attributes is given conjunctions and events that are read already, and what is timed
+is which conjunctions an event matches. An algorithm on graphs, and the engine (`graphmatch`), are
+given subscriptions and publications; what is timed is the report, solutions included where it
+makes them. `index` is the engine from a publication's ids, enriched, to the numbers of the
+subscriptions: it is the engine's counterpart of an algorithm on attributes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from inspect import signature
+from pkgutil import resolve_name
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmatch.bench.paper.workloads.flat import FlatWorkload
+from graphmatch.bench.peers import peer_class
+from graphmatch.bench.peers.graphmatch import Given, take_in
+from graphmatch.bench.workloads.workload import Workload
+from graphmatch.engine import Engine
+from graphmatch.matcher import Matcher, MatchReport
+from graphmatch.published import MATCHERS
+from graphmatch.published.flat.constraints import Conjunction
+from graphmatch.published.flat.events import Event
+from graphmatch.published.flat.matcher import FlatMatcher, Tally
+from semantic.ontology.ontology import Ontology
+from semantic.publication import Publication
+from semantic.sparql.parse import SubscriptionParser
+from semantic.subscription import Subscription
+
+Numbers: TypeAlias = NDArray[np.int64]
+
+OURS: Mapping[str, str] = {
+    "graphmatch": "the engine: publications in, reports out",
+    "index": "the engine from a publication's ids to the numbers of the subscriptions",
+    "gtopss-compiled": "G-ToPSS as printed, compiled",
+    "scan": "a compiled scan over columns",
+}
+"""What is measured beside the algorithms of `MATCHERS`, and what it is."""
+
+_PEERS = {"index": "index", "gtopss-compiled": "gtopss", "scan": "scan"}
+
+
+@runtime_checkable
+class Weighed(Protocol):
+    """An algorithm that says how large its index is."""
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes it has."""
+
+
+class Entrant(ABC):
+    """One algorithm with one workload's subscriptions; none is there before `build`.
+
+    Attributes
+    ----------
+    exact
+        Whether it reports what matches, and nothing else.
+    """
+
+    exact: bool = True
+
+    @abstractmethod
+    def given(self, workload: Workload) -> Any:
+        """Return the subscriptions as the algorithm takes them; not timed."""
+
+    @abstractmethod
+    def build(self, given: Any) -> None:
+        """Take them in; timed.
+
+        Raises
+        ------
+        UnsupportedError
+            When it cannot express one.
+        """
+
+    @abstractmethod
+    def event(self, workload: Workload, number: int) -> Any:
+        """Return an event as the algorithm takes it; not timed."""
+
+    @abstractmethod
+    def match(self, event: Any) -> Any:
+        """Match an event; timed."""
+
+    @abstractmethod
+    def numbers(self, found: Any) -> Numbers:
+        """Return which subscriptions matched, in any order."""
+
+    @abstractmethod
+    def counters(self, found: Any) -> Mapping[str, int]:
+        """Return what matching took."""
+
+    def nbytes(self) -> int | None:
+        """Return how large the index is, if the algorithm says it."""
+        return None
+
+    def forget(self, ids: Iterable[str]) -> bool:  # noqa: ARG002 - most can
+        """Unsubscribe; timed. Say whether it can."""
+        return False
+
+
+class FlatEntrant(Entrant):
+    """An algorithm on attributes."""
+
+    def __init__(self, name: str, options: Mapping[str, Any]) -> None:
+        self.class_: type[FlatMatcher] = resolve_name(MATCHERS[name])
+        self._options = options
+        self.exact = self.class_.capabilities.exact
+
+    def given(self, workload: Workload) -> tuple[Ontology, list[Conjunction]]:
+        """Return the taxonomy, and conjunctions."""
+        assert isinstance(workload, FlatWorkload)
+        return workload.ontology(), workload.conjunctions
+
+    def build(self, given: tuple[Ontology, list[Conjunction]]) -> None:
+        """Add them one by one; they are numbered as they come."""
+        ontology, conjunctions = given
+        self._matcher = self.class_(ontology, **self._options)
+        for conjunction in conjunctions:
+            self._matcher.add(conjunction)
+
+    def event(self, workload: Workload, number: int) -> Event:
+        """Return the event."""
+        assert isinstance(workload, FlatWorkload)
+        return workload.event(number)
+
+    def match(self, event: Event) -> tuple[list[int], Tally]:
+        """Say which conjunctions it matches."""
+        tally = Tally()
+        return list(self._matcher.matched(event, tally)), tally
+
+    def numbers(self, found: tuple[list[int], Tally]) -> Numbers:
+        """Return the numbers."""
+        return np.array(found[0], np.int64)
+
+    def counters(self, found: tuple[list[int], Tally]) -> Mapping[str, int]:
+        """Return the tally."""
+        return asdict(found[1])
+
+    def nbytes(self) -> int | None:
+        """Return what the index says."""
+        return self._matcher.nbytes if isinstance(self._matcher, Weighed) else None
+
+    def forget(self, ids: Iterable[str]) -> bool:
+        """Unsubscribe one by one."""
+        for id in ids:
+            self._matcher.unsubscribe(id)
+        return True
+
+
+class GraphEntrant(Entrant):
+    """An algorithm on graphs."""
+
+    def __init__(self, name: str, options: Mapping[str, Any]) -> None:
+        self._class: type[Matcher] = resolve_name(MATCHERS[name])
+        self._options = options
+        self.exact = self._class.capabilities.exact
+
+    def given(self, workload: Workload) -> tuple[Ontology, list[Subscription]]:
+        """Return the ontology, and subscriptions."""
+        parser = SubscriptionParser()
+        texts = enumerate(workload.texts())
+        return workload.ontology(), [parser.parse(str(number), text) for number, text in texts]
+
+    def build(self, given: tuple[Ontology, list[Subscription]]) -> None:
+        """Subscribe one by one."""
+        ontology, subscriptions = given
+        made: Any = self._class
+        self._matcher: Matcher = made(ontology, **self._options)
+        for subscription in subscriptions:
+            self._matcher.subscribe(subscription)
+
+    def event(self, workload: Workload, number: int) -> Publication:
+        """Return the publication."""
+        return workload.publication(number)
+
+    def match(self, event: Publication) -> MatchReport:
+        """Match it."""
+        return self._matcher.match(event)
+
+    def numbers(self, found: MatchReport) -> Numbers:
+        """Return the ids as numbers."""
+        return np.array([int(id) for id in found.subscriptions], np.int64)
+
+    def counters(self, found: MatchReport) -> Mapping[str, int]:
+        """Return the report's counters."""
+        return asdict(found.counters)
+
+    def nbytes(self) -> int | None:
+        """Return what the index says."""
+        return self._matcher.nbytes if isinstance(self._matcher, Weighed) else None
+
+    def forget(self, ids: Iterable[str]) -> bool:
+        """Unsubscribe one by one."""
+        for id in ids:
+            self._matcher.unsubscribe(id)
+        return True
+
+
+class EngineEntrant(Entrant):
+    """The engine, by `Engine.subscribe_many` and `Engine.match`."""
+
+    def given(self, workload: Workload) -> Given:
+        """Return the ontology, and ids with texts."""
+        return workload.ontology(), [(str(n), text) for n, text in enumerate(workload.texts())]
+
+    def build(self, given: Given) -> None:
+        """Subscribe all at once."""
+        ontology, subscriptions = given
+        self._engine = Engine(ontology)
+        take_in(self._engine, subscriptions)
+
+    def event(self, workload: Workload, number: int) -> Publication:
+        """Return the publication."""
+        return workload.publication(number)
+
+    def match(self, event: Publication) -> MatchReport:
+        """Match it, and say which subscriptions match."""
+        report = self._engine.match(event)
+        list(report.subscriptions)
+        return report
+
+    def numbers(self, found: MatchReport) -> Numbers:
+        """Return the ids as numbers."""
+        return np.array([int(id) for id in found.subscriptions], np.int64)
+
+    def counters(self, found: MatchReport) -> Mapping[str, int]:
+        """Return the report's counters."""
+        return asdict(found.counters)
+
+    def forget(self, ids: Iterable[str]) -> bool:
+        """Unsubscribe one by one."""
+        for id in ids:
+            self._engine.unsubscribe(id)
+        return True
+
+
+class PeerEntrant(Entrant):
+    """What other benchmarks measure, too."""
+
+    def __init__(self, name: str) -> None:
+        self._peer = peer_class(name)()
+
+    def given(self, workload: Workload) -> Any:
+        """Return what the peer wants."""
+        return self._peer.given(workload)
+
+    def build(self, given: Any) -> None:
+        """Take it in."""
+        self._peer.build(given)
+
+    def event(self, workload: Workload, number: int) -> Any:
+        """Return what the peer wants."""
+        return self._peer.event(workload, number)
+
+    def match(self, event: Any) -> Any:
+        """Match it."""
+        return self._peer.match(event)
+
+    def numbers(self, found: Any) -> Numbers:
+        """Return what the peer found."""
+        return self._peer.numbers(found)
+
+    def counters(self, found: Any) -> Mapping[str, int]:
+        """Return what the peer counted."""
+        return self._peer.counters(found)
+
+    def nbytes(self) -> int | None:
+        """Return what the peer says."""
+        return self._peer.reported_bytes()
+
+
+def entrant(name: str, options: Mapping[str, Any], workload: type[Workload]) -> Entrant | str:
+    """Make an entrant, or say why it cannot be measured on a workload.
+
+    Raises
+    ------
+    KeyError
+        For a name that is neither in `MATCHERS` nor in `OURS`.
+
+    Examples
+    --------
+    >>> from graphmatch.bench.paper.workloads import workload_class
+    >>> entrant("rein", {}, workload_class("trees"))
+    'it knows no Below, Equal'
+    """
+    if name not in MATCHERS:
+        return EngineEntrant() if name == "graphmatch" else PeerEntrant(_PEERS[name])
+    class_: type[Matcher] = resolve_name(MATCHERS[name])
+    unknown = options.keys() - signature(class_).parameters.keys()
+    if unknown:
+        return f"it has no option {', '.join(sorted(unknown))}"
+    if not issubclass(class_, FlatMatcher):
+        return GraphEntrant(name, options)
+    if not issubclass(workload, FlatWorkload):
+        return "it knows no graphs"
+    missing = workload.kinds - class_.kinds
+    if missing:
+        return f"it knows no {', '.join(sorted(kind.__name__ for kind in missing))}"
+    return FlatEntrant(name, options)

@@ -1,0 +1,148 @@
+"""Every experiment, tiny: it runs, its algorithms agree, and its files have what they must."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from graphmatch.bench.paper import EXPERIMENTS, experiment
+from graphmatch.bench.paper.claims import QUANTITIES
+from graphmatch.bench.paper.entrants import OURS
+from graphmatch.bench.paper.experiment import SCALES
+from graphmatch.bench.paper.running import write
+from graphmatch.command.console import CommandConsole
+from graphmatch.published import MATCHERS
+from tests.graphmatch.bench.paper.small_experiments import EVENTS, results
+
+KEYS = {
+    "label",
+    "algorithm",
+    "exact",
+    "events",
+    "subscribe_seconds",
+    "index_bytes",
+    "resident_bytes",
+    "bytes",
+    "bytes_of",
+    "median_microseconds",
+    "deviation_microseconds",
+    "matches_per_event",
+    "steps_per_subscription",
+    "counters",
+    "too_many_per_event",
+    "too_few_per_event",
+}
+
+COMING = frozenset(
+    {
+        "gem",
+        "opindex",
+        "tama",
+        "dexin",
+        "dexin-exclusive",
+        "dexin-inclusive",
+        "dexin-optimal",
+        "htree",
+        "betree",
+        "ctps",
+        "ctps-printed",
+        "stopss",
+        "ops",
+        "mic",
+        "ibroker",
+        "gryphon",
+        "gryphon-general",
+    }
+)
+"""Algorithms that experiments name, and that need not be in `MATCHERS`; empty once all are."""
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_that_it_runs_and_its_algorithms_agree(name: str) -> None:
+    run = results(name)
+    assert run.is_sound(), [(one.failed, one.disagreement) for one in run.measured]
+    there = {line.algorithm for line in run.experiment.lines} & {*MATCHERS, *OURS}
+    for one in run.measured:
+        labels = [row["label"] for row in one.rows]
+        left_out = [each["label"] for each in one.left_out]
+        assert sorted(labels + left_out) == sorted(line.called for line in run.experiment.lines)
+        assert there or not labels
+        for row in one.rows:
+            unsubscribed = {"unsubscribe_seconds"} if run.experiment.forgets else set()
+            assert set(row) == KEYS | unsubscribed
+            assert 3 <= row["events"] <= EVENTS
+            assert row["median_microseconds"] > 0
+            if not row["exact"]:
+                assert row["too_many_per_event"] is not None
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_that_its_files_are_written(name: str, tmp_path: Path) -> None:
+    run, err = results(name), CommandConsole(stderr=True)
+    write(run, tmp_path / "deep", err)
+    written = {path.name: path for path in (tmp_path / "deep").iterdir()}
+    assert set(written) == {f"{name}.{kind}" for kind in ("json", "svg", "png")}
+    found = json.loads(written[f"{name}.json"].read_text(encoding="utf-8"))
+    of = run.experiment
+    assert (found["experiment"], found["claim"], found["scale"]) == (name, of.claim, "small")
+    assert len(found["points"]) == len(run.measured)
+    assert found["agrees"]
+    assert len(found["verdicts"]) == len(of.checks)
+    picture = written[f"{name}.svg"].read_bytes()
+    assert b"Paper: " in picture
+    assert len(picture) < 100_000
+    assert written[f"{name}.png"].read_bytes().startswith(b"\x89PNG")
+    write(run, tmp_path, err)
+    assert (tmp_path / f"{name}.svg").read_bytes() == picture
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_that_it_is_described(name: str) -> None:
+    of = experiment(name)
+    assert of.name == name
+    assert of.claim.endswith(".")
+    assert set(of.points) == set(of.efforts) == set(SCALES)
+    sweeps = {panel.sweep for panel in of.panels}
+    labels = [line.called for line in of.lines]
+    assert len(set(labels)) == len(labels)
+    for scale in SCALES:
+        assert {point.sweep for point in of.points[scale]} == sweeps
+    bounds = {label for panel in of.panels for label in panel.bounds}
+    for check in of.checks:
+        assert check.where.key in QUANTITIES
+        assert check.where.sweep in sweeps
+        verdict = check.of({})
+        assert verdict.holds is None
+        named = {word for word in re.split(r"[ :]+", verdict.asks) if word in {*labels, *bounds}}
+        assert named, verdict.asks
+
+
+def test_that_every_algorithm_is_in_an_experiment() -> None:
+    named = {line.algorithm for name in EXPERIMENTS for line in experiment(name).lines}
+    assert set(MATCHERS) <= named
+    assert named - set(OURS) - set(MATCHERS) <= COMING
+
+
+def test_that_every_algorithm_is_measured_somewhere() -> None:
+    """That an experiment names it is not enough: it may have been left out of each."""
+    measured = {
+        row["algorithm"]
+        for name in EXPERIMENTS
+        for one in results(name).measured
+        for row in one.rows
+    }
+    assert measured == {*MATCHERS, *OURS}
+
+
+def test_that_something_matches() -> None:
+    """Agreement on nothing would say little."""
+    silent = [
+        name
+        for name in EXPERIMENTS
+        if any(one.rows for one in results(name).measured)
+        and not any(row["matches_per_event"] for o in results(name).measured for row in o.rows)
+    ]
+    assert silent == []
