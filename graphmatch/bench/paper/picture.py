@@ -24,8 +24,8 @@ WIDE = 30
 """Where the largest value is so many times the least one, an axis is logarithmic."""
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C510A", "#999933")
-OURS = {"graphmatch": "#000000", "index": "#666666"}
-"""The engine's own."""
+OURS = {"graphmatch": "#000000", "index": "#666666", "scan": "#AAAAAA"}
+"""The engine's own, and the floor."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h", "p")
 STYLES = ("-", "--", ":")
 
@@ -121,7 +121,8 @@ def _caption(results: Results, width: int) -> str:
     said = [f"Paper: {results.experiment.claim}"]
     verdicts = results.verdicts()
     for holds, (word, _) in HOLDS.items():
-        saw = [f"{v.asks} ({v.saw})" if v.saw else v.asks for v in verdicts if v.holds is holds]
+        chosen = [verdict for verdict in verdicts if verdict.holds is holds]
+        saw = [v.asks if holds is None else f"{v.asks} ({v.saw})" for v in chosen]
         if saw:
-            said.append(f"Measured ({results.scale}), {word}: {'; '.join(saw)}.")
+            said.append(f"At {results.scale} scale, {word}: {'; '.join(saw)}.")
     return "\n".join(fill(line, width) for line in said)

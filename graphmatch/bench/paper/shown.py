@@ -24,7 +24,11 @@ _COLUMNS = (
 )
 """Time of an event, its deviation from event to event, memory, subscribing, matches an event."""
 
-HOLDS = {True: ("holds", "green"), False: ("does not hold", "red"), None: ("open", "yellow")}
+HOLDS = {
+    True: ("holds", "green"),
+    False: ("does not hold", "red"),
+    None: ("not measured", "yellow"),
+}
 """How a verdict is said, and in which colour."""
 
 
@@ -80,7 +84,8 @@ def called(point: Point) -> str:
 def verdict_line(verdict: Verdict) -> Text:
     """Return a verdict as a line."""
     word, colour = HOLDS[verdict.holds]
-    return styled((f"{word}: ", colour), f"{verdict.asks} ({verdict.saw})")
+    saw = "" if verdict.holds is None else f" ({verdict.saw})"
+    return styled((f"{word}: ", colour), verdict.asks + saw)
 
 
 def _cell(value: object) -> str:
