@@ -215,7 +215,7 @@ class Below(Check):
             return Verdict(asks, "not measured", None)
         least, most = min(ratios), max(ratios)
         holds = least >= self.factor
-        return Verdict(asks, f"by a factor of {least:.2g} to {most:.2g}", holds)
+        return Verdict(asks, f"by a factor of {_factor(least)} to {_factor(most)}", holds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +249,10 @@ class Shifts(Check):
         after = dict(curves.get((to, label), ()))
         ratios = [after[x] / max(before[x], 1e-12) for x in before if x in after]
         return sum(ratios) / len(ratios) if ratios else None
+
+
+def _factor(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def beats(label: str, others: Sequence[str], where: Where) -> tuple[Below, ...]:

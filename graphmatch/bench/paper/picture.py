@@ -120,9 +120,11 @@ def _caption(results: Results, width: int) -> str:
     """Return the claim, and what was measured of it."""
     said = [f"Paper: {results.experiment.claim}"]
     verdicts = results.verdicts()
-    for holds, (word, _) in HOLDS.items():
-        chosen = [verdict for verdict in verdicts if verdict.holds is holds]
-        saw = [v.asks if holds is None else f"{v.asks} ({v.saw})" for v in chosen]
+    for holds in (True, False):
+        saw = [f"{v.asks} ({v.saw})" for v in verdicts if v.holds is holds]
         if saw:
-            said.append(f"At {results.scale} scale, {word}: {'; '.join(saw)}.")
+            said.append(f"At {results.scale} scale, {HOLDS[holds][0]}: {'; '.join(saw)}.")
+    missing = sum(verdict.holds is None for verdict in verdicts)
+    if missing:
+        said.append(f"Not measured: {missing} of {len(verdicts)} parts of this.")
     return "\n".join(fill(line, width) for line in said)
