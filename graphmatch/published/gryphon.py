@@ -15,8 +15,8 @@ are what it matches. The optimisations, each of which can be switched off:
 - `index`: attributes that have a subtree for each value. Who does not care is in all of them.
 
 Cost: an event visits O(N^(1 - λ)) nodes for N subscriptions, λ = ln V / (ln V + ln K) with K
-attributes of V values each (`graphmatch.published.flat.visits`); at worst all of them. Space and building O(N K).
-A subscription's path is found, and taken away, in O(K) steps. Compiled.
+attributes of V values each (`graphmatch.published.flat.visits`); at worst all of them. Space and
+building O(N K). A subscription's path is found, and taken away, in O(K) steps. Compiled.
 
 Notes
 -----

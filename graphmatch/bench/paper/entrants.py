@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+from pyoxigraph import NamedNode
 
 from graphmatch.bench.paper.workloads.flat import FlatWorkload
 from graphmatch.bench.peers import peer_class
@@ -106,12 +107,19 @@ class Entrant(ABC):
         return False
 
 
+_OF_ATTRIBUTES = frozenset({"index"})
+"""Options that are attributes, given as IRIs."""
+
+
 class FlatEntrant(Entrant):
     """An algorithm on attributes."""
 
     def __init__(self, name: str, options: Mapping[str, Any]) -> None:
         self.class_: type[FlatMatcher] = resolve_name(MATCHERS[name])
-        self._options = options
+        self._options = {
+            name: list(map(NamedNode, value)) if name in _OF_ATTRIBUTES else value
+            for name, value in options.items()
+        }
         self.exact = self.class_.capabilities.exact
 
     def given(self, workload: Workload) -> tuple[Ontology, list[Conjunction]]:

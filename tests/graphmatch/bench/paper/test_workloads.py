@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphmatch.bench.paper.gryphon import bound_of
 from graphmatch.bench.paper.workloads import WORKLOADS, workload_class
 from graphmatch.bench.paper.workloads.equalities import (
     UNTESTED,
@@ -96,12 +95,3 @@ def test_popularity_of_attributes() -> None:
     asked = np.bincount(made.tested[made.tested != UNTESTED])
     assert asked[0] / asked[4] == pytest.approx(5, rel=0.2)
     assert np.bincount(made.values[:, 0]) == pytest.approx([800] * 5, rel=0.15)
-
-
-def test_the_bound_of_visits() -> None:
-    """A tree with all paths there are is visited in full: every node, by its share of events."""
-    attributes, values = 3, 2
-    nodes = sum((values + 1) ** depth for depth in range(attributes + 1))
-    visited = sum(2**depth for depth in range(attributes + 1))
-    assert bound_of(nodes, attributes, values) == visited
-    assert bound_of(2, attributes, values) < visited
