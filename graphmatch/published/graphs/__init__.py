@@ -1,0 +1,1 @@
+"""What the algorithms on graphs have in common."""

@@ -1,0 +1,100 @@
+"""OPS: the oracle's answers, how its search goes, and that it gives space back."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pyoxigraph import NamedNode
+
+from graphmatch.published import make
+from graphmatch.published.ops import Ops
+from semantic import Ontology, Publication, SubscriptionParser
+from semantic.terms import Triple
+from semantic.vocabulary import SUBCLASS
+from tests.graphmatch.published.patterns import GRAPHS, agree
+from tests.strategies import Scenario, scenarios
+
+
+@given(scenarios(GRAPHS, entailment="none"), st.data())
+def test_that_it_agrees_with_the_oracle(scenario: Scenario, data: st.DataObject) -> None:
+    agree(lambda o: make("ops", o), scenario, data)
+
+
+def node(name: str) -> NamedNode:
+    return NamedNode(f"urn:{name}")
+
+
+def edges(*written: str) -> Publication:
+    """Make a publication of edges written ``ApB``."""
+    triples: list[Triple] = [(node(s), node(p), node(o)) for s, p, o in written]
+    return Publication.of("urn:publication", triples)
+
+
+def ops(*queries: str, ontology: Ontology | None = None) -> Ops:
+    index = Ops(ontology or Ontology())
+    for number, query in enumerate(queries):
+        index.subscribe(SubscriptionParser().parse(str(number), f"PREFIX : <urn:> {query}"))
+    return index
+
+
+def test_that_edges_are_found_by_their_label_alone() -> None:
+    """Two edges with the label q; for each of them all three with the label p, whatever they join.
+
+    G-ToPSS, section 5: any node of a publication can match with any node of a subscription.
+    """
+    index = ops("SELECT * { :A :p ?x . ?x :q :B }")
+    counters = index.match(edges("CpD", "EpF", "ApG", "GqB", "HqB", "GrB")).counters
+    assert (counters.probes, counters.gates) == (2 + 2 * 3, 2 + 1)
+    assert counters.matched == 1
+
+
+def test_that_subscriptions_are_matched_one_by_one() -> None:
+    one, many = ops("SELECT * { ?x :p :B }"), ops(*["SELECT * { ?x :p :B }"] * 20)
+    publication = edges("ApB", "ApC")
+    assert many.match(publication).counters.candidates == 20
+    assert many.match(publication).counters.probes == 20 * one.match(publication).counters.probes
+
+
+def test_that_the_search_goes_back() -> None:
+    """The first two edges can be mapped in four ways; the third holds for one of them."""
+    index = ops("SELECT * { ?x :p ?y . ?y :p ?z . ?z :q ?x }")
+    (match,) = index.match(edges("ApB", "ApC", "BpD", "CpD", "CpE", "EqA"))
+    assert match.solutions == ({"x": node("A"), "y": node("C"), "z": node("E")},)
+
+
+def test_that_two_variables_may_be_one_vertex() -> None:
+    (match,) = ops("SELECT * { ?x :p ?y . ?y :p ?x }").match(edges("ApA"))
+    assert match.solutions == ({"x": node("A"), "y": node("A")},)
+
+
+def test_more_solutions_than_there_is_room_for() -> None:
+    index = ops("SELECT * { :A :p ?x . :A :p ?y }", "ASK { :A :p ?x }")
+    first, second = index.match(edges(*(f"Ap{letter}" for letter in "abcdefghijklmnop")))
+    assert len(first.solutions) == len({tuple(s.items()) for s in first.solutions}) == 16 * 16
+    assert second.solutions == ({},)
+
+
+def tree(height: int) -> Ontology:
+    classes = range(2, 2 ** (height + 1))
+    return Ontology((node(f"C{k}"), SUBCLASS, node(f"C{k // 2}")) for k in classes)
+
+
+def test_that_possible_vertices_depend_on_the_tree_alone() -> None:
+    query = "SELECT * { ?x :p ?y FILTER(gm:descendantOf(?y, :C1)) }"
+    sizes = [ops(*[query] * 5, ontology=tree(height)).vertex_bytes for height in (2, 4, 6)]
+    assert sizes == sorted(set(sizes))
+    assert ops(ontology=tree(4)).vertex_bytes == sizes[1]
+
+
+def test_that_unsubscribing_gives_the_space_back() -> None:
+    index = ops()
+    sizes = []
+    for _ in range(3):
+        for number in range(100):
+            query = f"SELECT * {{ ?x <urn:p{number}> <urn:o{number}> . ?x <urn:q> ?y }}"
+            index.subscribe(SubscriptionParser().parse(str(number), query))
+        sizes.append(index.nbytes)
+        for number in range(100):
+            index.unsubscribe(str(number))
+    assert len(set(sizes)) == 1
+    assert index.match(edges("ApB")).counters.probes == 0
