@@ -11,9 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
 from pyoxigraph import Variable
 
 from graphmatch.matcher import UnsupportedError
+from graphmatch.published.graphs.numbers import Ids
 from semantic.pattern import Filter, Form
 from semantic.subscription import Subscription
 from semantic.terms import Term
@@ -72,6 +74,12 @@ class GraphPattern:
     tests: Mapping[Star, tuple[Filter, ...]]
     names: tuple[tuple[str, Star], ...]
     distinct: bool
+
+    @property
+    def ends(self) -> Ids:
+        """The stars of each edge, shape ``(edges, 2)``; 0 for a constant."""
+        ends = [[v if isinstance(v, int) else 0 for v in (e.start, e.end)] for e in self.edges]
+        return np.array(ends, np.int32)
 
     @classmethod
     def of(cls, subscription: Subscription) -> GraphPattern:

@@ -1,0 +1,117 @@
+"""MIC: the oracle's answers, what is expanded and counted, and that it gives space back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode
+
+from graphmatch.published import make
+from graphmatch.published.mic import Mic
+from semantic import Ontology, Publication, SubscriptionParser
+from semantic.terms import Term, Triple
+from semantic.vocabulary import SUBCLASS, TYPE
+from tests.graphmatch.published.patterns import GRAPHS, agree
+from tests.strategies import Scenario, scenarios
+
+
+@given(scenarios(GRAPHS, entailment="none"), st.data())
+def test_that_it_agrees_with_the_oracle(scenario: Scenario, data: st.DataObject) -> None:
+    agree(lambda o: make("mic", o), scenario, data)
+
+
+def node(name: str) -> NamedNode:
+    return NamedNode(f"urn:{name}")
+
+
+def edges(*written: tuple[str, str, str | Term]) -> Publication:
+    triples: list[Triple] = [
+        (node(s), node(p), node(o) if isinstance(o, str) else o) for s, p, o in written
+    ]
+    return Publication.of("urn:publication", triples)
+
+
+def mic(*queries: str, ontology: Ontology | None = None) -> Mic:
+    index = Mic(ontology or Ontology())
+    for number, query in enumerate(queries):
+        index.subscribe(SubscriptionParser().parse(str(number), f"PREFIX : <urn:> {query}"))
+    return index
+
+
+def tree(height: int) -> Ontology:
+    classes = range(2, 2 ** (height + 1))
+    return Ontology((node(f"C{k}"), SUBCLASS, node(f"C{k // 2}")) for k in classes)
+
+
+@pytest.mark.parametrize("height", [1, 2, 3, 4, 5])
+def test_that_an_edge_is_there_once_for_each_class_below(height: int) -> None:
+    """CTPS, section 2: (Ts, Tp, To); the product, where both ends are constrained."""
+    one = "SELECT * { ?x :p ?y FILTER(gm:descendantOf(?y, :C1)) }"
+    two = "SELECT * { ?x :p ?y FILTER(gm:descendantOf(?x, :C1) && gm:descendantOf(?y, :C2)) }"
+    below = 2 ** (height + 1) - 1
+    assert mic(one, ontology=tree(height)).entries == below
+    assert mic(two, ontology=tree(height)).entries == below * (below // 2)
+
+
+def test_that_no_hierarchy_is_walked_when_matching() -> None:
+    """The look-ups are the same whatever the height: a label, and four pairs."""
+    query = "SELECT * { ?x :p ?y FILTER(gm:descendantOf(?y, :C1)) }"
+    for height in (1, 3, 5):
+        report = mic(query, ontology=tree(height)).match(edges(("A", "p", f"C{2**height}")))
+        assert (report.counters.probes, report.counters.matched) == (1 + 4, 1)
+        assert report.counters.verified == 0
+
+
+def test_an_instance_that_the_publication_states() -> None:
+    index = mic("SELECT * { ?x :p ?y FILTER(gm:descendantOf(?y, :C1)) }", ontology=tree(2))
+    stated: Triple = (node("i"), TYPE, node("C5"))
+    publication = Publication.of("p", [*edges(("A", "p", "i")).triples, stated])
+    (match,) = index.match(publication)
+    assert match.solutions == ({"x": node("A"), "y": node("i")},)
+    assert not index.match(edges(("A", "p", "i"))).matches
+
+
+def test_that_a_constant_is_no_class_of_what_is_below() -> None:
+    index = mic("SELECT * { ?x :p :C1 }", ontology=tree(2))
+    stated: Triple = (node("i"), TYPE, node("C1"))
+    publication = Publication.of("p", [*edges(("A", "p", "i")).triples, stated])
+    assert not index.match(publication).matches
+
+
+def test_that_edges_are_counted_and_not_hits() -> None:
+    """One edge of the first is hit three times, the other is not; the second is whole."""
+    index = mic("SELECT * { ?x :p ?y . ?y :q ?z }", "SELECT * { ?x :p ?y }")
+    counters = index.match(edges(("A", "p", "B"), ("A", "p", "C"), ("B", "p", "D"))).counters
+    assert (counters.candidates, counters.joins, counters.matched) == (2, 0, 1)
+
+
+def test_that_candidates_are_joined() -> None:
+    """Both edges are hit, with another vertex for ?y."""
+    counters = mic("SELECT * { ?x :p ?y . ?y :q ?z }").match(
+        edges(("A", "p", "B"), ("C", "q", "D"))
+    )
+    assert (counters.counters.joins, len(counters)) == (1, 0)
+
+
+def test_that_ranges_that_do_not_hold_the_number_are_not_hit() -> None:
+    several = (f"SELECT * {{ ?x :p ?y FILTER(?y >= {n} && ?y < {n + 10}) }}" for n in range(50))
+    counters = mic(*several).match(edges(("A", "p", Literal(30)))).counters
+    assert counters.matched == 10  # from 21 to 30
+    assert 10 <= counters.candidates <= 11  # the end of one is rounded
+
+
+def test_that_unsubscribing_gives_the_space_back() -> None:
+    index = Mic(tree(3))
+    sizes = [index.nbytes]
+    for _ in range(3):
+        for number in range(100):
+            tests = f"?z > {number} && ?z < {2 * number + 5} && gm:descendantOf(?y, :C{number % 7})"
+            query = f"PREFIX : <urn:> SELECT * {{ ?x :p ?y . ?y :q ?z FILTER({tests}) }}"
+            index.subscribe(SubscriptionParser().parse(str(number), query))
+        sizes.append(index.nbytes)
+        for number in range(100):
+            index.unsubscribe(str(number))
+        assert index.entries == 0
+    assert max(sizes[1:]) < 1.01 * min(sizes[1:])  # dictionaries have a little more at times
+    assert index.nbytes < sizes[-1] / 2
