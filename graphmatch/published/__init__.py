@@ -23,6 +23,7 @@ MATCHERS: Mapping[str, str] = {
     "dexin-optimal": "graphmatch.published.dexin:DexinOptimal",
     "ctps": "graphmatch.published.ctps:Ctps",
     "ctps-printed": "graphmatch.published.ctps:CtpsPrinted",
+    "ibroker": "graphmatch.published.ibroker:IBroker",
     "mic": "graphmatch.published.mic:Mic",
     "ops": "graphmatch.published.ops:Ops",
     "rein": "graphmatch.published.rein:Rein",

@@ -146,7 +146,6 @@ class Mic(GraphMatcher):
         self._joins = Joins()
         self._of_edge: dict[int, int] = {}
         """Each edge of a subscription, and its subscription."""
-        self._unused: list[int] = []
 
     @property
     def nbytes(self) -> int:
@@ -162,11 +161,8 @@ class Mic(GraphMatcher):
 
     def insert(self, number: int, pattern: GraphPattern) -> None:
         """Put each edge in wherever it may be hit."""
-        edges: list[int] = []
-        for _ in pattern.edges:
-            edges.append(self._unused.pop() if self._unused else len(self._of_edge))
-            self._of_edge[edges[-1]] = number
-        self._joins.insert(np.full(len(edges), number), np.array(edges), pattern.ends)
+        edges = self._joins.insert_own(number, pattern.ends)
+        self._of_edge.update(dict.fromkeys(edges, number))
         for place in self._places(pattern, edges):
             pairs = self._labels.setdefault(place.label, {})
             pairs.setdefault(place.pair, _Third()).insert(place)
@@ -174,7 +170,7 @@ class Mic(GraphMatcher):
 
     def remove(self, number: int, pattern: GraphPattern) -> None:
         """Take each edge out of all places."""
-        edges = self._joins.edges[number].tolist()
+        edges = self._joins.remove_own(number)
         for place in self._places(pattern, edges):
             pairs = self._labels[place.label]
             third = pairs[place.pair]
@@ -186,8 +182,6 @@ class Mic(GraphMatcher):
                     del self._labels[place.label]
         for edge in edges:
             del self._of_edge[edge]
-        self._unused += edges
-        self._joins.remove(number)
 
     def left(self, pattern: GraphPattern) -> Mapping[Star, tuple[Filter, ...]]:
         """Return all filters but those that were expanded."""

@@ -91,6 +91,8 @@ class Joins:
         self.room = 256
         self._stars: Ids = np.zeros((16, 2), np.int32)
         self._most = 0
+        self._free: list[int] = []
+        self._next = 0
 
     @property
     def nbytes(self) -> int:
@@ -116,9 +118,21 @@ class Joins:
         self._stars[edges] = stars
         self._most = max(self._most, int(stars.max()))
 
-    def remove(self, subscription: int) -> None:
-        """Forget a subscription's edges."""
+    def insert_own(self, subscription: int, stars: Ids) -> list[int]:
+        """Give a subscription edges that no other has, and return their numbers."""
+        edges: list[int] = []
+        for _ in stars:
+            edges.append(self._free.pop() if self._free else self._next)
+            self._next = max(self._next, edges[-1] + 1)
+        self.insert(np.full(len(edges), subscription), np.array(edges), stars)
+        return edges
+
+    def remove_own(self, subscription: int) -> list[int]:
+        """Forget a subscription and its edges, and return their numbers; they are used again."""
+        edges: list[int] = self.edges[subscription].tolist()
+        self._free += edges
         self.edges.clear(subscription)
+        return edges
 
     def bind(self, found: list[tuple[int, int]]) -> Ids:
         """Fill binding tables: pairs of an edge and one of the publication's edges.
