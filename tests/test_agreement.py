@@ -6,15 +6,13 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import replace
 
 import pytest
-from hypothesis import event, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphmatch import Engine
-from graphmatch.matcher import Matcher, MatchReport, UnsupportedError
-from graphmatch.published.gtopss import GToPSS
+from graphmatch.matcher import Matcher, MatchReport
 from graphmatch.published.naive import Naive
 from semantic import Ontology, Publication, SubscriptionParser
 from tests.oracle import Answer, World, answer_in, to_sparql
@@ -22,7 +20,7 @@ from tests.strategies import FULL, Profile, Scenario, pairs_of, scenarios
 
 PARSER = SubscriptionParser()
 GRAPHS = Profile(variable_properties=False)
-"""What G-ToPSS expresses: basic graph patterns with comparisons and taxonomy operators."""
+"""Basic graph patterns with comparisons and taxonomy operators."""
 
 
 def ontology_of(scenario: Scenario) -> Ontology:
@@ -121,29 +119,3 @@ def test_engine_without_compiled_loops() -> None:
     )
     assert done.returncode == 0, done.stdout[-3000:]
     assert "4 passed" in done.stdout
-
-
-@given(scenarios(GRAPHS, entailment="none"))
-def test_gtopss(scenario: Scenario) -> None:
-    """G-ToPSS knows the ontology as a taxonomy only: nothing of it is a triple to match."""
-    gtopss = GToPSS(ontology_of(scenario))
-    taken = {}
-    for number, query in enumerate(scenario.queries):
-        subscription = PARSER.parse(str(number), to_sparql(query))
-        if subscription.exact:
-            gtopss.subscribe(subscription)
-            taken[subscription.id] = query
-        else:
-            with pytest.raises(UnsupportedError):
-                gtopss.subscribe(subscription)
-    event(f"{len(taken)} of {len(scenario.queries)} expressible")
-    for publication in scenario.publications:
-        world = World.of(
-            scenario.ontology,
-            publication.triples,
-            scenario.synonyms,
-            entailment="none",
-        )
-        alone = replace(world, background=frozenset())
-        found = {id: answer_in(query, alone) for id, query in taken.items()}
-        assert answers(gtopss.match(publication)) == {id: a for id, a in found.items() if a}

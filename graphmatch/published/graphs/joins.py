@@ -118,6 +118,10 @@ class Joins:
         self._stars[edges] = stars
         self._most = max(self._most, int(stars.max()))
 
+    def remove(self, subscription: int) -> None:
+        """Forget a subscription; its edges are others', too."""
+        self.edges.clear(subscription)
+
     def insert_own(self, subscription: int, stars: Ids) -> list[int]:
         """Give a subscription edges that no other has, and return their numbers."""
         edges: list[int] = []
@@ -131,7 +135,7 @@ class Joins:
         """Forget a subscription and its edges, and return their numbers; they are used again."""
         edges: list[int] = self.edges[subscription].tolist()
         self._free += edges
-        self.edges.clear(subscription)
+        self.remove(subscription)
         return edges
 
     def bind(self, found: list[tuple[int, int]]) -> Ids:

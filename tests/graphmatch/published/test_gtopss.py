@@ -1,15 +1,25 @@
-"""G-ToPSS: its paper's examples, its data structure, and how much it does."""
+"""G-ToPSS: the oracle's answers, its paper's examples, its data structure, and how much it does."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
+from graphmatch.published import make
 from graphmatch.published.gtopss import GToPSS
 from semantic import Ontology, Publication, SubscriptionParser
 from semantic.terms import Triple
+from tests.graphmatch.published.patterns import GRAPHS, agree
+from tests.strategies import Scenario, scenarios
 
 EX = "http://example.org/"
+
+
+@given(scenarios(GRAPHS, entailment="none"), st.data())
+def test_that_it_agrees_with_the_oracle(scenario: Scenario, data: st.DataObject) -> None:
+    agree(lambda o: make("gtopss", o), scenario, data)
 
 
 def node(name: str) -> NamedNode:
@@ -104,3 +114,34 @@ def test_that_unsubscribing_gives_the_space_back() -> None:
     index.unsubscribe("t")
     assert index.edges == 0
     assert len(index.match(edges("AB"))) == 0
+
+
+def test_that_space_is_used_again() -> None:
+    index = gtopss()
+    sizes = []
+    for _ in range(4):
+        for number in range(200):
+            query = f"SELECT * {{ ?x <urn:p{number % 9}> <urn:o{number}> . ?x <urn:q> ?y }}"
+            index.subscribe(SubscriptionParser().parse(str(number), query))
+        assert index.edges == 201
+        sizes.append(index.nbytes)
+        for number in range(200):
+            index.unsubscribe(str(number))
+        assert index.edges == 0
+    assert len(set(sizes[1:])) == 1
+
+
+def test_that_stars_that_nobody_has_are_not_tried() -> None:
+    index = gtopss(s="ASK { ?a :p ?b . ?b :p ?c }", t="ASK { :A :p ?x }")
+    assert index.match(edges("AB")).counters.probes == probes_of_an_edge(stars=3)
+    index.unsubscribe("s")
+    assert index.match(edges("AB")).counters.probes == probes_of_an_edge(stars=1)
+
+
+def test_more_hits_than_fit_into_a_count() -> None:
+    """A subscription of 7 edges, 6 of which each of 12,000 edges hits: 72,000 in all."""
+    pairs = " . ".join(f"?v{i} :p ?v{j}" for i in range(3) for j in range(3) if i != j)
+    index = gtopss(s=f"ASK {{ {pairs} . ?v0 :q ?v1 }}")
+    triples: list[Triple] = [(node(f"s{n}"), node("p"), node(f"o{n}")) for n in range(12_000)]
+    counters = index.match(Publication.of("urn:large", triples)).counters
+    assert (counters.gates, counters.candidates, counters.matched) == (6, 1, 0)
