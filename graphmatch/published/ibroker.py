@@ -20,7 +20,7 @@ Notes
 - An edge is two steps here, whatever comes after it; so a graph is as good as a path.
 - Classes, constants and "anything" are kept apart in the first level: a constant matches itself
   only, as in SPARQL. The class of a vertex is that of its first ``gm:descendantOf``; what else is
-  asked of a variable is the node's constraint, and is tested once for each vertex.
+  asked of a variable is the node's constraint.
 - CTPS's nodes are true or false. Here a node has the edges of the publication that made it true,
   because a list all of whose nodes are true says too little: the two steps of an edge have to be
   one edge's, and a variable has to be one vertex. Those edges are joined as in G-ToPSS.
@@ -209,7 +209,6 @@ class IBroker(GraphMatcher):
     def _set(self, arrived: Arrived, tally: Tally) -> dict[_Node, None]:
         """Make those nodes true that an edge of the publication meets."""
         true: dict[_Node, None] = {}
-        passed: dict[tuple[tuple[Filter, ...], Term], bool] = {}
         way_up: dict[Term, list[_Key]] = {}
         for number, (start, label, end) in enumerate(arrived.publication.triples):
             attribute = _Key(_Kind.ATTRIBUTE, label)
@@ -220,11 +219,8 @@ class IBroker(GraphMatcher):
             steps += [(end, attribute, key) for key in way_up[end]]
             for vertex, first, second in steps:
                 tally.probes += 1
-                for constraint, node in self._levels.get(first, {}).get(second, {}).items():
-                    if (constraint, vertex) not in passed:
-                        tests = (self.passes(test, vertex, arrived) for test in constraint)
-                        passed[constraint, vertex] = all(tests)
-                    if passed[constraint, vertex]:
+                for node in self._levels.get(first, {}).get(second, {}).values():
+                    if all(self.passes(test, vertex, arrived) for test in node.constraint):
                         node.edges.append(number)
                         true[node] = None
         tally.gates = len(true)
