@@ -40,12 +40,12 @@ Numbers: TypeAlias = NDArray[np.int64]
 OURS: Mapping[str, str] = {
     "graphmatch": "the engine: publications in, reports out",
     "index": "the engine from a publication's ids to the numbers of the subscriptions",
-    "gtopss-compiled": "G-ToPSS as printed, compiled",
+    "gtopss-integers": "G-ToPSS as printed, given integers, which gives ids",
     "scan": "a compiled scan over columns",
 }
 """What is measured beside the algorithms of `MATCHERS`, and what it is."""
 
-_PEERS = {"index": "index", "gtopss-compiled": "gtopss", "scan": "scan"}
+_PEERS = {"index": "index", "gtopss-integers": "gtopss", "scan": "scan"}
 
 
 @runtime_checkable

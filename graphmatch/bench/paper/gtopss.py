@@ -42,7 +42,7 @@ RATIOS, SMALL_RATIOS = (0.1, 0.3, 1, 3, 10), (0.1, 1, 10)
 
 EFFORTS: Efforts = {"small": Effort(50, 0.8), "paper": Effort(200, 20.0)}
 
-GTOPSS, COMPILED = Line("gtopss"), Line("gtopss-compiled")
+GTOPSS, COMPILED = Line("gtopss"), Line("gtopss-integers")
 OPS, NAIVE = Line("ops"), Line("naive")
 GRAPHMATCH, INDEX = Line("graphmatch"), Line("index")
 KEEPING = (GTOPSS, COMPILED, GRAPHMATCH)
@@ -81,7 +81,7 @@ _ALL = (
         (Panel(SUBSCRIPTIONS, MEMORY),),
         _NUMBERS,
         EFFORTS,
-        (Linear("gtopss", _BYTES), Linear("gtopss-compiled", _BYTES)),
+        (Linear("gtopss", _BYTES), Linear("gtopss-integers", _BYTES)),
     ),
     Experiment(
         "gtopss-9b",
@@ -94,7 +94,7 @@ _ALL = (
         (Panel(SUBSCRIPTIONS, TIME),),
         _NUMBERS,
         EFFORTS,
-        (Linear("gtopss", _MICROS), Linear("gtopss-compiled", _MICROS)),
+        (Linear("gtopss", _MICROS), Linear("gtopss-integers", _MICROS)),
     ),
     Experiment(
         "gtopss-9c",
@@ -115,7 +115,7 @@ _ALL = (
         {"small": Effort(20, 0.5), "paper": Effort(50, 10.0)},
         (
             falling("gtopss", Where("resident_bytes")),
-            falling("gtopss-compiled", Where("index_bytes")),
+            falling("gtopss-integers", Where("index_bytes")),
         ),
     ),
     Experiment(
@@ -129,7 +129,7 @@ _ALL = (
         (Panel(Axis("edges of a subscription"), MEMORY),),
         _EDGES,
         EFFORTS,
-        (rising("gtopss", _BYTES), rising("gtopss-compiled", _BYTES)),
+        (rising("gtopss", _BYTES), rising("gtopss-integers", _BYTES)),
     ),
     Experiment(
         "gtopss-9e",
@@ -142,7 +142,7 @@ _ALL = (
         (Panel(Axis("edges of a subscription"), TIME),),
         _EDGES,
         EFFORTS,
-        (rising("gtopss", _MICROS), rising("gtopss-compiled", _MICROS)),
+        (rising("gtopss", _MICROS), rising("gtopss-integers", _MICROS)),
     ),
     Experiment(
         "gtopss-9f",
@@ -158,7 +158,7 @@ _ALL = (
             "paper": sweep(RATIOS, DEFAULT, _matching),
         },
         EFFORTS,
-        (rising("gtopss", _MICROS), rising("gtopss-compiled", _MICROS)),
+        (rising("gtopss", _MICROS), rising("gtopss-integers", _MICROS)),
     ),
     Experiment(
         "gtopss-9g",

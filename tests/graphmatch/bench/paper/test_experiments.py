@@ -36,9 +36,6 @@ KEYS = {
     "too_few_per_event",
 }
 
-COMING = frozenset({"ops", "mic", "ibroker"})
-"""Algorithms that experiments name, and that need not be in `MATCHERS`."""
-
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_that_it_runs_and_its_algorithms_agree(name: str) -> None:
@@ -102,8 +99,7 @@ def test_that_it_is_described(name: str) -> None:
 
 def test_that_every_algorithm_is_in_an_experiment() -> None:
     named = {line.algorithm for name in EXPERIMENTS for line in experiment(name).lines}
-    assert set(MATCHERS) <= named
-    assert named - set(OURS) - set(MATCHERS) <= COMING
+    assert named == {*MATCHERS, *OURS}
 
 
 def test_that_every_algorithm_is_measured_somewhere() -> None:
