@@ -45,13 +45,12 @@ from pyoxigraph import NamedNode
 from graphmatch.matcher import Capabilities, MatchReport
 from graphmatch.published.flat.concepts import ConceptMatcher
 from graphmatch.published.flat.constraints import Below, Equal, Interval, Present, Row, number_of
-from graphmatch.published.flat.events import Event, Resource
+from graphmatch.published.flat.events import Event
 from graphmatch.published.flat.matcher import FlatMatcher, Tally
 from semantic.errors import Problem
 from semantic.evaluation import Evaluator
 from semantic.mapping.functions import Mapped, MappingFunctions
 from semantic.ontology.ontology import Ontology
-from semantic.ontology.walks import Links
 from semantic.publication import Publication
 from semantic.terms import Term
 
@@ -110,8 +109,7 @@ class SToPSS(ConceptMatcher):
     >>> stopss = SToPSS(Ontology([(laptop, SUBCLASS, computer)]))
     >>> text = "SELECT ?e { ?e <urn:target> ?v FILTER(gm:descendantOf(?v, <urn:computer>)) }"
     >>> stopss.subscribe(SubscriptionParser().parse("s", text))
-    >>> resource = Resource(NamedNode("urn:offer"), {target: [laptop]})
-    >>> [event.terms[target].value for event in stopss.events(resource, {})]
+    >>> [event.terms[target].value for event in stopss.general(Event.of({target: laptop}))]
     ['urn:laptop', 'urn:computer']
     """
 
@@ -183,37 +181,39 @@ class SToPSS(ConceptMatcher):
         run = self._functions.run
         return run(rooted, closed, follow, self._evaluator, self._now, problems.append)
 
-    def events(self, resource: Resource, links: Links) -> Iterator[Event]:
-        """Yield an event for each choice of values, and of what is above them."""
+    def general(self, event: Event) -> Iterator[General]:
+        """Yield an event for each choice of what is above its attributes and values."""
         found: dict[NamedNode, dict[Term, bool]] = {}
-        for attribute, values in resource.values.items():
+        for attribute, value in event.terms.items():
             for asked in self.above(attribute):
                 if asked not in self.asked:
                     continue
                 assert isinstance(asked, NamedNode)
                 replaces = found.setdefault(asked, {})
-                for value in values:
-                    for term in self.way(value, links):
-                        replaces[term] = replaces.get(term, True) and term != value
+                for term in self.way(value, event.links):
+                    replaces[term] = replaces.get(term, True) and term != value
         numbers = {term: number_of(term) for terms in found.values() for term in terms}
         for chosen in product(*(terms.items() for terms in found.values())):
             terms = {a: term for a, (term, _) in zip(found, chosen, strict=True)}
             known = {a: n for a, term in terms.items() if (n := numbers[term]) is not None}
             replaced = (a for a, (_, other) in zip(found, chosen, strict=True) if other)
-            yield General(terms, known, links, frozenset(replaced))
+            yield General(terms, known, event.links, frozenset(replaced))
 
     # --- The counting matcher ---------------------------------------------------------------------
 
     def matched(self, event: Event, tally: Tally) -> Iterable[int]:
+        """Match each more general event by itself, and return what any of them matches."""
+        return {number for each in self.general(event) for number in self._counted(each, tally)}
+
+    def _counted(self, event: General, tally: Tally) -> Iterable[int]:
         """Count the predicates that an event satisfies, and return whose are all counted."""
-        replaced = event.replaced if isinstance(event, General) else frozenset()
         counts: Counter[int] = Counter()
         for attribute, value in event.terms.items():
             predicates = self._predicates.get(attribute)
             if predicates is None:
                 continue
             asked: list[Predicate] = [(Below, value), (Present, None)]
-            if attribute not in replaced:
+            if attribute not in event.replaced:
                 asked.append((Equal, value))
             for predicate in asked:
                 tally.probes += 1

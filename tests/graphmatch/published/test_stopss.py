@@ -19,7 +19,7 @@ from graphmatch.published.flat.constraints import (
     Interval,
     Present,
 )
-from graphmatch.published.flat.events import Event, Resource
+from graphmatch.published.flat.events import Event
 from graphmatch.published.flat.matcher import Tally
 from graphmatch.published.naive import Naive
 from graphmatch.published.stopss import SToPSS
@@ -128,7 +128,7 @@ def stopss(*rows: dict[NamedNode, Constraint], ontology: tuple[Triple, ...] = TR
 def test_that_an_event_becomes_one_for_each_choice_of_what_is_above() -> None:
     """D is below B and A; C below A. What nobody asks for makes no events."""
     made = stopss({P: Below(A), Q: Below(B)})
-    events = list(made.events(Resource(EX["ann"], {P: [D], Q: [C], R: [D]}), {}))
+    events = list(made.general(Event.of({P: D, Q: C, R: D})))
     assert {(event.terms[P], event.terms[Q]) for event in events} == {
         (p, q) for p in (D, B, A) for q in (C, A)
     }
@@ -137,7 +137,7 @@ def test_that_an_event_becomes_one_for_each_choice_of_what_is_above() -> None:
 
 def test_that_attributes_are_replaced_by_those_above() -> None:
     made = stopss({P: Equal(X), Q: Present()}, ontology=((Q, SUBPROPERTY, P),))
-    (event,) = made.events(Resource(EX["ann"], {Q: [X]}), {})
+    (event,) = made.general(Event.of({Q: X}))
     assert event.terms == {Q: X, P: X}
     assert list(made.matched(event, Tally())) == [0]
 
