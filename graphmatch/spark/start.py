@@ -38,6 +38,8 @@ _STARTED = {
     "spark.ui.showConsoleProgress": "false",
     **_NEEDED,
 }
+_ENDS = "-XX:+ExitOnOutOfMemoryError"
+"""Otherwise a thread of Spark's own ends, and whoever waits for it waits for ever."""
 
 
 def session(
@@ -85,7 +87,7 @@ def session(
     log = Path(__file__).with_name("log4j2.properties")
     chosen = {
         **_STARTED,
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log.as_uri()}",
+        "spark.driver.extraJavaOptions": f"{_ENDS} -Dlog4j2.configurationFile={log.as_uri()}",
         **({"spark.jars.packages": ",".join(packages)} if packages else {}),
         **({"spark.jars": ",".join(map(str, jars))} if jars else {}),
         **(settings or {}),
