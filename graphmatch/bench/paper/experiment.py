@@ -138,7 +138,7 @@ class Experiment:
     workload
         As `graphmatch.bench.paper.workloads.WORKLOADS` names it.
     lines
-        The algorithms; those that are not there yet are left out.
+        The algorithms.
     points, efforts
         For each scale.
     checks

@@ -1,8 +1,8 @@
 """``graphmatch bench paper``: running experiments, and saying what they gave.
 
 Each point is measured in a process of its own (`graphmatch.bench.paper.measuring`), one after the
-other. An algorithm that is not here yet, that cannot express a workload, or that would take too
-long, is left out, and a line says so. Where exact algorithms report different matches the point
+other. An algorithm that cannot express a workload, or that would take too long, is left out, and a
+line says so. Where exact algorithms report different matches the point
 says nothing, and the run ends with status 2.
 """
 
@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 from graphmatch.bench.paper import EXPERIMENTS, experiment
-from graphmatch.bench.paper.entrants import OURS
 from graphmatch.bench.paper.experiment import Experiment, Line, Point, Scale
 from graphmatch.bench.paper.measuring import Asked
 from graphmatch.bench.paper.results import Measured, Results
+from graphmatch.bench.paper.section import section_of
 from graphmatch.bench.paper.shown import called, list_of, rows_of, table_of, verdict_line
 from graphmatch.bench.process import Row, in_own_process
 from graphmatch.command.console import CommandConsole, styled, to_json
-from graphmatch.published import MATCHERS
 from semantic.errors import InputError, Place, Problem
 
 LIST = "LIST"
@@ -117,9 +116,7 @@ def chosen(lines: Sequence[Line], point: Point) -> tuple[list[Line], list[Mappin
     able: list[Line] = []
     left_out: list[Mapping[str, str]] = []
     for line in lines:
-        if line.algorithm not in MATCHERS and line.algorithm not in OURS:
-            left_out.append({"label": line.called, "why": "it is not here yet"})
-        elif line.most is not None and point.subscriptions > line.most:
+        if line.most is not None and point.subscriptions > line.most:
             why = f"it is given at most {line.most:,} subscriptions"
             left_out.append({"label": line.called, "why": why})
         else:
@@ -144,7 +141,7 @@ def _tell(results: Results, err: CommandConsole) -> None:
 
 
 def write(results: Results, output: Path, err: CommandConsole) -> None:
-    """Write NAME.json, NAME.svg and NAME.png.
+    """Write NAME.json, NAME.md, NAME.svg and NAME.png.
 
     Raises
     ------
@@ -156,6 +153,7 @@ def write(results: Results, output: Path, err: CommandConsole) -> None:
         output.mkdir(parents=True, exist_ok=True)
         text = to_json(results.as_json())
         (output / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+        (output / f"{name}.md").write_text(section_of(results), encoding="utf-8")
         if find_spec("matplotlib") is None:
             what = "no picture is drawn, not installed: matplotlib"
             err.print(styled(f"{what} (pip install 'graphmatch[bench]')"))

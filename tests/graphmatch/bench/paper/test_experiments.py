@@ -17,6 +17,7 @@ from graphmatch.command.console import CommandConsole
 from graphmatch.published import MATCHERS
 from tests.graphmatch.bench.paper.small_experiments import EVENTS, results
 
+ROOT = Path(__file__).parents[4]
 KEYS = {
     "label",
     "algorithm",
@@ -61,13 +62,17 @@ def test_that_its_files_are_written(name: str, tmp_path: Path) -> None:
     run, err = results(name), CommandConsole(stderr=True)
     write(run, tmp_path / "deep", err)
     written = {path.name: path for path in (tmp_path / "deep").iterdir()}
-    assert set(written) == {f"{name}.{kind}" for kind in ("json", "svg", "png")}
+    assert set(written) == {f"{name}.{kind}" for kind in ("json", "md", "svg", "png")}
     found = json.loads(written[f"{name}.json"].read_text(encoding="utf-8"))
     of = run.experiment
     assert (found["experiment"], found["claim"], found["scale"]) == (name, of.claim, "small")
     assert len(found["points"]) == len(run.measured)
     assert found["agrees"]
     assert len(found["verdicts"]) == len(of.checks)
+    section = written[f"{name}.md"].read_text(encoding="utf-8")
+    assert section.startswith(f"### `{name}`\n")
+    assert of.claim in section
+    assert section.count(" MB") + section.count(" µs") + section.count(" ms") + section.count(" s")
     picture = written[f"{name}.svg"].read_bytes()
     assert b"Paper: " in picture
     assert len(picture) < 100_000
@@ -95,6 +100,16 @@ def test_that_it_is_described(name: str) -> None:
         assert verdict.holds is None
         named = {word for word in re.split(r"[ :]+", verdict.asks) if word in {*labels, *bounds}}
         assert named, verdict.asks
+
+
+def test_that_the_page_has_every_figure() -> None:
+    docs = ROOT / "docs"
+    page = (docs / "benchmarks-papers.md").read_text(encoding="utf-8")
+    for name in EXPERIMENTS:
+        assert f"### `{name}`\n\n" in page, name
+        assert experiment(name).claim in page, name
+        assert f"![{name}](images/paper/{name}.svg)" in page, name
+        assert (docs / f"images/paper/{name}.svg").is_file(), name
 
 
 def test_that_every_algorithm_is_in_an_experiment() -> None:

@@ -99,12 +99,11 @@ def test_that_unsubscribing_is_measured() -> None:
 
 
 def test_what_is_left_out() -> None:
-    lines = [Line("rein"), Line("naive", most=50), Line("nobody", "new")]
+    lines = [Line("rein"), Line("naive", most=50)]
     able, left_out = chosen(lines, Point(1, 100))
     assert [line.algorithm for line in able] == ["rein"]
     assert [tuple(each.values()) for each in left_out] == [
         ("naive", "it is given at most 50 subscriptions"),
-        ("new", "it is not here yet"),
     ]
     option = {"algorithm": "rein", "label": "odd", "options": {"trees": 3}}
     found = measure_point(asked(option, SCAN))
