@@ -32,6 +32,7 @@ _NEEDED = {
 _STARTED = {
     "spark.driver.bindAddress": _LOOPBACK,
     "spark.driver.host": _LOOPBACK,
+    "spark.buffer.pageSize": "1m",  # each small table that is joined takes a page
     "spark.python.worker.reuse": "true",
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "true",
     "spark.ui.enabled": "false",

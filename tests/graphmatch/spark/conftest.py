@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 QUICK = {
-    "spark.driver.memory": "2g",
+    "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "3",
     "spark.default.parallelism": "3",
 }
