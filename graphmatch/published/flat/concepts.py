@@ -56,9 +56,20 @@ class ConceptMatcher(FlatMatcher):
         return super().match(self.ontology.rewrite(publication))
 
     def events(self, resource: Resource, links: Links) -> Iterable[Event]:
-        """Return what there is of attributes that somebody asks for, and of those below them."""
+        """Return what there is of attributes that somebody asks for, and of those below them.
+
+        Where an attribute with several values is asked for by two names, its own and that of one
+        above it, each name has a choice of its own.
+        """
         chosen = {a for a in resource.values if any(b in self.asked for b in self.above(a))}
+        if any(len(resource.values[a]) > 1 and self._names(a) > 1 for a in chosen):
+            named = {a: list(self.values(resource, a)) for a in self.asked}
+            known = {a: values for a, values in named.items() if values}
+            return Resource(resource.subject, known).events(self.asked, links)
         return resource.events(chosen, links)
+
+    def _names(self, attribute: NamedNode) -> int:
+        return sum(above in self.asked for above in self.above(attribute))
 
     def above(self, attribute: NamedNode) -> Way:
         """Return an attribute and those above it."""

@@ -189,3 +189,14 @@ def test_that_unsubscribing_gives_the_space_back() -> None:
             made.unsubscribe(str(number))
     assert len(set(sizes)) == 1
     assert made.nbytes == 0
+
+
+def test_that_two_values_of_one_attribute_serve_two_names_of_it() -> None:
+    """The subscription asks for a class by the one name, and for a number by the one above."""
+    below, above, thing = EX["below"], EX["above"], EX["thing"]
+    made = make("stopss", Ontology([(below, SUBPROPERTY, above)]))
+    text = f"SELECT * {{ ?e {below} {thing} ; {above} ?n FILTER(?n > 5) }}"
+    made.subscribe(PARSER.parse("s", text))
+    triples = [(EX["ann"], below, thing), (EX["ann"], below, Literal(7))]
+    report = made.match(Publication.of("urn:p", triples))
+    assert [match.subscription for match in report] == ["s"]
