@@ -58,6 +58,7 @@ from graphmatch.published.flat.constraints import Constraint, Equal, Interval, P
 from graphmatch.published.flat.events import Event
 from graphmatch.published.flat.matcher import FlatMatcher, Tally
 from graphmatch.published.flat.pool import FIRST, NEXT, SIZE, Cells, Chains, Pool
+from graphmatch.published.flat.ranges import DOMAIN
 from graphmatch.published.flat.rows import Ends, Rows, Table, Terms, passes
 from semantic.jit import kernel
 from semantic.ontology.ontology import Ontology
@@ -66,7 +67,6 @@ Key: TypeAlias = tuple[NamedNode, type[Constraint]]
 Slots: TypeAlias = dict[int, Ends]
 Members: TypeAlias = list[tuple[int, Slots]]
 
-DOMAIN = (0.0, 1_000_000.0)
 ATOM = 1.0
 CAPACITY = 20
 ALPHA = 0.5

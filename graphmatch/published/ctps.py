@@ -72,6 +72,7 @@ from graphmatch.published.flat.constraints import (
 )
 from graphmatch.published.flat.events import Event, Resource
 from graphmatch.published.flat.matcher import Tally
+from graphmatch.published.flat.ranges import DOMAIN
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.walks import Links
 from semantic.terms import Term
@@ -79,7 +80,6 @@ from semantic.terms import Term
 Lists: TypeAlias = BitLists[Term | None]
 
 CELLS = 10
-DOMAIN = (0.0, 1_000_000.0)
 ANY: Final = None
 """The special item of m3."""
 

@@ -56,9 +56,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from graphmatch.matcher import Capabilities
-from graphmatch.published.flat.buckets import Buckets, Numbers, Places, Values
-from graphmatch.published.flat.constraints import Interval, Row
+from graphmatch.published.flat.buckets import Arrays, Buckets, Numbers, Places, Values
+from graphmatch.published.flat.constraints import Row
 from graphmatch.published.flat.events import Event
 from graphmatch.published.flat.matcher import FlatMatcher, Tally
 from graphmatch.published.flat.pipeline import (
@@ -70,6 +69,7 @@ from graphmatch.published.flat.pipeline import (
     only_inclusive,
     optimal,
 )
+from graphmatch.published.flat.ranges import DOMAIN, RANGES, Domain, all_ends, cell_of
 from semantic.jit import kernel, part
 from semantic.ontology.ontology import Ontology
 
@@ -77,7 +77,6 @@ Marks: TypeAlias = NDArray[np.bool_]
 
 SLOTS = 1500
 """Of each array (section 4, τ)."""
-DOMAIN = (0.0, 1_000_000.0)
 
 
 @dataclass(slots=True)
@@ -118,21 +117,14 @@ class Dexin(FlatMatcher):
     [[0], []]
     """
 
-    capabilities: ClassVar = Capabilities(
-        property_variables=False,
-        taxonomy=False,
-        text=False,
-        joins=False,
-        terms=False,
-        presence=False,
-    )
+    capabilities: ClassVar = RANGES
     planner: ClassVar[Planner] = staticmethod(low_matching_rate_first_fit)
 
     def __init__(
         self,
         ontology: Ontology,
         *,
-        domain: tuple[float, float] = DOMAIN,
+        domain: Domain = DOMAIN,
         slots: int = SLOTS,
     ) -> None:
         super().__init__(ontology)
@@ -155,14 +147,12 @@ class Dexin(FlatMatcher):
             self._double()
         self._there[number] = True
         self._count += 1
-        for attribute, constraint in row.items():
-            assert isinstance(constraint, Interval)
+        for attribute, low, high in all_ends(row):
             index = self._attributes.get(attribute)
             if index is None:
                 ends = np.full((self._there.size, 2), nan)
                 index = _Attribute(Buckets(self._slots), Buckets(self._slots), ends)
                 self._attributes[attribute] = index
-            low, high = constraint.closed()
             index.ends[number] = low, high
             if low > -inf:
                 index.lows.insert(self._slot(low), number, low)
@@ -206,7 +196,7 @@ class Dexin(FlatMatcher):
                 index, value = self._attributes[step.attribute], self._value(event, step.attribute)
                 slots = self._starts(value)
                 walked, compared = _exclude(
-                    _list(index.lows), _list(index.highs), slots, value, left
+                    index.lows.arrays, index.highs.arrays, slots, value, left
                 )
                 tally.probes += walked
                 tally.candidates += compared
@@ -231,9 +221,7 @@ class Dexin(FlatMatcher):
 
     def _slot(self, value: float) -> int:
         """Return the slot of a number; those beyond the domain are in the first or last."""
-        low, high = self._domain
-        share = min(max((value - low) / (high - low), 0.0), 1.0)
-        return min(int(share * self._slots), self._slots - 1)
+        return cell_of(value, self._domain, self._slots)
 
     def _double(self) -> None:
         """Make room for twice as many numbers."""
@@ -258,13 +246,6 @@ class DexinOptimal(Dexin):
     """DEXIN with the plan that the cost model says is best (section 4.3)."""
 
     planner: ClassVar[Planner] = staticmethod(optimal)
-
-
-_List: TypeAlias = tuple[Places, Places, Numbers, Values]
-
-
-def _list(slots: Buckets) -> _List:
-    return slots.begin, slots.size, slots.numbers, slots.values
 
 
 @kernel
@@ -294,7 +275,7 @@ def _first(values: Values, start: int, end: int, value: float, above: bool) -> t
 
 @kernel
 def _exclude(
-    lows: _List, highs: _List, starts: tuple[int, int], value: float, left: Marks
+    lows: Arrays, highs: Arrays, starts: tuple[int, int], value: float, left: Marks
 ) -> tuple[int, int]:
     """Take out what a value is outside of (algorithm 1): entries walked over, ends compared."""
     walked, compared = 0, 0

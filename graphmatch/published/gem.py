@@ -45,11 +45,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from graphmatch.matcher import Capabilities
-from graphmatch.published.flat.buckets import Buckets, Numbers, Places, Values
-from graphmatch.published.flat.constraints import Interval, Row
+from graphmatch.published.flat.buckets import Arrays, Buckets
+from graphmatch.published.flat.constraints import Row
 from graphmatch.published.flat.events import Event
 from graphmatch.published.flat.matcher import FlatMatcher, Tally
+from graphmatch.published.flat.ranges import DOMAIN, RANGES, Domain, all_ends, cell_of
 from semantic.jit import kernel
 from semantic.ontology.ontology import Ontology
 
@@ -57,7 +57,6 @@ Marks: TypeAlias = NDArray[np.uint8]
 
 BOXES = 50
 """T of the paper."""
-DOMAIN = (0.0, 1_000_000.0)
 
 
 class Gem(FlatMatcher):
@@ -81,20 +80,13 @@ class Gem(FlatMatcher):
     [[0], []]
     """
 
-    capabilities: ClassVar = Capabilities(
-        property_variables=False,
-        taxonomy=False,
-        text=False,
-        joins=False,
-        terms=False,
-        presence=False,
-    )
+    capabilities: ClassVar = RANGES
 
     def __init__(
         self,
         ontology: Ontology,
         *,
-        domain: tuple[float, float] = DOMAIN,
+        domain: Domain = DOMAIN,
         boxes: int = BOXES,
     ) -> None:
         super().__init__(ontology)
@@ -113,7 +105,7 @@ class Gem(FlatMatcher):
         if number >= self._there.size:
             self._there = np.concatenate([self._there, np.zeros_like(self._there)])
         self._there[number] = 1
-        for attribute, lower, upper in _ends(row):
+        for attribute, lower, upper in all_ends(row):
             cells = self._triangles.get(attribute)
             if cells is None:
                 count = self._boxes * (self._boxes + 1) // 2
@@ -125,7 +117,7 @@ class Gem(FlatMatcher):
     def remove(self, number: int, row: Row) -> None:
         """Take each constraint out of its cell."""
         self._there[number] = 0
-        for attribute, lower, upper in _ends(row):
+        for attribute, lower, upper in all_ends(row):
             cells = self._triangles[attribute]
             cell = self.cell(lower, upper)
             cells[0].discard(cell, number, lower)
@@ -142,7 +134,7 @@ class Gem(FlatMatcher):
                 box, value = self._boxes, 0.0  # all of the triangle is part A
             else:
                 box = self.box(value)
-            lower, upper = ((c.begin, c.size, c.numbers, c.values) for c in cells)
+            lower, upper = (lists.arrays for lists in cells)
             visited, held, seen = _match(lower, upper, self._boxes, box, value, left)
             tally.probes += visited
             tally.gates += held
@@ -163,23 +155,12 @@ class Gem(FlatMatcher):
         >>> gem.box(20), gem.box(0), gem.box(45), gem.box(100)
         (1, 0, 2, 4)
         """
-        low, high = self._domain
-        share = min(max((value - low) / (high - low), 0.0), 1.0)
-        return min(int(share * self._boxes), self._boxes - 1)
-
-
-def _ends(row: Row) -> Iterable[tuple[NamedNode, float, float]]:
-    for attribute, constraint in row.items():
-        assert isinstance(constraint, Interval)
-        yield (attribute, *constraint.closed())
-
-
-_Cells: TypeAlias = tuple[Places, Places, Numbers, Values]
+        return cell_of(value, self._domain, self._boxes)
 
 
 @kernel
 def _match(
-    lower: _Cells, upper: _Cells, boxes: int, r: int, value: float, left: Marks
+    lower: Arrays, upper: Arrays, boxes: int, r: int, value: float, left: Marks
 ) -> tuple[int, int, int]:
     """Mark what does not contain a value in box r.
 

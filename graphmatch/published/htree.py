@@ -49,13 +49,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from graphmatch.matcher import Capabilities
 from graphmatch.published.flat import pool
 from graphmatch.published.flat.buckets import Numbers, Places, Values
-from graphmatch.published.flat.constraints import Constraint, Interval, Row
+from graphmatch.published.flat.constraints import Row
 from graphmatch.published.flat.events import Event
 from graphmatch.published.flat.matcher import FlatMatcher, Tally
 from graphmatch.published.flat.pool import Cells, Chains, Free, Pool
+from graphmatch.published.flat.ranges import DOMAIN, RANGES, Domain, ends_of, share_of
 from graphmatch.published.flat.rows import Marks, Rows, Table, passes
 from semantic.jit import kernel
 from semantic.ontology.ontology import Ontology
@@ -63,7 +63,6 @@ from semantic.ontology.ontology import Ontology
 Span: TypeAlias = tuple[int, int]
 Spans: TypeAlias = NDArray[np.int64]
 
-DOMAIN = (0.0, 1_000_000.0)
 LEVELS = 8
 CELLS = 8
 COPIES = 64
@@ -99,20 +98,13 @@ class HTree(FlatMatcher):
     [[0], []]
     """
 
-    capabilities: ClassVar = Capabilities(
-        property_variables=False,
-        taxonomy=False,
-        text=False,
-        joins=False,
-        terms=False,
-        presence=False,
-    )
+    capabilities: ClassVar = RANGES
 
     def __init__(
         self,
         ontology: Ontology,
         *,
-        domain: tuple[float, float] = DOMAIN,
+        domain: Domain = DOMAIN,
         indexed: Sequence[NamedNode] = (),
         levels: int = LEVELS,
         cells: int = CELLS,
@@ -139,7 +131,7 @@ class HTree(FlatMatcher):
 
     def insert(self, number: int, row: Row) -> None:
         """Put a subscription into the lists of its cells."""
-        ends = {attribute: _ends(constraint) for attribute, constraint in row.items()}
+        ends = {attribute: ends_of(constraint) for attribute, constraint in row.items()}
         for attribute in row:
             if attribute not in self._rows.slots and self._free_levels:
                 self._levels[attribute] = self._free_levels.pop()
@@ -186,7 +178,7 @@ class HTree(FlatMatcher):
         """Return the first and last cell of each level, and how many combinations there are."""
         spans: Spans = np.full((self._depth, 2), self._cells, np.int64)  # those who do not ask
         asked = [
-            (self._span(*_ends(constraint)), self._levels[attribute])
+            (self._span(*ends_of(constraint)), self._levels[attribute])
             for attribute, constraint in row.items()
             if attribute in self._levels
         ]
@@ -218,18 +210,12 @@ class HTree(FlatMatcher):
 
     def _scaled(self, value: float) -> float:
         """Return how many cells of the domain are below a value."""
-        low, high = self._domain
-        return min(max((value - low) / (high - low), 0.0), 1.0) * self._cells
+        return share_of(value, self._domain) * self._cells
 
 
 def _reach(place: float) -> int:
     """Return the first cell that reaches a place, which may be before the domain."""
     return floor(place - 0.5)
-
-
-def _ends(constraint: Constraint) -> tuple[float, float]:
-    assert isinstance(constraint, Interval)
-    return constraint.closed()
 
 
 _Rows: TypeAlias = tuple[Cells, Free]

@@ -44,11 +44,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from graphmatch.matcher import Capabilities
 from graphmatch.published.flat.buckets import Buckets, Numbers, Places, Values
 from graphmatch.published.flat.constraints import Interval, Row
 from graphmatch.published.flat.events import Event
 from graphmatch.published.flat.matcher import FlatMatcher, Tally
+from graphmatch.published.flat.ranges import RANGES
 from semantic.jit import kernel, part
 from semantic.ontology.ontology import Ontology
 
@@ -78,14 +78,7 @@ class OpIndex(FlatMatcher):
     [[0], []]
     """
 
-    capabilities: ClassVar = Capabilities(
-        property_variables=False,
-        taxonomy=False,
-        text=False,
-        joins=False,
-        terms=False,
-        presence=False,
-    )
+    capabilities: ClassVar = RANGES
 
     def __init__(self, ontology: Ontology) -> None:
         super().__init__(ontology)

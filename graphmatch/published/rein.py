@@ -31,18 +31,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from graphmatch.matcher import Capabilities
-from graphmatch.published.flat.buckets import Buckets, Numbers, Places, Values
-from graphmatch.published.flat.constraints import Interval, Row
+from graphmatch.published.flat.buckets import Arrays, Buckets
+from graphmatch.published.flat.constraints import Row
 from graphmatch.published.flat.events import Event
 from graphmatch.published.flat.matcher import FlatMatcher, Tally
+from graphmatch.published.flat.ranges import DOMAIN, RANGES, Domain, all_ends, cell_of
 from semantic.jit import kernel
 from semantic.ontology.ontology import Ontology
 
 Marks: TypeAlias = NDArray[np.uint8]
 
 BUCKETS = 1000
-DOMAIN = (0.0, 1_000_000.0)
 
 
 class Rein(FlatMatcher):
@@ -66,20 +65,13 @@ class Rein(FlatMatcher):
     [[0], []]
     """
 
-    capabilities: ClassVar = Capabilities(
-        property_variables=False,
-        taxonomy=False,
-        text=False,
-        joins=False,
-        terms=False,
-        presence=False,
-    )
+    capabilities: ClassVar = RANGES
 
     def __init__(
         self,
         ontology: Ontology,
         *,
-        domain: tuple[float, float] = DOMAIN,
+        domain: Domain = DOMAIN,
         buckets: int = BUCKETS,
     ) -> None:
         super().__init__(ontology)
@@ -98,7 +90,7 @@ class Rein(FlatMatcher):
         if number >= self._there.size:
             self._there = np.concatenate([self._there, np.zeros_like(self._there)])
         self._there[number] = 1
-        for attribute, low, high in _ends(row):
+        for attribute, low, high in all_ends(row):
             lists = self._lists.get(attribute)
             if lists is None:
                 lists = self._lists[attribute] = Buckets(self._buckets), Buckets(self._buckets)
@@ -108,7 +100,7 @@ class Rein(FlatMatcher):
     def remove(self, number: int, row: Row) -> None:
         """Take each constraint's ends out."""
         self._there[number] = 0
-        for attribute, low, high in _ends(row):
+        for attribute, low, high in all_ends(row):
             lists = self._lists[attribute]
             lists[0].discard(self._bucket(low), number, low)
             lists[1].discard(self._bucket(high), number, high)
@@ -124,31 +116,18 @@ class Rein(FlatMatcher):
                 bucket, value = self._buckets, 0.0  # every high end is too low
             else:
                 bucket = self._bucket(value)
-            low = lows.begin, lows.size, lows.numbers, lows.values
-            high = highs.begin, highs.size, highs.numbers, highs.values
-            marked, compared = _mark(low, high, bucket, value, left)
+            marked, compared = _mark(lows.arrays, highs.arrays, bucket, value, left)
             tally.probes += marked
             tally.candidates += compared
         return map(int, np.flatnonzero(left))
 
     def _bucket(self, value: float) -> int:
         """Return the bucket of a number; those beyond the domain are in the first or last."""
-        low, high = self._domain
-        share = min(max((value - low) / (high - low), 0.0), 1.0)
-        return min(int(share * self._buckets), self._buckets - 1)
-
-
-def _ends(row: Row) -> Iterable[tuple[NamedNode, float, float]]:
-    for attribute, constraint in row.items():
-        assert isinstance(constraint, Interval)
-        yield (attribute, *constraint.closed())
-
-
-_List: TypeAlias = tuple[Places, Places, Numbers, Values]
+        return cell_of(value, self._domain, self._buckets)
 
 
 @kernel
-def _mark(lows: _List, highs: _List, bucket: int, value: float, left: Marks) -> tuple[int, int]:
+def _mark(lows: Arrays, highs: Arrays, bucket: int, value: float, left: Marks) -> tuple[int, int]:
     """Mark what does not contain a value: how many were marked, and compared."""
     marked, compared = 0, 0
     begin, size, numbers, values = lows

@@ -32,26 +32,25 @@ Notes
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from graphmatch.matcher import Capabilities
-from graphmatch.published.flat.constraints import Interval, Row
+from graphmatch.published.flat.constraints import Row
 from graphmatch.published.flat.events import Event
 from graphmatch.published.flat.matcher import FlatMatcher, Tally
 from graphmatch.published.flat.postings import Numbers, Places, Postings, Sizes
+from graphmatch.published.flat.ranges import DOMAIN, RANGES, Domain, ends_of
 from semantic.jit import kernel, part
 from semantic.ontology.ontology import Ontology
 
 Counts: TypeAlias = NDArray[np.int32]
 Values: TypeAlias = NDArray[np.float64]
-Domain: TypeAlias = tuple[float, float]
 
 LAYERS = 13
-DOMAIN = (0.0, 1_000_000.0)
 
 
 class Tama(FlatMatcher):
@@ -80,15 +79,7 @@ class Tama(FlatMatcher):
     [[], [0], []]
     """
 
-    capabilities: ClassVar = Capabilities(
-        property_variables=False,
-        taxonomy=False,
-        text=False,
-        joins=False,
-        terms=False,
-        presence=False,
-        exact=False,
-    )
+    capabilities: ClassVar = replace(RANGES, exact=False)
 
     def __init__(
         self, ontology: Ontology, *, domain: Domain = DOMAIN, layers: int = LAYERS
@@ -155,10 +146,7 @@ class Tama(FlatMatcher):
 
     def _covering(self, row: Row) -> Places:
         """Return the cells of all constraints of a row."""
-        ends: list[tuple[float, float]] = []
-        for constraint in row.values():
-            assert isinstance(constraint, Interval)
-            ends.append(constraint.closed())
+        ends = list(map(ends_of, row.values()))
         first = np.array([self._first[attribute] for attribute in row])
         cells = np.empty(2 * self._layers * len(row), np.int64)
         return cells[: _cover(first, np.array(ends), self._domain, self._leaves, cells)]

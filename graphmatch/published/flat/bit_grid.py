@@ -17,6 +17,7 @@ from graphmatch.published.flat.bits import BitLists
 from graphmatch.published.flat.buckets import Values
 from graphmatch.published.flat.constraints import Interval
 from graphmatch.published.flat.matcher import Tally
+from graphmatch.published.flat.ranges import cell_of
 from semantic.jit import kernel
 
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -93,9 +94,7 @@ class Grid:
 
     def _box(self, value: float) -> int:
         """Return the box of a number; those beyond the domain are in the first or last."""
-        low, high = self._domain
-        share = min(max((value - low) / (high - low), 0.0), 1.0)
-        return min(int(share * self._cells), self._cells - 1)
+        return cell_of(value, self._domain, self._cells)
 
 
 @kernel

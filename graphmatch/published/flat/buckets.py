@@ -16,6 +16,8 @@ from semantic.jit import kernel
 Places: TypeAlias = NDArray[np.int64]
 Numbers: TypeAlias = NDArray[np.int32]
 Values: TypeAlias = NDArray[np.float64]
+Arrays: TypeAlias = tuple[Places, Places, Numbers, Values]
+"""Where lists begin, how long they are, and what is in them: what compiled loops are given."""
 
 _LEAST = 4
 
@@ -61,6 +63,11 @@ class Buckets:
         """How large the arrays are."""
         arrays = (self.begin, self.size, self._room, self.numbers, self.values)
         return sum(array.nbytes for array in arrays)
+
+    @property
+    def arrays(self) -> Arrays:
+        """The arrays as they are now; some move when something is put in."""
+        return self.begin, self.size, self.numbers, self.values
 
     def extend(self, count: int) -> None:
         """Add empty lists after the last one."""
