@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from functools import cached_property
 from itertools import product
 
 import numpy as np
 from pyoxigraph import Literal
 
 from graphmatch.answers import Answers, Decided
+from graphmatch.decisions import Decisions
 from graphmatch.filing import Filed, file, suspended
 from graphmatch.index.found import Found
 from graphmatch.index.index import Index
@@ -28,14 +28,10 @@ from graphmatch.index.runs import Ids
 from graphmatch.index.store import SubscriptionStore
 from graphmatch.knowledge import Difference, Knowledge
 from graphmatch.matcher import Counters, MatchReport, UnknownError
-from semantic.decision import holds
 from semantic.enrichment import Enriched
 from semantic.errors import OnProblem, Problem, SubscriptionError
-from semantic.evaluation import Answer, taxonomy_test
+from semantic.evaluation import Answer
 from semantic.mentions import Mentions
-from semantic.ontology.ontology import Ontology
-from semantic.ontology.walks import Links
-from semantic.pattern import Filter, TaxonomyTest
 from semantic.publication import Publication
 from semantic.sparql.query import Mention
 from semantic.subscription import Subscription
@@ -325,7 +321,7 @@ class Standing:
         """
         if not found.undecided.any():
             return {}, 0
-        decide = _Decisions(self.knowledge.ontology, enriched)
+        decide = Decisions(self.knowledge.ontology, enriched)
         open_ = places[found.undecided[places] > 0]
         decided = {n: self.index.decided(found[n], decide) for n in np.unique(open_).tolist()}
         return decided, int(found.undecided[list(decided)].sum())
@@ -355,25 +351,3 @@ def _flags(filed: Filed) -> int:
     if filed.resting:
         flags |= Flag.RESTING
     return flags
-
-
-class _Decisions:
-    """Whether filters are true of a publication's terms; each is decided once."""
-
-    def __init__(self, ontology: Ontology, enriched: Publication) -> None:
-        self._ontology = ontology
-        self._enriched = enriched
-        self._known: dict[tuple[Filter, Term], bool] = {}
-
-    def __call__(self, filter_: Filter, term: Term) -> bool:
-        known = self._known.get((filter_, term))
-        if known is None:
-            known = self._known[filter_, term] = holds(filter_, term, self._is_a)
-        return known
-
-    @cached_property
-    def _links(self) -> Links:
-        return self._ontology.links(self._enriched)
-
-    def _is_a(self, test: TaxonomyTest, term: Term) -> bool:
-        return taxonomy_test(self._ontology, test.operator, term, test.concept, self._links)

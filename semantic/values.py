@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias, TypeVar
 
 from pyoxigraph import Literal, NamedNode
@@ -133,10 +134,12 @@ _DATE_TIME_FORM = re.compile(
     r"(Z|[+-](?:0[0-9]|1[0-3]):[0-5][0-9]|[+-]14:00)?",
     re.ASCII,
 )
+_REMEMBERED = 4096
 _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _ZONE_REACH = Decimal(14 * 3600)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def value_of(literal: Literal) -> Value | None:
     """Return the value of a literal, or ``None`` where it has none that is compared here.
 

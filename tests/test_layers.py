@@ -14,7 +14,7 @@ LAYERS = (
     ("graphmatch.matcher",),
     ("graphmatch.index",),
     ("graphmatch.published",),
-    ("graphmatch.filing", "graphmatch.provenance"),
+    ("graphmatch.decisions", "graphmatch.filing", "graphmatch.provenance"),
     ("graphmatch.explaining",),
     ("graphmatch.explain", "graphmatch.knowledge"),
     (

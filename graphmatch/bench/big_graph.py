@@ -1,19 +1,22 @@
 """``graphmatch bench spark``, its second half: patterns that span one big graph.
 
-The graph is the publications of ``graph`` put together, the patterns are 100 of its subscriptions
-with 4 edges. `joins` is `graphmatch.spark.match_graph`; `motifs` is GraphFrames, one pattern after
-the other, where its Java side is there, and of the first patterns only, since each costs seconds;
-`pyoxigraph` holds the graph in a store in this process, and is asked one query after the other.
-Building is what is done before the first question: stage 1, edges and vertices, filling the store.
+The graph is publications of ``graph`` put together, all of them different; the patterns are 100 of
+its subscriptions with 4 edges, of which about half are cut out of the graph. `joins` is
+`graphmatch.spark.match_graph`; `motifs` is GraphFrames, one pattern after the other, where its Java
+side is there, and of the first patterns only, since each costs seconds; `pyoxigraph` holds the
+graph in a store in this process, and is asked one query after the other. Building is what is done
+before the first question: stage 1, edges and vertices, filling the store. Each graph is measured in
+a process of its own (`graphmatch.bench.process`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyoxigraph import QueryBoolean, QuerySolutions, RdfFormat, Store
 
 from graphmatch.bench.process import Row
@@ -35,36 +38,65 @@ MOTIFS = 3
 """So many patterns are looked for as motifs."""
 _TRIPLES = 90
 """Of a publication."""
+_PLACES = ["subject", "predicate", "object"]
 _SETTINGS = {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "8"}
 
 
-def measured(size: int, seed: int) -> Iterator[Row]:
-    """Yield a row for each engine, over a graph of about so many triples."""
-    publications = max(size // _TRIPLES, 1)
-    workload = GraphWorkload(Size(PATTERNS, publications, seed), GraphParameters(edges=EDGES))
-    graphs = (workload.publication(number).triples for number in range(publications))
-    triples = list(dict.fromkeys(triple for graph in graphs for triple in graph))
-    queries = workload.texts()
+def measure(size: str, seed: str) -> Row:
+    """Measure each engine over one graph, in this process.
+
+    Parameters
+    ----------
+    size
+        About how many triples the graph has.
+    seed
+        What is generated.
+
+    Returns
+    -------
+    dict
+        ``rows``, one for each engine; ``left_out``, why GraphFrames is not there, or ``None``.
+    """
+    triples, queries = generated(int(size), int(seed))
     about = {
         "workload": "one big graph",
-        "subscriptions": PATTERNS,
+        "subscriptions": len(queries),
         "triples": len(triples),
-        "parameters": {"seed": seed, "edges": EDGES},
+        "parameters": {"seed": int(seed), "edges": EDGES},
     }
-    yield {**about, **_in_a_store(triples, queries)}
+    rows, left_out = [_in_a_store(triples, queries)], None
     spark = session(master="local[2]", jars=frames_jars(os.environ), settings=_SETTINGS)
     try:
         schema = "subject string, predicate string, object string"
-        rows = [(str(s), str(p), str(o)) for s, p, o in triples]
-        frame = spark.createDataFrame(rows, schema).persist()
+        columns = [[str(term) for term in part] for part in zip(*triples, strict=True)]
+        texts = pa.table([pa.array(column) for column in columns], names=_PLACES)
+        frame = spark.createDataFrame(texts, schema).persist()
         frame.count()
-        yield {**about, **_by_joins(frame, queries)}
+        rows.append(_by_joins(frame, queries))
         try:
-            yield {**about, **_as_motifs(frame, queries)}
-        except SparkError:
-            return  # GraphFrames is not there
+            rows.append(_as_motifs(frame, queries))
+        except SparkError as error:
+            left_out = str(error)
     finally:
         spark.stop()
+    return {"rows": [{**about, **row} for row in rows], "left_out": left_out}
+
+
+def generated(size: int, seed: int) -> tuple[list[Triple], list[str]]:
+    """Return a graph's triples, each once, and patterns.
+
+    Examples
+    --------
+    >>> triples, queries = generated(10_000, 1)
+    >>> len(triples) > 9900, len(queries)
+    (True, 100)
+    """
+    publications = max(size // _TRIPLES, PATTERNS)
+    wanted = Size(2 * publications, publications, seed)  # one is cut out of each publication
+    workload = GraphWorkload(wanted, GraphParameters(edges=EDGES, matches=1))
+    graphs = (workload.publication(number).triples for number in range(publications))
+    triples = dict.fromkeys(triple for graph in graphs for triple in graph)
+    return list(triples), workload.texts()[:PATTERNS]
 
 
 def _in_a_store(triples: Sequence[Triple], queries: Sequence[str]) -> Row:

@@ -10,7 +10,9 @@ from semantic.jit import part
 
 EQ, LT, LE, GT, GE, ASK = range(6)
 """The operators of checks; `ASK` leaves the decision to the caller."""
-NO, YES, MAYBE = range(3)
+NO, YES, MAYBE, LEFT = 0, 1, 2, 4
+"""What checks say: `MAYBE` where a comparison is not certain, `LEFT` where the caller decides. A
+solution may be both."""
 
 
 class Values(NamedTuple):

@@ -12,6 +12,7 @@ from typing import overload
 
 import numpy as np
 
+from graphmatch.index.comparing import LEFT, MAYBE
 from graphmatch.index.encoding import Encoded
 from graphmatch.index.kernels import MATCH
 from graphmatch.index.tabled import Tabled
@@ -31,12 +32,15 @@ class RowMatch:
         Its number.
     solutions
         Those that are certain: a term for each of the program's variables.
+    left
+        Those that filters have to decide which are no comparisons; these are true of them.
     undecided
-        Those that some filter has to decide.
+        Those that any filter has to decide.
     """
 
     row: int
     solutions: tuple[tuple[Term, ...], ...]
+    left: tuple[tuple[Term, ...], ...] = ()
     undecided: tuple[tuple[Term, ...], ...] = ()
 
 
@@ -96,12 +100,13 @@ class Found(Sequence[RowMatch]):
             return RowMatch(row, tuple(solution for _, solution in bound))
         return RowMatch(
             row,
-            tuple(solution for maybe, solution in bound if not maybe),
-            tuple(solution for maybe, solution in bound if maybe),
+            tuple(solution for open_, solution in bound if not open_),
+            tuple(solution for open_, solution in bound if open_ == LEFT),
+            tuple(solution for open_, solution in bound if open_ & MAYBE),
         )
 
     def _bound(self, place: int) -> Iterator[tuple[int, tuple[Term, ...]]]:
-        """Yield a row's solutions, and whether each is undecided."""
+        """Yield a row's solutions, and how far each is undecided."""
         _, start, found, _, variables = self._matches[place].tolist()
         term, width = self._encoded.terms.__getitem__, variables + 1
         written = self._solutions[start : start + found * width].tolist()

@@ -26,7 +26,7 @@ import numpy as np
 
 from graphmatch.index import joins, kernels
 from graphmatch.index.all_rows import AllRows
-from graphmatch.index.comparing import Values
+from graphmatch.index.comparing import ASK, Values
 from graphmatch.index.encoding import Encoded
 from graphmatch.index.found import Found, RowMatch
 from graphmatch.index.kernels import MATCH, Output, Work
@@ -274,17 +274,29 @@ class Index:
 
     def decided(self, match: RowMatch, decide: Decide) -> tuple[tuple[Term, ...], ...]:
         """Return a match's solutions, the undecided ones too of which all filters are true."""
-        if not match.undecided:
+        if not (match.left or match.undecided):
             return match.solutions
-        filters = list(self._filters(match.row))
+        filters = list(self._filters(match.row, every=bool(match.undecided)))
+        left = [(variable, filter_) for variable, filter_, left in filters if left]
+        every = [(variable, filter_) for variable, filter_, _ in filters]
         return match.solutions + tuple(
             solution
-            for solution in match.undecided
-            if all(decide(filter_, solution[variable]) for variable, filter_ in filters)
+            for solutions, open_ in ((match.left, left), (match.undecided, every))
+            for solution in solutions
+            if all(decide(filter_, solution[variable]) for variable, filter_ in open_)
         )
 
-    def _filters(self, row: int) -> Iterator[tuple[int, Filter]]:
-        """Yield a row's filters, each with the number of its variable."""
+    def _filters(self, row: int, *, every: bool) -> Iterator[tuple[int, Filter, bool]]:
+        """Yield a row's filters, each with the number of its variable, and if it is left to here.
+
+        Parameters
+        ----------
+        every
+            Whether comparisons are wanted, too.
+        """
         constants = self.rows.held(row)
         for variable, operator, constant in self.rows.program(row).checks:
-            yield variable, filter_of(operator, self.terms.term(int(constants[constant])))
+            left = operator == ASK
+            if left or every:
+                term = self.terms.term(int(constants[constant]))
+                yield variable, filter_of(operator, term), left

@@ -9,7 +9,7 @@ through depth first; only those that found more than one triple are come back to
 from __future__ import annotations
 
 from graphmatch.index.chains import COUNT, STATED, TRIPLES, cell_of, nexts_of
-from graphmatch.index.comparing import ASK, MAYBE, NO, YES, Values, compare
+from graphmatch.index.comparing import ASK, LEFT, MAYBE, NO, YES, Values, compare
 from graphmatch.index.gates import ANY, KINDS
 from graphmatch.index.terms import Ids
 from semantic.jit import at, part
@@ -41,7 +41,7 @@ CHECK = 3
 STATE = 3
 NEXT, EARLIER, UNDECIDED = range(STATE)
 """By depth of a join, where there is a choice: the next triple, the depth of the choice before, and
-whether the solution is undecided so far."""
+how far the solution is undecided."""
 
 
 @part
@@ -75,11 +75,11 @@ def _same(more: int, s: int, p: int, o: int, step: int, code: Ids, stack: Ids) -
 
 @part
 def _checked(more: int, code: Ids, stack: Ids, values: Values) -> int:
-    """Decide the checks of a step: NO, YES or MAYBE."""
+    """Decide the checks of a step: NO, or YES with what is not decided: MAYBE, LEFT or both."""
     answer = YES
     first = more + FIRST_CHECK
     for check in range(first, first + CHECK * code[at(more + CHECKS)], CHECK):
-        one = MAYBE
+        one = LEFT
         if code[at(check)] != ASK:
             one = compare(
                 int(stack[at(code[at(check + 1)])]),
@@ -89,8 +89,7 @@ def _checked(more: int, code: Ids, stack: Ids, values: Values) -> int:
             )
         if one == NO:
             return NO
-        if one == MAYBE:
-            answer = MAYBE
+        answer |= one
     return answer
 
 
@@ -106,8 +105,8 @@ def join(
 ) -> tuple[int, int]:
     """Find the solutions of a row in its frame; return how many, and how many are undecided.
 
-    `solutions[0]` says where to write; each solution is whether it is undecided, and a term a
-    variable. When there is no room left, the number is -1.
+    `solutions[0]` says where to write; each solution is how far it is undecided (0, MAYBE, LEFT or
+    both), and a term a variable. When there is no room left, the number is -1.
     """
     n = int(graph[COUNT])
     steps, variables = int(code[at(plan + STEPS)]), int(code[at(plan + VARIABLES)])
@@ -149,7 +148,7 @@ def join(
                 answer = _checked(more, code, stack, values)
                 if answer == NO:
                     break
-                maybe |= answer == MAYBE
+                maybe |= answer & (MAYBE | LEFT)
             depth += 1
         if depth == steps:
             if end + variables + 1 > solutions.size:
@@ -159,7 +158,7 @@ def join(
                 solutions[at(end + 1 + v)] = stack[at(BEFORE + v)]
             end += variables + 1
             found += 1
-            undecided += maybe
+            undecided += maybe != 0
             if any_will_do and not maybe:
                 break
         if choice < 0:

@@ -13,7 +13,7 @@ gives each a method; it is in `flat.pipeline`, and so are the cost model and the
 
 Cost: the estimates are O(slots) an attribute and the plan is O(M log M); the exclusive method is
 O(constraints that do not hold), the inclusive one O(subscriptions left). Two entries and two ends
-for each constraint. Compiled.
+for each constraint. Compiled (`graphmatch.published.flat.methods`).
 
 Notes
 -----
@@ -50,16 +50,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf, isnan, nan
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from graphmatch.published.flat.buckets import Arrays, Buckets, Numbers, Places, Values
+from graphmatch.published.flat.buckets import Buckets, Numbers, Values
 from graphmatch.published.flat.constraints import Row
 from graphmatch.published.flat.events import Event
 from graphmatch.published.flat.matcher import FlatMatcher, Tally
+from graphmatch.published.flat.methods import Marks, collect, exclude, include, outside
 from graphmatch.published.flat.pipeline import (
     Method,
     Plan,
@@ -70,10 +70,7 @@ from graphmatch.published.flat.pipeline import (
     optimal,
 )
 from graphmatch.published.flat.ranges import DOMAIN, RANGES, Domain, all_ends, cell_of
-from semantic.jit import kernel, part
 from semantic.ontology.ontology import Ontology
-
-Marks: TypeAlias = NDArray[np.bool_]
 
 SLOTS = 1500
 """Of each array (section 4, τ)."""
@@ -179,8 +176,8 @@ class Dexin(FlatMatcher):
         rates = {}
         for attribute, index in self._attributes.items():
             starts = self._starts(self._value(event, attribute))
-            outside = _outside(index.lows.size, index.highs.size, *starts)
-            rates[attribute] = max(0.0, 1 - outside / self._count)
+            gone = outside(index.lows.size, index.highs.size, *starts)
+            rates[attribute] = max(0.0, 1 - gone / self._count)
         return type(self).planner(rates)
 
     def matched(self, event: Event, tally: Tally) -> Iterable[int]:
@@ -195,19 +192,19 @@ class Dexin(FlatMatcher):
             if step.method is Method.EXCLUSIVE:
                 index, value = self._attributes[step.attribute], self._value(event, step.attribute)
                 slots = self._starts(value)
-                walked, compared = _exclude(
+                walked, compared = exclude(
                     index.lows.arrays, index.highs.arrays, slots, value, left
                 )
                 tally.probes += walked
                 tally.candidates += compared
         survivors: Numbers = np.empty(left.size, np.int32)
-        count = _collect(left, survivors)
+        count = collect(left, survivors)
         tally.gates += self._count - count
         for step in plan:
             if step.method is Method.INCLUSIVE:
                 index, value = self._attributes[step.attribute], self._value(event, step.attribute)
                 tally.candidates += count
-                count = _include(index.ends, value, survivors, count)
+                count = include(index.ends, value, survivors, count)
         matched: list[int] = survivors[:count].tolist()
         return matched
 
@@ -246,78 +243,3 @@ class DexinOptimal(Dexin):
     """DEXIN with the plan that the cost model says is best (section 4.3)."""
 
     planner: ClassVar[Planner] = staticmethod(optimal)
-
-
-@kernel
-def _outside(lows: Places, highs: Places, alpha: int, beta: int) -> int:
-    """Return how many entries there are in the slots from alpha on, and in those up to beta."""
-    total = 0
-    for slot in range(max(alpha, 0), lows.size):
-        total += lows[slot]
-    for slot in range(min(beta + 1, highs.size)):
-        total += highs[slot]
-    return total
-
-
-@part
-def _first(values: Values, start: int, end: int, value: float, above: bool) -> tuple[int, int]:
-    """Return where the first end is that is above a value, or not below it; and the comparisons."""
-    steps = 0
-    while start < end:
-        middle = (start + end) // 2
-        steps += 1
-        if values[middle] < value or (above and values[middle] == value):
-            start = middle + 1
-        else:
-            end = middle
-    return start, steps
-
-
-@kernel
-def _exclude(
-    lows: Arrays, highs: Arrays, starts: tuple[int, int], value: float, left: Marks
-) -> tuple[int, int]:
-    """Take out what a value is outside of (algorithm 1): entries walked over, ends compared."""
-    walked, compared = 0, 0
-    alpha, beta = starts
-    begin, size, numbers, values = lows
-    for slot in range(max(alpha, 0), size.size):
-        start, end = begin[slot], begin[slot] + size[slot]
-        if slot == alpha:  # from the first end above the value on
-            start, steps = _first(values, start, end, value, True)
-            compared += steps
-        for place in range(start, end):
-            left[numbers[place]] = False
-        walked += end - start
-    begin, size, numbers, values = highs
-    for slot in range(min(beta + 1, size.size)):
-        start, end = begin[slot], begin[slot] + size[slot]
-        if slot == beta:  # to the last end below the value
-            end, steps = _first(values, start, end, value, False)
-            compared += steps
-        for place in range(start, end):
-            left[numbers[place]] = False
-        walked += end - start
-    return walked, compared
-
-
-@kernel
-def _collect(left: Marks, survivors: Numbers) -> int:
-    """Write down the numbers that are left: how many."""
-    count = 0
-    for number in range(left.size):  # without a branch: as fast however many are left
-        survivors[count] = number
-        count += left[number]
-    return count
-
-
-@kernel
-def _include(ends: Values, value: float, survivors: Numbers, count: int) -> int:
-    """Keep those whose constraint holds, or who have none (algorithm 2): how many."""
-    kept = 0
-    for place in range(count):
-        number = survivors[place]
-        low, high = ends[number, 0], ends[number, 1]
-        survivors[kept] = number
-        kept += low != low or (low <= value and value <= high)
-    return kept

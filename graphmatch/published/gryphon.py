@@ -56,8 +56,9 @@ from graphmatch.matcher import Capabilities
 from graphmatch.published.flat.constraints import Equal, Row
 from graphmatch.published.flat.events import Event
 from graphmatch.published.flat.matcher import FlatMatcher, Tally
+from graphmatch.published.flat.rows import Terms
 from graphmatch.published.flat.successors import SuccessorSets, no_sets, successor_sets
-from graphmatch.published.flat.value_tree import (
+from graphmatch.published.flat.value_nodes import (
     HEAD,
     LEAF,
     LEVEL,
@@ -70,9 +71,9 @@ from graphmatch.published.flat.value_tree import (
     STARRED,
     Records,
     Tree,
-    ValueTree,
     child,
 )
+from graphmatch.published.flat.value_tree import ValueTree
 from semantic.jit import at, kernel
 from semantic.ontology.ontology import Ontology
 from semantic.terms import Term
@@ -135,7 +136,7 @@ class Gryphon(FlatMatcher):
         self._levels = {attribute: level for level, attribute in enumerate(self._given)}
         self._named = tuple(Counter[int]() for _ in dict.fromkeys(index))
         self._wide: dict[int, Tests] = {}
-        self._values = _Values()
+        self._values = Terms()
         self._sets: SuccessorSets | None = None
         self._stack: Records = np.empty(0, np.int32)
         self._found: Records = np.empty(0, np.int32)
@@ -144,7 +145,7 @@ class Gryphon(FlatMatcher):
     @property
     def nbytes(self) -> int:
         """How large the arrays are, and the table of values: 100 bytes are counted for a value."""
-        return self.tree.nbytes + sum(a.nbytes for a in self.sets) + 100 * len(self._values.ids)
+        return self.tree.nbytes + sum(a.nbytes for a in self.sets) + 100 * len(self._values.numbers)
 
     @property
     def space(self) -> int:
@@ -166,7 +167,7 @@ class Gryphon(FlatMatcher):
         tests = {}
         for attribute, term in _terms(row):
             level = self._levels.setdefault(attribute, len(self._levels))
-            tests[level] = self._values.take(term)
+            tests[level] = self._values.name(term)
         for level, named in enumerate(self._named):
             if level not in tests:
                 self._wide[number] = tests
@@ -181,7 +182,9 @@ class Gryphon(FlatMatcher):
         self._sets = None
         self.tree.remove(number)
         self._wide.pop(number, None)
-        tests = {self._levels[attribute]: self._values.ids[term] for attribute, term in _terms(row)}
+        tests = {
+            self._levels[attribute]: self._values.numbers[term] for attribute, term in _terms(row)
+        }
         for level, named in enumerate(self._named):
             if level in tests:
                 named[tests[level]] -= 1
@@ -189,7 +192,7 @@ class Gryphon(FlatMatcher):
                     del named[tests[level]]
                     self._close(level)
         for _, term in _terms(row):
-            self._values.give_back(term)
+            self._values.forget(term)
         if not self.tree.nodes:
             self._levels = {attribute: level for level, attribute in enumerate(self._given)}
 
@@ -238,7 +241,7 @@ class Gryphon(FlatMatcher):
         """Return the event's value at each level."""
         values = [OTHER] * len(self._named) + [NONE] * (len(self._levels) - len(self._named))
         for attribute, term in event.terms.items():
-            level, value = self._levels.get(attribute), self._values.ids.get(term)
+            level, value = self._levels.get(attribute), self._values.numbers.get(term)
             if level is None or value is None:
                 continue
             if level >= len(self._named) or value in self._named[level]:
@@ -250,30 +253,6 @@ def _terms(row: Row) -> Iterator[tuple[NamedNode, Term]]:
     for attribute, constraint in row.items():
         assert isinstance(constraint, Equal)
         yield attribute, constraint.term
-
-
-class _Values:
-    """Terms that subscriptions name, by number; a number is free when nobody names its term."""
-
-    def __init__(self) -> None:
-        self.ids: dict[Term, int] = {}
-        self._uses: list[int] = []
-        self._free: list[int] = []
-
-    def take(self, term: Term) -> int:
-        value = self.ids.get(term)
-        if value is None:
-            value = self.ids[term] = self._free.pop() if self._free else len(self._uses)
-            self._uses[value : value + 1] = [0]
-        self._uses[value] += 1
-        return value
-
-    def give_back(self, term: Term) -> None:
-        value = self.ids[term]
-        self._uses[value] -= 1
-        if not self._uses[value]:
-            del self.ids[term]
-            self._free.append(value)
 
 
 @kernel

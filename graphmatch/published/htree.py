@@ -46,27 +46,24 @@ from math import ceil, floor
 from typing import ClassVar, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from graphmatch.published.flat import pool
-from graphmatch.published.flat.buckets import Numbers, Places, Values
+from graphmatch.published.flat import cell_tree
+from graphmatch.published.flat.buckets import Numbers
+from graphmatch.published.flat.cell_tree import Spans
 from graphmatch.published.flat.constraints import Row
 from graphmatch.published.flat.events import Event
 from graphmatch.published.flat.matcher import FlatMatcher, Tally
-from graphmatch.published.flat.pool import Cells, Chains, Free, Pool
+from graphmatch.published.flat.pool import Chains, Pool
 from graphmatch.published.flat.ranges import DOMAIN, RANGES, Domain, ends_of, share_of
-from graphmatch.published.flat.rows import Marks, Rows, Table, passes
-from semantic.jit import kernel
+from graphmatch.published.flat.rows import Marks, Rows
 from semantic.ontology.ontology import Ontology
 
 Span: TypeAlias = tuple[int, int]
-Spans: TypeAlias = NDArray[np.int64]
 
 LEVELS = 8
 CELLS = 8
 COPIES = 64
-_ROOT = 1
 _HAIR = 1e-9
 """A constraint that is wider than a cell only as far as doubles go is not."""
 
@@ -142,12 +139,12 @@ class HTree(FlatMatcher):
         spans, copies = self._spans(row)
         self._tree.reserve(copies * len(spans))
         self._lists.reserve(copies)
-        _insert(*self._index(), spans, copies, number)
+        cell_tree.insert(*self._index(), spans, copies, number)
 
     def remove(self, number: int, row: Row) -> None:
         """Take it out of them; nodes without entries go."""
         spans, copies = self._spans(row)
-        _remove(*self._index(), spans, copies, number, np.empty(len(spans), np.int64))
+        cell_tree.remove(*self._index(), spans, copies, number, np.empty(len(spans), np.int64))
         self._rows.remove(number, row)
         for attribute in row:
             if attribute not in self._rows.slots and not self._listed:
@@ -164,14 +161,14 @@ class HTree(FlatMatcher):
         values = self._rows.values(event.numbers.items())
         index = self._tree.rows, self._lists.rows, self._rows.table
         work = self._stack, self._marks, self._found
-        found, probes, gates, candidates = _find(index, values, near, work)
+        found, probes, gates, candidates = cell_tree.find(index, values, near, work)
         tally.probes += probes
         tally.gates += gates
         tally.candidates += candidates
         numbers: list[int] = self._found[:found].tolist()
         return numbers
 
-    def _index(self) -> tuple[_Rows, _Rows]:
+    def _index(self) -> tuple[cell_tree.Taken, cell_tree.Taken]:
         return (self._tree.rows, self._tree.free), (self._lists.rows, self._lists.free)
 
     def _spans(self, row: Row) -> tuple[Spans, int]:
@@ -216,102 +213,3 @@ class HTree(FlatMatcher):
 def _reach(place: float) -> int:
     """Return the first cell that reaches a place, which may be before the domain."""
     return floor(place - 0.5)
-
-
-_Rows: TypeAlias = tuple[Cells, Free]
-"""Nodes: how many cells lead on, then where each does, the last for those who do not ask."""
-
-
-@kernel
-def _insert(tree: _Rows, lists: _Rows, spans: Spans, copies: int, number: int) -> None:
-    """Put a number into the lists of all combinations of cells; rows have to be free."""
-    nodes, free = tree
-    blocks, free_blocks = lists
-    for copy in range(copies):
-        node, rest = _ROOT, copy
-        for level in range(spans.shape[0]):
-            first, last = spans[level, 0], spans[level, 1]
-            width = last - first + 1
-            column = 1 + first + rest % width
-            rest //= width
-            child = nodes[node, column]
-            if child == 0:
-                nodes[node, 0] += 1
-            if level == spans.shape[0] - 1:
-                nodes[node, column] = pool.put(blocks, free_blocks, child, number)
-                break
-            if child == 0:
-                child = pool.take(nodes, free)
-                nodes[node, column] = child
-            node = child
-
-
-@kernel
-def _remove(
-    tree: _Rows, lists: _Rows, spans: Spans, copies: int, number: int, path: Places
-) -> None:
-    """Take a number out of them."""
-    nodes, free = tree
-    blocks, free_blocks = lists
-    depth = spans.shape[0]
-    for copy in range(copies):
-        node, rest = _ROOT, copy
-        for level in range(depth):
-            width = spans[level, 1] - spans[level, 0] + 1
-            column = 1 + spans[level, 0] + rest % width
-            rest //= width
-            path[level] = node * nodes.shape[1] + column
-            if level < depth - 1:
-                node = nodes[node, column]
-        left = pool.drop(blocks, free_blocks, nodes[node, column], number)
-        for level in range(depth - 1, -1, -1):
-            node, column = path[level] // nodes.shape[1], path[level] % nodes.shape[1]
-            nodes[node, column] = left
-            if left != 0:
-                break
-            nodes[node, 0] -= 1
-            if nodes[node, 0] != 0 or node == _ROOT:
-                break
-            pool.give(nodes, free, node)
-
-
-@kernel
-def _find(
-    index: tuple[Cells, Cells, Table],
-    values: Values,
-    near: Spans,
-    work: tuple[Spans, Marks, Numbers],
-) -> tuple[int, int, int, int]:
-    """Find what matches: how many did, cells that were looked up and led on, and entries tested."""
-    nodes, blocks, table = index
-    stack, marks, found = work
-    count, probes, gates, candidates = 0, 0, 0, 0
-    stack[0, 0], stack[0, 1] = _ROOT, 0
-    top = 1
-    depth, anywhere = near.shape[0], nodes.shape[1] - 1
-    while top:
-        top -= 1
-        node, level = stack[top, 0], stack[top, 1]
-        for turn in range(near[level, 0], near[level, 1] + 2):
-            column = anywhere if turn > near[level, 1] else 1 + turn
-            child = nodes[node, column]
-            probes += 1
-            if child == 0:
-                continue
-            gates += 1
-            if level < depth - 1:
-                stack[top, 0], stack[top, 1] = child, level + 1
-                top += 1
-                continue
-            while child:
-                for place in range(pool.FIRST, pool.FIRST + blocks[child, pool.SIZE]):
-                    number = blocks[child, place]
-                    candidates += 1
-                    if marks[number] == 0 and passes(table, number, values):
-                        marks[number] = 1
-                        found[count] = number
-                        count += 1
-                child = blocks[child, pool.NEXT]
-    for place in range(count):
-        marks[found[place]] = 0
-    return count, probes, gates, candidates

@@ -19,8 +19,9 @@ from semantic.syntax import format_of_media_type, format_of_name
 UNIT_BYTES = 16 << 20
 """A unit of a file that is read in parts has about so many bytes."""
 _SMALLEST = 1 << 20
-_EACH = 4
-"""So many tasks there are for each core, if there is enough to read, so that none waits long."""
+_EACH = 12
+"""So many tasks there are for each core, if there is enough to read, so that none waits long for
+the last one."""
 _SMALL = 1 << 18
 """Less is not worth a task."""
 _MAGIC = b"PAR1"

@@ -8,6 +8,7 @@ machine.
 
 from __future__ import annotations
 
+import gc
 import pickle
 import tarfile
 from dataclasses import dataclass
@@ -108,8 +109,14 @@ class Shipped:
 
 @lru_cache(maxsize=_OPENED)
 def _opened(folder: str) -> Worker:
-    """Return what a worker keeps: here and nowhere else something outlives a task."""
-    return Worker(Path(folder))
+    """Return what a worker keeps: here and nowhere else something outlives a task.
+
+    Spark's workers collect garbage after each task: what an engine consists of is none, and need
+    not be looked at then.
+    """
+    worker = Worker(Path(folder))
+    gc.freeze()
+    return worker
 
 
 def ship(spark: SparkSession, engine: Engine, now: datetime, folder: Path | None = None) -> Shipped:

@@ -30,7 +30,7 @@ QUANTITIES = {
     "index_bytes": "index",
     "resident_bytes": "process",
     "subscribe_seconds": "subscribing",
-    "unsubscribe_seconds": "unsubscribing",
+    "unsubscribe_microseconds": "unsubscribing",
     "steps_per_subscription": "steps",
     "counters.probes": "nodes",
 }
@@ -180,6 +180,11 @@ def rising(label: str, where: Where) -> Grows:
 def falling(label: str, where: Where) -> Grows:
     """Return a check that a curve falls."""
     return Grows(label, where, "smaller with x", -10.0, 0.0)
+
+
+def proportional(label: str, where: Where) -> Grows:
+    """Return a check that a curve grows as x does: for memory, whose arrays grow in steps."""
+    return Grows(label, where, "in proportion to x", 0.8, 1.2)
 
 
 def steady(label: str, where: Where) -> Grows:

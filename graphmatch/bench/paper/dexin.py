@@ -43,7 +43,7 @@ POINTS, SMALL_POINTS = (10, 30, 50, 70, 90), (10, 50, 90)
 RATES, SMALL_RATES = (0.1, 0.5, 1, 5, 10, 20), (0.1, 1, 5, 20)
 """Percent (table 1)."""
 
-EFFORTS: Efforts = {"small": Effort(60, 0.5), "paper": Effort(1000, 20.0)}
+EFFORTS: Efforts = {"small": Effort(60, 0.5), "paper": Effort(1000, 5.0)}
 """1,000 events (section 4.1)."""
 
 OTHERS = ("tama", "htree", "betree", "opindex", "rein")
@@ -170,7 +170,7 @@ _ALL = (
             "small": _distributions((1000,), 500),
             "paper": _distributions((100_000, 250_000), DEFAULT),
         },
-        {"small": Effort(40, 0.2), "paper": Effort(1000, 20.0)},
+        {"small": Effort(40, 0.2), "paper": Effort(1000, 5.0)},
         tuple(
             Shifts("dexin", name, Where("median_microseconds", part, "uniform"), "zipf")
             for part in ("subscriptions", "attributes", "width")

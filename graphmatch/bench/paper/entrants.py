@@ -9,18 +9,18 @@ subscriptions: it is the engine's counterpart of an algorithm on attributes.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from inspect import signature
 from pkgutil import resolve_name
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
+from graphmatch.bench.paper.entrant import Entrant, Numbers, Weighed
 from graphmatch.bench.paper.workloads.flat import FlatWorkload
+from graphmatch.bench.paper.workloads.trees import TreeWorkload
 from graphmatch.bench.peers import peer_class
 from graphmatch.bench.peers.graphmatch import Given, take_in
 from graphmatch.bench.workloads.workload import Workload
@@ -35,8 +35,6 @@ from semantic.publication import Publication
 from semantic.sparql.parse import SubscriptionParser
 from semantic.subscription import Subscription
 
-Numbers: TypeAlias = NDArray[np.int64]
-
 OURS: Mapping[str, str] = {
     "graphmatch": "the engine: publications in, reports out",
     "index": "the engine from a publication's ids to the numbers of the subscriptions",
@@ -46,65 +44,6 @@ OURS: Mapping[str, str] = {
 """What is measured beside the algorithms of `MATCHERS`, and what it is."""
 
 _PEERS = {"index": "index", "gtopss-integers": "gtopss", "scan": "scan"}
-
-
-@runtime_checkable
-class Weighed(Protocol):
-    """An algorithm that says how large its index is."""
-
-    @property
-    def nbytes(self) -> int:
-        """How many bytes it has."""
-
-
-class Entrant(ABC):
-    """One algorithm with one workload's subscriptions; none is there before `build`.
-
-    Attributes
-    ----------
-    exact
-        Whether it reports what matches, and nothing else.
-    """
-
-    exact: bool = True
-
-    @abstractmethod
-    def given(self, workload: Workload) -> Any:
-        """Return the subscriptions as the algorithm takes them; not timed."""
-
-    @abstractmethod
-    def build(self, given: Any) -> None:
-        """Take them in; timed.
-
-        Raises
-        ------
-        UnsupportedError
-            When it cannot express one.
-        """
-
-    @abstractmethod
-    def event(self, workload: Workload, number: int) -> Any:
-        """Return an event as the algorithm takes it; not timed."""
-
-    @abstractmethod
-    def match(self, event: Any) -> Any:
-        """Match an event; timed."""
-
-    @abstractmethod
-    def numbers(self, found: Any) -> Numbers:
-        """Return which subscriptions matched, in any order."""
-
-    @abstractmethod
-    def counters(self, found: Any) -> Mapping[str, int]:
-        """Return what matching took."""
-
-    def nbytes(self) -> int | None:
-        """Return how large the index is, if the algorithm says it."""
-        return None
-
-    def forget(self, ids: Iterable[str]) -> bool:  # noqa: ARG002 - most can
-        """Unsubscribe; timed. Say whether it can."""
-        return False
 
 
 _OF_ATTRIBUTES = frozenset({"index"})
@@ -251,10 +190,18 @@ class EngineEntrant(Entrant):
 
 
 class PeerEntrant(Entrant):
-    """What other benchmarks measure, too."""
+    """What other benchmarks measure, too.
 
-    def __init__(self, name: str) -> None:
+    Parameters
+    ----------
+    exact
+        Whether it reports what matches only; the index alone leaves filters of some workloads to
+        be decided afterwards.
+    """
+
+    def __init__(self, name: str, *, exact: bool = True) -> None:
         self._peer = peer_class(name)()
+        self.exact = exact
 
     def given(self, workload: Workload) -> Any:
         """Return what the peer wants."""
@@ -300,7 +247,10 @@ def entrant(name: str, options: Mapping[str, Any], workload: type[Workload]) -> 
     'it knows no Below, Equal'
     """
     if name not in MATCHERS:
-        return EngineEntrant() if name == "graphmatch" else PeerEntrant(_PEERS[name])
+        if name == "graphmatch":
+            return EngineEntrant()
+        exact = not (name == "index" and issubclass(workload, TreeWorkload))
+        return PeerEntrant(_PEERS[name], exact=exact)
     class_: type[Matcher] = resolve_name(MATCHERS[name])
     unknown = options.keys() - signature(class_).parameters.keys()
     if unknown:

@@ -9,7 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from graphmatch.bench.paper.claims import Below, Linear, Where, falling, rising, sublinear
+from graphmatch.bench.paper.claims import (
+    Below,
+    Linear,
+    Where,
+    falling,
+    proportional,
+    rising,
+    sublinear,
+)
 from graphmatch.bench.paper.experiment import (
     MEMORY,
     SUBSCRIPTIONS,
@@ -40,7 +48,7 @@ OVERLAPS, SMALL_OVERLAPS = (10, 30, 50, 70, 90), (10, 50, 90)
 RATIOS, SMALL_RATIOS = (0.1, 0.3, 1, 3, 10), (0.1, 1, 10)
 """Percent of the subscriptions that match."""
 
-EFFORTS: Efforts = {"small": Effort(50, 0.8), "paper": Effort(200, 20.0)}
+EFFORTS: Efforts = {"small": Effort(50, 0.8), "paper": Effort(200, 5.0)}
 
 GTOPSS, COMPILED = Line("gtopss"), Line("gtopss-integers")
 OPS, NAIVE = Line("ops"), Line("naive")
@@ -81,7 +89,7 @@ _ALL = (
         (Panel(SUBSCRIPTIONS, MEMORY),),
         _NUMBERS,
         EFFORTS,
-        (Linear("gtopss", _BYTES), Linear("gtopss-integers", _BYTES)),
+        (proportional("gtopss", _BYTES), proportional("gtopss-integers", _BYTES)),
     ),
     Experiment(
         "gtopss-9b",

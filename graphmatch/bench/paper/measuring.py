@@ -24,7 +24,8 @@ from zlib import crc32
 import numpy as np
 
 from graphmatch.bench.memory import resident_bytes
-from graphmatch.bench.paper.entrants import Entrant, Numbers, entrant
+from graphmatch.bench.paper.entrant import Entrant, Numbers
+from graphmatch.bench.paper.entrants import entrant
 from graphmatch.bench.paper.workloads import workload_class
 from graphmatch.bench.paper.workloads.flat import FlatWorkload
 from graphmatch.bench.process import OneCore, Row
@@ -35,6 +36,9 @@ PASSES = 3
 BLOCK = 10
 LEAST_EVENTS = 3
 """So many are matched once, whatever they take."""
+
+FORGOTTEN = 10_000
+"""So many are unsubscribed, in any order, where that is measured."""
 
 REHEARSAL = Size(50, 3)
 
@@ -230,10 +234,11 @@ def _finish(run: _Run, made: Workload, *, forgets: bool) -> None:
     for name in ("too_many", "too_few"):
         run.row[f"{name}_per_event"] = run.off[name] / compared if compared else None
     if forgets:
-        ids = [str(n) for n in np.random.default_rng(1).permutation(made.size.subscriptions)]
+        order = np.random.default_rng(1).permutation(made.size.subscriptions)[:FORGOTTEN]
+        ids = [str(number) for number in order]
         started = _now()
         can = run.entrant.forget(ids)
-        run.row["unsubscribe_seconds"] = _since(started) if can else None
+        run.row["unsubscribe_microseconds"] = _since(started) / len(ids) * 1e6 if can else None
 
 
 def _disagreement(runs: Sequence[_Run]) -> str | None:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmatch.published.flat.value_tree import (
+from graphmatch.published.flat.value_nodes import (
     LABEL,
     LEVEL,
     LIVE,

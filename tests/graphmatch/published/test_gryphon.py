@@ -14,7 +14,7 @@ from graphmatch.published import make
 from graphmatch.published.flat.constraints import Conjunction, Equal
 from graphmatch.published.flat.events import Event
 from graphmatch.published.flat.matcher import Tally
-from graphmatch.published.flat.value_tree import LABEL, LEVEL, PARENT, STAR
+from graphmatch.published.flat.value_nodes import LABEL, LEVEL, PARENT, STAR
 from graphmatch.published.flat.visits import closed_bound, expected_bound
 from graphmatch.published.gryphon import Gryphon
 from semantic import Ontology
@@ -103,7 +103,7 @@ def test_all_events_of_all_variants(asked: Sequence[Asked], data: st.DataObject)
         assert matched(made, *values)[0] == sorted(right)
     for n, one in left.items():
         made.remove(n, row(one))
-    assert (made.tree.nodes, made.tree.edges, len(made._values.ids)) == (0, 0, 0)
+    assert (made.tree.nodes, made.tree.edges, len(made._values.numbers)) == (0, 0, 0)
 
 
 @given(st.lists(ASKED, min_size=1, max_size=12))

@@ -18,17 +18,17 @@ from graphmatch.published.flat.constraints import (
     Present,
     Row,
 )
-from graphmatch.published.flat.events import Event
-from graphmatch.published.flat.matcher import Tally
-from graphmatch.published.gryphon_general import (
+from graphmatch.published.flat.elementary import (
     LESS,
     NUMBER,
     PRESENT,
     VALUE,
     ElementaryTest,
-    GryphonGeneral,
     Result,
 )
+from graphmatch.published.flat.events import Event
+from graphmatch.published.flat.matcher import Tally
+from graphmatch.published.gryphon_general import GryphonGeneral
 from semantic import Ontology
 from semantic.terms import Term
 from tests.graphmatch.published.conjunctions import ATTRIBUTES, agree, conjunctions

@@ -49,7 +49,7 @@ def test_that_it_runs_and_its_algorithms_agree(name: str) -> None:
         assert sorted(labels + left_out) == sorted(line.called for line in run.experiment.lines)
         assert there or not labels
         for row in one.rows:
-            unsubscribed = {"unsubscribe_seconds"} if run.experiment.forgets else set()
+            unsubscribed = {"unsubscribe_microseconds"} if run.experiment.forgets else set()
             assert set(row) == KEYS | unsubscribed
             assert 3 <= row["events"] <= EVENTS
             assert row["median_microseconds"] > 0
