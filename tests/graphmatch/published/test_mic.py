@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import Literal
 
 from graphmatch.published import make
 from graphmatch.published.mic import Mic
 from semantic import Ontology, Publication, SubscriptionParser
-from semantic.terms import Term, Triple
-from semantic.vocabulary import SUBCLASS, TYPE
+from semantic.terms import Triple
+from semantic.vocabulary import TYPE
 from tests.graphmatch.published.patterns import GRAPHS, agree
+from tests.graphmatch.published.small import edges, filled, node, tree
 from tests.strategies import Scenario, scenarios
 
 
@@ -21,27 +22,8 @@ def test_that_it_agrees_with_the_oracle(scenario: Scenario, data: st.DataObject)
     agree(lambda o: make("mic", o), scenario, data)
 
 
-def node(name: str) -> NamedNode:
-    return NamedNode(f"urn:{name}")
-
-
-def edges(*written: tuple[str, str, str | Term]) -> Publication:
-    triples: list[Triple] = [
-        (node(s), node(p), node(o) if isinstance(o, str) else o) for s, p, o in written
-    ]
-    return Publication.of("urn:publication", triples)
-
-
 def mic(*queries: str, ontology: Ontology | None = None) -> Mic:
-    index = Mic(ontology or Ontology())
-    for number, query in enumerate(queries):
-        index.subscribe(SubscriptionParser().parse(str(number), f"PREFIX : <urn:> {query}"))
-    return index
-
-
-def tree(height: int) -> Ontology:
-    classes = range(2, 2 ** (height + 1))
-    return Ontology((node(f"C{k}"), SUBCLASS, node(f"C{k // 2}")) for k in classes)
+    return filled(Mic(ontology or Ontology()), *queries)
 
 
 @pytest.mark.parametrize("height", [1, 2, 3, 4, 5])

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pyoxigraph import NamedNode
 
 from graphmatch.published import make
 from graphmatch.published.ops import Ops
 from semantic import Ontology, Publication, SubscriptionParser
 from semantic.terms import Triple
-from semantic.vocabulary import SUBCLASS
 from tests.graphmatch.published.patterns import GRAPHS, agree
+from tests.graphmatch.published.small import node, tree
 from tests.strategies import Scenario, scenarios
 
 
 @given(scenarios(GRAPHS, entailment="none"), st.data())
 def test_that_it_agrees_with_the_oracle(scenario: Scenario, data: st.DataObject) -> None:
     agree(lambda o: make("ops", o), scenario, data)
-
-
-def node(name: str) -> NamedNode:
-    return NamedNode(f"urn:{name}")
 
 
 def edges(*written: str) -> Publication:
@@ -72,11 +67,6 @@ def test_more_solutions_than_there_is_room_for() -> None:
     first, second = index.match(edges(*(f"Ap{letter}" for letter in "abcdefghijklmnop")))
     assert len(first.solutions) == len({tuple(s.items()) for s in first.solutions}) == 16 * 16
     assert second.solutions == ({},)
-
-
-def tree(height: int) -> Ontology:
-    classes = range(2, 2 ** (height + 1))
-    return Ontology((node(f"C{k}"), SUBCLASS, node(f"C{k // 2}")) for k in classes)
 
 
 def test_that_possible_vertices_depend_on_the_tree_alone() -> None:
