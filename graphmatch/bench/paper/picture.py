@@ -106,6 +106,8 @@ def _scale(axes: Axes, curves: list[Curve]) -> None:
     values = [y for curve in curves for _, y in curve]
     if _is_wide(places):
         axes.set_xscale("log")
+    else:
+        axes.locator_params(axis="x", nbins=6)  # more would not fit beside each other
     if _is_wide(values):
         axes.set_yscale("log")
     elif values:
