@@ -1,12 +1,12 @@
 """``graphmatch bench spark``, its second half: patterns that span one big graph.
 
 The graph is publications of ``graph`` put together, all of them different; the patterns are 100 of
-its subscriptions with 4 edges, of which about half are cut out of the graph. `joins` is
-`graphmatch.spark.match_graph`; `motifs` is GraphFrames, one pattern after the other, where its Java
-side is there, and of the first patterns only, since each costs seconds; `pyoxigraph` holds the
-graph in a store in this process, and is asked one query after the other. Building is what is done
-before the first question: stage 1, edges and vertices, filling the store. Each graph is measured in
-a process of its own (`graphmatch.bench.process`).
+its subscriptions with 4 edges (of a graph below 4,500 triples, fewer), of which about half are cut
+out of the graph. `joins` is `graphmatch.spark.match_graph`; `motifs` is GraphFrames, one pattern
+after the other, where its Java side is there, and of the first patterns only, since each costs
+seconds; `pyoxigraph` holds the graph in a store in this process, and is asked one query after the
+other. Building is what is done before the first question: stage 1, edges and vertices, filling the
+store. Each graph is measured in a process of its own (`graphmatch.bench.process`).
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def generated(size: int, seed: int) -> tuple[list[Triple], list[str]]:
     >>> len(triples) > 9900, len(queries)
     (True, 100)
     """
-    publications = max(size // _TRIPLES, PATTERNS)
+    publications = max(size // _TRIPLES, 1)
     wanted = Size(2 * publications, publications, seed)  # one is cut out of each publication
     workload = GraphWorkload(wanted, GraphParameters(edges=EDGES, matches=1))
     graphs = (workload.publication(number).triples for number in range(publications))

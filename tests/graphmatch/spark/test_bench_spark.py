@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from graphmatch.cli import app
 
 
-def rows(*options: str) -> list[dict[str, Any]]:
+def rows(*options: str) -> tuple[list[dict[str, Any]], str]:
+    """Return what is written: rows, and what is said beside them."""
     done = subprocess.run(
         [sys.executable, "-m", "graphmatch.cli", "bench", "spark", "--json", *options],
         capture_output=True,
@@ -22,11 +23,13 @@ def rows(*options: str) -> list[dict[str, Any]]:
         check=True,
         env={name: value for name, value in os.environ.items() if name != "GRAPHFRAMES_JAR"},
     )
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
 
 def test_rows() -> None:
-    found = rows("--subscriptions", "200", "--events", "40", "--triples", "900")
+    found, said = rows("--subscriptions", "200", "--events", "40", "--triples", "900")
+    assert "left out: motifs (" in said
+    assert "GraphFrames is not in this session" in said
     assert [(row["engine"], row.get("cores")) for row in found] == [
         ("graphmatch", 1),
         ("spark", 1),
@@ -40,6 +43,7 @@ def test_rows() -> None:
         shares = [row[name] for name in ("reading", "matching", "writing", "shipping")]
         assert all(0 <= share <= 1 for share in shares)
     assert found[3]["solutions"] == found[4]["solutions"] > 0
+    assert all(850 < row["triples"] <= 900 for row in found[3:])
 
 
 @pytest.mark.parametrize(
