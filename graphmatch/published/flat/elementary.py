@@ -94,7 +94,7 @@ def tests_of(attribute: int, constraint: Constraint) -> Iterator[ElementaryTest]
 
     Examples
     --------
-    >>> [(test.kind, test.constant) for test in tests_of(0, Interval(100, 400))]
+    >>> [(test.kind, test.constant) for test in tests_of(0, Interval(100.0, 400.0))]
     [(2, 100.0), (2, 400.00000000000006)]
     """
     match constraint:
