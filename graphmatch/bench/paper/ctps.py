@@ -52,8 +52,9 @@ EFFORTS: Efforts = {"small": Effort(50, 0.7), "paper": Effort(1000, 5.0)}
 CTPS, PRINTED, GTOPSS = Line("ctps"), Line("ctps-printed"), Line("gtopss")
 OPS, MIC = Line("ops", most=10_000), Line("mic", most=10_000)
 STOPSS, GRAPHMATCH = Line("stopss"), Line("graphmatch")
-IBROKER, INDEX = Line("ibroker", most=10_000), Line("index")
-"""The index leaves to be decided afterwards what is strictly below a class: it may find more."""
+IBROKER = Line("ibroker", most=10_000)
+INDEX = Line("index")
+"""It leaves to be decided afterwards what is below a class, so it may find more."""
 
 _BYTES, _MICROS = Where("bytes"), Where("median_microseconds")
 
