@@ -1,0 +1,271 @@
+//! Terms as integers.
+//!
+//! A term's key is its canonical N-Triples text as `oxrdf` displays it: `<iri>`, `_:b`, `"text"`,
+//! `"text"@en`, `"5"^^<datatype>`, `<<( s p o )>>`. [`Dictionary`] holds the terms that
+//! subscriptions and the ontology mention, counted by reference, so that they go when the last
+//! mention goes. All other terms of a publication are its own ([`LocalTerms`]): they cost a hash
+//! and a copy of their text, and are dropped with the publication.
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+
+/// A term: of the dictionary below [`LOCAL`], of one publication from there on.
+pub type Id = u32;
+/// No term, or any term, by context.
+pub const ANY: Id = u32::MAX;
+/// The first id of a publication's own terms.
+pub const LOCAL: Id = 1 << 31;
+
+/// Texts one behind the other, each found by its number.
+#[derive(Default)]
+struct Texts {
+    arena: Vec<u8>,
+    spans: Vec<(u32, u32)>,
+}
+
+impl Texts {
+    fn push(&mut self, text: &[u8]) -> (u32, u32) {
+        let begin = self.arena.len() as u32;
+        self.arena.extend_from_slice(text);
+        (begin, self.arena.len() as u32)
+    }
+
+    fn get(&self, number: usize) -> &[u8] {
+        let (begin, end) = self.spans[number];
+        &self.arena[begin as usize..end as usize]
+    }
+}
+
+/// The terms that subscriptions and the ontology mention.
+#[derive(Default)]
+pub struct Dictionary {
+    hasher: RandomState,
+    table: HashTable<Id>,
+    texts: Texts,
+    references: Vec<u32>,
+    free: Vec<Id>,
+    garbage: usize,
+}
+
+impl Dictionary {
+    /// The hash of a text, as [`Dictionary::get_hashed`] and [`LocalTerms`] want it.
+    #[inline]
+    pub fn hash(&self, text: &[u8]) -> u64 {
+        self.hasher.hash_one(text)
+    }
+
+    /// The id of a term, if it is mentioned.
+    #[inline]
+    pub fn get(&self, text: &[u8]) -> Option<Id> {
+        self.get_hashed(text, self.hash(text))
+    }
+
+    /// The same, for a text whose hash is known.
+    #[inline]
+    pub fn get_hashed(&self, text: &[u8], hash: u64) -> Option<Id> {
+        self.table.find(hash, |&id| self.texts.get(id as usize) == text).copied()
+    }
+
+    /// The id of a term, which is mentioned once more from now on.
+    pub fn intern(&mut self, text: &[u8]) -> Id {
+        let hash = self.hash(text);
+        if let Some(id) = self.get_hashed(text, hash) {
+            self.references[id as usize] += 1;
+            return id;
+        }
+        let span = self.texts.push(text);
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.texts.spans[id as usize] = span;
+                self.references[id as usize] = 1;
+                id
+            }
+            None => {
+                self.texts.spans.push(span);
+                self.references.push(1);
+                (self.texts.spans.len() - 1) as Id
+            }
+        };
+        let (texts, hasher) = (&self.texts, &self.hasher);
+        self.table.insert_unique(hash, id, |&id| hasher.hash_one(texts.get(id as usize)));
+        id
+    }
+
+    /// Mentions a term of the dictionary once more.
+    pub fn retain(&mut self, id: Id) {
+        self.references[id as usize] += 1;
+    }
+
+    /// Mentions a term once less; the last time its id is free for another.
+    pub fn release(&mut self, id: Id) {
+        let count = &mut self.references[id as usize];
+        *count -= 1;
+        if *count > 0 {
+            return;
+        }
+        let hash = self.hasher.hash_one(self.texts.get(id as usize));
+        if let Ok(entry) = self.table.find_entry(hash, |&other| other == id) {
+            entry.remove();
+        }
+        self.garbage += self.texts.get(id as usize).len();
+        self.texts.spans[id as usize] = (0, 0);
+        self.free.push(id);
+        if self.garbage > 1 << 16 && self.garbage > self.texts.arena.len() / 2 {
+            self.compact();
+        }
+    }
+
+    fn compact(&mut self) {
+        let mut arena = Vec::with_capacity(self.texts.arena.len() - self.garbage);
+        for (id, span) in self.texts.spans.iter_mut().enumerate() {
+            if self.references[id] == 0 {
+                continue;
+            }
+            let begin = arena.len() as u32;
+            arena.extend_from_slice(&self.texts.arena[span.0 as usize..span.1 as usize]);
+            *span = (begin, arena.len() as u32);
+        }
+        self.texts.arena = arena;
+        self.garbage = 0;
+    }
+
+    /// The text of a term of the dictionary.
+    #[inline]
+    pub fn text(&self, id: Id) -> &[u8] {
+        self.texts.get(id as usize)
+    }
+
+    /// One more than the largest id there is.
+    pub fn end(&self) -> usize {
+        self.texts.spans.len()
+    }
+}
+
+/// The terms of one publication that nobody mentions, numbered from [`LOCAL`] on.
+#[derive(Default)]
+pub struct LocalTerms {
+    table: HashTable<(u32, u64)>,
+    texts: Texts,
+}
+
+impl LocalTerms {
+    /// The id of a term whose hash by the dictionary is known.
+    #[inline]
+    pub fn intern_hashed(&mut self, text: &[u8], hash: u64) -> Id {
+        let found = self.table.find(hash, |&(n, _)| self.texts.get(n as usize) == text);
+        if let Some(&(number, _)) = found {
+            return LOCAL + number;
+        }
+        let span = self.texts.push(text);
+        let number = self.texts.spans.len() as u32;
+        self.texts.spans.push(span);
+        self.table.insert_unique(hash, (number, hash), |&(_, hash)| hash);
+        LOCAL + number
+    }
+
+    /// The text of one of these terms.
+    #[inline]
+    pub fn text(&self, id: Id) -> &[u8] {
+        self.texts.get((id - LOCAL) as usize)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.texts.spans.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.texts.spans.is_empty()
+    }
+
+    /// Forgets all, and keeps the memory for the next publication.
+    pub fn clear(&mut self) {
+        self.table.clear();
+        self.texts.arena.clear();
+        self.texts.spans.clear();
+    }
+}
+
+/// Every term that a publication can meet: the dictionary's and its own.
+#[derive(Clone, Copy)]
+pub struct Terms<'a> {
+    /// Those that are mentioned.
+    pub dictionary: &'a Dictionary,
+    /// The others.
+    pub local: &'a LocalTerms,
+}
+
+impl<'a> Terms<'a> {
+    /// The canonical N-Triples text of a term.
+    #[inline]
+    pub fn text(&self, id: Id) -> &'a [u8] {
+        if id < LOCAL { self.dictionary.text(id) } else { self.local.text(id) }
+    }
+
+    /// What kind of term it is.
+    #[inline]
+    pub fn kind(&self, id: Id) -> Kind {
+        Kind::of(self.text(id))
+    }
+}
+
+/// The kinds of RDF terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `<iri>`
+    Iri,
+    /// `_:b`
+    Blank,
+    /// `"text"`, with a language tag or a datatype or neither
+    Literal,
+    /// `<<( s p o )>>`
+    Triple,
+}
+
+impl Kind {
+    /// The kind of a term by its text.
+    #[inline]
+    pub fn of(text: &[u8]) -> Self {
+        match text {
+            [b'"', ..] => Self::Literal,
+            [b'_', ..] => Self::Blank,
+            [b'<', b'<', ..] => Self::Triple,
+            _ => Self::Iri,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_term_goes_with_its_last_mention() {
+        let mut dictionary = Dictionary::default();
+        let first = dictionary.intern(b"<urn:a>");
+        assert_eq!(dictionary.intern(b"<urn:a>"), first);
+        dictionary.release(first);
+        assert_eq!(dictionary.get(b"<urn:a>"), Some(first));
+        dictionary.release(first);
+        assert_eq!(dictionary.get(b"<urn:a>"), None);
+        assert_eq!(dictionary.intern(b"<urn:b>"), first);
+        assert_eq!(dictionary.text(first), b"<urn:b>");
+    }
+
+    #[test]
+    fn texts_of_terms_that_went_are_given_back() {
+        let mut dictionary = Dictionary::default();
+        let kept = dictionary.intern(b"<urn:kept>");
+        for round in 0..20 {
+            let ids: Vec<Id> = (0..10_000)
+                .map(|n| dictionary.intern(format!("<urn:{round}/{n}>").as_bytes()))
+                .collect();
+            ids.into_iter().for_each(|id| dictionary.release(id));
+        }
+        assert!(dictionary.texts.arena.len() < 1 << 20);
+        assert!(dictionary.end() <= 10_001);
+        assert_eq!(dictionary.text(kept), b"<urn:kept>");
+    }
+}

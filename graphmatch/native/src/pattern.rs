@@ -1,0 +1,131 @@
+//! What subscriptions are made of: triple patterns, filters of one variable, branches.
+//!
+//! Every solution of a query satisfies all patterns and filters of one of its branches. Everything
+//! here is about term ids; constants are those of the query after root terms were put in.
+
+use crate::dictionary::Id;
+
+/// A place of a triple pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Node {
+    /// A term.
+    Constant(Id),
+    /// A variable, by its number in the branch, counted from 0 in order of first occurrence.
+    Variable(u16),
+}
+
+/// Subject, predicate, object.
+pub type Pattern = [Node; 3];
+
+/// SPARQL's comparisons by value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Comparison {
+    /// `=`
+    Equal,
+    /// `!=`
+    Unequal,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+}
+
+/// Which text of a term a test looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum View {
+    /// That of a string literal, whose language counts.
+    Term,
+    /// `STR`: the lexical form of a literal, the IRI of an IRI.
+    Str,
+    /// `LANG`: the language tag of a literal.
+    Lang,
+}
+
+/// What is done with the case of a text before it is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Folding {
+    /// Nothing.
+    None,
+    /// `LCASE`
+    Lower,
+    /// `UCASE`
+    Upper,
+    /// As regular expressions with the flag `i` compare ASCII letters.
+    Caseless,
+}
+
+/// How a text is compared with a constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TextOperator {
+    /// `CONTAINS`
+    Contains,
+    /// `STRSTARTS`
+    Starts,
+    /// `STRENDS`
+    Ends,
+    /// `=` of texts, by term: text and language are the same.
+    Equals,
+    /// `LANGMATCHES`
+    Matches,
+}
+
+/// G-ToPSS's is-a operators (section 3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TaxonomyOperator {
+    /// `gm:descendantOf`
+    Descendant,
+    /// `gm:ancestorOf`
+    Ancestor,
+    /// `gm:childOf`
+    Child,
+}
+
+/// A test of one variable. `C` is how a constant is said: [`Id`], or the number of a slot.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Filter<C = Id> {
+    /// `?v < constant`, by value; a type error is not true.
+    Compare {
+        /// The comparison, with the variable on its left.
+        operator: Comparison,
+        /// The constant on its right.
+        constant: C,
+    },
+    /// `CONTAINS(LCASE(STR(?v)), "text")` and its kin.
+    Text {
+        /// How the texts are compared.
+        operator: TextOperator,
+        /// Which text of the variable's term.
+        view: View,
+        /// What is done with its case.
+        folding: Folding,
+        /// The constant: a string literal, with a language tag or without, folded already.
+        argument: C,
+    },
+    /// `gm:descendantOf(?v, concept)` and its kin.
+    Taxonomy {
+        /// The operator.
+        operator: TaxonomyOperator,
+        /// The concept.
+        concept: C,
+    },
+    /// At least one of these holds: `||`, or `IN`. Never nested; empty is false.
+    Any(Box<[Filter<C>]>),
+}
+
+/// A filter and the variable that it tests, by its number in the branch.
+pub type Tested<C = Id> = (u16, Filter<C>);
+
+/// A basic graph pattern with filters: one way for a query to have a solution.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Branch {
+    /// The triple patterns, distinct, in the order of the query.
+    pub patterns: Vec<Pattern>,
+    /// Tests of variables that occur in the patterns.
+    pub filters: Vec<Tested>,
+    /// How many variables there are.
+    pub variables: u16,
+}
