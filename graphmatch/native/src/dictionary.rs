@@ -4,18 +4,116 @@
 //! `"text"@en`, `"5"^^<datatype>`, `<<( s p o )>>`. [`Dictionary`] holds the terms that
 //! subscriptions and the ontology mention, counted by reference, so that they go when the last
 //! mention goes. All other terms of a publication are its own ([`LocalTerms`]): they cost a hash
-//! and a copy of their text, and are dropped with the publication.
+//! and a copy of their text, and are dropped with the publication. Short integers and decimals,
+//! which bounds of ranges and their values mostly are, are their own ids ([`inline`]): they take
+//! no room at all.
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
+use std::borrow::Cow;
 use std::hash::BuildHasher;
 
-/// A term: of the dictionary below [`LOCAL`], of one publication from there on.
+/// A term: of the dictionary below [`INLINE`], a number below [`LOCAL`], of one publication from
+/// there on.
 pub type Id = u32;
+/// The first id of a number that is its own id.
+pub const INLINE: Id = 1 << 30;
 /// No term, or any term, by context.
 pub const ANY: Id = u32::MAX;
 /// The first id of a publication's own terms.
 pub const LOCAL: Id = 1 << 31;
+
+/// Numbers that are their own ids.
+///
+/// Of the 30 bits below the two that tell the ranges of ids apart, two are the number of digits
+/// after the point (0: an `xsd:integer`), and 28 the number without its point, plus 2²⁷. A text is
+/// inlined only if it is what [`inline::text`] writes again, so an id stands for one term.
+pub mod inline {
+    use super::{INLINE, Id, LOCAL};
+
+    const HALF: i64 = 1 << 27;
+    const INTEGER: &[u8] = b"\"^^<http://www.w3.org/2001/XMLSchema#integer>";
+    const DECIMAL: &[u8] = b"\"^^<http://www.w3.org/2001/XMLSchema#decimal>";
+
+    /// Whether an id is a number's own.
+    #[inline]
+    pub fn is_inline(id: Id) -> bool {
+        (INLINE..LOCAL).contains(&id)
+    }
+
+    /// The number that an id is: its digits as an integer, and how many are after the point.
+    #[inline]
+    pub fn number(id: Id) -> Option<(i64, u32)> {
+        is_inline(id).then(|| ((id & ((1 << 28) - 1)) as i64 - HALF, (id >> 28) & 3))
+    }
+
+    /// The id of an `xsd:integer`, if it is small enough.
+    #[inline]
+    pub fn integer(value: i64) -> Option<Id> {
+        (-HALF..HALF).contains(&value).then(|| INLINE | (value + HALF) as Id)
+    }
+
+    /// The id of a literal by its canonical N-Triples text, if it is a number's own.
+    #[inline]
+    pub fn id(text: &[u8]) -> Option<Id> {
+        let digits = text.strip_prefix(b"\"")?;
+        if let Some(digits) = digits.strip_suffix(INTEGER) {
+            return parsed(digits, b"").map(|value| INLINE | (value + HALF) as Id);
+        }
+        let digits = digits.strip_suffix(DECIMAL)?;
+        let point = digits.iter().position(|&byte| byte == b'.')?;
+        let (whole, rest) = (&digits[..point], &digits[point + 1..]);
+        if !(1..=3).contains(&rest.len()) || whole.starts_with(b"-") && whole.len() < 2 {
+            return None;
+        }
+        if !rest.iter().all(u8::is_ascii_digit) || parsed(whole, b"").is_none() && whole != b"-0" {
+            return None;
+        }
+        let value = parsed(whole, rest)?;
+        Some(INLINE | (rest.len() as Id) << 28 | (value + HALF) as Id)
+    }
+
+    /// An integer without signs of plus or leading zeros, with the digits after a point behind it.
+    fn parsed(whole: &[u8], rest: &[u8]) -> Option<i64> {
+        let digits = whole.strip_prefix(b"-").unwrap_or(whole);
+        let negative = digits.len() < whole.len();
+        if digits.is_empty() || digits.len() + rest.len() > 9 {
+            return None;
+        }
+        if digits[0] == b'0' && (digits.len() > 1 || negative && rest.is_empty()) {
+            return None;
+        }
+        let mut value = 0;
+        for byte in digits.iter().chain(rest) {
+            if !byte.is_ascii_digit() {
+                return None;
+            }
+            value = value * 10 + i64::from(byte - b'0');
+        }
+        if negative && value == 0 {
+            return None;
+        }
+        let value = if negative { -value } else { value };
+        (-HALF..HALF).contains(&value).then_some(value)
+    }
+
+    /// The canonical N-Triples text of a number that is its own id.
+    pub fn text(id: Id) -> Vec<u8> {
+        use std::io::Write;
+        let (value, places) = number(id).unwrap_or_default();
+        let mut text = Vec::with_capacity(56);
+        let sign = if value < 0 { "-" } else { "" };
+        let unit = 10i64.pow(places);
+        let (whole, rest) = (value.abs() / unit, value.abs() % unit);
+        // Writing to a vector cannot fail.
+        let _ = match places {
+            0 => write!(text, "\"{sign}{whole}"),
+            _ => write!(text, "\"{sign}{whole}.{rest:0width$}", width = places as usize),
+        };
+        text.extend_from_slice(if places == 0 { INTEGER } else { DECIMAL });
+        text
+    }
+}
 
 /// Texts one behind the other, each found by its number.
 #[derive(Default)]
@@ -64,6 +162,11 @@ impl Dictionary {
     /// The same, for a text whose hash is known.
     #[inline]
     pub fn get_hashed(&self, text: &[u8], hash: u64) -> Option<Id> {
+        if text.last() == Some(&b'>') && text[0] == b'"' {
+            if let Some(id) = inline::id(text) {
+                return Some(id);
+            }
+        }
         self.table.find(hash, |&id| self.texts.get(id as usize) == text).copied()
     }
 
@@ -71,7 +174,7 @@ impl Dictionary {
     pub fn intern(&mut self, text: &[u8]) -> Id {
         let hash = self.hash(text);
         if let Some(id) = self.get_hashed(text, hash) {
-            self.references[id as usize] += 1;
+            self.retain(id);
             return id;
         }
         let span = self.texts.push(text);
@@ -94,11 +197,16 @@ impl Dictionary {
 
     /// Mentions a term of the dictionary once more.
     pub fn retain(&mut self, id: Id) {
-        self.references[id as usize] += 1;
+        if id < INLINE {
+            self.references[id as usize] += 1;
+        }
     }
 
     /// Mentions a term once less; the last time its id is free for another.
     pub fn release(&mut self, id: Id) {
+        if id >= INLINE {
+            return;
+        }
         let count = &mut self.references[id as usize];
         *count -= 1;
         if *count > 0 {
@@ -130,10 +238,14 @@ impl Dictionary {
         self.garbage = 0;
     }
 
-    /// The text of a term of the dictionary.
+    /// The text of a term of the dictionary, or of a number that is its own id.
     #[inline]
-    pub fn text(&self, id: Id) -> &[u8] {
-        self.texts.get(id as usize)
+    pub fn text(&self, id: Id) -> Cow<'_, [u8]> {
+        if id < INLINE {
+            Cow::Borrowed(self.texts.get(id as usize))
+        } else {
+            Cow::Owned(inline::text(id))
+        }
     }
 
     /// One more than the largest id there is.
@@ -200,14 +312,14 @@ pub struct Terms<'a> {
 impl<'a> Terms<'a> {
     /// The canonical N-Triples text of a term.
     #[inline]
-    pub fn text(&self, id: Id) -> &'a [u8] {
-        if id < LOCAL { self.dictionary.text(id) } else { self.local.text(id) }
+    pub fn text(&self, id: Id) -> Cow<'a, [u8]> {
+        if id < LOCAL { self.dictionary.text(id) } else { Cow::Borrowed(self.local.text(id)) }
     }
 
     /// What kind of term it is.
     #[inline]
     pub fn kind(&self, id: Id) -> Kind {
-        Kind::of(self.text(id))
+        if inline::is_inline(id) { Kind::Literal } else { Kind::of(&self.text(id)) }
     }
 }
 
@@ -251,7 +363,45 @@ mod tests {
         dictionary.release(first);
         assert_eq!(dictionary.get(b"<urn:a>"), None);
         assert_eq!(dictionary.intern(b"<urn:b>"), first);
-        assert_eq!(dictionary.text(first), b"<urn:b>");
+        assert_eq!(&*dictionary.text(first), b"<urn:b>");
+    }
+
+    #[test]
+    fn short_numbers_are_their_own_ids() {
+        let literal = |text: &str, of: &str| {
+            format!("\"{text}\"^^<http://www.w3.org/2001/XMLSchema#{of}>").into_bytes()
+        };
+        for (text, of) in
+            [("0", "integer"), ("-12", "integer"), ("134217727", "integer")].into_iter().chain([
+                ("0.5", "decimal"),
+                ("-0.05", "decimal"),
+                ("12.50", "decimal"),
+                ("7.000", "decimal"),
+            ])
+        {
+            let text = literal(text, of);
+            let id = inline::id(&text).unwrap();
+            assert_eq!(inline::text(id), text);
+            assert_eq!(Dictionary::default().get(&text), Some(id));
+        }
+        for (text, of) in [("01", "integer"), ("-0", "integer"), ("+1", "integer"), ("", "integer")]
+            .into_iter()
+            .chain([
+                ("134217728", "integer"),
+                ("5", "decimal"),
+                (".5", "decimal"),
+                ("5.", "decimal"),
+            ])
+            .chain([("00.5", "decimal"), ("-0.0", "decimal"), ("1.2345", "decimal"), ("5", "int")])
+            .chain([
+                ("-.5", "decimal"),
+                ("1.-5", "decimal"),
+                ("--1", "integer"),
+                ("1e1", "decimal"),
+            ])
+        {
+            assert_eq!(inline::id(&literal(text, of)), None, "{text} {of}");
+        }
     }
 
     #[test]
@@ -266,6 +416,6 @@ mod tests {
         }
         assert!(dictionary.texts.arena.len() < 1 << 20);
         assert!(dictionary.end() <= 10_001);
-        assert_eq!(dictionary.text(kept), b"<urn:kept>");
+        assert_eq!(&*dictionary.text(kept), b"<urn:kept>");
     }
 }
