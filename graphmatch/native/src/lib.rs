@@ -1,7 +1,12 @@
 //! The compiled core of graphmatch: from bytes to subscriptions.
 
+mod arena;
 pub mod dictionary;
+pub mod graph;
+mod join;
 pub mod pattern;
+pub mod patterns;
+pub mod plan;
 
 use pyo3::prelude::*;
 
