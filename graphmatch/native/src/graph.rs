@@ -59,7 +59,7 @@ impl Default for Tagger {
 }
 
 impl Tagger {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn tag(self, kind: usize, key: Key) -> Tag {
         if kind == 0 {
             return 0;
@@ -78,8 +78,9 @@ pub fn kind_of(key: Key) -> usize {
     bit(0, SUBJECT) | bit(1, PREDICATE) | bit(2, OBJECT)
 }
 
-#[inline]
-fn masked(triple: Key, kind: usize) -> Key {
+/// A triple's access pattern of a kind.
+#[inline(always)]
+pub(crate) fn masked(triple: Key, kind: usize) -> Key {
     let mask = &MASKS[kind & ALL];
     [triple[0] | !mask[0], triple[1] | !mask[1], triple[2] | !mask[2]]
 }
@@ -104,8 +105,8 @@ pub struct Graph {
     used: usize,
     /// Kinds that have chains now.
     prepared: u8,
-    /// How many triples there were when they were chained.
-    stride: usize,
+    /// By kind, where its chains begin.
+    chains: [u32; 8],
     /// By chained kind and triple: the next one.
     nexts: Vec<u32>,
     /// The distinct access patterns of the prepared kinds that subscriptions could mention.
@@ -121,7 +122,7 @@ impl Default for Graph {
             cells: vec![FREE; SMALLEST],
             used: 0,
             prepared: 0,
-            stride: 0,
+            chains: [0; 8],
             nexts: Vec::new(),
             probes: Vec::new(),
         }
@@ -188,13 +189,13 @@ impl Graph {
         let count = self.triples.len();
         let chained = kinds & CHAINED;
         self.reserve(count * chained.count_ones() as usize);
-        self.stride = count;
         self.nexts.resize(count * chained.count_ones() as usize, ANY);
         self.prepared = kinds | 1 | 1 << ALL;
-        for kind in 1..ALL {
-            if chained >> kind & 1 == 1 {
-                self.chain(kind);
-            }
+        let mut begin = 0;
+        for kind in (1..ALL).filter(|kind| chained >> kind & 1 == 1) {
+            self.chains[kind] = begin as u32;
+            self.chain(kind, begin);
+            begin += count;
         }
         if kinds >> ALL & 1 == 1 {
             for n in 0..count {
@@ -210,17 +211,16 @@ impl Graph {
     }
 
     /// From the last triple to the first, so that chains are in order.
-    fn chain(&mut self, kind: usize) {
+    fn chain(&mut self, kind: usize, begin: usize) {
         let mask = MASKS[kind];
         let end = if kind & PREDICATE == 0 { self.stated() } else { self.triples.len() };
-        let nexts = self.chains_of(kind);
         for n in (0..end).rev() {
             let triple = self.triples[n];
             let key = masked(triple, kind);
             let tag = self.tagger.tag(kind, key);
             let cell = self.cell(kind, tag, key);
             let following = self.cells[cell].first;
-            self.nexts[nexts + n] = following;
+            self.nexts[begin + n] = following;
             self.cells[cell] = Cell { tag, first: n as u32 };
             if following != ANY {
                 continue;
@@ -276,7 +276,7 @@ impl Graph {
     }
 
     /// The cell of an access pattern, or the free one where it would be.
-    #[inline]
+    #[inline(always)]
     fn cell(&self, kind: usize, tag: Tag, key: Key) -> usize {
         let mask = self.cells.len() - 1;
         let mut at = (tag >> 3) as usize & mask;
@@ -289,13 +289,6 @@ impl Graph {
             }
             at = (at + 1) & mask;
         }
-    }
-
-    /// Where the chains of a kind begin.
-    #[inline]
-    fn chains_of(&self, kind: usize) -> usize {
-        let before = self.prepared & CHAINED & ((1 << kind) - 1);
-        before.count_ones() as usize * self.stride
     }
 
     /// The distinct tags of access patterns that triples have and subscriptions could mention.
@@ -319,7 +312,7 @@ impl Graph {
     }
 
     /// The first triple that has an access pattern, or a number beyond all.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn first(&self, kind: usize, key: Key) -> u32 {
         if kind == 0 {
             return 0;
@@ -331,16 +324,17 @@ impl Graph {
     }
 
     /// The next one, or a number beyond all.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next(&self, kind: usize, key: Key, after: u32) -> u32 {
         match kind {
             0 => after + 1,
             ALL => ANY,
             _ if self.prepared >> kind & 1 == 0 => self.scan(key, after as usize + 1),
-            _ => self.nexts[self.chains_of(kind) + after as usize],
+            _ => self.nexts[(self.chains[kind] + after) as usize],
         }
     }
 
+    #[cold]
     fn scan(&self, key: Key, from: usize) -> u32 {
         let kind = kind_of(key);
         let rest = self.triples.iter().enumerate().skip(from);

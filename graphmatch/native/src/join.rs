@@ -9,7 +9,7 @@
 //! time in proportion to patterns and triples; only cyclic ones may take longer.
 
 use crate::dictionary::{ANY, Id};
-use crate::graph::Graph;
+use crate::graph::{Graph, masked};
 use crate::pattern::Filter;
 use crate::plan::{FILTERED, Filters, KIND, NONE, Program, REPEATED, Step, UNNAMED};
 use hashbrown::HashSet;
@@ -25,7 +25,9 @@ pub trait Tests {
 #[derive(Default)]
 pub(crate) struct Stack {
     frames: Vec<Frame>,
-    bindings: Vec<Id>,
+    /// The terms of variables, the constants, and one that is written to in vain: all places of a
+    /// step are numbers of these.
+    terms: Vec<Id>,
 }
 
 /// A step that was entered: the next triple to try, and how many solutions there were before.
@@ -35,8 +37,8 @@ struct Frame {
     found: u64,
 }
 
-/// After so many failures a join remembers them.
-const PATIENCE: u32 = 512;
+/// After so many failures a join remembers them; tests see to it that most do.
+const PATIENCE: u32 = if cfg!(test) { 2 } else { 512 };
 /// So many variables may matter for a failure that is remembered.
 const CONTEXT: usize = 4;
 /// So many failures are remembered.
@@ -75,22 +77,22 @@ impl Failures {
         Self { contexts, known: HashSet::new() }
     }
 
-    fn key(&self, step: usize, bindings: &[Id]) -> Option<[u32; 1 + CONTEXT]> {
+    fn key(&self, step: usize, terms: &[Id]) -> Option<[u32; 1 + CONTEXT]> {
         let context = self.contexts[step]?;
         let mut key = [step as u32; 1 + CONTEXT];
         for (term, variable) in key[1..].iter_mut().zip(context) {
-            *term = bindings.get(usize::from(variable)).copied().unwrap_or(ANY);
+            *term = terms.get(usize::from(variable)).copied().unwrap_or(ANY);
         }
         Some(key)
     }
 
-    fn has(&self, step: usize, bindings: &[Id]) -> bool {
-        self.key(step, bindings).is_some_and(|key| self.known.contains(&key))
+    fn has(&self, step: usize, terms: &[Id]) -> bool {
+        self.key(step, terms).is_some_and(|key| self.known.contains(&key))
     }
 
     /// Called when a step failed: whatever earlier steps bound besides, it will fail again.
-    fn add(&mut self, step: usize, bindings: &[Id]) {
-        if let Some(key) = self.key(step, bindings).filter(|_| self.known.len() < FAILURES) {
+    fn add(&mut self, step: usize, terms: &[Id]) {
+        if let Some(key) = self.key(step, terms).filter(|_| self.known.len() < FAILURES) {
             self.known.insert(key);
         }
     }
@@ -100,7 +102,7 @@ impl Failures {
 pub(crate) struct Join<'a, T> {
     pub(crate) program: Program<'a>,
     /// Its constants, and the numbers of its filters behind them.
-    pub(crate) constants: &'a [Id],
+    pub(crate) constants: &'a [u32],
     pub(crate) filters: &'a Filters,
     pub(crate) graph: &'a Graph,
     pub(crate) tests: &'a T,
@@ -109,40 +111,41 @@ pub(crate) struct Join<'a, T> {
 impl<T: Tests> Join<'_, T> {
     /// Hands out each solution, the terms of variables by their number, until `on` says false.
     pub(crate) fn run(&self, stack: &mut Stack, mut on: impl FnMut(&[Id]) -> bool) {
-        let Stack { frames, bindings } = stack;
-        let steps = self.program.steps;
-        bindings.clear();
-        bindings.resize(self.program.variables, ANY);
-        frames.clear();
-        frames.resize(steps, Frame::default());
+        let Stack { frames, terms } = stack;
+        let Program { steps, variables, constants, .. } = self.program;
+        terms.clear();
+        terms.resize(variables, ANY);
+        terms.extend_from_slice(&self.constants[..constants]);
+        terms.push(ANY);
+        if frames.len() < steps {
+            frames.resize(steps, Frame::default());
+        }
+        let ends = [self.graph.triples.len(), self.graph.stated()];
         let (mut depth, mut found, mut enters) = (0, 0, true);
         let (mut failed, mut failures) = (0, None::<Failures>);
         loop {
             if depth == steps {
                 found += 1;
-                if !on(bindings) || steps == 0 {
+                if !on(&terms[..variables]) || steps == 0 {
                     return;
                 }
                 (depth, enters) = (depth - 1, false);
             }
             let step = self.program.step(depth);
             let kind = usize::from(step.flags & KIND);
-            let key = self.key(&step, kind, bindings);
+            let key = masked(step.places.map(|place| terms[usize::from(place)]), kind);
             let frame = &mut frames[depth];
             if enters {
                 *frame = Frame { cursor: self.graph.first(kind, key), found };
-                if failures.as_ref().is_some_and(|known| known.has(depth, bindings)) {
+                if failures.as_ref().is_some_and(|known| known.has(depth, terms)) {
                     frame.cursor = ANY;
                 }
             }
-            let end = match step.flags & UNNAMED {
-                0 => self.graph.triples.len(),
-                _ => self.graph.stated(),
-            };
+            let triples = &self.graph.triples[..ends[usize::from(step.flags & UNNAMED != 0)]];
             let mut matched = false;
-            while let Some(triple) = self.graph.triples[..end].get(frame.cursor as usize) {
+            while let Some(triple) = triples.get(frame.cursor as usize) {
                 frame.cursor = self.graph.next(kind, key, frame.cursor);
-                if self.binds(depth, &step, triple, bindings) {
+                if self.binds(depth, &step, triple, terms) {
                     matched = true;
                     break;
                 }
@@ -163,50 +166,34 @@ impl<T: Tests> Join<'_, T> {
             failed += 1;
             if failed > PATIENCE {
                 let known = failures.get_or_insert_with(|| Failures::of(&self.program));
-                known.add(depth, bindings);
+                known.add(depth, terms);
             }
             depth = usize::from(step.back);
         }
     }
 
-    /// What is known of a triple: constants and variables that are bound.
-    #[inline]
-    fn key(&self, step: &Step, kind: usize, bindings: &[Id]) -> [Id; 3] {
-        std::array::from_fn(|i| {
-            let place = usize::from(step.places[i]);
-            if kind >> (2 - i) & 1 == 0 {
-                ANY
-            } else if place < bindings.len() {
-                bindings[place]
-            } else {
-                self.constants[place - bindings.len()]
-            }
-        })
-    }
-
-    /// Binds a step's new variables to a triple's terms, if they fit.
-    #[inline]
-    fn binds(&self, depth: usize, step: &Step, triple: &[Id; 3], bindings: &mut [Id]) -> bool {
+    /// Binds a step's new variables to a triple's terms, if they fit. Nothing else is written to,
+    /// so that the next look-up need not wait for this one.
+    #[inline(always)]
+    fn binds(&self, depth: usize, step: &Step, triple: &[Id; 3], terms: &mut [Id]) -> bool {
+        let spare = terms.len() - 1;
         for i in 0..3 {
-            if step.flags >> (2 - i) & 1 == 0 {
-                bindings[usize::from(step.places[i])] = triple[i];
-            }
+            let is_known = step.flags >> (2 - i) & 1 == 1;
+            terms[if is_known { spare } else { usize::from(step.places[i]) }] = triple[i];
         }
-        if step.flags & REPEATED != 0 {
-            let same = |i: usize| bindings[usize::from(step.places[i])] == triple[i];
-            if !(0..3).all(|i| step.flags >> (2 - i) & 1 == 1 || same(i)) {
-                return false;
-            }
+        if step.flags & (REPEATED | FILTERED) == 0 {
+            return true;
         }
-        step.flags & FILTERED == 0 || self.passes(depth, bindings)
+        (0..3).all(|i| terms[usize::from(step.places[i])] == triple[i])
+            && (step.flags & FILTERED == 0 || self.passes(depth, terms))
     }
 
     /// Whether the variables that a step binds pass their filters.
-    fn passes(&self, depth: usize, bindings: &[Id]) -> bool {
+    fn passes(&self, depth: usize, terms: &[Id]) -> bool {
         let numbers = &self.constants[self.program.constants..];
         (0..self.program.filters).all(|n| {
             let (step, variable) = self.program.test(n);
-            let (number, term) = (numbers[n], bindings[variable]);
+            let (number, term) = (numbers[n], terms[variable]);
             let holds = |filter| term != ANY && self.tests.holds(number, filter, term);
             step != depth || self.filters.get(number).is_some_and(holds)
         })

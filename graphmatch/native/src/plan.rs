@@ -95,10 +95,16 @@ impl<'a> Program<'a> {
         numbers
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn step(&self, n: usize) -> Step {
-        let [s, p, o, back, flags, position] = self.numbers::<STEP>(HEAD + STEP * n);
-        let back = if !self.wide && back == u16::from(u8::MAX) { NONE } else { back };
+        let at = HEAD + STEP * n;
+        if self.wide {
+            let [s, p, o, back, flags, position] = self.numbers::<STEP>(at);
+            return Step { places: [s, p, o], back, flags, position };
+        }
+        let code = &self.code[1 + at..][..STEP];
+        let [s, p, o, back, flags, position] = std::array::from_fn(|i| u16::from(code[i]));
+        let back = if back == u16::from(u8::MAX) { NONE } else { back };
         Step { places: [s, p, o], back, flags, position }
     }
 
