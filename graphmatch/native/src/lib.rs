@@ -1,10 +1,12 @@
 //! The compiled core of graphmatch: from bytes to subscriptions.
 
-
-#![allow(dead_code)]
 mod arena;
 pub mod dictionary;
+pub mod graph;
+mod join;
 pub mod pattern;
+pub mod patterns;
+pub mod plan;
 pub mod subscriptions;
 
 use pyo3::prelude::*;

@@ -1,0 +1,483 @@
+//! Join programs: what branches ask for, apart from their constants.
+//!
+//! A branch is joined in a fixed order: always a pattern of which most is known by then. That
+//! order, with slots for constants, is its *program*. Branches that differ in constants only share
+//! one; it is stored once, as bytes, and goes with its last branch. A branch of eight patterns has
+//! a program of about 55 bytes.
+//!
+//! Each step knows which step to go back to when it finds nothing: the last one that bound a
+//! variable on which this step, or a step that came back to this one, depends (Dechter's
+//! graph-based backjumping). So a pattern that fails is not tried again with other terms for
+//! variables that it does not have, and patterns without common variables fail independently.
+
+use crate::arena::Arena;
+use crate::dictionary::{ANY, Id};
+use crate::graph::{Key, OBJECT, PREDICATE, SUBJECT};
+use crate::pattern::{Branch, Filter, Node, Pattern};
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use std::collections::BinaryHeap;
+use std::hash::BuildHasher;
+
+/// No branch has more triple patterns, nor more filters.
+pub const MAX_PATTERNS: usize = 4096;
+
+/// No step, in a program.
+pub(crate) const NONE: u16 = u16::MAX;
+/// The lowest bits of a step's flags are the kind of its look-up.
+pub(crate) const KIND: u16 = 7;
+/// A flag of a step: its predicate is a variable.
+pub(crate) const UNNAMED: u16 = 8;
+/// A flag of a step: a variable that it binds is there more than once.
+pub(crate) const REPEATED: u16 = 16;
+/// A flag of a step: it binds a variable that filters test.
+pub(crate) const FILTERED: u16 = 32;
+
+const BITS: [usize; 3] = [SUBJECT, PREDICATE, OBJECT];
+/// How much a constant says: an object most, a predicate least.
+const WEIGHTS: [u64; 3] = [4, 2, 5];
+
+/// A triple pattern in join order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    /// Variables by number; from the number of variables on, constants in their order.
+    pub(crate) places: [u16; 3],
+    /// The step to go back to when this one finds nothing.
+    pub(crate) back: u16,
+    /// What a join has to know.
+    pub(crate) flags: u16,
+    /// Which pattern of the branch it is.
+    pub(crate) position: u16,
+}
+
+/// Numbers for the head of a program, a step, a filter.
+const HEAD: usize = 4;
+const STEP: usize = 6;
+const TEST: usize = 2;
+
+/// A program: the first byte says how many bytes a number has, 1 or 2. Then come how many steps,
+/// filters, variables and constants there are, the steps, and for each filter the step that binds
+/// its variable, and the variable.
+#[derive(Clone, Copy)]
+pub(crate) struct Program<'a> {
+    code: &'a [u8],
+    wide: bool,
+    pub(crate) steps: usize,
+    pub(crate) filters: usize,
+    pub(crate) variables: usize,
+    pub(crate) constants: usize,
+}
+
+impl<'a> Program<'a> {
+    /// The program that a slice begins with.
+    #[inline]
+    fn read(code: &'a [u8]) -> Self {
+        let wide = code[0] == 2;
+        let mut program = Self { code, wide, steps: 0, filters: 0, variables: 0, constants: 0 };
+        let [steps, filters, variables, constants] = program.numbers::<HEAD>(0).map(usize::from);
+        (program.steps, program.filters) = (steps, filters);
+        (program.variables, program.constants) = (variables, constants);
+        program
+    }
+
+    #[inline]
+    fn numbers<const N: usize>(&self, at: usize) -> [u16; N] {
+        let mut numbers = [0; N];
+        if self.wide {
+            for (number, bytes) in numbers.iter_mut().zip(self.code[1 + 2 * at..].chunks_exact(2)) {
+                *number = u16::from_le_bytes([bytes[0], bytes[1]]);
+            }
+        } else {
+            for (number, &byte) in numbers.iter_mut().zip(&self.code[1 + at..1 + at + N]) {
+                *number = u16::from(byte);
+            }
+        }
+        numbers
+    }
+
+    #[inline(always)]
+    pub(crate) fn step(&self, n: usize) -> Step {
+        let at = HEAD + STEP * n;
+        if self.wide {
+            let [s, p, o, back, flags, position] = self.numbers::<STEP>(at);
+            return Step { places: [s, p, o], back, flags, position };
+        }
+        let code = &self.code[1 + at..][..STEP];
+        let [s, p, o, back, flags, position] = std::array::from_fn(|i| u16::from(code[i]));
+        let back = if back == u16::from(u8::MAX) { NONE } else { back };
+        Step { places: [s, p, o], back, flags, position }
+    }
+
+    /// The step that binds the variable of a filter, and the variable.
+    #[inline]
+    pub(crate) fn test(&self, n: usize) -> (usize, usize) {
+        let [step, variable] = self.numbers::<TEST>(HEAD + STEP * self.steps + TEST * n);
+        (usize::from(step), usize::from(variable))
+    }
+
+    /// The access pattern of a step: its constants.
+    #[inline]
+    pub(crate) fn access(&self, n: usize, constants: &[Id]) -> Key {
+        self.step(n).places.map(|place| {
+            let constant = usize::from(place).wrapping_sub(self.variables);
+            constants.get(constant).copied().filter(|_| constant < self.constants).unwrap_or(ANY)
+        })
+    }
+
+    /// The patterns in the order of the branch.
+    pub(crate) fn patterns(&self, constants: &[Id]) -> Vec<Pattern> {
+        let mut patterns = vec![[Node::Variable(0); 3]; self.steps];
+        for n in 0..self.steps {
+            let step = self.step(n);
+            patterns[usize::from(step.position)] =
+                step.places.map(|place| match usize::from(place).checked_sub(self.variables) {
+                    Some(constant) => Node::Constant(constants[constant]),
+                    None => Node::Variable(place),
+                });
+        }
+        patterns
+    }
+
+    /// The kinds of look-up of all steps.
+    fn kinds(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.steps).map(|n| usize::from(self.step(n).flags & KIND))
+    }
+
+    fn bytes(&self) -> usize {
+        let numbers = HEAD + STEP * self.steps + TEST * self.filters;
+        1 + numbers * (1 + usize::from(self.wide))
+    }
+
+    /// Its code, and nothing behind it.
+    fn exact(&self) -> &'a [u8] {
+        &self.code[..self.bytes()]
+    }
+}
+
+/// Writes the programs of branches; reuses its memory.
+#[derive(Default)]
+pub(crate) struct Planner {
+    /// The program, in bytes.
+    pub(crate) code: Vec<u8>,
+    /// The constants of the patterns in join order.
+    pub(crate) constants: Vec<Id>,
+    numbers: Vec<u16>,
+    order: Vec<u16>,
+    /// Variables and the patterns that have them.
+    uses: Vec<(u16, u16)>,
+    heap: BinaryHeap<(u64, u16)>,
+    bound: Vec<bool>,
+    done: Vec<bool>,
+    /// By variable, the step that binds it.
+    binders: Vec<u16>,
+    /// By step, a set of earlier ones.
+    ancestors: Vec<u64>,
+}
+
+impl Planner {
+    /// Writes the program of a branch; false if it is too large.
+    pub(crate) fn plan(&mut self, branch: &Branch) -> bool {
+        let patterns = &branch.patterns;
+        if patterns.len() > MAX_PATTERNS || branch.filters.len() > MAX_PATTERNS {
+            return false;
+        }
+        self.uses.clear();
+        for (n, pattern) in patterns.iter().enumerate() {
+            self.uses.extend(pattern.iter().filter_map(|node| match node {
+                Node::Variable(variable) => Some((*variable, n as u16)),
+                Node::Constant(_) => None,
+            }));
+        }
+        self.uses.sort_unstable();
+        let tested = branch.filters.iter().map(|filter| filter.0);
+        let all = self.uses.iter().map(|one| one.0).chain(tested);
+        let variables = all.map(|v| usize::from(v) + 1).max().unwrap_or(0);
+        let variables = variables.max(usize::from(branch.variables));
+        if variables > 3 * MAX_PATTERNS {
+            return false;
+        }
+        self.find_order(patterns, variables);
+        self.write(branch, variables);
+        true
+    }
+
+    /// Orders the patterns. What is known of a pattern only grows, so a heap finds the best.
+    fn find_order(&mut self, patterns: &[Pattern], variables: usize) {
+        self.order.clear();
+        self.bound.clear();
+        self.bound.resize(variables, false);
+        self.done.clear();
+        self.done.resize(patterns.len(), false);
+        self.heap.clear();
+        for (n, pattern) in patterns.iter().enumerate() {
+            self.heap.push((weight(pattern, &self.bound), !(n as u16)));
+        }
+        while let Some((_, n)) = self.heap.pop() {
+            let n = !n;
+            if std::mem::replace(&mut self.done[usize::from(n)], true) {
+                continue;
+            }
+            self.order.push(n);
+            for node in &patterns[usize::from(n)] {
+                let Node::Variable(variable) = *node else { continue };
+                if std::mem::replace(&mut self.bound[usize::from(variable)], true) {
+                    continue;
+                }
+                let begin = self.uses.partition_point(|one| one.0 < variable);
+                let users = self.uses[begin..].iter().take_while(|one| one.0 == variable);
+                for &(_, user) in users.filter(|one| !self.done[usize::from(one.1)]) {
+                    self.heap.push((weight(&patterns[usize::from(user)], &self.bound), !user));
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, branch: &Branch, variables: usize) {
+        let steps = branch.patterns.len();
+        let words = steps.div_ceil(64);
+        self.constants.clear();
+        self.binders.clear();
+        self.binders.resize(variables, NONE);
+        self.ancestors.clear();
+        self.ancestors.resize(steps * words, 0);
+        self.numbers.clear();
+        self.numbers.extend([steps as u16, branch.filters.len() as u16, variables as u16, 0]);
+        for (n, &position) in self.order.iter().enumerate() {
+            let pattern = &branch.patterns[usize::from(position)];
+            let mut flags = 0;
+            let places = std::array::from_fn(|place| match pattern[place] {
+                Node::Constant(term) => {
+                    flags |= BITS[place] as u16;
+                    self.constants.push(term);
+                    (variables + self.constants.len() - 1) as u16
+                }
+                Node::Variable(variable) => {
+                    match self.binders[usize::from(variable)] {
+                        NONE => self.binders[usize::from(variable)] = n as u16,
+                        binder if usize::from(binder) == n => flags |= REPEATED,
+                        binder => {
+                            flags |= BITS[place] as u16;
+                            let binder = usize::from(binder);
+                            self.ancestors[n * words + binder / 64] |= 1 << (binder % 64);
+                        }
+                    }
+                    if place == 1 {
+                        flags |= UNNAMED;
+                    }
+                    variable
+                }
+            });
+            let [s, p, o]: [u16; 3] = places;
+            self.numbers.extend([s, p, o, NONE, flags, position]);
+        }
+        self.numbers[3] = self.constants.len() as u16;
+        for n in (0..steps).rev() {
+            let (before, own) = self.ancestors.split_at_mut(n * words);
+            let Some(word) = (0..words).rev().find(|&word| own[word] != 0) else { continue };
+            let back = 64 * word + own[word].ilog2() as usize;
+            self.numbers[HEAD + STEP * n + 3] = back as u16;
+            own[word] &= !(1 << (back % 64));
+            for (theirs, ours) in before[back * words..].iter_mut().zip(&own[..words]) {
+                *theirs |= ours;
+            }
+        }
+        for &(variable, _) in &branch.filters {
+            let step = self.binders[usize::from(variable)];
+            let step = if step == NONE { 0 } else { step };
+            if usize::from(step) < steps {
+                self.numbers[HEAD + STEP * usize::from(step) + 4] |= FILTERED;
+            }
+            self.numbers.extend([step, variable]);
+        }
+        self.encode();
+    }
+
+    fn encode(&mut self) {
+        let wide = self.numbers.iter().any(|&n| n != NONE && n >= u16::from(u8::MAX));
+        self.code.clear();
+        self.code.push(1 + u8::from(wide));
+        for number in &self.numbers {
+            let [low, high] = number.to_le_bytes();
+            self.code.push(low);
+            if wide {
+                self.code.push(high);
+            }
+        }
+    }
+}
+
+/// How much is known of a pattern: whether all is, how many variables are bound, its constants,
+/// and whether a variable is repeated.
+fn weight(pattern: &Pattern, bound: &[bool]) -> u64 {
+    let (mut known, mut joined, mut constant) = (0, 0, 0);
+    for (place, node) in pattern.iter().enumerate() {
+        match node {
+            Node::Constant(_) => {
+                known += 1;
+                constant += WEIGHTS[place];
+            }
+            Node::Variable(variable) if bound[usize::from(*variable)] => {
+                known += 1;
+                joined += 1;
+            }
+            Node::Variable(_) => {}
+        }
+    }
+    let [s, p, o] = pattern;
+    let repeated = s == p || s == o || p == o;
+    u64::from(known == 3) << 16 | joined << 8 | constant << 1 | u64::from(repeated)
+}
+
+/// Programs, each once.
+#[derive(Default)]
+pub(crate) struct Programs {
+    codes: Arena<u8>,
+    uses: Vec<u32>,
+    table: HashTable<u32>,
+    hasher: RandomState,
+    /// How many steps look up each kind.
+    pub(crate) kinds: [u32; 8],
+}
+
+impl Programs {
+    /// The number of a program, which has one more use from now on; `None` if there is no room.
+    pub(crate) fn intern(&mut self, code: &[u8]) -> Option<u32> {
+        let hash = self.hasher.hash_one(code);
+        if let Some(&number) = self.table.find(hash, |&n| self.codes.get(n).starts_with(code)) {
+            self.uses[number as usize] += 1;
+            return Some(number);
+        }
+        let number = self.codes.insert(code)?;
+        if self.uses.len() <= number as usize {
+            self.uses.resize(number as usize + 1, 0);
+        }
+        self.uses[number as usize] = 1;
+        let (codes, hasher) = (&self.codes, &self.hasher);
+        let rehash = |&n: &u32| hasher.hash_one(Program::read(codes.get(n)).exact());
+        self.table.insert_unique(hash, number, rehash);
+        Program::read(code).kinds().for_each(|kind| self.kinds[kind] += 1);
+        Some(number)
+    }
+
+    /// Takes a use of a program away; it goes with the last one.
+    pub(crate) fn release(&mut self, number: u32) {
+        self.uses[number as usize] -= 1;
+        if self.uses[number as usize] > 0 {
+            return;
+        }
+        let program = Program::read(self.codes.get(number));
+        program.kinds().for_each(|kind| self.kinds[kind] -= 1);
+        let hash = self.hasher.hash_one(program.exact());
+        if let Ok(entry) = self.table.find_entry(hash, |&n| n == number) {
+            entry.remove();
+        }
+        self.codes.remove(number, |code| Program::read(code).bytes());
+        let (codes, hasher) = (&self.codes, &self.hasher);
+        shrink(&mut self.table, |&n| hasher.hash_one(Program::read(codes.get(n)).exact()));
+        if self.codes.len() == 0 {
+            self.uses = Vec::new();
+        }
+    }
+
+    /// A program by its number.
+    #[inline]
+    pub(crate) fn get(&self, number: u32) -> Program<'_> {
+        Program::read(self.codes.get(number))
+    }
+
+    /// The bytes of programs, to have them read before they are needed.
+    #[inline]
+    pub(crate) fn codes(&self) -> &Arena<u8> {
+        &self.codes
+    }
+
+    /// How many branches have a program.
+    pub(crate) fn uses(&self, number: u32) -> u32 {
+        self.uses[number as usize]
+    }
+
+    /// How many programs there are.
+    pub(crate) fn len(&self) -> usize {
+        self.codes.len()
+    }
+
+    /// Bytes that are allocated.
+    pub(crate) fn bytes(&self) -> usize {
+        self.codes.bytes() + 4 * self.uses.capacity() + self.table.allocation_size()
+    }
+}
+
+/// Gives memory of a table back that lost most of its entries.
+pub(crate) fn shrink<T>(table: &mut HashTable<T>, hasher: impl Fn(&T) -> u64) {
+    if table.capacity() > 64 && table.len() < table.capacity() / 4 {
+        table.shrink_to(table.len() * 2, hasher);
+    }
+}
+
+/// Filters, each once.
+#[derive(Default)]
+pub(crate) struct Filters {
+    filters: Vec<Option<(Filter, u32)>>,
+    table: HashTable<u32>,
+    free: Vec<u32>,
+    hasher: RandomState,
+}
+
+impl Filters {
+    /// The number of a filter, which has one more use from now on.
+    pub(crate) fn intern(&mut self, filter: &Filter) -> u32 {
+        let hash = self.hasher.hash_one(filter);
+        if let Some(&number) = self.table.find(hash, |&n| self.get(n) == Some(filter)) {
+            if let Some((_, uses)) = &mut self.filters[number as usize] {
+                *uses += 1;
+            }
+            return number;
+        }
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.filters.push(None);
+            (self.filters.len() - 1) as u32
+        });
+        self.filters[number as usize] = Some((filter.clone(), 1));
+        let (filters, hasher) = (&self.filters, &self.hasher);
+        self.table.insert_unique(hash, number, |&n| hash_of(filters, hasher, n));
+        number
+    }
+
+    /// Takes a use of a filter away; it goes with the last one.
+    pub(crate) fn release(&mut self, number: u32) {
+        let Some((filter, uses)) = &mut self.filters[number as usize] else { return };
+        *uses -= 1;
+        if *uses > 0 {
+            return;
+        }
+        let hash = self.hasher.hash_one(&*filter);
+        if let Ok(entry) = self.table.find_entry(hash, |&n| n == number) {
+            entry.remove();
+        }
+        self.filters[number as usize] = None;
+        self.free.push(number);
+        let (filters, hasher) = (&self.filters, &self.hasher);
+        shrink(&mut self.table, |&n| hash_of(filters, hasher, n));
+        if self.free.len() == self.filters.len() {
+            (self.filters, self.free) = (Vec::new(), Vec::new());
+        }
+    }
+
+    /// A filter by its number.
+    #[inline]
+    pub(crate) fn get(&self, number: u32) -> Option<&Filter> {
+        self.filters.get(number as usize)?.as_ref().map(|one| &one.0)
+    }
+
+    /// Bytes that are allocated, but for lists of alternatives.
+    pub(crate) fn bytes(&self) -> usize {
+        self.filters.capacity() * size_of::<Option<(Filter, u32)>>()
+            + 4 * self.free.capacity()
+            + self.table.allocation_size()
+    }
+}
+
+fn hash_of(filters: &[Option<(Filter, u32)>], hasher: &RandomState, number: u32) -> u64 {
+    let filter = filters[number as usize].as_ref().map(|one| &one.0);
+    filter.map_or(0, |filter| hasher.hash_one(filter))
+}
