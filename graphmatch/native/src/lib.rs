@@ -1,7 +1,12 @@
 //! The compiled core of graphmatch: from bytes to subscriptions.
 
 pub mod dictionary;
+pub mod guard;
+pub mod lines;
+pub mod parts;
 pub mod pattern;
+pub mod reader;
+pub mod sniff;
 
 use pyo3::prelude::*;
 
