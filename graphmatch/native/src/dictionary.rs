@@ -276,6 +276,21 @@ impl LocalTerms {
         LOCAL + number
     }
 
+    /// The same, where a text that is new is looked at first; `None` if it is refused.
+    #[inline]
+    pub fn intern_checked(
+        &mut self,
+        text: &[u8],
+        hash: u64,
+        is_valid: impl FnOnce() -> bool,
+    ) -> Option<Id> {
+        let found = self.table.find(hash, |&(n, _)| self.texts.get(n as usize) == text);
+        match found {
+            Some(&(number, _)) => Some(LOCAL + number),
+            None => is_valid().then(|| self.intern_hashed(text, hash)),
+        }
+    }
+
     /// The text of one of these terms.
     #[inline]
     pub fn text(&self, id: Id) -> &[u8] {
