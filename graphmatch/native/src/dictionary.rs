@@ -291,6 +291,13 @@ impl LocalTerms {
         }
     }
 
+    /// The id of a term whose hash by the dictionary is known, if it is one of these.
+    #[inline]
+    pub fn get_hashed(&self, text: &[u8], hash: u64) -> Option<Id> {
+        let found = self.table.find(hash, |&(n, _)| self.texts.get(n as usize) == text);
+        found.map(|&(number, _)| LOCAL + number)
+    }
+
     /// The text of one of these terms.
     #[inline]
     pub fn text(&self, id: Id) -> &[u8] {

@@ -1,0 +1,1005 @@
+//! SPARQL evaluation of a query on one publication, by `spareval` over terms as integers.
+//!
+//! The default graph is the background (what follows from the ontology) together with the
+//! publication's graph, a triple of both once; the one named graph is the publication's. Nothing is
+//! copied: [`Source`]s answer each access pattern. Terms are compared by id, so literals stay as
+//! they are written; expressions see their values ([`crate::rewrite`]). Terms that expressions make
+//! get ids of the evaluation. Attributes that were found for those who name them are a source of
+//! their own, seen under a private name of their property only.
+//!
+//! A query is prepared once ([`Prepared`]) and evaluated as often as it is a candidate. Cost: the
+//! evaluator plans each time, some ten microseconds for a few patterns; a look-up costs two
+//! allocations.
+//!
+//! Limits hold wherever the evaluator is: whenever it copies a term of ours it is counted, and where
+//! there is no time or room left, the stack is unwound to where the evaluation began.
+
+use crate::compare::compare;
+use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
+use crate::pattern::TaxonomyOperator;
+use crate::rest::{self, Fresh, PUBLICATION, Resting};
+use crate::rewrite::{
+    self, ATTRIBUTE, DATATYPE, ERROR, EXACT, NODES, NOW, PRIVATE, Rewriter, STR, TAXONOMY, TERM,
+    TEXT, VALUE, marked, unmarked,
+};
+use oxrdf::{BaseDirection, BlankNode, Literal, NamedNode, NamedOrBlankNode, Term, Triple};
+use spareval::{
+    ExpressionTerm, ExpressionTriple, InternalQuad, QueryEvaluationError, QueryEvaluator,
+    QueryResults, QueryableDataset,
+};
+use spargebra::Query;
+use spargebra::algebra::GraphPattern;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::fmt::{self, Write};
+use std::num::NonZeroU32;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Triples that are found by an access pattern.
+pub trait Source {
+    /// The triples that have the given terms; [`ANY`] stands for any.
+    fn matching<'a>(&'a self, key: [Id; 3]) -> Box<dyn Iterator<Item = [Id; 3]> + 'a>;
+
+    /// Whether a triple is there.
+    fn contains(&self, triple: [Id; 3]) -> bool;
+}
+
+/// A few triples, found by looking at each.
+pub struct Triples<'a>(pub &'a [[Id; 3]]);
+
+impl Source for Triples<'_> {
+    fn matching<'a>(&'a self, key: [Id; 3]) -> Box<dyn Iterator<Item = [Id; 3]> + 'a> {
+        let meets = move |triple: &[Id; 3]| {
+            triple.iter().zip(key).all(|(&term, wanted)| wanted == ANY || wanted == term)
+        };
+        Box::new(self.0.iter().copied().filter(meets))
+    }
+
+    fn contains(&self, triple: [Id; 3]) -> bool {
+        self.0.contains(&triple)
+    }
+}
+
+/// A filter function of terms; `None` is an error.
+pub type Function = Arc<dyn Fn(&[Term]) -> Option<Term> + Send + Sync>;
+
+/// Functions that queries may call beside SPARQL's, by name.
+#[derive(Clone, Default)]
+pub struct Functions(HashMap<NamedNode, Function>);
+
+impl Functions {
+    /// Adds a function, or puts it in the place of the one of that name.
+    pub fn insert(&mut self, name: NamedNode, function: Function) {
+        self.0.insert(name, function);
+    }
+
+    /// Whether there is a function of a name.
+    pub fn contains(&self, name: &NamedNode) -> bool {
+        self.0.contains_key(name)
+    }
+}
+
+/// What one evaluation may cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How long it may take.
+    pub time: Option<Duration>,
+    /// How many solutions, or triples of a graph, an answer may have.
+    pub solutions: usize,
+    /// How many terms of solutions may be held at once; each takes some 20 bytes.
+    pub terms: usize,
+    /// How many bytes the texts of terms that expressions make may have in all.
+    pub text: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            time: Some(Duration::from_secs(10)),
+            solutions: 1_000_000,
+            terms: 20_000_000,
+            text: 64 << 20,
+        }
+    }
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EvaluationError {
+    /// It took longer than [`Limits::time`].
+    TimedOut {
+        /// The limit.
+        limit: Duration,
+    },
+    /// There are more solutions than [`Limits::solutions`].
+    TooManySolutions {
+        /// The limit.
+        limit: usize,
+    },
+    /// More terms of solutions were held than [`Limits::terms`].
+    TooMuchMemory {
+        /// The limit.
+        limit: usize,
+    },
+    /// Expressions made more text than [`Limits::text`].
+    TooMuchText {
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// The evaluator refuses the query, or failed.
+    Failed(String),
+}
+
+impl fmt::Display for EvaluationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TimedOut { limit } => {
+                write!(f, "the evaluation takes longer than {} s", limit.as_secs_f64())
+            }
+            Self::TooManySolutions { limit } => write!(f, "there are more than {limit} solutions"),
+            Self::TooMuchMemory { limit } => {
+                write!(f, "the evaluation holds more than {limit} terms at once")
+            }
+            Self::TooMuchText { limit } => {
+                write!(f, "the evaluation makes more than {limit} bytes of text")
+            }
+            Self::Failed(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for EvaluationError {}
+
+impl From<QueryEvaluationError> for EvaluationError {
+    fn from(error: QueryEvaluationError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+/// What a query gives.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// The projected variables of SELECT.
+    pub variables: Vec<String>,
+    /// One row a solution of SELECT, a value for each variable; one empty row for ASK.
+    pub solutions: Vec<Vec<Option<Term>>>,
+    /// What CONSTRUCT or DESCRIBE gives; `None` for the other forms.
+    pub graph: Option<Vec<Triple>>,
+}
+
+/// A query as the evaluator has to be asked, constants filled in.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// What has to have a solution first.
+    conditions: Vec<Query>,
+    query: Query,
+    /// For CONSTRUCT and DESCRIBE: whether the pattern has a solution.
+    pattern: Option<Query>,
+    functions: Vec<NamedNode>,
+}
+
+impl Prepared {
+    /// Prepares a query.
+    ///
+    /// With `resting`, solutions that rest on the ontology alone do not count, and that is put to
+    /// the query in the way that [`Resting::of`] says.
+    pub fn new(query: &Query, resting: Option<Resting>) -> Result<Self, EvaluationError> {
+        let mut fresh = Fresh::default();
+        let mut query = query.clone();
+        let body = rest::body(rest::pattern_of(&query));
+        let grouped = rest::group(body).unwrap_or(body);
+        let conditions = match resting {
+            None => Vec::new(),
+            Some(Resting::Solutions) => {
+                rest::restrict(rest::pattern_of_mut(&mut query), &mut fresh);
+                Vec::new()
+            }
+            Some(Resting::Pattern) => vec![rest::restricted(grouped.clone(), &mut fresh)],
+            Some(Resting::Whole) => vec![rest::anything(body, &mut fresh)],
+            Some(Resting::Both) => vec![rest::anything(body, &mut fresh), grouped.clone()],
+        };
+        let ask = |pattern| ask(&query, pattern);
+        let conditions = conditions.into_iter().map(ask).collect();
+        let pattern = matches!(query, Query::Construct { .. } | Query::Describe { .. })
+            .then(|| ask(rest::pattern_of(&query).clone()));
+        Self { conditions, query, pattern, functions: Vec::new() }.rewritten(fresh)
+    }
+
+    /// Prepares the question for all that the pattern of a query binds, projected or not, whether
+    /// it rests on the publication or not.
+    pub fn rows(query: &Query) -> Result<Self, EvaluationError> {
+        let body = rest::body(rest::pattern_of(query));
+        let pattern = rest::group(body).unwrap_or(body);
+        let mut variables = Vec::new();
+        rest::visible(pattern, &mut variables);
+        let pattern = GraphPattern::Project { inner: pattern.clone().into(), variables };
+        let base_iri = query.base_iri().cloned();
+        let query = Query::Select { dataset: None, pattern, base_iri };
+        Self { conditions: Vec::new(), query, pattern: None, functions: Vec::new() }
+            .rewritten(Fresh::default())
+    }
+
+    fn rewritten(mut self, fresh: Fresh) -> Result<Self, EvaluationError> {
+        let mut rewriter = Rewriter::new(fresh);
+        for query in self.conditions.iter_mut().chain([&mut self.query]).chain(&mut self.pattern) {
+            rewriter.query(query);
+        }
+        if rewriter.foreign || self.query.dataset().is_some() {
+            let why = "the query uses FROM, SERVICE or what SPARQL 1.1 does not have";
+            return Err(EvaluationError::Failed(why.into()));
+        }
+        self.functions = rewriter.functions;
+        Ok(self)
+    }
+}
+
+fn ask(query: &Query, pattern: GraphPattern) -> Query {
+    Query::Ask { dataset: None, pattern, base_iri: query.base_iri().cloned() }
+}
+
+/// The name of a publication's graph: its id where that is an IRI.
+pub fn graph_name(id: &str) -> NamedNode {
+    NamedNode::new(id).unwrap_or_else(|_| NamedNode::new_unchecked("urn:graphmatch:publication"))
+}
+
+/// One publication, ready for queries.
+#[derive(Clone, Copy)]
+pub struct Evaluation<'a> {
+    /// The terms of what follows.
+    pub terms: Terms<'a>,
+    /// The publication's graph.
+    pub publication: &'a dyn Source,
+    /// Triples of attributes that only those see who name them; none of them is in the publication.
+    pub attributes: &'a dyn Source,
+    /// What follows from the ontology alone.
+    pub background: &'a dyn Source,
+    /// The name of the publication's graph: [`graph_name`].
+    pub graph: &'a NamedNode,
+    /// What `NOW()` gives.
+    pub now: &'a Literal,
+    /// Whether a taxonomy operator holds between two terms, the subject and the concept.
+    pub is_a: &'a dyn Fn(TaxonomyOperator, Id, Id) -> bool,
+    /// Functions beside SPARQL's.
+    pub functions: &'a Functions,
+    /// What an answer may cost.
+    pub limits: Limits,
+}
+
+impl Evaluation<'_> {
+    /// The answer to a query, or `None` where it does not match.
+    pub fn answer(&self, prepared: &Prepared) -> Result<Option<Answer>, EvaluationError> {
+        self.bounded(|| {
+            let evaluator = self.evaluator(prepared);
+            for condition in &prepared.conditions {
+                if !self.asked(&evaluator, condition)? {
+                    return Ok(None);
+                }
+            }
+            let limit = self.limits.solutions;
+            match evaluator.prepare(&prepared.query).execute(Data::of(self))? {
+                QueryResults::Boolean(holds) => {
+                    Ok(holds.then(|| Answer { solutions: vec![Vec::new()], ..Answer::default() }))
+                }
+                QueryResults::Solutions(rows) => {
+                    let variables = rows.variables().iter().map(|v| v.as_str().to_owned());
+                    let variables = variables.collect();
+                    let rows = rows.map(|row| row.map(|row| row.values().to_vec()));
+                    let solutions = collected(rows, limit)?;
+                    let answer = Answer { variables, solutions, graph: None };
+                    Ok((!answer.solutions.is_empty()).then_some(answer))
+                }
+                QueryResults::Graph(triples) => {
+                    let graph = collected(triples, limit)?;
+                    let matched = !graph.is_empty()
+                        || match &prepared.pattern {
+                            Some(pattern) => self.asked(&evaluator, pattern)?,
+                            None => false,
+                        };
+                    Ok(matched.then(|| Answer { graph: Some(graph), ..Answer::default() }))
+                }
+            }
+        })
+    }
+
+    /// Prepares a query and answers it: see [`Prepared::new`] and [`Evaluation::answer`].
+    pub fn answer_query(
+        &self,
+        query: &Query,
+        resting: Option<Resting>,
+    ) -> Result<Option<Answer>, EvaluationError> {
+        self.answer(&Prepared::new(query, resting)?)
+    }
+
+    fn asked(&self, evaluator: &QueryEvaluator, query: &Query) -> Result<bool, EvaluationError> {
+        match evaluator.prepare(query).execute(Data::of(self))? {
+            QueryResults::Boolean(holds) => Ok(holds),
+            _ => Ok(false),
+        }
+    }
+
+    /// An evaluator that has the functions which a query calls.
+    fn evaluator(&self, prepared: &Prepared) -> QueryEvaluator {
+        let mut evaluator = QueryEvaluator::new();
+        for name in &prepared.functions {
+            let known = match private_function(name.as_str()) {
+                Some(function) => Some(Function::from(function)),
+                None if name.as_str() == NOW => {
+                    let now = Term::from(self.now.clone());
+                    Some(Arc::new(move |_: &[Term]| Some(now.clone())) as Function)
+                }
+                None if name.as_str().starts_with(TAXONOMY) => {
+                    let operator = name.clone();
+                    Some(Arc::new(move |terms: &[Term]| question(&operator, terms)) as Function)
+                }
+                None => self.functions.0.get(name).cloned(),
+            };
+            if let Some(function) = known {
+                evaluator = evaluator.with_custom_function(name.clone(), move |a| function(a));
+            }
+        }
+        evaluator
+    }
+
+    /// Runs an evaluation within the limits.
+    fn bounded<T>(
+        &self,
+        run: impl FnOnce() -> Result<T, EvaluationError>,
+    ) -> Result<T, EvaluationError> {
+        let limits = self.limits;
+        let _running = Running::begin(&limits);
+        match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(result) => result,
+            Err(stopped) => Err(match stopped.downcast_ref::<Exceeded>() {
+                Some(Exceeded::Time) => {
+                    EvaluationError::TimedOut { limit: limits.time.unwrap_or_default() }
+                }
+                Some(Exceeded::Terms) => EvaluationError::TooMuchMemory { limit: limits.terms },
+                Some(Exceeded::Text) => EvaluationError::TooMuchText { limit: limits.text },
+                None => EvaluationError::Failed("the evaluator failed unexpectedly".into()),
+            }),
+        }
+    }
+}
+
+fn collected<T>(
+    items: impl Iterator<Item = Result<T, QueryEvaluationError>>,
+    limit: usize,
+) -> Result<Vec<T>, EvaluationError> {
+    let mut found = Vec::new();
+    for item in items {
+        if found.len() == limit {
+            return Err(EvaluationError::TooManySolutions { limit });
+        }
+        found.push(item?);
+    }
+    Ok(found)
+}
+
+// --- Limits ---------------------------------------------------------------------------------------
+
+/// Which limit an evaluation came to.
+enum Exceeded {
+    Time,
+    Terms,
+    Text,
+}
+
+/// How many terms are copied between two looks at the clock.
+const STEPS: u32 = 1 << 12;
+
+/// The evaluation that runs on a thread.
+struct Budget {
+    steps: Cell<u32>,
+    held: Cell<usize>,
+    most: Cell<usize>,
+    until: Cell<Option<Instant>>,
+    /// Whether the next variable gives its term.
+    exact: Cell<bool>,
+}
+
+thread_local! {
+    static BUDGET: Budget = const {
+        Budget {
+            steps: Cell::new(STEPS),
+            held: Cell::new(0),
+            most: Cell::new(usize::MAX),
+            until: Cell::new(None),
+            exact: Cell::new(false),
+        }
+    };
+}
+
+impl Budget {
+    #[inline]
+    fn hold(&self) {
+        self.held.set(self.held.get() + 1);
+        match self.steps.get() {
+            0 => self.look(),
+            steps => self.steps.set(steps - 1),
+        }
+    }
+
+    #[cold]
+    fn look(&self) {
+        self.steps.set(STEPS);
+        if self.held.get() > self.most.get() {
+            exceed(Exceeded::Terms);
+        }
+        if self.until.get().is_some_and(|until| Instant::now() >= until) {
+            exceed(Exceeded::Time);
+        }
+    }
+}
+
+fn exceed(limit: Exceeded) -> ! {
+    resume_unwind(Box::new(limit))
+}
+
+/// What ran on the thread before, which goes on when this is dropped.
+struct Running {
+    held: usize,
+    most: usize,
+    until: Option<Instant>,
+    exact: bool,
+}
+
+impl Running {
+    fn begin(limits: &Limits) -> Self {
+        BUDGET.with(|budget| {
+            let until = limits.time.and_then(|time| Instant::now().checked_add(time));
+            budget.steps.set(STEPS);
+            Self {
+                held: budget.held.replace(0),
+                most: budget.most.replace(limits.terms),
+                until: budget.until.replace(until),
+                exact: budget.exact.replace(false),
+            }
+        })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        BUDGET.with(|budget| {
+            budget.held.set(self.held);
+            budget.most.set(self.most);
+            budget.until.set(self.until);
+            budget.exact.set(self.exact);
+        });
+    }
+}
+
+/// A term in the evaluator's hands: counted, so that time and memory can be bounded.
+#[derive(PartialEq, Eq, Hash)]
+pub struct Handle(NonZeroU32);
+
+impl Handle {
+    #[inline]
+    fn new(id: Id) -> Self {
+        BUDGET.with(Budget::hold);
+        Self(NonZeroU32::MIN.saturating_add(id))
+    }
+
+    #[inline]
+    fn id(&self) -> Id {
+        self.0.get() - 1
+    }
+}
+
+impl Clone for Handle {
+    #[inline]
+    fn clone(&self) -> Self {
+        BUDGET.with(Budget::hold);
+        Self(self.0)
+    }
+}
+
+impl Drop for Handle {
+    #[inline]
+    fn drop(&mut self) {
+        BUDGET.with(|budget| budget.held.set(budget.held.get().saturating_sub(1)));
+    }
+}
+
+// --- Functions ------------------------------------------------------------------------------------
+
+fn private_function(name: &str) -> Option<Arc<dyn Fn(&[Term]) -> Option<Term> + Send + Sync>> {
+    let function: fn(&[Term]) -> Option<Term> = match name {
+        EXACT => |_| {
+            BUDGET.with(|budget| budget.exact.set(true));
+            Some(Literal::from(true).into())
+        },
+        ERROR => |_| None,
+        STR => |terms| match terms.last()? {
+            Term::NamedNode(name) => Some(Literal::new_simple_literal(name.as_str()).into()),
+            Term::Literal(literal) => Some(Literal::new_simple_literal(literal.value()).into()),
+            _ => None,
+        },
+        DATATYPE => |terms| match terms.last()? {
+            Term::Literal(literal) => {
+                Some(unmarked(literal.clone()).datatype().into_owned().into())
+            }
+            _ => None,
+        },
+        TERM => |terms| terms.last().cloned(),
+        TEXT => |terms| match terms.last()? {
+            Term::Literal(literal) if literal.language().is_none() => {
+                Some(Literal::new_simple_literal(literal.value()).into())
+            }
+            other => Some(other.clone()),
+        },
+        VALUE => |terms| match terms.last()? {
+            Term::Literal(literal) => Some(unmarked(literal.clone()).into()),
+            other => Some(other.clone()),
+        },
+        "urn:graphmatch:compare" => |terms| match terms {
+            [Term::Literal(left), Term::Literal(operator), Term::Literal(right)] => {
+                Some(Literal::from(compare(left, operator.value(), right)?).into())
+            }
+            _ => None,
+        },
+        _ => return None,
+    };
+    Some(Arc::new(function))
+}
+
+/// The literal by which a taxonomy operator is asked of the dataset.
+fn question(operator: &NamedNode, terms: &[Term]) -> Option<Term> {
+    let [term, concept] = terms else { return None };
+    let mut text = String::new();
+    write_term(&mut text, term);
+    let length = text.len();
+    write_term(&mut text, concept);
+    Some(Literal::new_typed_literal(format!("{length} {text}"), operator.clone()).into())
+}
+
+// --- The dataset ----------------------------------------------------------------------------------
+
+/// What the dataset cannot do.
+#[derive(Debug)]
+struct Fault(&'static str);
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// The publication's graph, by the name that conditions have for it.
+const SELF: Id = ANY - 1;
+
+/// What a private property stands for.
+#[derive(Clone, Copy)]
+enum Role {
+    /// An attribute, seen by name.
+    Attribute(Id),
+    /// From each node of an attribute's triples to itself.
+    Nodes(Id),
+}
+
+/// Terms that are not the publication's or the dictionary's.
+#[derive(Default)]
+struct Scratch {
+    terms: LocalTerms,
+    bytes: usize,
+    text: String,
+    roles: Vec<(Id, Role)>,
+}
+
+struct Data<'a> {
+    of: &'a Evaluation<'a>,
+    /// The first id of this evaluation's own terms.
+    first: Id,
+    graph: Id,
+    scratch: RefCell<Scratch>,
+}
+
+impl<'a> Data<'a> {
+    fn of(of: &'a Evaluation<'a>) -> Self {
+        let first = LOCAL.saturating_add(of.terms.local.len() as Id);
+        let mut data = Self { of, first, graph: SELF, scratch: RefCell::default() };
+        data.graph = data.intern(of.graph.clone().into());
+        data
+    }
+
+    /// The id of a term's text, if anybody but this evaluation knows it.
+    fn known(&self, text: &str, hash: u64) -> Option<Id> {
+        let Terms { dictionary, local } = self.of.terms;
+        dictionary
+            .get_hashed(text.as_bytes(), hash)
+            .or_else(|| local.get_hashed(text.as_bytes(), hash))
+    }
+
+    fn find(&self, text: &str) -> Option<Id> {
+        self.known(text, self.of.terms.dictionary.hash(text.as_bytes()))
+    }
+
+    fn intern(&self, term: Term) -> Id {
+        let mut scratch = self.scratch.borrow_mut();
+        let mut text = std::mem::take(&mut scratch.text);
+        text.clear();
+        write_term(&mut text, &term);
+        let id = self.intern_text(&mut scratch, &text);
+        scratch.text = text;
+        id
+    }
+
+    fn intern_text(&self, scratch: &mut Scratch, text: &str) -> Id {
+        let hash = self.of.terms.dictionary.hash(text.as_bytes());
+        if let Some(id) = self.known(text, hash) {
+            return id;
+        }
+        let before = scratch.terms.len();
+        let id = scratch.terms.intern_hashed(text.as_bytes(), hash) - LOCAL;
+        if scratch.terms.len() > before {
+            scratch.bytes += text.len();
+            let room = (SELF - self.first) as usize;
+            if scratch.bytes > self.of.limits.text || scratch.terms.len() >= room {
+                exceed(Exceeded::Text);
+            }
+        }
+        self.first + id
+    }
+
+    /// The id of a private name.
+    fn private(&self, name: &NamedNode) -> Id {
+        if name.as_str() == PUBLICATION {
+            return SELF;
+        }
+        let id = self.intern(name.clone().into());
+        let real = |name: &str| self.intern(NamedNode::new_unchecked(name).into());
+        let role = if let Some(name) = name.as_str().strip_prefix(ATTRIBUTE) {
+            Role::Attribute(real(name))
+        } else if let Some(name) = name.as_str().strip_prefix(NODES) {
+            Role::Nodes(real(name))
+        } else {
+            return id;
+        };
+        let roles = &mut self.scratch.borrow_mut().roles;
+        if !roles.iter().any(|(other, _)| *other == id) {
+            roles.push((id, role));
+        }
+        id
+    }
+
+    fn role(&self, property: Id) -> Option<Role> {
+        if property < self.first {
+            return None;
+        }
+        let scratch = self.scratch.borrow();
+        scratch.roles.iter().find(|(id, _)| *id == property).map(|(_, role)| *role)
+    }
+
+    fn term(&self, id: Id) -> Result<Term, Fault> {
+        let read = |text: &[u8]| std::str::from_utf8(text).ok().and_then(read_term);
+        if id < self.first {
+            read(&self.of.terms.text(id))
+        } else if id < SELF {
+            read(self.scratch.borrow().terms.text(id - self.first + LOCAL))
+        } else {
+            None
+        }
+        .ok_or(Fault("a term cannot be read"))
+    }
+
+    /// The answer to a [`question`].
+    fn is_a(&self, operator: TaxonomyOperator, question: &str) -> Option<bool> {
+        let (length, terms) = question.split_once(' ')?;
+        let (term, concept) = terms.split_at_checked(length.parse().ok()?)?;
+        Some(match (self.find(term), self.find(concept)) {
+            (Some(term), Some(concept)) => (self.of.is_a)(operator, term, concept),
+            _ => operator != TaxonomyOperator::Child && term == concept,
+        })
+    }
+
+    /// The triples that an access pattern finds.
+    fn found(
+        &self,
+        subject: Option<&Handle>,
+        predicate: Option<&Handle>,
+        object: Option<&Handle>,
+        graph_name: Option<Option<&Handle>>,
+    ) -> Found<'a> {
+        let of = self.of;
+        let graph = match graph_name {
+            Some(None) => None,
+            None => Some(self.graph),
+            Some(Some(name)) => Some(name.id()),
+        };
+        let mut found = Found { of, graph, property: None, stage: Stage::Last, rest: None };
+        if graph.is_some_and(|name| name != self.graph && name != SELF) {
+            return found;
+        }
+        let id = |handle: Option<&Handle>| handle.map_or(ANY, Handle::id);
+        let mut key = [id(subject), id(predicate), id(object)];
+        let mut attributes = false;
+        match self.role(key[1]) {
+            None => {}
+            Some(Role::Attribute(real)) => {
+                found.property = Some(key[1]);
+                key[1] = real;
+                attributes = true;
+            }
+            Some(Role::Nodes(real)) => {
+                found.rest = Some(Box::new(self.nodes(real, key).into_iter()));
+                return found;
+            }
+        }
+        if key.iter().all(|&term| term != ANY) {
+            let holds = of.publication.contains(key)
+                || graph.is_none() && of.background.contains(key)
+                || attributes && of.attributes.contains(key);
+            found.rest = holds.then(|| Box::new(std::iter::once(key)) as Box<_>);
+        } else if graph.is_some() {
+            found.stage = Stage::Publication { key, attributes };
+            found.rest = Some(of.publication.matching(key));
+        } else {
+            found.stage = Stage::Background { key, attributes };
+            found.rest = Some(of.background.matching(key));
+        }
+        found
+    }
+
+    /// Triples from each node of an attribute's triples to itself.
+    fn nodes(&self, property: Id, key: [Id; 3]) -> Vec<[Id; 3]> {
+        let mut nodes: Vec<Id> = self
+            .of
+            .attributes
+            .matching([ANY, property, ANY])
+            .flat_map(|[subject, _, object]| [subject, object])
+            .filter(|&node| [key[0], key[2]].iter().all(|&end| end == ANY || end == node))
+            .collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes.into_iter().map(|node| [node, key[1], node]).collect()
+    }
+}
+
+/// Where triples are looked for at the time; then it goes on below.
+#[derive(Clone, Copy)]
+enum Stage {
+    Background { key: [Id; 3], attributes: bool },
+    Publication { key: [Id; 3], attributes: bool },
+    Attributes,
+    Last,
+}
+
+/// The triples that an access pattern finds, each once.
+struct Found<'a> {
+    of: &'a Evaluation<'a>,
+    graph: Option<Id>,
+    /// What the property is called where it has a private name.
+    property: Option<Id>,
+    stage: Stage,
+    rest: Option<Box<dyn Iterator<Item = [Id; 3]> + 'a>>,
+}
+
+impl Iterator for Found<'_> {
+    type Item = Result<InternalQuad<Handle>, Fault>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let of = self.of;
+        let [subject, property, object] = loop {
+            let next = self.rest.as_mut()?.next();
+            match (next, self.stage) {
+                (Some(triple), Stage::Background { .. } | Stage::Last) => break triple,
+                (Some(triple), Stage::Publication { .. } | Stage::Attributes) => {
+                    if self.graph.is_some() || !of.background.contains(triple) {
+                        break triple;
+                    }
+                }
+                (None, Stage::Background { key, attributes }) => {
+                    self.stage = Stage::Publication { key, attributes };
+                    self.rest = Some(of.publication.matching(key));
+                }
+                (None, Stage::Publication { key, attributes: true }) => {
+                    self.stage = Stage::Attributes;
+                    self.rest = Some(of.attributes.matching(key));
+                }
+                (None, _) => self.rest = None,
+            }
+        };
+        Some(Ok(InternalQuad {
+            subject: Handle::new(subject),
+            predicate: Handle::new(self.property.unwrap_or(property)),
+            object: Handle::new(object),
+            graph_name: self.graph.map(Handle::new),
+        }))
+    }
+}
+
+impl<'a> QueryableDataset<'a> for Data<'a> {
+    type InternalTerm = Handle;
+    type Error = Fault;
+
+    fn internal_quads_for_pattern(
+        &self,
+        subject: Option<&Handle>,
+        predicate: Option<&Handle>,
+        object: Option<&Handle>,
+        graph_name: Option<Option<&Handle>>,
+    ) -> impl Iterator<Item = Result<InternalQuad<Handle>, Fault>> + use<'a> {
+        self.found(subject, predicate, object, graph_name)
+    }
+
+    fn internal_named_graphs(&self) -> impl Iterator<Item = Result<Handle, Fault>> + use<'a> {
+        std::iter::once(Ok(Handle::new(self.graph)))
+    }
+
+    fn contains_internal_graph_name(&self, graph_name: &Handle) -> Result<bool, Fault> {
+        Ok([self.graph, SELF].contains(&graph_name.id()))
+    }
+
+    fn internalize_term(&self, term: Term) -> Result<Handle, Fault> {
+        Ok(Handle::new(match &term {
+            Term::NamedNode(name) if name.as_str().starts_with(PRIVATE) => self.private(name),
+            _ => self.intern(term),
+        }))
+    }
+
+    fn externalize_term(&self, term: Handle) -> Result<Term, Fault> {
+        self.term(term.id())
+    }
+
+    fn externalize_expression_term(&self, term: Handle) -> Result<ExpressionTerm, Fault> {
+        let exact = BUDGET.with(|budget| budget.exact.replace(false));
+        Ok(match self.term(term.id())? {
+            Term::Literal(literal) if exact => Term::from(marked(literal)).into(),
+            term @ Term::Triple(_) => within_triple(term),
+            term => term.into(),
+        })
+    }
+
+    fn internalize_expression_term(&self, term: ExpressionTerm) -> Result<Handle, Fault> {
+        if let ExpressionTerm::OtherTypedLiteral { value, datatype } = &term {
+            if let Some(operator) = rewrite::operator(datatype.as_str()) {
+                let holds = self.is_a(operator, value).ok_or(Fault("a question cannot be read"))?;
+                return Ok(Handle::new(self.intern(Literal::from(holds).into())));
+            }
+        }
+        Ok(Handle::new(self.intern(term.into())))
+    }
+}
+
+/// A term of a triple term for the evaluator, so that it comes back as it is written.
+fn within_triple(term: Term) -> ExpressionTerm {
+    match term {
+        Term::Triple(triple) => ExpressionTerm::Triple(Box::new(ExpressionTriple {
+            subject: triple.subject.clone(),
+            predicate: triple.predicate.clone(),
+            object: within_triple(triple.object.clone()),
+        })),
+        Term::Literal(literal) => {
+            let value = ExpressionTerm::from(Term::from(literal.clone()));
+            let same = Term::from(value.clone()) == Term::from(literal.clone());
+            if same { value } else { Term::from(marked(literal)).into() }
+        }
+        term => term.into(),
+    }
+}
+
+// --- Terms and their texts ------------------------------------------------------------------------
+
+/// Writes a term as canonical N-Triples, marked literals as what they stand for.
+fn write_term(text: &mut String, term: &Term) {
+    match term {
+        Term::NamedNode(name) => {
+            text.push('<');
+            text.push_str(name.as_str());
+            text.push('>');
+        }
+        Term::BlankNode(node) => {
+            text.push_str("_:");
+            text.push_str(node.as_str());
+        }
+        Term::Literal(literal) if literal.datatype().as_str().starts_with(PRIVATE) => {
+            // Writing to a text cannot fail.
+            let _ = write!(text, "{}", unmarked(literal.clone()));
+        }
+        Term::Literal(literal) => {
+            let _ = write!(text, "{literal}");
+        }
+        Term::Triple(triple) => {
+            text.push_str("<<( ");
+            write_term(text, &triple.subject.clone().into());
+            text.push(' ');
+            write_term(text, &triple.predicate.clone().into());
+            text.push(' ');
+            write_term(text, &triple.object);
+            text.push_str(" )>>");
+        }
+    }
+}
+
+/// How deep triple terms may be nested.
+const DEPTH: usize = 128;
+
+/// The term of a canonical N-Triples text.
+pub(crate) fn read_term(text: &str) -> Option<Term> {
+    let (term, rest) = read_part(text, DEPTH)?;
+    rest.is_empty().then_some(term)
+}
+
+fn read_part(text: &str, depth: usize) -> Option<(Term, &str)> {
+    if let Some(rest) = text.strip_prefix("<<( ") {
+        let (subject, rest) = read_part(rest, depth.checked_sub(1)?)?;
+        let (predicate, rest) = read_part(rest.strip_prefix(' ')?, depth - 1)?;
+        let (object, rest) = read_part(rest.strip_prefix(' ')?, depth - 1)?;
+        let subject = match subject {
+            Term::NamedNode(name) => NamedOrBlankNode::from(name),
+            Term::BlankNode(node) => node.into(),
+            _ => return None,
+        };
+        let Term::NamedNode(predicate) = predicate else { return None };
+        let triple = Triple { subject, predicate, object };
+        return Some((Term::Triple(Box::new(triple)), rest.strip_prefix(" )>>")?));
+    }
+    if let Some(rest) = text.strip_prefix("_:") {
+        let (label, rest) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
+        return Some((BlankNode::new_unchecked(label).into(), rest));
+    }
+    if text.starts_with('<') {
+        let (name, rest) = read_name(text)?;
+        return Some((name.into(), rest));
+    }
+    let rest = text.strip_prefix('"')?;
+    let (value, rest) = match rest.find(['"', '\\'])? {
+        end if rest.as_bytes()[end] == b'"' => (rest[..end].to_owned(), &rest[end + 1..]),
+        _ => unescaped(rest)?,
+    };
+    if let Some(rest) = rest.strip_prefix("^^") {
+        let (datatype, rest) = read_name(rest)?;
+        return Some((Literal::new_typed_literal(value, datatype).into(), rest));
+    }
+    let Some(rest) = rest.strip_prefix('@') else {
+        return Some((Literal::new_simple_literal(value).into(), rest));
+    };
+    let (tag, rest) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
+    let literal = match tag.split_once("--") {
+        None => Literal::new_language_tagged_literal_unchecked(value, tag),
+        Some((tag, direction)) => {
+            let direction =
+                if direction == "rtl" { BaseDirection::Rtl } else { BaseDirection::Ltr };
+            Literal::new_directional_language_tagged_literal_unchecked(value, tag, direction)
+        }
+    };
+    Some((literal.into(), rest))
+}
+
+fn read_name(text: &str) -> Option<(NamedNode, &str)> {
+    let (name, rest) = text.strip_prefix('<')?.split_once('>')?;
+    Some((NamedNode::new_unchecked(name), rest))
+}
+
+/// The value of a literal up to its closing quote, and what follows.
+fn unescaped(text: &str) -> Option<(String, &str)> {
+    let mut value = String::with_capacity(text.len());
+    let mut rest = text;
+    loop {
+        let end = rest.find(['"', '\\'])?;
+        value.push_str(&rest[..end]);
+        let mut more = rest[end..].chars();
+        if more.next()? == '"' {
+            return Some((value, more.as_str()));
+        }
+        let escaped = more.next()?;
+        rest = more.as_str();
+        value.push(match escaped {
+            'b' => '\u{8}',
+            't' => '\t',
+            'n' => '\n',
+            'f' => '\u{C}',
+            'r' => '\r',
+            'u' | 'U' => {
+                let digits = rest.get(..if escaped == 'u' { 4 } else { 8 })?;
+                rest = &rest[digits.len()..];
+                char::from_u32(u32::from_str_radix(digits, 16).ok()?)?
+            }
+            other => other,
+        });
+    }
+}
