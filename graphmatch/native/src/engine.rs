@@ -1,0 +1,818 @@
+//! Standing subscriptions over an ontology, and publications matched against them.
+//!
+//! [`State`] is all of it. Matching takes it as it is, with a [`Worker`] of its own for each thread;
+//! subscribing and changing the ontology change it. A subscription is a template and constants; its
+//! branches, with root terms put in, are rows of the index. The patterns that the ontology alone may
+//! meet are not asked of the index, and left to the evaluator.
+
+use crate::cut::{Cut, Cutter};
+use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms};
+use crate::evaluate::{Answer, EvaluationError, Functions, Prepared};
+use crate::evaluate::Limits as EvaluationLimits;
+use crate::matching::{Context, PYTHON, Worker};
+use crate::mentions::Mentions;
+use crate::ontology::{Ontology, Stated, Steps, UNITS};
+use crate::pattern::{Branch, Comparison, Filter, Node, Pattern};
+use crate::patterns::{Counters, Patterns};
+use crate::query::{Decidable, Filled, Form, QueryError, Resting, Template};
+use crate::rest;
+use crate::subscriptions::{
+    EXACT, Entry, Flags, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions, UNINDEXED,
+};
+use crate::values;
+use foldhash::fast::RandomState;
+use hashbrown::{HashSet, HashTable};
+use oxrdf::{Literal, Term};
+use std::collections::BTreeSet;
+use std::hash::BuildHasher;
+use std::str::FromStr;
+
+/// IRIs that stand for a class by its name, until Python finds it in the ontology.
+const CONCEPT: &[u8] = b"<urn:graphmatch:concept:";
+const NO_OWNER: Number = Number::MAX;
+
+/// Why a subscription was not taken in.
+#[derive(Debug)]
+pub enum Refusal {
+    /// Its name is taken.
+    Duplicate,
+    /// Its text is none; with the place.
+    Query(QueryError),
+    /// Units or names of classes in it have to be found first, by Python.
+    Python,
+    /// There is no room, or its name is too long.
+    Full(&'static str),
+}
+
+impl From<QueryError> for Refusal {
+    fn from(error: QueryError) -> Self {
+        Self::Query(error)
+    }
+}
+
+/// What constants decide, by the values of literals.
+struct Values;
+
+impl Decidable for Values {
+    fn decidable(&self, operator: Comparison, constant: &[u8]) -> bool {
+        values::decidable(operator, constant)
+    }
+
+    fn comparable(&self, constant: &[u8]) -> bool {
+        values::is_comparable(constant)
+    }
+}
+
+/// Templates by their skeletons, counted by the subscriptions that have them.
+#[derive(Default)]
+pub struct Templates {
+    all: Vec<Option<Kept>>,
+    free: Vec<u32>,
+    by_skeleton: HashTable<u32>,
+    hasher: RandomState,
+}
+
+/// A template, its own constants, and how many subscriptions have it.
+struct Kept {
+    template: Template,
+    fixed: Box<[Id]>,
+    uses: u32,
+}
+
+impl Templates {
+    fn find(&self, skeleton: &str) -> Option<u32> {
+        let hash = self.hasher.hash_one(skeleton);
+        let found = self.by_skeleton.find(hash, |&number| self.skeleton(number) == skeleton);
+        found.copied()
+    }
+
+    fn skeleton(&self, number: u32) -> &str {
+        self.kept(number).map_or("", |kept| kept.template.skeleton())
+    }
+
+    fn kept(&self, number: u32) -> Option<&Kept> {
+        self.all.get(number as usize)?.as_ref()
+    }
+
+    /// A template by its number.
+    pub fn get(&self, number: u32) -> Option<&Template> {
+        self.kept(number).map(|kept| &kept.template)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.by_skeleton.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn add(&mut self, template: Template, dictionary: &mut Dictionary) -> u32 {
+        let fixed = template.fixed().map(|text| dictionary.intern(text.as_bytes())).collect();
+        let kept = Some(Kept { template, fixed, uses: 0 });
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.all[number as usize] = kept;
+                number
+            }
+            None => {
+                self.all.push(kept);
+                (self.all.len() - 1) as u32
+            }
+        };
+        let hash = self.hasher.hash_one(self.skeleton(number));
+        let (all, hasher) = (&self.all, &self.hasher);
+        self.by_skeleton.insert_unique(hash, number, |&number| {
+            let kept = all[number as usize].as_ref();
+            hasher.hash_one(kept.map_or("", |kept| kept.template.skeleton()))
+        });
+        number
+    }
+
+    /// Takes a use away, or drops a template that nobody uses.
+    fn release(&mut self, number: u32, dictionary: &mut Dictionary) {
+        let Some(kept) = self.all.get_mut(number as usize).and_then(Option::as_mut) else { return };
+        kept.uses = kept.uses.saturating_sub(1);
+        if kept.uses > 0 {
+            return;
+        }
+        let hash = self.hasher.hash_one(kept.template.skeleton());
+        kept.fixed.iter().for_each(|&id| dictionary.release(id));
+        if let Ok(entry) = self.by_skeleton.find_entry(hash, |&other| other == number) {
+            entry.remove();
+        }
+        self.all[number as usize] = None;
+        self.free.push(number);
+        if self.by_skeleton.is_empty() {
+            (self.all, self.free) = (Vec::new(), Vec::new());
+            self.by_skeleton = HashTable::new();
+        }
+    }
+}
+
+/// What of a subscription the index is asked, and what is left to be evaluated.
+pub struct Filing {
+    /// What the index is given: each by itself makes the subscription a candidate.
+    pub entries: Vec<Branch>,
+    /// How it is filed.
+    pub flags: Flags,
+    /// Texts that filters need, mentioned until the entries are rows.
+    interned: Vec<Id>,
+}
+
+/// A subscription that a publication matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its number.
+    pub number: Number,
+    /// Its row, or the number of its answer with [`Found::ANSWER`].
+    pub source: u32,
+}
+
+impl Found {
+    /// The bit that says that the source is an answer.
+    pub const ANSWER: u32 = 1 << 31;
+}
+
+/// What matching did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Did {
+    /// What the index did.
+    pub index: Counters,
+    /// How many subscriptions were evaluated.
+    pub evaluated: usize,
+}
+
+/// What a publication matches.
+#[derive(Default)]
+pub struct Matched {
+    /// The subscriptions, in the order of subscribing.
+    pub found: Vec<Found>,
+    /// The answers of those that were evaluated.
+    pub answers: Vec<Answer>,
+    /// The subscriptions whose evaluation failed, and why.
+    pub failed: Vec<(Number, EvaluationError)>,
+    /// What was done.
+    pub did: Did,
+}
+
+/// What a change of the ontology meant.
+#[derive(Clone, Debug, Default)]
+pub struct Change {
+    /// How many triples follow from one ontology and not from the other.
+    pub triples: usize,
+    /// How many terms have another root.
+    pub names: usize,
+    /// The subscriptions that were filed anew.
+    pub concerned: Vec<String>,
+    /// Of these, those for which Python has to find units or names.
+    pub python: Vec<String>,
+}
+
+/// Standing subscriptions over an ontology.
+pub struct State {
+    /// The terms that are mentioned.
+    pub dictionary: Dictionary,
+    /// What is known.
+    pub ontology: Ontology,
+    /// What is asked for.
+    pub mentions: Mentions,
+    /// What subscriptions have in common.
+    pub templates: Templates,
+    /// The subscriptions.
+    pub subscriptions: Subscriptions,
+    /// Their rows.
+    pub index: Patterns,
+    /// Functions beside SPARQL's.
+    pub functions: Functions,
+    /// What an evaluation may cost.
+    pub limits: EvaluationLimits,
+    cutter: Cutter,
+    owners: Vec<Number>,
+    unindexed: BTreeSet<Number>,
+    cut: Cut,
+}
+
+impl State {
+    /// Nothing known, no subscriptions.
+    pub fn new(cutter: Cutter) -> Self {
+        let mut dictionary = Dictionary::default();
+        let ontology = Ontology::new(&mut dictionary, Stated::default());
+        Self {
+            dictionary,
+            ontology,
+            mentions: Mentions::default(),
+            templates: Templates::default(),
+            subscriptions: Subscriptions::default(),
+            index: Patterns::default(),
+            functions: Functions::default(),
+            limits: EvaluationLimits::default(),
+            cutter,
+            owners: Vec::new(),
+            unindexed: BTreeSet::new(),
+            cut: Cut::default(),
+        }
+    }
+
+    /// What publications are seen under.
+    pub fn context(&self) -> Context<'_> {
+        let Self { dictionary, ontology, mentions, .. } = self;
+        Context { dictionary, ontology, mentions }
+    }
+
+    // -- subscribing --------------------------------------------------------------------------
+
+    /// The template of a text, and its constants in `self.cut`.
+    fn template(&mut self, text: &str) -> Result<u32, QueryError> {
+        self.cutter.cut(text, &mut self.cut)?;
+        if let Some(number) = self.templates.find(self.cut.skeleton()) {
+            return Ok(number);
+        }
+        let template = Template::new(&self.cutter, text, &mut self.cut)?;
+        // A text that can only be parsed whole has another skeleton than it was cut to.
+        match self.templates.find(template.skeleton()) {
+            Some(number) => Ok(number),
+            None => Ok(self.templates.add(template, &mut self.dictionary)),
+        }
+    }
+
+    /// Takes a subscription in.
+    ///
+    /// `filed` has its constants with root terms put in and in base units, where Python found them;
+    /// `serial` is its place in the order of subscribing, the last one by default.
+    pub fn subscribe(
+        &mut self,
+        name: &str,
+        text: &str,
+        filed: Option<&[&str]>,
+        serial: Option<u32>,
+    ) -> Result<Number, Refusal> {
+        if self.subscriptions.find(name).is_some() {
+            return Err(Refusal::Duplicate);
+        }
+        if name.len() > LONGEST_NAME {
+            return Err(Refusal::Full("its id is longer than 65,535 bytes"));
+        }
+        let template = self.template(text)?;
+        let cut = std::mem::take(&mut self.cut);
+        let constants: Vec<Id> =
+            cut.constants().map(|text| self.dictionary.intern(text)).collect();
+        self.cut = cut;
+        let rooted = match filed {
+            Some(texts) => {
+                Some(texts.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect())
+            }
+            None => self.rooted(template, &constants),
+        };
+        let result = match rooted {
+            None => Err(Refusal::Python),
+            Some(rooted) => self.keep(name, template, &constants, rooted, serial),
+        };
+        if result.is_err() {
+            constants.iter().for_each(|&id| self.dictionary.release(id));
+            if self.templates.kept(template).is_some_and(|kept| kept.uses == 0) {
+                self.templates.release(template, &mut self.dictionary);
+            }
+        }
+        result
+    }
+
+    /// A query's constants with root terms put in, each mentioned once more; `None` where Python
+    /// has to find units or classes by their names.
+    fn rooted(&mut self, template: u32, constants: &[Id]) -> Option<Vec<Id>> {
+        let local = LocalTerms::default();
+        let terms = Terms { dictionary: &self.dictionary, local: &local };
+        let kept = self.templates.kept(template)?;
+        let mut rooted = Vec::with_capacity(constants.len());
+        for (place, &id) in constants.iter().enumerate() {
+            let text = terms.text(id);
+            let is_iri = text.first() == Some(&b'<');
+            if is_iri && text.starts_with(CONCEPT)
+                || self.ontology.steps(id, terms) & UNITS != 0
+            {
+                return None;
+            }
+            let is_rooted = is_iri || kept.template.rewritten(place);
+            rooted.push(if is_rooted { self.ontology.root(id, terms) } else { id });
+        }
+        rooted.iter().for_each(|&id| self.dictionary.retain(id));
+        Some(rooted)
+    }
+
+    /// Keeps a subscription whose constants are mentioned by it already, as those it is filed with.
+    fn keep(
+        &mut self,
+        name: &str,
+        template: u32,
+        constants: &[Id],
+        rooted: Vec<Id>,
+        serial: Option<u32>,
+    ) -> Result<Number, Refusal> {
+        let Some(filing) = self.filing(template, &rooted) else {
+            return Err(Refusal::Full("its template is not there"));
+        };
+        let Filing { entries, mut flags, interned } = filing;
+        let mut rows: Vec<RowId> = Vec::with_capacity(entries.len());
+        for branch in &entries {
+            let Some(row) = self.index.add(branch) else {
+                // It is larger than a row may be: then every publication is a candidate.
+                flags = (flags | UNINDEXED) & !EXACT;
+                continue;
+            };
+            self.mention(branch);
+            rows.push(row);
+        }
+        interned.into_iter().for_each(|id| self.dictionary.release(id));
+        if flags & UNINDEXED != 0 {
+            for &row in &rows {
+                self.take_row(row);
+            }
+            rows.clear();
+        }
+        let entry = Entry { name, template, constants, filed: &rooted, rows: &rows, flags };
+        let Some(number) = self.subscriptions.add(entry, serial) else {
+            for &row in &rows {
+                self.take_row(row);
+            }
+            rooted.iter().for_each(|&id| self.dictionary.release(id));
+            return Err(Refusal::Full("there is no room for more subscriptions"));
+        };
+        for &row in &rows {
+            let row = row as usize;
+            if self.owners.len() <= row {
+                self.owners.resize(row + 1, NO_OWNER);
+            }
+            self.owners[row] = number;
+        }
+        if flags & UNINDEXED != 0 {
+            self.unindexed.insert(number);
+        }
+        if let Some(kept) = self.templates.all.get_mut(template as usize).and_then(Option::as_mut) {
+            kept.uses += 1;
+        }
+        self.count_mentions(template, &rooted, true);
+        Ok(number)
+    }
+
+    fn all_constants(&self, template: u32, rooted: &[Id]) -> Vec<Id> {
+        all_constants(&self.templates, &self.ontology, &self.dictionary, template, rooted)
+    }
+
+    fn filled(&mut self, template: u32, rooted: &[Id]) -> Option<Filled> {
+        let constants = self.all_constants(template, rooted);
+        let kept = self.templates.all.get(template as usize)?.as_ref()?;
+        Some(kept.template.filled(&constants, &mut self.dictionary, &Values))
+    }
+
+    /// Decides what of a query the index is asked.
+    fn filing(&mut self, template: u32, rooted: &[Id]) -> Option<Filing> {
+        let filled = self.filled(template, rooted)?;
+        let resting = self.templates.get(template)?.resting();
+        let mut flags = match resting {
+            Resting::Pattern | Resting::Both => RESTING,
+            Resting::Solutions | Resting::Whole => 0,
+        };
+        let mut is_exact = filled.remainder.is_empty();
+        let mut entries: Vec<Branch> = Vec::with_capacity(filled.branches.len());
+        let add = |entries: &mut Vec<Branch>, entry: Branch| {
+            if !entries.contains(&entry) {
+                entries.push(entry);
+            }
+        };
+        for branch in &filled.branches {
+            let own: Vec<Pattern> = branch
+                .patterns
+                .iter()
+                .copied()
+                .filter(|pattern| !self.ontology.meets(pattern.map(known)))
+                .collect();
+            is_exact &= own.len() == branch.patterns.len();
+            if own.is_empty() {
+                flags |= RESTING;
+                if filled.supports.is_empty() {
+                    flags |= UNINDEXED;
+                }
+                for &pattern in &filled.supports {
+                    add(&mut entries, part(branch_of(pattern)));
+                }
+            } else {
+                let filters = branch.filters.clone();
+                let variables = branch.variables;
+                add(&mut entries, part(Branch { patterns: own, filters, variables }));
+            }
+        }
+        if is_exact && flags & UNINDEXED == 0 {
+            flags |= EXACT;
+        }
+        if flags & UNINDEXED != 0 {
+            entries.clear();
+        }
+        Some(Filing { entries, flags, interned: filled.interned })
+    }
+
+    fn mention(&mut self, branch: &Branch) {
+        let dictionary = &mut self.dictionary;
+        constants(branch, &mut |id| dictionary.retain(id));
+    }
+
+    fn take_row(&mut self, row: RowId) {
+        let branch = self.index.branch(row);
+        self.index.remove(row);
+        let dictionary = &mut self.dictionary;
+        constants(&branch, &mut |id| dictionary.release(id));
+        if let Some(owner) = self.owners.get_mut(row as usize) {
+            *owner = NO_OWNER;
+        }
+    }
+
+    fn count_mentions(&mut self, template: u32, rooted: &[Id], comes: bool) {
+        let constants = self.all_constants(template, rooted);
+        let Some(kept) = self.templates.kept(template) else { return };
+        for (property, object) in kept.template.mentions(&constants) {
+            let text = if property == ANY { b"".as_slice().into() } else { self.dictionary.text(property) };
+            let mention = (property, object);
+            if comes {
+                self.mentions.add(mention, 1, &text);
+            } else {
+                self.mentions.remove(mention, 1, &text);
+            }
+        }
+    }
+
+    /// Takes a subscription out.
+    pub fn unsubscribe(&mut self, number: Number) {
+        self.unfile(number);
+        let record = self.subscriptions.get(number);
+        let (template, constants) = (record.template(), record.constants().to_vec());
+        self.subscriptions.remove(number);
+        constants.into_iter().for_each(|id| self.dictionary.release(id));
+        self.templates.release(template, &mut self.dictionary);
+    }
+
+    /// Puts a subscription in the place of the one that has its name; false where there is none.
+    pub fn replace(
+        &mut self,
+        name: &str,
+        text: &str,
+        comment: &str,
+        filed: Option<&[&str]>,
+    ) -> Result<bool, Refusal> {
+        let Some(number) = self.subscriptions.find(name) else { return Ok(false) };
+        // Taken in by another name first, so that nothing is lost where it is refused.
+        let other = format!("{name}\u{0}");
+        let trial = self.subscribe(&other, text, filed, None)?;
+        self.unsubscribe(trial);
+        let serial = self.subscriptions.get(number).serial();
+        self.unsubscribe(number);
+        let number = self.subscribe(name, text, filed, Some(serial))?;
+        self.subscriptions.say(number, comment);
+        Ok(true)
+    }
+
+    /// What cuts the texts of queries.
+    pub fn cutter(&self) -> &Cutter {
+        &self.cutter
+    }
+
+    /// Takes what a subscription is filed with out of the index and the mentions.
+    fn unfile(&mut self, number: Number) {
+        let record = self.subscriptions.get(number);
+        let (template, filed) = (record.template(), record.filed().to_vec());
+        let (rows, suspended) = (record.rows().to_vec(), record.is(SUSPENDED));
+        if !suspended {
+            self.count_mentions(template, &filed, false);
+        }
+        rows.into_iter().for_each(|row| self.take_row(row));
+        self.unindexed.remove(&number);
+        filed.into_iter().for_each(|id| self.dictionary.release(id));
+    }
+
+    /// A subscription's text, with its constants as they were submitted, or as it is filed.
+    pub fn text(&self, number: Number, filed: bool) -> Result<String, QueryError> {
+        let record = self.subscriptions.get(number);
+        let constants = if filed { record.filed() } else { record.constants() };
+        Ok(self.query(record.template(), constants)?.to_string())
+    }
+
+    /// The algebra of a query with some constants.
+    fn query(&self, template: u32, constants: &[Id]) -> Result<spargebra::Query, QueryError> {
+        let missing = || QueryError {
+            what: "its template is not there".to_owned(),
+            remedy: "Subscribe it again.".to_owned(),
+            line: None,
+            column: None,
+        };
+        let kept = self.templates.kept(template).ok_or_else(missing)?;
+        let terms: Option<Vec<Term>> = self
+            .all_constants(template, constants)
+            .into_iter()
+            .map(|id| Term::from_str(std::str::from_utf8(&self.dictionary.text(id)).ok()?).ok())
+            .collect();
+        kept.template.substituted(&terms.ok_or_else(missing)?, None)
+    }
+
+    // -- matching -----------------------------------------------------------------------------
+
+    /// Matches the publication of a worker, or says which steps Python has to do first.
+    pub fn matches(
+        &self,
+        worker: &mut Worker,
+        stated: usize,
+        done: Steps,
+        now: &Literal,
+    ) -> Result<Matched, Steps> {
+        let context = self.context();
+        let steps = worker.steps(context, done);
+        if steps & PYTHON != 0 {
+            return Err(steps & PYTHON);
+        }
+        worker.enrich(context, stated, steps);
+        worker.rows.counters = Counters::default();
+        worker.find(context, &self.index);
+        Ok(self.decided(worker, now))
+    }
+
+    fn decided(&self, worker: &mut Worker, now: &Literal) -> Matched {
+        let context = self.context();
+        let mut matched = Matched::default();
+        let mut candidates: Vec<Number> = Vec::new();
+        for &row in &worker.rows.matches {
+            let number = self.owners.get(row as usize).copied().unwrap_or(NO_OWNER);
+            if number == NO_OWNER {
+                continue;
+            }
+            if self.subscriptions.get(number).is(EXACT) {
+                matched.found.push(Found { number, source: row });
+            } else {
+                candidates.push(number);
+            }
+        }
+        candidates.extend(&self.unindexed);
+        candidates.sort_unstable();
+        candidates.dedup();
+        for number in candidates {
+            matched.did.evaluated += 1;
+            match self.evaluated(worker, context, number, now) {
+                Ok(Some(answer)) => {
+                    let source = Found::ANSWER | matched.answers.len() as u32;
+                    matched.answers.push(answer);
+                    matched.found.push(Found { number, source });
+                }
+                Ok(None) => {}
+                Err(error) => matched.failed.push((number, error)),
+            }
+        }
+        matched.found.sort_unstable_by_key(|found| self.subscriptions.get(found.number).serial());
+        matched.did.index = worker.rows.counters;
+        matched
+    }
+
+    fn evaluated(
+        &self,
+        worker: &Worker,
+        context: Context,
+        number: Number,
+        now: &Literal,
+    ) -> Result<Option<Answer>, EvaluationError> {
+        let record = self.subscriptions.get(number);
+        let failed = |error: QueryError| EvaluationError::Failed(error.what);
+        let query = self.query(record.template(), record.filed()).map_err(failed)?;
+        let resting = record.is(RESTING).then(|| rest::Resting::of(&query));
+        let prepared = Prepared::new(&query, resting)?;
+        worker.evaluate(context, &prepared, now, &self.functions, self.limits)
+    }
+
+    /// What a subscription's template says of its answers.
+    pub fn form(&self, number: Number) -> Option<(Form, bool)> {
+        let template = self.templates.get(self.subscriptions.get(number).template())?;
+        Some((template.form(), template.distinct()))
+    }
+
+    // -- the ontology -------------------------------------------------------------------------
+
+    /// Goes over to another ontology, and files those subscriptions anew that it concerns.
+    ///
+    /// `names` are those that stand for other classes now; with `everything` all subscriptions are
+    /// concerned. Those for which Python has to find units or names match nothing until
+    /// [`State::file_again`] is told.
+    pub fn adopt(&mut self, ontology: Ontology, names: &[&str], everything: bool) -> Change {
+        let changed: Vec<Id> =
+            names.iter().filter_map(|name| self.dictionary.get(name.as_bytes())).collect();
+        let mut change = Change::default();
+        let mut concerned: Vec<Number> = Vec::new();
+        let Self { templates, dictionary, ontology: old, subscriptions, .. } = self;
+        {
+            let difference = old.difference(&ontology);
+            change.triples = difference.triples().len();
+            change.names = difference.names.len() + changed.len();
+            let names: HashSet<Id> = difference.names.iter().chain(&changed).copied().collect();
+            for number in subscriptions.in_order() {
+                let record = subscriptions.get(number);
+                let says = |&id: &Id| names.contains(&key(id, dictionary));
+                let fixed = templates.kept(record.template()).map_or(&[][..], |kept| &kept.fixed);
+                let mut is_concerned = everything
+                    || record.is(SUSPENDED)
+                    || record.constants().iter().chain(fixed).any(says);
+                if !is_concerned && change.triples > 0 {
+                    let (number, filed) = (record.template(), record.filed());
+                    let all = all_constants(templates, old, dictionary, number, filed);
+                    let Some(kept) = templates.kept(number) else { continue };
+                    let filled = kept.template.filled(&all, dictionary, &Values);
+                    let patterns = filled.branches.iter().flat_map(|branch| &branch.patterns);
+                    is_concerned =
+                        patterns.into_iter().any(|pattern| difference.meets(pattern.map(known)));
+                    filled.interned.into_iter().for_each(|id| dictionary.release(id));
+                }
+                if is_concerned {
+                    concerned.push(number);
+                }
+            }
+        }
+        let mut waiting = Vec::with_capacity(concerned.len());
+        for number in concerned {
+            self.unfile(number);
+            let record = self.subscriptions.get(number);
+            let (template, serial) = (record.template(), record.serial());
+            let (name, constants) = (record.name().to_owned(), record.constants().to_vec());
+            let comment = self.subscriptions.comment(number).to_owned();
+            self.subscriptions.remove(number);
+            waiting.push((name, template, constants, serial, comment));
+        }
+        std::mem::replace(&mut self.ontology, ontology).release(&mut self.dictionary);
+        for (name, template, constants, serial, comment) in waiting {
+            let rooted = self.rooted(template, &constants);
+            let uses = |state: &mut Self, less| {
+                let kept = state.templates.all.get_mut(template as usize).and_then(Option::as_mut);
+                if let Some(kept) = kept {
+                    kept.uses = kept.uses + 1 - less;
+                }
+            };
+            let number = match rooted {
+                Some(rooted) => {
+                    let kept = self.keep(&name, template, &constants, rooted, Some(serial));
+                    if kept.is_ok() {
+                        // `keep` counted a use that was counted before.
+                        uses(self, 2);
+                    }
+                    kept.ok()
+                }
+                None => {
+                    change.python.push(name.clone());
+                    self.suspend(&name, template, &constants, serial)
+                }
+            };
+            if let Some(number) = number {
+                self.subscriptions.say(number, &comment);
+                change.concerned.push(name);
+            }
+        }
+        change
+    }
+
+    /// Keeps a subscription that matches nothing for now.
+    fn suspend(
+        &mut self,
+        name: &str,
+        template: u32,
+        constants: &[Id],
+        serial: u32,
+    ) -> Option<Number> {
+        constants.iter().for_each(|&id| self.dictionary.retain(id));
+        let flags = SUSPENDED | RESTING;
+        let entry = Entry { name, template, constants, filed: constants, rows: &[], flags };
+        self.subscriptions.add(entry, Some(serial))
+    }
+
+    /// Files a subscription with the constants that Python found.
+    pub fn file_again(&mut self, name: &str, filed: &[&str]) -> Result<(), Refusal> {
+        let Some(number) = self.subscriptions.find(name) else { return Ok(()) };
+        let filed: Vec<Id> =
+            filed.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect();
+        self.unfile(number);
+        let record = self.subscriptions.get(number);
+        let (template, serial) = (record.template(), record.serial());
+        let constants = record.constants().to_vec();
+        let comment = self.subscriptions.comment(number).to_owned();
+        self.subscriptions.remove(number);
+        let number = self.keep(name, template, &constants, filed, Some(serial))?;
+        self.subscriptions.say(number, &comment);
+        self.templates.release(template, &mut self.dictionary);
+        Ok(())
+    }
+}
+
+/// What a constant is looked up by among the names that have roots: a text without its language.
+fn key(id: Id, dictionary: &Dictionary) -> Id {
+    let text = dictionary.text(id);
+    match (text.first(), memchr::memrchr(b'"', &text)) {
+        (Some(b'"'), Some(end)) if text.get(end + 1) == Some(&b'@') => {
+            dictionary.get(&text[..=end]).unwrap_or(id)
+        }
+        _ => id,
+    }
+}
+
+/// All constants that a query is filed with: those of its text, and its template's own.
+fn all_constants(
+    templates: &Templates,
+    ontology: &Ontology,
+    dictionary: &Dictionary,
+    template: u32,
+    rooted: &[Id],
+) -> Vec<Id> {
+    let Some(kept) = templates.kept(template) else { return rooted.to_vec() };
+    let local = LocalTerms::default();
+    let terms = Terms { dictionary, local: &local };
+    let root = |(place, &id): (usize, &Id)| {
+        let is_iri = terms.text(id).first() == Some(&b'<');
+        let is_rooted = is_iri || kept.template.rewritten(rooted.len() + place);
+        if is_rooted { ontology.root(id, terms) } else { id }
+    };
+    rooted.iter().copied().chain(kept.fixed.iter().enumerate().map(root)).collect()
+}
+
+/// A place of a pattern as a look-up has it.
+fn known(node: Node) -> Id {
+    match node {
+        Node::Constant(id) => id,
+        Node::Variable(_) => ANY,
+    }
+}
+
+fn branch_of(pattern: Pattern) -> Branch {
+    let variable = |node: &Node| match node {
+        Node::Variable(number) => number + 1,
+        Node::Constant(_) => 0,
+    };
+    let variables = pattern.iter().map(variable).max().unwrap_or(0);
+    Branch { patterns: vec![pattern], filters: Vec::new(), variables }
+}
+
+/// A branch with filters only of variables that its patterns have.
+fn part(mut branch: Branch) -> Branch {
+    let patterns = &branch.patterns;
+    branch.filters.retain(|(variable, _)| {
+        patterns.iter().flatten().any(|node| *node == Node::Variable(*variable))
+    });
+    branch
+}
+
+/// Tells the constants of a branch.
+fn constants(branch: &Branch, tell: &mut impl FnMut(Id)) {
+    fn of_filter(filter: &Filter, tell: &mut impl FnMut(Id)) {
+        match filter {
+            Filter::Compare { constant, .. } => tell(*constant),
+            Filter::Text { argument, .. } => tell(*argument),
+            Filter::Taxonomy { concept, .. } => tell(*concept),
+            Filter::Any(filters) => filters.iter().for_each(|filter| of_filter(filter, tell)),
+        }
+    }
+    for node in branch.patterns.iter().flatten() {
+        if let Node::Constant(id) = node {
+            tell(*id);
+        }
+    }
+    branch.filters.iter().for_each(|(_, filter)| of_filter(filter, tell));
+}

@@ -1,0 +1,298 @@
+//! The way of a publication: its terms say which steps of enrichment it needs; root terms and rules
+//! are applied on ids; the index finds rows; what it cannot decide is evaluated.
+//!
+//! Annotation, units and mapping functions are Python's. A publication whose terms call for one of
+//! them is handed back ([`Needs`]), and comes again with these steps done.
+
+use crate::attributes::Flattening;
+use crate::closing::Closing;
+use crate::dictionary::{ANY, Dictionary, Id, Terms};
+use crate::evaluate::{Answer, Evaluation, EvaluationError, Functions, Prepared, Source};
+use crate::evaluate::{Limits, graph_name};
+use crate::filter::{Deciding, Memo};
+use crate::graph::Graph;
+use crate::mentions::Mentions;
+use crate::ontology::{
+    ATTRIBUTES, CLASS, EVENT, ITEM, MAPPING, Ontology, ROOTS, RULES, Steps, UNITS,
+};
+use crate::pattern::{Filter, TaxonomyOperator};
+use crate::patterns::{self, Row, Tests};
+use crate::reader::{self, Publication};
+use crate::triples::{Triple, Triples};
+use crate::walk::Walk;
+use oxrdf::Literal;
+use std::cell::RefCell;
+
+/// The steps that Python does.
+pub const PYTHON: Steps = ITEM | UNITS | MAPPING;
+
+/// What one thread needs for a publication; reused for the next one.
+#[derive(Default)]
+pub struct Worker {
+    /// The publication as it was read.
+    pub publication: Publication,
+    /// Memory of the reader.
+    pub reading: reader::Scratch,
+    /// What follows from it, with look-ups.
+    pub graph: Graph,
+    /// What the index found.
+    pub rows: patterns::Scratch,
+    closing: Closing,
+    flattening: Flattening,
+    walk: RefCell<Walk>,
+    memo: RefCell<Memo>,
+}
+
+impl Triples for Graph {
+    fn len(&self) -> usize {
+        self.triples.len()
+    }
+
+    fn get(&self, number: usize) -> Triple {
+        self.triples[number]
+    }
+
+    fn push(&mut self, triple: Triple) -> bool {
+        Graph::push(self, triple)
+    }
+}
+
+/// A part of a graph: what every pattern sees, or what only those see that name their property.
+struct Part<'a> {
+    graph: &'a Graph,
+    named_only: bool,
+}
+
+impl Source for Part<'_> {
+    fn matching<'a>(&'a self, key: Triple) -> Box<dyn Iterator<Item = Triple> + 'a> {
+        let stated = self.graph.stated();
+        if self.named_only {
+            let triples = &self.graph.triples[stated..];
+            let meets = move |triple: &Triple| {
+                triple.iter().zip(key).all(|(&term, wanted)| wanted == ANY || wanted == term)
+            };
+            return Box::new(triples.iter().copied().filter(meets));
+        }
+        if stated == self.graph.triples.len() {
+            return Box::new(self.graph.matching(key));
+        }
+        Box::new(self.graph.matching(key).filter(move |&triple| self.contains(triple)))
+    }
+
+    fn contains(&self, triple: Triple) -> bool {
+        let stated = self.graph.stated();
+        match (self.named_only, stated == self.graph.triples.len()) {
+            (true, true) => false,
+            (true, false) => self.graph.triples[stated..].contains(&triple),
+            (false, true) => self.graph.contains(triple),
+            (false, false) => {
+                self.graph.contains(triple) && !self.graph.triples[stated..].contains(&triple)
+            }
+        }
+    }
+}
+
+impl Source for Ontology {
+    fn matching<'a>(&'a self, key: Triple) -> Box<dyn Iterator<Item = Triple> + 'a> {
+        Box::new(Ontology::matching(self, key))
+    }
+
+    fn contains(&self, triple: Triple) -> bool {
+        Ontology::contains(self, triple)
+    }
+}
+
+/// Everything that subscriptions are asked under: terms, the ontology, what is mentioned.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The terms that are mentioned.
+    pub dictionary: &'a Dictionary,
+    /// What is known.
+    pub ontology: &'a Ontology,
+    /// What subscriptions ask for.
+    pub mentions: &'a Mentions,
+}
+
+/// Filters of the terms of one publication.
+struct Filters<'a>(Deciding<'a>);
+
+impl Tests for Filters<'_> {
+    fn holds(&self, _: u32, filter: &Filter, term: Id) -> bool {
+        self.0.holds(filter, term)
+    }
+}
+
+impl Worker {
+    /// The steps that a publication's terms call for, those that were done apart.
+    pub fn steps(&self, context: Context, done: Steps) -> Steps {
+        let Context { dictionary, ontology, mentions } = context;
+        let terms = Terms { dictionary, local: &self.publication.local };
+        let (mut steps, mut last, mut has_types) = (0, [ANY; 3], false);
+        let type_ = ontology.schema.vocabulary.type_;
+        for &triple in &self.publication.triples {
+            let [subject, predicate, object] = triple;
+            if subject != last[0] {
+                steps |= ontology.steps(subject, terms);
+            }
+            if predicate != last[1] {
+                steps |= ontology.steps(predicate, terms);
+                steps |= ontology.steps_of_property(predicate, terms);
+                has_types |= predicate == type_;
+                if steps & ATTRIBUTES == 0
+                    && ontology.begins_attribute(predicate, terms, mentions.asked())
+                {
+                    steps |= ATTRIBUTES;
+                }
+            }
+            steps |= ontology.steps(object, terms);
+            last = triple;
+        }
+        if steps & CLASS != 0 && has_types {
+            steps |= RULES;
+        }
+        steps & !done
+    }
+
+    /// Makes the graph that subscriptions are asked of.
+    ///
+    /// `stated` is how many of the publication's triples somebody stated; `steps` are those that are
+    /// left to be done.
+    pub fn enrich(&mut self, context: Context, stated: usize, steps: Steps) {
+        let Context { dictionary, ontology, mentions } = context;
+        let Self { publication, graph, closing, flattening, walk, memo, .. } = self;
+        graph.clear();
+        memo.get_mut().clear();
+        let mut steps = steps;
+        for &triple in &publication.triples {
+            graph.push(triple);
+        }
+        if steps & EVENT != 0 {
+            let local = &mut publication.local;
+            ontology.write_event(graph, dictionary, local, flattening, None);
+            steps |= ROOTS | RULES;
+        }
+        let terms = Terms { dictionary, local: &publication.local };
+        if steps & ROOTS != 0 {
+            let rooted: Vec<Triple> = graph
+                .triples
+                .iter()
+                .map(|triple| triple.map(|term| ontology.root(term, terms)))
+                .collect();
+            if rooted != graph.triples {
+                graph.clear();
+                rooted.into_iter().for_each(|triple| {
+                    graph.push(triple);
+                });
+                steps |= RULES;
+            }
+        }
+        let triples = publication.triples[..stated].iter().copied();
+        walk.get_mut().begin(ontology, triples, terms);
+        if steps & RULES != 0 {
+            ontology.close(graph, 0, terms, mentions, closing, None);
+        }
+        if !mentions.asked().is_empty() {
+            let name = dictionary.get(format!("<{}>", publication.id).as_bytes());
+            let own = graph.triples.len();
+            graph.begin_named_only();
+            let walk = walk.get_mut();
+            ontology.add_attributes(
+                graph,
+                own,
+                name,
+                terms,
+                mentions,
+                walk,
+                flattening,
+                None,
+            );
+        }
+    }
+
+    /// Finds the rows that have a solution; they are in `rows.matches`.
+    pub fn find(&mut self, context: Context, index: &crate::patterns::Patterns) {
+        self.graph.prepare(index.required_kinds());
+        let Self { publication, graph, rows, walk, memo, .. } = self;
+        let terms = Terms { dictionary: context.dictionary, local: &publication.local };
+        let is_a = |operator, term, concept| {
+            walk.borrow_mut().holds(context.ontology, operator, term, concept, terms)
+        };
+        let tests = Filters(Deciding::new(terms, memo, &is_a));
+        index.find(graph, &tests, rows);
+    }
+
+    /// Hands out the solutions of a row until `on` says false.
+    pub fn solutions(
+        &mut self,
+        context: Context,
+        index: &crate::patterns::Patterns,
+        row: Row,
+        on: impl FnMut(&[Id]) -> bool,
+    ) {
+        let Self { publication, graph, rows, walk, memo, .. } = self;
+        let terms = Terms { dictionary: context.dictionary, local: &publication.local };
+        let is_a = |operator, term, concept| {
+            walk.borrow_mut().holds(context.ontology, operator, term, concept, terms)
+        };
+        let tests = Filters(Deciding::new(terms, memo, &is_a));
+        index.solutions(row, graph, &tests, rows, on);
+    }
+
+    /// Evaluates a query on the publication.
+    pub fn evaluate(
+        &self,
+        context: Context,
+        prepared: &Prepared,
+        now: &Literal,
+        functions: &Functions,
+        limits: Limits,
+    ) -> Result<Option<Answer>, EvaluationError> {
+        let Self { publication, graph, walk, .. } = self;
+        let terms = Terms { dictionary: context.dictionary, local: &publication.local };
+        let is_a = |operator: TaxonomyOperator, term, concept| {
+            walk.borrow_mut().holds(context.ontology, operator, term, concept, terms)
+        };
+        let evaluation = Evaluation {
+            terms,
+            publication: &Part { graph, named_only: false },
+            attributes: &Part { graph, named_only: true },
+            background: context.ontology,
+            graph: &graph_name(&publication.id),
+            now,
+            is_a: &is_a,
+            functions,
+            limits,
+        };
+        evaluation.answer(prepared)
+    }
+
+    /// The terms of the publication.
+    pub fn terms<'a>(&'a self, context: Context<'a>) -> Terms<'a> {
+        Terms { dictionary: context.dictionary, local: &self.publication.local }
+    }
+
+    /// Makes the graph again that [`Worker::enrich`] made: its triples, of which the first `shown`
+    /// are seen by every pattern.
+    pub fn restore(
+        &mut self,
+        context: Context,
+        triples: &[Triple],
+        shown: usize,
+        stated: usize,
+        index: &crate::patterns::Patterns,
+    ) {
+        let Self { publication, graph, walk, memo, .. } = self;
+        graph.clear();
+        memo.get_mut().clear();
+        for (number, &triple) in triples.iter().enumerate() {
+            if number == shown {
+                graph.begin_named_only();
+            }
+            graph.push(triple);
+        }
+        graph.prepare(index.required_kinds());
+        let terms = Terms { dictionary: context.dictionary, local: &publication.local };
+        let stated = publication.triples[..stated].iter().copied();
+        walk.get_mut().begin(context.ontology, stated, terms);
+    }
+}

@@ -1,0 +1,764 @@
+//! The surface that Python sees: few, coarse calls that release the interpreter's lock.
+//!
+//! No call is made for a triple or a match, and no Python object either, unless somebody looks at
+//! it. Terms come and go as canonical N-Triples texts, numbers of subscriptions as NumPy arrays.
+
+use crate::cut::{Cut, Cutter};
+use crate::dictionary::Id;
+use crate::engine::{Change, Did, Found, Matched, Refusal, State};
+use crate::evaluate::Answer;
+use crate::matching::Worker;
+use crate::ontology::{Folding, Ontology, Stated, Steps};
+use crate::query::{Form, Limits, QueryError, Template};
+use crate::reader::Publication;
+use crate::subscriptions::Number;
+use crate::terms::{object_of, text_of};
+use crate::triples::Triple;
+use numpy::{PyArray1, PyReadonlyArray2};
+use oxrdf::vocab::xsd;
+use oxrdf::{Literal, Term};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
+
+/// So many workers wait for the next publication.
+const WORKERS: usize = 16;
+/// So many solutions are made of one match.
+const SOLUTIONS: usize = 10_000_000;
+/// So many solutions of one match are kept when its subscription goes.
+const KEPT: usize = 100_000;
+
+pyo3::create_exception!(
+    _native,
+    QueryRefused,
+    PyValueError,
+    "A text that is no subscription: what, remedy, line, column."
+);
+pyo3::create_exception!(_native, Duplicate, PyValueError, "A name that is taken.");
+pyo3::create_exception!(
+    _native,
+    NeedsPython,
+    PyValueError,
+    "Units or names of classes have to be found first."
+);
+
+fn refused(error: Refusal) -> PyErr {
+    match error {
+        Refusal::Duplicate => Duplicate::new_err("this id has a subscription already"),
+        Refusal::Python => NeedsPython::new_err("units or names of classes have to be found"),
+        Refusal::Full(what) => QueryRefused::new_err((
+            what.to_owned(),
+            "Take fewer or shorter ones.".to_owned(),
+            None::<usize>,
+            None::<usize>,
+        )),
+        Refusal::Query(error) => bad_query(error),
+    }
+}
+
+fn bad_query(error: QueryError) -> PyErr {
+    QueryRefused::new_err((error.what, error.remedy, error.line, error.column))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Guarded {
+    state: State,
+    knowledge: Py<PyAny>,
+    version: u64,
+}
+
+struct Shared {
+    guarded: RwLock<Guarded>,
+    workers: Mutex<Vec<Box<Worker>>>,
+    reports: Mutex<Vec<Weak<Mutex<Data>>>>,
+}
+
+impl Shared {
+    fn read(&self) -> RwLockReadGuard<'_, Guarded> {
+        self.guarded.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state; reports that are alive get what they have by themselves before.
+    fn change<T>(&self, detach: bool, change: impl FnOnce(&mut Guarded) -> T) -> T {
+        let mut guarded = self.guarded.write().unwrap_or_else(PoisonError::into_inner);
+        if detach {
+            let mut reports = std::mem::take(&mut *lock(&self.reports));
+            let mut worker = self.worker();
+            for report in reports.drain(..).filter_map(|report| report.upgrade()) {
+                lock(&report).detach(&guarded.state, &mut worker);
+            }
+            self.give_back(worker);
+        }
+        change(&mut guarded)
+    }
+
+    fn worker(&self) -> Box<Worker> {
+        lock(&self.workers).pop().unwrap_or_default()
+    }
+
+    fn give_back(&self, worker: Box<Worker>) {
+        let mut workers = lock(&self.workers);
+        if workers.len() < WORKERS {
+            workers.push(worker);
+        }
+    }
+
+    fn register(&self, data: &Arc<Mutex<Data>>) {
+        let mut reports = lock(&self.reports);
+        if reports.len() >= 64 && reports.len() == reports.capacity() {
+            reports.retain(|report| report.strong_count() > 0);
+        }
+        reports.push(Arc::downgrade(data));
+    }
+}
+
+/// A solution's values, each with the name of its variable.
+type Solution = Vec<(String, Vec<u8>)>;
+
+/// A match that no longer needs the state.
+struct Alone {
+    name: String,
+    solutions: Vec<Solution>,
+    graph: Option<Vec<[Vec<u8>; 3]>>,
+    is_whole: bool,
+}
+
+/// What a report is made of.
+struct Data {
+    publication: Publication,
+    stated: usize,
+    triples: Vec<Triple>,
+    shown: usize,
+    found: Vec<Found>,
+    answers: Vec<Answer>,
+    alone: Option<Vec<Alone>>,
+}
+
+impl Data {
+    /// Puts the publication into a worker again, for solutions to be found.
+    fn restore(&mut self, state: &State, worker: &mut Worker) {
+        std::mem::swap(&mut worker.publication, &mut self.publication);
+        worker.restore(state.context(), &self.triples, self.shown, self.stated, &state.index);
+    }
+
+    fn take_back(&mut self, worker: &mut Worker) {
+        std::mem::swap(&mut worker.publication, &mut self.publication);
+    }
+
+    /// A match as it is without the state; at most so many solutions.
+    fn made(&self, state: &State, worker: &mut Worker, place: usize, most: usize) -> Alone {
+        let Found { number, source } = self.found[place];
+        let name = state.subscriptions.get(number).name().to_owned();
+        let text = |term: &Term| term.to_string().into_bytes();
+        if source & Found::ANSWER != 0 {
+            let answer = &self.answers[(source & !Found::ANSWER) as usize];
+            let solution = |row: &Vec<Option<Term>>| {
+                let named = answer.variables.iter().zip(row);
+                named
+                    .filter_map(|(name, term)| Some((name.clone(), text(term.as_ref()?))))
+                    .collect()
+            };
+            let solutions = answer.solutions.iter().map(solution).collect();
+            let graph = answer.graph.as_ref().map(|triples| {
+                let texts = triples.iter().map(|triple| {
+                    [
+                        triple.subject.to_string().into_bytes(),
+                        triple.predicate.to_string().into_bytes(),
+                        text(&triple.object),
+                    ]
+                });
+                texts.collect()
+            });
+            return Alone { name, solutions, graph, is_whole: true };
+        }
+        let template = state.templates.get(state.subscriptions.get(number).template());
+        let projected: Vec<(String, usize)> = template
+            .into_iter()
+            .flat_map(Template::projected)
+            .map(|(name, variable)| (name.to_owned(), usize::from(variable)))
+            .collect();
+        let is_ask = template.is_some_and(|template| template.form() == Form::Ask);
+        let once = is_ask || template.is_some_and(Template::distinct);
+        let mut rows: Vec<Id> = Vec::new();
+        let mut seen = hashbrown::HashSet::new();
+        let (mut count, mut is_whole) = (0, true);
+        worker.solutions(state.context(), &state.index, source, |terms| {
+            if count == most {
+                is_whole = false;
+                return false;
+            }
+            let begin = rows.len();
+            rows.extend(projected.iter().map(|&(_, variable)| terms[variable]));
+            if once && !seen.insert(rows[begin..].to_vec()) {
+                rows.truncate(begin);
+            } else {
+                count += 1;
+            }
+            !is_ask
+        });
+        let terms = worker.terms(state.context());
+        let width = projected.len();
+        let solutions = (0..count).map(|row| {
+            let ids = &rows[row * width..(row + 1) * width];
+            let named = projected.iter().zip(ids);
+            named.map(|((name, _), &id)| (name.clone(), terms.text(id).into_owned())).collect()
+        });
+        Alone { name, solutions: solutions.collect(), graph: None, is_whole }
+    }
+
+    /// Makes this independent of the state.
+    fn detach(&mut self, state: &State, worker: &mut Worker) {
+        if self.alone.is_some() || self.found.is_empty() {
+            return;
+        }
+        self.restore(state, worker);
+        let alone = (0..self.found.len()).map(|n| self.made(state, worker, n, KEPT)).collect();
+        self.take_back(worker);
+        self.alone = Some(alone);
+        self.triples = Vec::new();
+        self.answers = Vec::new();
+        self.publication = Publication::default();
+    }
+}
+
+/// What one publication matches.
+#[pyclass(frozen, module = "graphmatch._native")]
+struct Report {
+    shared: Arc<Shared>,
+    data: Arc<Mutex<Data>>,
+    numbers: Vec<Number>,
+    did: Did,
+    failed: Vec<(String, String)>,
+}
+
+#[pymethods]
+impl Report {
+    fn __len__(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// The numbers of the subscriptions, in the order of subscribing.
+    fn numbers<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
+        PyArray1::from_slice(py, &self.numbers)
+    }
+
+    /// Probes, postings, candidates, rows with a solution, subscriptions that were evaluated.
+    fn counters(&self) -> (u64, u64, u64, u64, usize) {
+        let index = self.did.index;
+        let Did { evaluated, .. } = self.did;
+        (index.probes, index.postings, index.candidates, index.matches, evaluated)
+    }
+
+    /// The subscriptions whose evaluation failed, and why.
+    fn failed(&self) -> Vec<(String, String)> {
+        self.failed.clone()
+    }
+
+    /// The ids of some of the subscriptions.
+    fn ids<'py>(&self, py: Python<'py>, begin: usize, end: usize) -> PyResult<Bound<'py, PyList>> {
+        let end = end.min(self.numbers.len());
+        let (names, ends) = py.detach(|| {
+            let guarded = self.shared.read();
+            let data = lock(&self.data);
+            let (mut names, mut ends) = (String::new(), Vec::with_capacity(end - begin.min(end)));
+            for place in begin..end {
+                match &data.alone {
+                    Some(alone) => names.push_str(&alone[place].name),
+                    None => {
+                        names.push_str(guarded.state.subscriptions.get(self.numbers[place]).name());
+                    }
+                }
+                ends.push(names.len());
+            }
+            (names, ends)
+        });
+        let mut begin = 0;
+        let texts = ends.into_iter().map(|end| {
+            let text = &names[begin..end];
+            begin = end;
+            text
+        });
+        PyList::new(py, texts.collect::<Vec<_>>())
+    }
+
+    /// Some of the matches: id, solutions as dictionaries, and the graph of CONSTRUCT or `None`.
+    fn matches<'py>(
+        &self,
+        py: Python<'py>,
+        begin: usize,
+        end: usize,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let end = end.min(self.numbers.len());
+        let made: Vec<Alone> = py.detach(|| {
+            let guarded = self.shared.read();
+            let mut data = lock(&self.data);
+            if let Some(alone) = &data.alone {
+                return alone[begin.min(end)..end].iter().map(Alone::again).collect();
+            }
+            let mut worker = self.shared.worker();
+            data.restore(&guarded.state, &mut worker);
+            let made = (begin..end)
+                .map(|place| data.made(&guarded.state, &mut worker, place, SOLUTIONS))
+                .collect();
+            data.take_back(&mut worker);
+            self.shared.give_back(worker);
+            made
+        });
+        let list = PyList::empty(py);
+        for alone in made {
+            if !alone.is_whole {
+                let what = format!("“{}” has too many solutions to be kept", alone.name);
+                return Err(PyRuntimeError::new_err(what));
+            }
+            let solutions = PyList::empty(py);
+            for solution in &alone.solutions {
+                let values = PyDict::new(py);
+                for (name, text) in solution {
+                    values.set_item(name, object_of(py, text)?)?;
+                }
+                solutions.append(values)?;
+            }
+            let graph = match &alone.graph {
+                None => py.None().into_bound(py),
+                Some(triples) => {
+                    let graph = PyList::empty(py);
+                    for [s, p, o] in triples {
+                        let triple = [object_of(py, s)?, object_of(py, p)?, object_of(py, o)?];
+                        graph.append(PyTuple::new(py, triple)?)?;
+                    }
+                    graph.into_any()
+                }
+            };
+            list.append((alone.name, solutions, graph))?;
+        }
+        Ok(list)
+    }
+}
+
+impl Alone {
+    fn again(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            solutions: self.solutions.clone(),
+            graph: self.graph.clone(),
+            is_whole: self.is_whole,
+        }
+    }
+}
+
+/// A publication that Python has to do something for first.
+#[pyclass(frozen, module = "graphmatch._native")]
+struct Pending {
+    /// The steps to be done.
+    #[pyo3(get)]
+    steps: Steps,
+    /// What is known: the knowledge that the steps are to be done with.
+    #[pyo3(get)]
+    knowledge: Py<PyAny>,
+    /// The number of that knowledge.
+    #[pyo3(get)]
+    version: u64,
+}
+
+/// Terms of Python as one buffer.
+#[derive(Default)]
+struct Texts {
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+impl Texts {
+    fn push(&mut self, term: &Bound<'_, PyAny>) -> PyResult<()> {
+        let text = text_of(term)?;
+        self.bytes.extend_from_slice(text.to_str()?.as_bytes());
+        let end = u32::try_from(self.bytes.len());
+        self.ends.push(end.map_err(|_| PyValueError::new_err("a publication of 4 GiB or more"))?);
+        Ok(())
+    }
+
+    /// Puts the triples into a publication.
+    fn fill(&self, state: &State, publication: &mut Publication) {
+        publication.clear();
+        let mut begin = 0;
+        let mut triple = [0; 3];
+        for (number, &end) in self.ends.iter().enumerate() {
+            let text = &self.bytes[begin..end as usize];
+            begin = end as usize;
+            let hash = state.dictionary.hash(text);
+            let id = match state.dictionary.get_hashed(text, hash) {
+                Some(id) => id,
+                None => publication.local.intern_hashed(text, hash),
+            };
+            triple[number % 3] = id;
+            if number % 3 == 2 {
+                publication.triples.push(triple);
+            }
+        }
+    }
+}
+
+/// Standing subscriptions over an ontology.
+#[pyclass(frozen, module = "graphmatch._native")]
+struct Core {
+    shared: Arc<Shared>,
+}
+
+#[pymethods]
+impl Core {
+    /// Nothing known, no subscriptions; `prefixes` hold in queries without being declared.
+    #[new]
+    fn new(py: Python<'_>, prefixes: Vec<(String, String)>) -> Self {
+        let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
+        let state = State::new(Cutter::new(pairs, Limits::default()));
+        let guarded = Guarded { state, knowledge: py.None(), version: 0 };
+        let (workers, reports) = (Mutex::default(), Mutex::default());
+        Self { shared: Arc::new(Shared { guarded: RwLock::new(guarded), workers, reports }) }
+    }
+
+    fn __len__(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.shared.read().state.subscriptions.len())
+    }
+
+    fn __contains__(&self, py: Python<'_>, id: &str) -> bool {
+        py.detach(|| self.shared.read().state.subscriptions.find(id).is_some())
+    }
+
+    /// The ids, in the order of subscribing.
+    fn ids(&self, py: Python<'_>) -> Vec<String> {
+        py.detach(|| {
+            let guarded = self.shared.read();
+            let all = &guarded.state.subscriptions;
+            all.in_order().into_iter().map(|number| all.get(number).name().to_owned()).collect()
+        })
+    }
+
+    /// The text and the comment of a subscription, or `None`.
+    fn subscription(&self, py: Python<'_>, id: &str) -> PyResult<Option<(String, String)>> {
+        let found = py.detach(|| {
+            let guarded = self.shared.read();
+            let state = &guarded.state;
+            let number = state.subscriptions.find(id)?;
+            let comment = state.subscriptions.comment(number).to_owned();
+            Some(state.text(number, false).map(|text| (text, comment)))
+        });
+        found.transpose().map_err(bad_query)
+    }
+
+    /// Takes a subscription in.
+    #[pyo3(signature = (id, query, comment = "", filed = None))]
+    fn subscribe(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        query: &str,
+        comment: &str,
+        filed: Option<Vec<String>>,
+    ) -> PyResult<()> {
+        let filed = filed.as_ref().map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
+        let taken = py.detach(|| {
+            self.shared.change(false, |guarded| {
+                let state = &mut guarded.state;
+                let number = state.subscribe(id, query, filed.as_deref(), None)?;
+                state.subscriptions.say(number, comment);
+                Ok(())
+            })
+        });
+        taken.map_err(refused)
+    }
+
+    /// Takes many subscriptions in; returns the places of those that were refused, with the errors.
+    fn subscribe_many<'py>(
+        &self,
+        py: Python<'py>,
+        ids: Vec<String>,
+        queries: Vec<String>,
+        comments: Vec<(usize, String)>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let errors: Vec<(usize, Refusal)> = py.detach(|| {
+            self.shared.change(false, |guarded| {
+                let state = &mut guarded.state;
+                let mut comments = comments.iter().peekable();
+                let mut errors = Vec::new();
+                for (place, (id, query)) in ids.iter().zip(&queries).enumerate() {
+                    let comment = comments.next_if(|(of, _)| *of == place);
+                    match state.subscribe(id, query, None, None) {
+                        Ok(number) => {
+                            if let Some((_, comment)) = comment {
+                                state.subscriptions.say(number, comment);
+                            }
+                        }
+                        Err(error) => errors.push((place, error)),
+                    }
+                }
+                errors
+            })
+        });
+        let list = PyList::empty(py);
+        for (place, error) in errors {
+            list.append((place, refused(error).into_value(py)))?;
+        }
+        Ok(list)
+    }
+
+    /// Puts a subscription in the place of the one that has its id; false where there is none.
+    #[pyo3(signature = (id, query, comment = "", filed = None))]
+    fn replace(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        query: &str,
+        comment: &str,
+        filed: Option<Vec<String>>,
+    ) -> PyResult<bool> {
+        let filed = filed.as_ref().map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
+        let replaced = py.detach(|| {
+            self.shared.change(true, |guarded| {
+                let state = &mut guarded.state;
+                state.replace(id, query, comment, filed.as_deref())
+            })
+        });
+        replaced.map_err(refused)
+    }
+
+    /// Takes a subscription out; false where there is none.
+    fn unsubscribe(&self, py: Python<'_>, id: &str) -> bool {
+        py.detach(|| {
+            self.shared.change(true, |guarded| {
+                let found = guarded.state.subscriptions.find(id);
+                found.inspect(|&number| guarded.state.unsubscribe(number)).is_some()
+            })
+        })
+    }
+
+    /// The constants of a query in the order of its text, whether synonyms replace each, and what
+    /// units depend on: constant, property, and the properties beside that one with their values.
+    #[expect(clippy::type_complexity, reason = "plain tuples for Python")]
+    fn constants(
+        &self,
+        py: Python<'_>,
+        query: &str,
+    ) -> PyResult<(Vec<String>, Vec<bool>, Vec<(u32, u32, Vec<(u32, Option<u32>)>)>)> {
+        let found = py.detach(|| {
+            let guarded = self.shared.read();
+            let cutter = guarded.state.cutter();
+            let mut cut = Cut::default();
+            cutter.cut(query, &mut cut)?;
+            let template = Template::new(cutter, query, &mut cut)?;
+            let uses = template.uses()?;
+            let fixed = template.fixed().map(str::to_owned);
+            let texts = cut.constants().map(|text| String::from_utf8_lossy(text).into_owned());
+            let texts: Vec<String> = texts.chain(fixed).collect();
+            let rewritten = (0..texts.len()).map(|place| template.rewritten(place)).collect();
+            let uses = uses.into_iter().map(|one| (one.constant, one.attribute, one.siblings));
+            Ok((texts, rewritten, uses.collect()))
+        });
+        found.map_err(bad_query)
+    }
+
+    /// Goes over to another ontology. Returns how many triples and names differ, the ids of the
+    /// subscriptions that were filed anew, and of those for which Python has to find units.
+    #[expect(clippy::too_many_arguments, reason = "all that an ontology is made of")]
+    #[pyo3(signature = (knowledge, *, terms, triples, plain, roots, names, called, prefixes, steps, folding, changed, everything))]
+    fn set_ontology(
+        &self,
+        py: Python<'_>,
+        knowledge: Py<PyAny>,
+        terms: Vec<String>,
+        triples: PyReadonlyArray2<'_, u32>,
+        plain: Option<PyReadonlyArray2<'_, u32>>,
+        roots: Vec<(u32, u32)>,
+        names: Vec<(u32, u32)>,
+        called: Vec<(String, u32)>,
+        prefixes: Vec<(String, String)>,
+        steps: Vec<(u32, Steps)>,
+        folding: Option<(bool, Py<PyAny>)>,
+        changed: Vec<String>,
+        everything: bool,
+    ) -> PyResult<(usize, usize, Vec<String>, Vec<String>)> {
+        let rows = |array: &PyReadonlyArray2<'_, u32>| -> PyResult<Vec<Triple>> {
+            let numbers = array.as_slice()?;
+            Ok(numbers.chunks_exact(3).map(|row| [row[0], row[1], row[2]]).collect())
+        };
+        let triples = rows(&triples)?;
+        let plain = plain.as_ref().map(rows).transpose()?;
+        let end = terms.len() as u32;
+        let numbers = triples.iter().chain(plain.iter().flatten()).flatten().copied();
+        let pairs = roots.iter().chain(&names).flat_map(|&(one, other)| [one, other]);
+        let others = called.iter().map(|one| one.1).chain(steps.iter().map(|one| one.0));
+        if numbers.chain(pairs).chain(others).any(|number| number >= end) {
+            return Err(PyValueError::new_err("a number of no term"));
+        }
+        let change: Change = py.detach(|| {
+            self.shared.change(true, |guarded| {
+                let state = &mut guarded.state;
+                let ids: Vec<Id> =
+                    terms.iter().map(|text| state.dictionary.intern(text.as_bytes())).collect();
+                let id = |number: u32| ids[number as usize];
+                let pairs = |pairs: &[(u32, u32)]| -> Vec<(Id, Id)> {
+                    pairs.iter().map(|&(one, other)| (id(one), id(other))).collect()
+                };
+                let triple = |triple: &Triple| triple.map(id);
+                let plain: Option<Vec<Triple>> =
+                    plain.map(|plain| plain.iter().map(triple).collect());
+                let triples: Vec<Triple> = triples.iter().map(triple).collect();
+                let (roots, names) = (pairs(&roots), pairs(&names));
+                let called: Vec<(&str, Id)> =
+                    called.iter().map(|(name, term)| (name.as_str(), id(*term))).collect();
+                let prefixes: Vec<(&str, &str)> =
+                    prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str())).collect();
+                let steps: Vec<(Id, Steps)> =
+                    steps.iter().map(|&(term, steps)| (id(term), steps)).collect();
+                let ontology = Ontology::new(
+                    &mut state.dictionary,
+                    Stated {
+                        triples: &triples,
+                        plain: plain.as_deref(),
+                        roots: &roots,
+                        names: &names,
+                        called: &called,
+                        prefixes: &prefixes,
+                        steps: &steps,
+                        folding: folding.map_or(Folding::None, |(cases, fold)| folding_of(cases, fold)),
+                    },
+                );
+                let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
+                let change = state.adopt(ontology, &changed, everything);
+                ids.into_iter().for_each(|id| state.dictionary.release(id));
+                guarded.knowledge = knowledge;
+                guarded.version += 1;
+                change
+            })
+        });
+        Ok((change.triples, change.names, change.concerned, change.python))
+    }
+
+    /// Files a subscription with the constants that Python found.
+    fn file_again(&self, py: Python<'_>, id: &str, filed: Vec<String>) -> PyResult<()> {
+        let filed: Vec<&str> = filed.iter().map(String::as_str).collect();
+        let change = |guarded: &mut Guarded| guarded.state.file_again(id, &filed);
+        py.detach(|| self.shared.change(true, change)).map_err(refused)
+    }
+
+    /// Matches a publication: its report, or what Python has to do first.
+    ///
+    /// `stated` is how many of the triples somebody stated (all by default), `done` the steps that
+    /// were done by the knowledge of a version.
+    #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
+    #[pyo3(signature = (id, triples, now, stated = None, done = 0, version = None))]
+    fn match_triples<'py>(
+        &self,
+        py: Python<'py>,
+        id: &str,
+        triples: &Bound<'py, PyAny>,
+        now: &str,
+        stated: Option<usize>,
+        done: Steps,
+        version: Option<u64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut texts = Texts::default();
+        for triple in triples.try_iter()? {
+            let triple = triple?;
+            let triple = triple.cast::<PyTuple>()?;
+            for place in 0..3 {
+                texts.push(&triple.get_item(place)?)?;
+            }
+        }
+        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
+        let stated = stated.unwrap_or(texts.ends.len() / 3);
+        let run = || {
+            let guarded = self.shared.read();
+            let state = &guarded.state;
+            let mut worker = self.shared.worker();
+            let current = version.is_none_or(|version| version == guarded.version);
+            let done = if current { done } else { 0 };
+            texts.fill(state, &mut worker.publication);
+            worker.publication.id = id.into();
+            let matched = if current {
+                state.matches(&mut worker, stated, done, &now)
+            } else {
+                Err(done)
+            };
+            match matched {
+                Ok(matched) => Ok(self.report(state, worker, matched, stated)),
+                Err(steps) => {
+                    self.shared.give_back(worker);
+                    Err((steps, guarded.version))
+                }
+            }
+        };
+        match py.detach(run) {
+            Ok(report) => Ok(Bound::new(py, report)?.into_any()),
+            Err((steps, version)) => {
+                let guarded = self.shared.read();
+                let knowledge = guarded.knowledge.clone_ref(py);
+                drop(guarded);
+                Ok(Bound::new(py, Pending { steps, knowledge, version })?.into_any())
+            }
+        }
+    }
+}
+
+impl Core {
+    fn report(
+        &self,
+        state: &State,
+        mut worker: Box<Worker>,
+        matched: Matched,
+        stated: usize,
+    ) -> Report {
+        let Matched { found, answers, failed, did } = matched;
+        let numbers = found.iter().map(|found| found.number).collect();
+        let name = |number: Number| state.subscriptions.get(number).name().to_owned();
+        let failed = failed.into_iter().map(|(number, why)| (name(number), why.to_string()));
+        let failed = failed.collect();
+        let is_empty = found.is_empty();
+        let mut data = Data {
+            publication: Publication::default(),
+            stated,
+            triples: Vec::new(),
+            shown: worker.graph.stated(),
+            found,
+            answers,
+            alone: None,
+        };
+        if !is_empty {
+            std::mem::swap(&mut data.publication, &mut worker.publication);
+            data.triples = worker.graph.triples.clone();
+        }
+        self.shared.give_back(worker);
+        let data = Arc::new(Mutex::new(data));
+        if !is_empty {
+            self.shared.register(&data);
+        }
+        Report { shared: Arc::clone(&self.shared), data, numbers, did, failed }
+    }
+}
+
+/// What texts are looked up by: Python's function, for texts that are not of ASCII alone.
+fn folding_of(cases: bool, function: Py<PyAny>) -> Folding {
+    Folding::By(
+        cases,
+        Box::new(move |text| {
+            Python::attach(|py| {
+                let folded = function.call1(py, (text,)).and_then(|text| text.extract(py));
+                folded.unwrap_or_else(|_| text.to_owned())
+            })
+        }),
+    )
+}
+
+/// Adds the classes and functions.
+pub fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Core>()?;
+    module.add_class::<Report>()?;
+    module.add_class::<Pending>()?;
+    let py = module.py();
+    module.add("QueryRefused", py.get_type::<QueryRefused>())?;
+    module.add("Duplicate", py.get_type::<Duplicate>())?;
+    module.add("NeedsPython", py.get_type::<NeedsPython>())?;
+    Ok(())
+}

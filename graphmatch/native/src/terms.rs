@@ -1,0 +1,94 @@
+//! Terms between Python and the core: pyoxigraph's objects and canonical N-Triples texts.
+
+use oxrdf::{BaseDirection, Literal, Term};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyString, PyType};
+use std::str::FromStr;
+
+/// pyoxigraph's classes of terms.
+struct Classes {
+    iri: Py<PyType>,
+    blank: Py<PyType>,
+    literal: Py<PyType>,
+    triple: Py<PyType>,
+    direction: Option<Py<PyType>>,
+}
+
+static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
+
+fn classes(py: Python<'_>) -> PyResult<&Classes> {
+    CLASSES.get_or_try_init(py, || {
+        let module = py.import("pyoxigraph")?;
+        let class = |name: &str| -> PyResult<Py<PyType>> {
+            Ok(module.getattr(name)?.cast_into::<PyType>()?.unbind())
+        };
+        Ok(Classes {
+            iri: class("NamedNode")?,
+            blank: class("BlankNode")?,
+            literal: class("Literal")?,
+            triple: class("Triple")?,
+            direction: class("BaseDirection").ok(),
+        })
+    })
+}
+
+/// The canonical N-Triples text of one of pyoxigraph's terms: what `str` gives.
+pub fn text_of<'py>(term: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
+    term.str()
+}
+
+/// pyoxigraph's object of a canonical N-Triples text.
+pub fn object_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let text = std::str::from_utf8(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    if let Some(iri) = text.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'))
+        && !iri.starts_with('<')
+    {
+        return classes(py)?.iri.bind(py).call1((iri,));
+    }
+    if let Some(label) = text.strip_prefix("_:") {
+        return classes(py)?.blank.bind(py).call1((label,));
+    }
+    let term = Term::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    term_object(py, &term)
+}
+
+/// pyoxigraph's object of a term.
+pub fn term_object<'py>(py: Python<'py>, term: &Term) -> PyResult<Bound<'py, PyAny>> {
+    let classes = classes(py)?;
+    match term {
+        Term::NamedNode(node) => classes.iri.bind(py).call1((node.as_str(),)),
+        Term::BlankNode(node) => classes.blank.bind(py).call1((node.as_str(),)),
+        Term::Literal(literal) => literal_object(py, classes, literal),
+        Term::Triple(triple) => {
+            let subject = term_object(py, &triple.subject.clone().into())?;
+            let predicate = term_object(py, &triple.predicate.clone().into())?;
+            let object = term_object(py, &triple.object)?;
+            classes.triple.bind(py).call1((subject, predicate, object))
+        }
+    }
+}
+
+fn literal_object<'py>(
+    py: Python<'py>,
+    classes: &Classes,
+    literal: &Literal,
+) -> PyResult<Bound<'py, PyAny>> {
+    let class = classes.literal.bind(py);
+    let options = PyDict::new(py);
+    if let Some(language) = literal.language() {
+        options.set_item("language", language)?;
+        if let (Some(direction), Some(of)) = (literal.direction(), &classes.direction) {
+            let name = match direction {
+                BaseDirection::Ltr => "LTR",
+                BaseDirection::Rtl => "RTL",
+            };
+            options.set_item("direction", of.bind(py).getattr(name)?)?;
+        }
+    } else if literal.datatype() != oxrdf::vocab::xsd::STRING {
+        let datatype = classes.iri.bind(py).call1((literal.datatype().as_str(),))?;
+        options.set_item("datatype", datatype)?;
+    }
+    class.call((literal.value(),), Some(&options))
+}
