@@ -1,7 +1,11 @@
 //! The compiled core of graphmatch: from bytes to subscriptions.
 
+pub mod cut;
 pub mod dictionary;
+mod necessary;
 pub mod pattern;
+pub mod query;
+pub mod regex;
 
 use pyo3::prelude::*;
 

@@ -1,0 +1,1313 @@
+//! Queries as templates with constants.
+//!
+//! A [`Template`] is what queries that differ in constants only have in common: the branches of
+//! patterns and filters that every solution satisfies, and why these may not be the whole query.
+//! It is made once for each skeleton by a complete SPARQL parser; [`Template::filled`] puts the
+//! constants of one query in, and decides what these decide.
+//!
+//! A template keeps no algebra: it is parsed again from the skeleton where it is needed
+//! ([`Template::algebra`], [`Template::substituted`], [`Template::uses`]).
+//!
+//! Memory: some 150 bytes, the skeleton, and 6 bytes for each triple pattern.
+
+use crate::cut::{self, Cut, Cutter, quote, slot_of_iri, slot_of_literal, split_literal};
+use crate::dictionary::{ANY, Dictionary, Id};
+use crate::necessary::{
+    Analysis, Constants, Draft, GM, Misuse, OPEN, Places, Survey, VARIABLE, may_be_empty,
+    without_modifiers,
+};
+use crate::pattern::{
+    Branch, Comparison, Filter, Folding, Node, Pattern, TaxonomyOperator, TextOperator, View,
+};
+use crate::regex::required_parts;
+use hashbrown::{HashMap, HashSet};
+use oxrdf::{Literal, NamedNode, Term};
+use spargebra::algebra::{
+    AggregateExpression, Expression, Function, GraphPattern, OrderExpression,
+    PropertyPathExpression as Path,
+};
+use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
+use spargebra::{Query, SparqlParser};
+use std::borrow::Cow;
+
+/// The stack on which deep queries are parsed and analysed.
+const STACK: usize = 64 << 20;
+
+/// Bounds on what one query may cost; each error that they cause names the limit.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How many bytes a query may have.
+    pub document_bytes: usize,
+    /// How deep brackets may nest.
+    pub nesting: usize,
+    /// How many keywords, functions and operators there may be (`subscription_operators`).
+    pub operators: usize,
+    /// How many branches there may be before only what they share is used
+    /// (`subscription_branches`).
+    pub branches: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { document_bytes: 256 << 20, nesting: 256, operators: 1000, branches: 16 }
+    }
+}
+
+/// Why a text is no subscription, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueryError {
+    /// What is wrong.
+    pub what: String,
+    /// What to do about it.
+    pub remedy: String,
+    /// The line, from 1, where it is known.
+    pub line: Option<usize>,
+    /// The column in characters, from 1, where it is known.
+    pub column: Option<usize>,
+}
+
+impl QueryError {
+    pub(crate) fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { what: what.into(), remedy: remedy.into(), line: None, column: None }
+    }
+
+    /// Adds the place of an offset into the text; none where it is beyond the text.
+    pub(crate) fn at(mut self, text: &str, offset: usize) -> Self {
+        if let Some(before) = text.get(..offset) {
+            self.line = Some(before.bytes().filter(|byte| *byte == b'\n').count() + 1);
+            let line = before.rsplit('\n').next().unwrap_or_default();
+            self.column = Some(line.chars().count() + 1);
+        }
+        self
+    }
+
+    pub(crate) fn out_of_place(text: &str, offset: usize) -> Self {
+        let rest = text.get(offset..).and_then(|rest| rest.split_whitespace().next());
+        let what = match rest {
+            Some(word) => {
+                format!("“{}” is out of place", word.chars().take(40).collect::<String>())
+            }
+            None => "it ends too early".to_owned(),
+        };
+        let remedy = "Correct the query there, or just before.";
+        Self::new(format!("not SPARQL: {what}"), remedy).at(text, offset)
+    }
+
+    /// Says where a query stops being SPARQL, and what stands there, by the parser's message: what
+    /// that would have expected instead is a list that helps nobody.
+    pub(crate) fn unreadable(text: &str, message: &str) -> Self {
+        match place(text, message) {
+            Some((offset, _)) => Self::out_of_place(text, offset),
+            None => Self::new(format!("not SPARQL: {message}"), "Correct the query."),
+        }
+    }
+
+    /// What the parser says of a query that is SPARQL and makes no sense, if it does.
+    pub(crate) fn senseless(text: &str, message: &str) -> Option<Self> {
+        let (offset, reason) = place(text, message)?;
+        let reasons = reason.strip_prefix("one of ").unwrap_or(reason);
+        let mut reasons = reasons.split(", ");
+        let reason = reasons.find(|one| REASONS.iter().any(|known| one.starts_with(known)))?;
+        let remedy = if reason.contains("that is unbound") {
+            "Name it in GROUP BY, put it into an aggregate, or leave it out."
+        } else {
+            "Correct the query."
+        };
+        Some(Self::new(format!("not SPARQL: {reason}"), remedy).at(text, offset))
+    }
+}
+
+/// The offset that a parser's message names, and what it expected there.
+fn place<'a>(text: &str, message: &'a str) -> Option<(usize, &'a str)> {
+    let (place, reason) = message.strip_prefix("error at ")?.split_once(": expected ")?;
+    let (line, column) = place.split_once(':')?;
+    let (line, column): (usize, usize) = (line.parse().ok()?, column.parse().ok()?);
+    let lines = text.split_inclusive('\n').take(line.saturating_sub(1));
+    let before: usize = lines.map(str::len).sum();
+    let rest = &text[before..];
+    let within = rest.char_indices().nth(column.saturating_sub(1));
+    Some((before + within.map_or(rest.len(), |(at, _)| at), reason))
+}
+
+/// How the parser's sentences about queries begin that are SPARQL but for their meaning.
+const REASONS: [&str; 13] = [
+    "BIND is",
+    "The SELECT",
+    "SELECT *",
+    "Duplicated",
+    "Repeated",
+    "The VALUES",
+    "Already used",
+    "Unexpected aggregate",
+    "Reifiers",
+    "The query limit",
+    "The query offset",
+    "Literals or triple terms",
+    "the only base directions",
+];
+
+/// The query forms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `SELECT`
+    Select,
+    /// `ASK`
+    Ask,
+    /// `CONSTRUCT`
+    Construct,
+    /// `DESCRIBE`
+    Describe,
+}
+
+/// What the condition that a solution rests on the publication is put to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resting {
+    /// Each solution by itself.
+    Solutions,
+    /// An aggregating query: some solution of its pattern.
+    Pattern,
+    /// A query with a subquery: some triple pattern is met.
+    Whole,
+    /// An aggregating query with a subquery: a solution of its pattern, and some pattern is met.
+    Both,
+}
+
+/// What constants decide by their value.
+pub trait Decidable {
+    /// Whether a comparison with a constant is decided for every term.
+    fn decidable(&self, operator: Comparison, constant: &[u8]) -> bool;
+    /// Whether it is certain of which kind a constant is, as `!=` has to know.
+    fn comparable(&self, constant: &[u8]) -> bool;
+}
+
+/// A test of one variable before constants are put in; these are given by their numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Test {
+    /// As [`Filter::Compare`].
+    Compare {
+        /// The comparison, with the variable on its left.
+        operator: Comparison,
+        /// The constant on its right.
+        constant: u32,
+    },
+    /// As [`Filter::Text`].
+    Text {
+        /// How the texts are compared.
+        operator: TextOperator,
+        /// Which text of the variable's term.
+        view: View,
+        /// What is done with its case.
+        folding: Folding,
+        /// The constant.
+        argument: u32,
+        /// What the query does with the constant's case.
+        argument_folding: Folding,
+    },
+    /// `REGEX`, of which what every match contains is used.
+    Regex {
+        /// Which text of the variable's term.
+        view: View,
+        /// What is done with its case.
+        folding: Folding,
+        /// The expression.
+        pattern: u32,
+        /// Its flags.
+        flags: Option<u32>,
+    },
+    /// As [`Filter::Taxonomy`].
+    Taxonomy {
+        /// The operator.
+        operator: TaxonomyOperator,
+        /// The concept.
+        concept: u32,
+    },
+    /// At least one of these holds.
+    Any {
+        /// Whether it is written with `IN`, not with `||`.
+        list: bool,
+        /// The tests, none of them of this kind.
+        tests: Box<[Test]>,
+    },
+}
+
+impl Test {
+    /// Its operator or function, as the remainder names it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Compare { operator, .. } => sign(*operator),
+            Self::Text { operator: TextOperator::Contains, .. } => "CONTAINS",
+            Self::Text { operator: TextOperator::Starts, .. } => "STRSTARTS",
+            Self::Text { operator: TextOperator::Ends, .. } => "STRENDS",
+            Self::Text { operator: TextOperator::Equals, .. } => "=",
+            Self::Text { operator: TextOperator::Matches, .. } => "LANGMATCHES",
+            Self::Regex { .. } => "REGEX",
+            Self::Taxonomy { operator: TaxonomyOperator::Descendant, .. } => {
+                "<urn:graphmatch:descendantOf>"
+            }
+            Self::Taxonomy { operator: TaxonomyOperator::Ancestor, .. } => {
+                "<urn:graphmatch:ancestorOf>"
+            }
+            Self::Taxonomy { operator: TaxonomyOperator::Child, .. } => "<urn:graphmatch:childOf>",
+            Self::Any { list: true, .. } => "IN",
+            Self::Any { .. } => "||",
+        }
+    }
+}
+
+fn sign(operator: Comparison) -> &'static str {
+    match operator {
+        Comparison::Equal => "=",
+        Comparison::Unequal => "!=",
+        Comparison::Less => "<",
+        Comparison::LessOrEqual => "<=",
+        Comparison::Greater => ">",
+        Comparison::GreaterOrEqual => ">=",
+    }
+}
+
+/// A use of a constant: the property whose value it is, or is compared with, and the properties
+/// beside that one, by the numbers of constants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// The constant.
+    pub constant: u32,
+    /// The property.
+    pub attribute: u32,
+    /// The properties of the same subject, each with a constant that it has or is equal to.
+    pub siblings: Vec<(u32, Option<u32>)>,
+}
+
+/// A query's branches and what belongs to them, with its constants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filled {
+    /// Every solution satisfies one of these.
+    pub branches: Vec<Branch>,
+    /// The patterns that a solution can rest on, optional ones too, each with its own variables;
+    /// for a property path, any triple with one of its properties.
+    pub supports: Vec<Pattern>,
+    /// Why the branches are not the whole query; empty where the one branch is.
+    pub remainder: Vec<Cow<'static, str>>,
+    /// Texts that are new, and mentioned by this query in the dictionary.
+    pub interned: Vec<Id>,
+}
+
+/// Numbers in as little space as they need.
+enum Packed {
+    Short(Box<[u16]>),
+    Long(Box<[u32]>),
+}
+
+impl Packed {
+    const BIT: u16 = 1 << 15;
+
+    fn new(places: &[u32]) -> Self {
+        let short = |place: &u32| {
+            let bit = if place & VARIABLE == 0 { 0 } else { Self::BIT };
+            let number = u16::try_from(place & !VARIABLE).ok()?;
+            (number < Self::BIT).then_some(number | bit)
+        };
+        match places.iter().map(short).collect() {
+            Some(short) => Self::Short(short),
+            None => Self::Long(places.into()),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Short(places) => places.len(),
+            Self::Long(places) => places.len(),
+        }
+    }
+
+    fn get(&self, index: usize) -> u32 {
+        match self {
+            Self::Short(places) => {
+                let place = places[index];
+                let bit = if place & Self::BIT == 0 { 0 } else { VARIABLE };
+                u32::from(place & !Self::BIT) | bit
+            }
+            Self::Long(places) => places[index],
+        }
+    }
+}
+
+/// What queries that differ in constants only have in common.
+pub struct Template {
+    skeleton: Box<str>,
+    /// The names of variables, each with a line break behind it; nothing for a fresh one.
+    names: Box<str>,
+    /// The projection as numbers of names; then the places of all patterns.
+    places: Packed,
+    more: Option<Box<More>>,
+    slots: u32,
+    projected: u32,
+    form: Form,
+    distinct: bool,
+    resting: Resting,
+    deep: bool,
+}
+
+/// What a query of triple patterns alone does not have.
+#[derive(Default)]
+struct More {
+    /// Where the patterns of each branch end, and the names of its variables, where these are not
+    /// numbered as the names are.
+    branches: Box<[(u32, Box<[u32]>)]>,
+    /// Branch, variable, and test.
+    filters: Box<[(u16, u16, Test)]>,
+    remainder: Box<[Cow<'static, str>]>,
+    supports: Box<[Places]>,
+    mentions: Box<[[u32; 2]]>,
+    kept: Box<[u32]>,
+    fixed: Box<[(Box<str>, bool)]>,
+}
+
+impl Template {
+    /// Makes the template of a text that was cut.
+    ///
+    /// Where the text can only be parsed whole, the cut is made whole: its skeleton and constants
+    /// are others then.
+    pub fn new(cutter: &Cutter, text: &str, cut: &mut Cut) -> Result<Self, QueryError> {
+        let deep = cutter.checked(text, cut)?;
+        on_stack(deep, || Self::parsed(cutter, text, cut, deep))
+    }
+
+    fn parsed(cutter: &Cutter, text: &str, cut: &mut Cut, deep: bool) -> Result<Self, QueryError> {
+        let query = match parse(cut.skeleton()) {
+            Ok(query) => query,
+            Err(error) => {
+                cutter.parse(text)?;
+                cutter.keep_whole(text, cut);
+                parse(cut.skeleton()).map_err(|_| error)?
+            }
+        };
+        Self::analysed(&query, cut, cutter.limits.branches, deep).map_err(|(error, constant)| {
+            match constant.and_then(|constant| cut.offset(constant)) {
+                Some(offset) => error.at(text, offset),
+                None => error,
+            }
+        })
+    }
+
+    fn analysed(
+        query: &Query,
+        cut: &Cut,
+        most: usize,
+        deep: bool,
+    ) -> Result<Self, (QueryError, Option<u32>)> {
+        let skeleton = cut.skeleton();
+        let refused = |what: &str, remedy: &str| Err((QueryError::new(what, remedy), None));
+        let (form, pattern) = match query {
+            Query::Select { pattern, .. } => (Form::Select, pattern),
+            Query::Ask { pattern, .. } => (Form::Ask, pattern),
+            Query::Construct { pattern, .. } => (Form::Construct, pattern),
+            Query::Describe { pattern, .. } => (Form::Describe, pattern),
+        };
+        let slots = u32::try_from(cut.len()).unwrap_or(u32::MAX);
+        let mut survey = Survey::new(Constants::new(slots, cut::is_whole(skeleton)), false);
+        if form == Form::Describe {
+            survey.mention(OPEN, OPEN);
+        }
+        survey.pattern(pattern);
+        if let Query::Construct { template, .. } = query {
+            survey.template(template);
+        }
+        match survey.misuse {
+            None => {}
+            Some(Misuse::Quantity(number)) => {
+                let what = "a quantity can only be compared with a variable";
+                let remedy = "Write it as in ?size >= \"40 GB\"^^cdt:ucum.";
+                return Err((QueryError::new(what, remedy), Some(number)));
+            }
+            Some(Misuse::Function(name)) => {
+                let what = format!("The custom function {name} is not supported");
+                return refused(&what, "Use SPARQL 1.1's functions or those of gm:.");
+            }
+            Some(Misuse::Service) => {
+                let what = "SERVICE: a subscription does not reach out";
+                return refused(what, "Leave it out; the publication is the data.");
+            }
+        }
+        if query.dataset().is_some() {
+            let what = "FROM: a subscription does not reach out";
+            return refused(what, "Leave it out; the publication is the data.");
+        }
+        if form == Form::Describe && !skeleton.contains('{') {
+            return refused("it has no WHERE", "Say which triples it waits for: WHERE { … }.");
+        }
+        if may_be_empty(without_modifiers(pattern), true) {
+            return refused(
+                "its pattern can be met by nothing at all, so it would match every publication",
+                "Add a triple pattern that is not optional.",
+            );
+        }
+        let (mentions, kept) = (survey.mentions, survey.kept);
+        let mut analysis = Analysis::new(survey.constants, most, form == Form::Describe);
+        let drafts = analysis.query(pattern);
+        match form {
+            Form::Construct => analysis.leave_open("CONSTRUCT"),
+            Form::Describe => analysis.leave_open("DESCRIBE"),
+            _ => {}
+        }
+        let mut distinct = false;
+        let mut projection: Vec<&str> = Vec::new();
+        if form == Form::Select {
+            let mut outer = pattern;
+            loop {
+                outer = match outer {
+                    GraphPattern::Slice { inner, .. } | GraphPattern::Reduced { inner } => inner,
+                    GraphPattern::Distinct { inner } => {
+                        distinct = true;
+                        inner
+                    }
+                    GraphPattern::Project { variables, .. } => {
+                        projection = variables.iter().map(|one| one.as_str()).collect();
+                        break;
+                    }
+                    _ => break,
+                }
+            }
+            if selects_all(skeleton) {
+                let order = first_occurrences(skeleton);
+                projection.sort_by_key(|name| order.get(name).copied().unwrap_or(usize::MAX));
+            }
+        }
+        let resting = match (analysis.subquery, analysis.aggregates) {
+            (false, false) => Resting::Solutions,
+            (false, true) => Resting::Pattern,
+            (true, false) => Resting::Whole,
+            (true, true) => Resting::Both,
+        };
+        let parts = Assembly::new(&analysis.variables, &projection, &drafts)?;
+        let is_exact = analysis.remainder.is_empty();
+        let more = More {
+            branches: parts.branches.into(),
+            filters: parts.filters.into(),
+            remainder: analysis.remainder.into(),
+            supports: if is_exact { Box::default() } else { analysis.supports.into() },
+            mentions: if is_exact { Box::default() } else { mentions.into() },
+            kept: kept.into(),
+            fixed: analysis
+                .constants
+                .fixed
+                .into_iter()
+                .map(|(text, one)| (text.into(), one))
+                .collect(),
+        };
+        let is_plain = is_exact
+            && more.branches.is_empty()
+            && more.filters.is_empty()
+            && more.kept.is_empty()
+            && more.fixed.is_empty();
+        Ok(Self {
+            skeleton: skeleton.into(),
+            names: parts.names.into(),
+            places: Packed::new(&parts.places),
+            more: (!is_plain).then(|| Box::new(more)),
+            slots,
+            projected: projection.len() as u32,
+            form,
+            distinct,
+            resting,
+            deep,
+        })
+    }
+
+    /// The text without constants.
+    pub fn skeleton(&self) -> &str {
+        &self.skeleton
+    }
+
+    /// SELECT, ASK, CONSTRUCT or DESCRIBE.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// Whether equal solutions count once.
+    pub fn distinct(&self) -> bool {
+        self.distinct
+    }
+
+    /// What the condition that a solution rests on the publication is put to.
+    pub fn resting(&self) -> Resting {
+        self.resting
+    }
+
+    /// Why the branches are not the whole query; constants may add reasons.
+    pub fn remainder(&self) -> &[Cow<'static, str>] {
+        self.more.as_ref().map_or(&[], |more| &more.remainder)
+    }
+
+    /// How many constants a query of this template has in its text.
+    pub fn slots(&self) -> usize {
+        self.slots as usize
+    }
+
+    /// The constants that every query of this template has behind those of its text.
+    pub fn fixed(&self) -> impl ExactSizeIterator<Item = &str> {
+        let fixed: &[(Box<str>, bool)] = self.more.as_ref().map_or(&[], |more| &more.fixed);
+        fixed.iter().map(|(text, _)| text.as_ref())
+    }
+
+    /// Whether synonyms replace a constant that is a literal; IRIs are always replaced.
+    pub fn rewritten(&self, constant: usize) -> bool {
+        self.more
+            .as_ref()
+            .is_none_or(|more| more.kept.iter().all(|kept| *kept as usize != constant))
+    }
+
+    /// The projected variables, in the order of the SELECT clause.
+    pub fn projection(&self) -> impl ExactSizeIterator<Item = &str> {
+        let names: Vec<&str> = self.names.split_terminator('\n').collect();
+        (0..self.projected as usize)
+            .map(move |index| *names.get(self.places.get(index) as usize).unwrap_or(&""))
+    }
+
+    /// The projected variables that the first branch binds, with their numbers there.
+    pub fn projected(&self) -> impl Iterator<Item = (&str, u16)> {
+        let numbers: HashMap<u32, u16> =
+            (0..=u16::MAX).zip(self.variables(0)).map(|(number, name)| (name, number)).collect();
+        self.projection()
+            .enumerate()
+            .filter_map(move |(index, name)| Some((name, *numbers.get(&self.places.get(index))?)))
+    }
+
+    /// The names of a branch's variables by their numbers; none for fresh ones.
+    pub fn names(&self, branch: usize) -> Vec<Option<&str>> {
+        let names: Vec<&str> = self.names.split_terminator('\n').collect();
+        let named =
+            |number: u32| names.get(number as usize).copied().filter(|name| !name.is_empty());
+        self.variables(branch).into_iter().map(named).collect()
+    }
+
+    /// The variables of a branch by their numbers among all names.
+    fn variables(&self, branch: usize) -> Vec<u32> {
+        let more = self.more.as_ref().and_then(|more| more.branches.get(branch));
+        if let Some((_, variables)) = more {
+            return variables.to_vec();
+        }
+        let patterns = (self.projected as usize..self.places.len()).map(|at| self.places.get(at));
+        let count = patterns.filter(|place| place & VARIABLE != 0).max();
+        (0..count.map_or(0, |last| (last & !VARIABLE) + 1)).collect()
+    }
+
+    /// How many branches there are.
+    pub fn branches(&self) -> usize {
+        self.more.as_ref().map_or(1, |more| more.branches.len().max(1))
+    }
+
+    /// The patterns of a branch; constants by their numbers.
+    pub fn patterns(&self, branch: usize) -> impl Iterator<Item = [Node; 3]> {
+        let ends: &[(u32, Box<[u32]>)] = self.more.as_ref().map_or(&[], |more| &more.branches);
+        let first = self.projected as usize;
+        let end = |branch: usize| ends.get(branch).map_or(self.places.len(), |end| end.0 as usize);
+        let begin = if branch == 0 { first } else { end(branch - 1) };
+        (begin..end(branch))
+            .step_by(3)
+            .map(|at| [at, at + 1, at + 2].map(|at| node(self.places.get(at))))
+    }
+
+    /// The filters of a branch, each with the number of its variable.
+    pub fn filters(&self, branch: usize) -> impl Iterator<Item = (u16, &Test)> {
+        let filters: &[(u16, u16, Test)] = self.more.as_ref().map_or(&[], |more| &more.filters);
+        let of_branch = move |filter: &&(u16, u16, Test)| usize::from(filter.0) == branch;
+        filters.iter().filter(of_branch).map(|filter| (filter.1, &filter.2))
+    }
+
+    /// The properties and objects that the patterns of a query ask for, those under MINUS and
+    /// EXISTS included; [`ANY`] for any.
+    pub fn mentions<'a>(&'a self, constants: &'a [Id]) -> impl Iterator<Item = (Id, Id)> + 'a {
+        let put = move |place: u32| constants.get(place as usize).copied().unwrap_or(ANY);
+        let open = move |node: Node| match node {
+            Node::Constant(number) => put(number),
+            Node::Variable(_) => ANY,
+        };
+        let plain = self.remainder().is_empty().then(|| {
+            self.patterns(0).map(move |[_, property, object]| match open(property) {
+                ANY => (ANY, ANY),
+                property => (property, open(object)),
+            })
+        });
+        let mentions: &[[u32; 2]] = self.more.as_ref().map_or(&[], |more| &more.mentions);
+        let stored = mentions.iter().map(move |[p, o]| (put(*p), put(*o)));
+        plain.into_iter().flatten().chain(stored)
+    }
+
+    /// The branches of a query with these constants: those of its text, and behind them
+    /// [`Template::fixed`].
+    pub fn filled(
+        &self,
+        constants: &[Id],
+        dictionary: &mut Dictionary,
+        values: &dyn Decidable,
+    ) -> Filled {
+        let mut filled = Filled { remainder: self.remainder().to_vec(), ..Filled::default() };
+        let put = |node: Node| match node {
+            Node::Constant(number) => {
+                Node::Constant(constants.get(number as usize).copied().unwrap_or(ANY))
+            }
+            variable => variable,
+        };
+        for number in 0..self.branches() {
+            let mut branch = Branch::default();
+            let mut seen = HashSet::new();
+            for pattern in self.patterns(number).map(|pattern| pattern.map(put)) {
+                let is_new = match branch.patterns.len() {
+                    0..32 => !branch.patterns.contains(&pattern),
+                    32 => {
+                        seen.extend(branch.patterns.iter().copied());
+                        seen.insert(pattern)
+                    }
+                    _ => seen.insert(pattern),
+                };
+                if is_new {
+                    let variables = pattern.iter().filter_map(|node| match node {
+                        Node::Variable(variable) => Some(variable + 1),
+                        Node::Constant(_) => None,
+                    });
+                    branch.variables = variables.fold(branch.variables, u16::max);
+                    branch.patterns.push(pattern);
+                }
+            }
+            for (variable, test) in self.filters(number) {
+                let mark = filled.interned.len();
+                let mut filling =
+                    Filling { constants, dictionary, values, interned: &mut filled.interned };
+                let mut found = Vec::new();
+                if filling.test(test, &mut found).is_some() {
+                    let filter = match (test, found.len()) {
+                        (Test::Any { .. }, _) | (_, 0 | 2..) => Filter::Any(found.into()),
+                        _ => found.swap_remove(0),
+                    };
+                    if !branch.filters.iter().any(|known| *known == (variable, filter.clone())) {
+                        branch.filters.push((variable, filter));
+                    }
+                    continue;
+                }
+                for id in filled.interned.drain(mark..) {
+                    dictionary.release(id);
+                }
+                let reason = Cow::from(format!("FILTER {}", test.word()));
+                if !filled.remainder.contains(&reason) {
+                    filled.remainder.push(reason);
+                }
+            }
+            filled.branches.push(branch);
+        }
+        filled.supports = match &self.more {
+            Some(more) if !self.remainder().is_empty() => {
+                more.supports.iter().map(|places| places.map(node).map(put)).collect()
+            }
+            _ => filled.branches[0].patterns.iter().map(|pattern| alone(*pattern)).collect(),
+        };
+        filled
+    }
+
+    /// The algebra, with placeholders for constants (see [`cut::expanded`]).
+    pub fn algebra(&self) -> Result<Query, QueryError> {
+        on_stack(self.deep, || parse(&self.skeleton))
+    }
+
+    /// The algebra of a query with these constants: those of its text, and behind them
+    /// [`Template::fixed`]. `NOW()` is replaced by a literal where one is given; comparisons with
+    /// quantities are calls of `gm:compare(left, "operator", right)`.
+    pub fn substituted(
+        &self,
+        constants: &[Term],
+        now: Option<&Literal>,
+    ) -> Result<Query, QueryError> {
+        on_stack(self.deep, || {
+            let mut query = parse(&self.skeleton)?;
+            let fixed = self.more.as_ref().map_or(&[][..], |more| &more.fixed);
+            let known = (self.slots..).zip(fixed);
+            let mut substitution = Substitution {
+                constants,
+                now,
+                whole: cut::is_whole(&self.skeleton),
+                fixed: known.map(|(n, (text, kind))| ((text.as_ref(), *kind), n)).collect(),
+                failed: false,
+            };
+            match &mut query {
+                Query::Select { pattern, .. }
+                | Query::Ask { pattern, .. }
+                | Query::Describe { pattern, .. } => substitution.pattern(pattern),
+                Query::Construct { pattern, template, .. } => {
+                    template.iter_mut().for_each(|triple| substitution.triple(triple, false));
+                    substitution.pattern(pattern);
+                }
+            }
+            if substitution.failed {
+                let what = "a constant has a root that cannot stand in its place";
+                return Err(QueryError::new(what, "Correct the synonyms."));
+            }
+            Ok(query)
+        })
+    }
+
+    /// Which values of which properties the constants of a query are: what their units depend on.
+    pub fn uses(&self) -> Result<Vec<Use>, QueryError> {
+        on_stack(self.deep, || {
+            let query = parse(&self.skeleton)?;
+            let (Query::Select { pattern, .. }
+            | Query::Ask { pattern, .. }
+            | Query::Construct { pattern, .. }
+            | Query::Describe { pattern, .. }) = &query;
+            let constants = Constants::new(self.slots, cut::is_whole(&self.skeleton));
+            let mut survey = Survey::new(constants, true);
+            survey.pattern(pattern);
+            Ok(uses_among(&survey.stated.unwrap_or_default(), &survey.compared))
+        })
+    }
+}
+
+fn parse(skeleton: &str) -> Result<Query, QueryError> {
+    let text = cut::expanded(skeleton);
+    let parsed = SparqlParser::new().parse_query(&text);
+    parsed.map_err(|error| QueryError::unreadable(&text, &error.to_string()))
+}
+
+/// Runs what is recursive over a query, on a stack that is large enough.
+fn on_stack<T: Send>(
+    deep: bool,
+    run: impl FnOnce() -> Result<T, QueryError> + Send,
+) -> Result<T, QueryError> {
+    if !deep {
+        return run();
+    }
+    let too_deep = || QueryError::new("nested too deeply", "Nest fewer brackets.");
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
+        thread.map_err(|_| too_deep())?.join().map_err(|_| too_deep())?
+    })
+}
+
+fn node(place: u32) -> Node {
+    match place & VARIABLE {
+        0 => Node::Constant(place),
+        _ => Node::Variable((place & !VARIABLE) as u16),
+    }
+}
+
+/// A pattern with variables of its own, numbered from 0.
+fn alone(pattern: Pattern) -> Pattern {
+    let mut found: Vec<Node> = Vec::with_capacity(3);
+    pattern.map(|node| {
+        let Node::Variable(_) = node else { return node };
+        let number = found.iter().position(|known| *known == node).unwrap_or_else(|| {
+            found.push(node);
+            found.len() - 1
+        });
+        Node::Variable(number as u16)
+    })
+}
+
+/// Whether a skeleton is a `SELECT *`.
+fn selects_all(skeleton: &str) -> bool {
+    let body = match skeleton.strip_prefix("BASE <") {
+        Some(rest) => rest.split_once("> ").map_or("", |(_, body)| body),
+        None => skeleton,
+    };
+    let head = body.split(['{', '(', '?']).next().unwrap_or_default();
+    head.split(' ').take(3).any(|word| word == "*")
+}
+
+/// Where each variable occurs first in a skeleton.
+fn first_occurrences(skeleton: &str) -> HashMap<&str, usize> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_' || !c.is_ascii();
+    let mut found = HashMap::new();
+    for (at, _) in skeleton.match_indices('?') {
+        let rest = &skeleton[at + 1..];
+        let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+        found.entry(&rest[..end]).or_insert(at);
+    }
+    found
+}
+
+/// The parts of a template, variables numbered within each branch.
+struct Assembly {
+    names: String,
+    places: Vec<u32>,
+    branches: Vec<(u32, Box<[u32]>)>,
+    filters: Vec<(u16, u16, Test)>,
+}
+
+impl Assembly {
+    fn new(
+        variables: &[Option<&str>],
+        projection: &[&str],
+        drafts: &[Draft],
+    ) -> Result<Self, (QueryError, Option<u32>)> {
+        let mut patterns = Vec::new();
+        let (mut branches, mut filters) = (Vec::new(), Vec::new());
+        let mut numbers: HashMap<u32, u32> = HashMap::new(); // of variables among the names
+        let mut order: Vec<Option<&str>> = Vec::new();
+        for (branch, draft) in (0..).zip(drafts) {
+            let mut local: HashMap<u32, u32> = HashMap::new();
+            let mut own: Vec<u32> = Vec::new();
+            for place in draft.patterns.iter().flatten() {
+                if place & VARIABLE == 0 {
+                    patterns.push(*place);
+                    continue;
+                }
+                let number = *local.entry(*place).or_insert_with(|| {
+                    own.push(*numbers.entry(*place).or_insert_with(|| {
+                        order.push(variables[(place & !VARIABLE) as usize]);
+                        (order.len() - 1) as u32
+                    }));
+                    (own.len() - 1) as u32
+                });
+                patterns.push(number | VARIABLE);
+            }
+            if own.len() > usize::from(u16::MAX) {
+                let what = format!("more than {} variables", u16::MAX);
+                return Err((QueryError::new(what, "Split it into several subscriptions."), None));
+            }
+            for (variable, test) in &draft.filters {
+                if let Some(number) = local.get(variable) {
+                    filters.push((branch, *number as u16, test.clone()));
+                }
+            }
+            branches.push((patterns.len() as u32, own.into()));
+        }
+        let mut known: HashMap<&str, u32> =
+            (0..).zip(&order).filter_map(|(n, name)| Some(((*name)?, n))).collect();
+        let mut places: Vec<u32> = Vec::with_capacity(projection.len() + patterns.len());
+        for name in projection {
+            places.push(*known.entry(name).or_insert_with(|| {
+                order.push(Some(name));
+                (order.len() - 1) as u32
+            }));
+        }
+        for (end, _) in &mut branches {
+            *end += places.len() as u32;
+        }
+        if branches.len() == 1 {
+            branches.clear();
+        }
+        places.append(&mut patterns);
+        let mut names = String::new();
+        for name in order {
+            names.push_str(name.unwrap_or_default());
+            names.push('\n');
+        }
+        Ok(Self { names, places, branches, filters })
+    }
+}
+
+// --- Constants in filters -----------------------------------------------------------------------
+
+struct Filling<'a> {
+    constants: &'a [Id],
+    dictionary: &'a mut Dictionary,
+    values: &'a dyn Decidable,
+    interned: &'a mut Vec<Id>,
+}
+
+impl Filling<'_> {
+    fn constant(&self, number: u32) -> Option<Id> {
+        self.constants.get(number as usize).copied().filter(|id| *id != ANY)
+    }
+
+    /// Adds a test with its constants; nothing where an index cannot take it then.
+    fn test(&mut self, test: &Test, found: &mut Vec<Filter>) -> Option<()> {
+        let mut add = |filter: Filter| {
+            if !found.contains(&filter) {
+                found.push(filter);
+            }
+        };
+        match test {
+            Test::Any { tests, .. } => {
+                for test in tests {
+                    self.test(test, found)?;
+                }
+            }
+            Test::Taxonomy { operator, concept } => {
+                add(Filter::Taxonomy { operator: *operator, concept: self.constant(*concept)? });
+            }
+            Test::Compare { operator, constant } => {
+                let constant = self.constant(*constant)?;
+                let text = self.dictionary.text(constant);
+                let language = split_literal(&text).is_some_and(|(_, suffix)| is_tag(suffix));
+                if *operator == Comparison::Equal && language {
+                    let (operator, view) = (TextOperator::Equals, View::Term);
+                    let folding = Folding::None;
+                    add(Filter::Text { operator, view, folding, argument: constant });
+                } else if match operator {
+                    Comparison::Unequal => self.values.comparable(&text),
+                    _ => self.values.decidable(*operator, &text),
+                } {
+                    add(Filter::Compare { operator: *operator, constant });
+                } else {
+                    return None;
+                }
+            }
+            Test::Text { operator, view, folding, argument, argument_folding } => {
+                let mut argument = self.constant(*argument)?;
+                let literal = self.dictionary.text(argument).into_owned();
+                let (text, suffix) = split_literal(&literal)?;
+                if !(suffix.is_empty() || is_tag(suffix)) {
+                    return None;
+                }
+                let folded = match argument_folding {
+                    Folding::Lower => text.to_lowercase(),
+                    Folding::Upper => text.to_uppercase(),
+                    _ => text.clone().into_owned(),
+                };
+                if folded != text {
+                    argument = self.intern(&folded, suffix);
+                }
+                let (operator, view, folding) = (*operator, *view, *folding);
+                add(Filter::Text { operator, view, folding, argument });
+            }
+            Test::Regex { view, folding, pattern, flags } => {
+                let plain = |number: u32| {
+                    let literal = self.dictionary.text(self.constant(number)?);
+                    let (text, suffix) = split_literal(&literal)?;
+                    suffix.is_empty().then(|| text.into_owned())
+                };
+                let flags = flags.map_or(Some(String::new()), plain)?;
+                let parts = required_parts(&plain(*pattern)?, &flags, *folding == Folding::None)?;
+                let folding = if parts.caseless { Folding::Caseless } else { *folding };
+                for part in parts.texts {
+                    let argument = self.intern(&part, "");
+                    let (operator, view) = (TextOperator::Contains, *view);
+                    add(Filter::Text { operator, view, folding, argument });
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn intern(&mut self, text: &str, suffix: &str) -> Id {
+        let mut literal = Vec::with_capacity(text.len() + suffix.len() + 2);
+        quote(text, &mut literal);
+        literal.extend_from_slice(suffix.as_bytes());
+        let id = self.dictionary.intern(&literal);
+        self.interned.push(id);
+        id
+    }
+}
+
+/// Whether what follows a literal's text is a language tag without a direction.
+fn is_tag(suffix: &str) -> bool {
+    suffix.starts_with('@') && !suffix.contains("--")
+}
+
+// --- Constants in the algebra -------------------------------------------------------------------
+
+struct Substitution<'a> {
+    constants: &'a [Term],
+    now: Option<&'a Literal>,
+    whole: bool,
+    fixed: HashMap<(&'a str, bool), u32>,
+    failed: bool,
+}
+
+impl Substitution<'_> {
+    fn constant(&mut self, number: u32) -> Option<Term> {
+        let found = self.constants.get(number as usize).cloned();
+        self.failed |= found.is_none();
+        found
+    }
+
+    fn of_iri(&mut self, iri: &NamedNode) -> Option<Term> {
+        let slot = if self.whole { None } else { slot_of_iri(iri.as_str()) };
+        let number = slot.or_else(|| self.fixed.get(&(iri.to_string().as_str(), true)).copied())?;
+        self.constant(number)
+    }
+
+    fn slot(&self, literal: &Literal) -> Option<(u32, bool)> {
+        if self.whole {
+            return None;
+        }
+        slot_of_literal(literal.value(), literal.datatype().as_str())
+    }
+
+    fn of_literal(&mut self, literal: &Literal, rewritten: bool) -> Option<Term> {
+        let number = match self.slot(literal) {
+            Some((number, _)) => number,
+            None => *self.fixed.get(&(literal.to_string().as_str(), rewritten))?,
+        };
+        self.constant(number)
+    }
+
+    fn is_quantity(&self, expression: &Expression) -> bool {
+        let Expression::Literal(literal) = expression else { return false };
+        match self.slot(literal) {
+            Some((_, quantity)) => quantity,
+            None => self.whole && cut::is_quantity(&literal.datatype().to_string()),
+        }
+    }
+
+    fn iri(&mut self, iri: &mut NamedNode) {
+        match self.of_iri(iri) {
+            Some(Term::NamedNode(root)) => *iri = root,
+            Some(_) => self.failed = true,
+            None => {}
+        }
+    }
+
+    fn property(&mut self, property: &mut NamedNodePattern) {
+        if let NamedNodePattern::NamedNode(iri) = property {
+            self.iri(iri);
+        }
+    }
+
+    fn term(&mut self, term: &mut TermPattern, rewritten: bool) {
+        let found = match term {
+            TermPattern::NamedNode(iri) => self.of_iri(iri),
+            TermPattern::Literal(literal) => self.of_literal(literal, rewritten),
+            TermPattern::Triple(triple) => return self.triple(triple, rewritten),
+            TermPattern::Variable(_) | TermPattern::BlankNode(_) => None,
+        };
+        if let Some(found) = found {
+            *term = found.into();
+        }
+    }
+
+    fn triple(&mut self, triple: &mut TriplePattern, rewritten: bool) {
+        self.term(&mut triple.subject, rewritten);
+        self.property(&mut triple.predicate);
+        self.term(&mut triple.object, rewritten);
+    }
+
+    fn ground(&mut self, term: &mut GroundTerm) {
+        let found = match term {
+            GroundTerm::NamedNode(iri) => self.of_iri(iri),
+            GroundTerm::Literal(literal) => self.of_literal(literal, true),
+            GroundTerm::Triple(triple) => {
+                self.iri(&mut triple.subject);
+                self.iri(&mut triple.predicate);
+                return self.ground(&mut triple.object);
+            }
+        };
+        if let Some(found) = found {
+            match GroundTerm::try_from(found) {
+                Ok(found) => *term = found,
+                Err(_) => self.failed = true,
+            }
+        }
+    }
+
+    fn path(&mut self, path: &mut Path) {
+        match path {
+            Path::NamedNode(iri) => self.iri(iri),
+            Path::NegatedPropertySet(iris) => iris.iter_mut().for_each(|iri| self.iri(iri)),
+            Path::Sequence(left, right) | Path::Alternative(left, right) => {
+                self.path(left);
+                self.path(right);
+            }
+            Path::Reverse(path)
+            | Path::ZeroOrMore(path)
+            | Path::OneOrMore(path)
+            | Path::ZeroOrOne(path) => self.path(path),
+        }
+    }
+
+    fn pattern(&mut self, pattern: &mut GraphPattern) {
+        match pattern {
+            GraphPattern::Bgp { patterns } => {
+                patterns.iter_mut().for_each(|triple| self.triple(triple, true));
+            }
+            GraphPattern::Path { subject, path, object } => {
+                self.term(subject, true);
+                self.path(path);
+                self.term(object, true);
+            }
+            GraphPattern::Join { left, right }
+            | GraphPattern::Union { left, right }
+            | GraphPattern::Minus { left, right } => {
+                self.pattern(left);
+                self.pattern(right);
+            }
+            GraphPattern::LeftJoin { left, right, expression } => {
+                self.pattern(left);
+                self.pattern(right);
+                expression.iter_mut().for_each(|one| self.expression(one));
+            }
+            GraphPattern::Filter { expr, inner } => {
+                self.pattern(inner);
+                self.expression(expr);
+            }
+            GraphPattern::Extend { inner, expression, .. } => {
+                self.pattern(inner);
+                self.expression(expression);
+            }
+            GraphPattern::Graph { name, inner } | GraphPattern::Service { name, inner, .. } => {
+                self.property(name);
+                self.pattern(inner);
+            }
+            GraphPattern::Values { bindings, .. } => {
+                bindings.iter_mut().flatten().flatten().for_each(|term| self.ground(term));
+            }
+            GraphPattern::OrderBy { inner, expression } => {
+                self.pattern(inner);
+                for OrderExpression::Asc(one) | OrderExpression::Desc(one) in expression {
+                    self.expression(one);
+                }
+            }
+            GraphPattern::Group { inner, aggregates, .. } => {
+                self.pattern(inner);
+                for (_, aggregate) in aggregates {
+                    if let AggregateExpression::FunctionCall { expr, .. } = aggregate {
+                        self.expression(expr);
+                    }
+                }
+            }
+            GraphPattern::Project { inner, .. }
+            | GraphPattern::Distinct { inner }
+            | GraphPattern::Reduced { inner }
+            | GraphPattern::Slice { inner, .. } => self.pattern(inner),
+        }
+    }
+
+    fn expression(&mut self, expression: &mut Expression) {
+        self.compare(expression);
+        match expression {
+            Expression::NamedNode(_) | Expression::Literal(_) => self.operand(expression, false),
+            Expression::Variable(_) | Expression::Bound(_) => {}
+            Expression::Equal(left, right) => {
+                self.operand(left, true);
+                self.operand(right, true);
+            }
+            Expression::In(value, list) => {
+                self.operand(value, true);
+                list.iter_mut().for_each(|one| self.operand(one, true));
+            }
+            Expression::Or(left, right)
+            | Expression::And(left, right)
+            | Expression::SameTerm(left, right)
+            | Expression::Less(left, right)
+            | Expression::LessOrEqual(left, right)
+            | Expression::Greater(left, right)
+            | Expression::GreaterOrEqual(left, right)
+            | Expression::Add(left, right)
+            | Expression::Subtract(left, right)
+            | Expression::Multiply(left, right)
+            | Expression::Divide(left, right) => {
+                self.expression(left);
+                self.expression(right);
+            }
+            Expression::UnaryPlus(inner)
+            | Expression::UnaryMinus(inner)
+            | Expression::Not(inner) => self.expression(inner),
+            Expression::Exists(pattern) => self.pattern(pattern),
+            Expression::If(condition, left, right) => {
+                [condition, left, right].into_iter().for_each(|one| self.expression(one));
+            }
+            Expression::Coalesce(all) => all.iter_mut().for_each(|one| self.expression(one)),
+            Expression::FunctionCall(Function::Now, _) => {
+                if let Some(now) = self.now {
+                    *expression = Expression::Literal(now.clone());
+                }
+            }
+            Expression::FunctionCall(_, all) => all.iter_mut().for_each(|one| self.expression(one)),
+        }
+    }
+
+    fn operand(&mut self, expression: &mut Expression, rewritten: bool) {
+        let found = match expression {
+            Expression::NamedNode(iri) => self.of_iri(iri),
+            Expression::Literal(literal) => self.of_literal(literal, rewritten),
+            other => return self.expression(other),
+        };
+        match found {
+            Some(Term::NamedNode(iri)) => *expression = iri.into(),
+            Some(Term::Literal(literal)) => *expression = literal.into(),
+            Some(_) => self.failed = true,
+            None => {}
+        }
+    }
+
+    /// Makes calls of comparisons with quantities, which the evaluator knows nothing of; the
+    /// constants in them are put in by the caller.
+    fn compare(&mut self, expression: &mut Expression) {
+        let (sign, left, right) = match expression {
+            Expression::Equal(left, right) => ("=", left, right),
+            Expression::Less(left, right) => ("<", left, right),
+            Expression::LessOrEqual(left, right) => ("<=", left, right),
+            Expression::Greater(left, right) => (">", left, right),
+            Expression::GreaterOrEqual(left, right) => (">=", left, right),
+            Expression::In(value, list) if list.iter().any(|one| self.is_quantity(one)) => {
+                let equal = |one| Expression::Equal(value.clone(), Box::new(one));
+                let either = |a, b| Expression::Or(Box::new(a), Box::new(b));
+                if let Some(any) = std::mem::take(list).into_iter().map(equal).reduce(either) {
+                    *expression = any;
+                }
+                return;
+            }
+            _ => return,
+        };
+        let mirrored = self.is_quantity(left);
+        if !mirrored && !self.is_quantity(right) {
+            return;
+        }
+        let sign = match sign {
+            "<" if mirrored => ">",
+            "<=" if mirrored => ">=",
+            ">" if mirrored => "<",
+            ">=" if mirrored => "<=",
+            sign => sign,
+        };
+        let take = |one: &mut Expression| std::mem::replace(one, Expression::Coalesce(Vec::new()));
+        let (mut left, mut right) = (take(left), take(right));
+        if mirrored {
+            std::mem::swap(&mut left, &mut right);
+        }
+        self.operand(&mut right, sign == "=");
+        let compare = Function::Custom(NamedNode::new_unchecked(format!("{GM}compare")));
+        let sign = Literal::new_simple_literal(sign).into();
+        *expression = Expression::FunctionCall(compare, vec![left, sign, right]);
+    }
+}
+
+// --- Units --------------------------------------------------------------------------------------
+
+type Stated<'a> = (Cow<'a, str>, u32, Cow<'a, str>, u32);
+
+fn uses_among(stated: &[Stated<'_>], compared: &[(Cow<'_, str>, u32, bool)]) -> Vec<Use> {
+    let mut equal: HashMap<&str, Vec<u32>> = HashMap::new();
+    let mut partners: HashMap<&str, Vec<u32>> = HashMap::new();
+    for (variable, constant, same) in compared {
+        partners.entry(variable).or_default().push(*constant);
+        if *same {
+            equal.entry(variable).or_default().push(*constant);
+        }
+    }
+    let mut siblings: HashMap<&str, Vec<(u32, Option<u32>)>> = HashMap::new();
+    for (subject, attribute, object, own) in stated {
+        let beside = siblings.entry(subject).or_default();
+        let known = if *own == OPEN {
+            equal.get(object.as_ref()).map(Vec::as_slice).unwrap_or_default()
+        } else {
+            std::slice::from_ref(own)
+        };
+        let known = known.iter().copied().map(Some);
+        let all =
+            known.chain((*own == OPEN && !equal.contains_key(object.as_ref())).then_some(None));
+        for one in all {
+            if !beside.contains(&(*attribute, one)) {
+                beside.push((*attribute, one));
+            }
+        }
+    }
+    let mut found: Vec<Use> = Vec::new();
+    for (subject, attribute, object, own) in stated {
+        let constants = if *own == OPEN {
+            partners.get(object.as_ref()).map(Vec::as_slice).unwrap_or_default()
+        } else {
+            std::slice::from_ref(own)
+        };
+        for constant in constants {
+            let siblings = siblings.get(subject.as_ref()).cloned().unwrap_or_default();
+            let one = Use { constant: *constant, attribute: *attribute, siblings };
+            if !found.contains(&one) {
+                found.push(one);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;
