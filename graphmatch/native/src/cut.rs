@@ -272,6 +272,9 @@ impl Cutter {
     }
 
     /// Parses a text as it is, for the parser's message.
+    ///
+    /// The parser tells the furthest place that it came to, and so not why a group or a subquery
+    /// makes no sense. It does where the text ends right there.
     pub(crate) fn parse(&self, text: &str) -> Result<spargebra::Query, QueryError> {
         let mut parser = spargebra::SparqlParser::new();
         for Prefix { name, iri, .. } in &self.prefixes {
@@ -279,7 +282,17 @@ impl Cutter {
                 .with_prefix(name.as_ref(), iri.as_ref())
                 .map_err(|error| QueryError::new(format!("{name}: {error}"), "Correct it."))?;
         }
-        parser.parse_query(text).map_err(|error| QueryError::unreadable(text, &error.to_string()))
+        let parse = |text: &str| parser.clone().parse_query(text).map_err(|e| e.to_string());
+        let message = match parse(text) {
+            Ok(query) => return Ok(query),
+            Err(message) => message,
+        };
+        let ends = text.match_indices('}').take(if text.len() < 1 << 16 { 64 } else { 0 });
+        let parts = ends.flat_map(|(at, _)| [text[..at].trim_end(), &text[..=at]]);
+        let reasons = parts.filter_map(|part| QueryError::senseless(part, &parse(part).err()?));
+        Err(QueryError::senseless(text, &message)
+            .or_else(|| reasons.into_iter().next())
+            .unwrap_or_else(|| QueryError::unreadable(text, &message)))
     }
 }
 
@@ -814,7 +827,7 @@ impl<'a, const CHECK: bool> Lexer<'a, CHECK> {
         }
         iri.push_str(rest);
         match &self.base {
-            Some(base) => match base.resolve(&IriRef::parse_unchecked(iri.as_str())) {
+            Some(base) => match IriRef::parse(iri.as_str()).and_then(|iri| base.resolve(&iri)) {
                 Ok(resolved) => Ok(resolved.into_inner()),
                 Err(error) => fault(format!("<{written}> cannot be resolved: {error}"), start),
             },

@@ -93,37 +93,40 @@ impl QueryError {
         Self::new(format!("not SPARQL: {what}"), remedy).at(text, offset)
     }
 
-    /// Says where a query stops being SPARQL, and what stands there, by the parser's message.
-    ///
-    /// What the parser would have expected instead is a list that helps nobody; what it says of a
-    /// query that is SPARQL and makes no sense is kept.
+    /// Says where a query stops being SPARQL, and what stands there, by the parser's message: what
+    /// that would have expected instead is a list that helps nobody.
     pub(crate) fn unreadable(text: &str, message: &str) -> Self {
-        let parsed = message.strip_prefix("error at ").and_then(|rest| {
-            let (place, reason) = rest.split_once(": expected ")?;
-            let (line, column) = place.split_once(':')?;
-            Some((line.parse::<usize>().ok()?, column.parse::<usize>().ok()?, reason))
-        });
-        let Some((line, column, reason)) = parsed else {
-            return Self::new(format!("not SPARQL: {message}"), "Correct the query.");
-        };
-        let before: usize =
-            text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
-        let rest = &text[before..];
-        let within = rest.char_indices().nth(column.saturating_sub(1));
-        let offset = before + within.map_or(rest.len(), |(at, _)| at);
-        let reasons = reason.strip_prefix("one of ").unwrap_or(reason);
-        match reasons.split(", ").find(|one| REASONS.iter().any(|known| one.starts_with(known))) {
-            Some(reason) => {
-                let remedy = if reason.contains("that is unbound") {
-                    "Name it in GROUP BY, put it into an aggregate, or leave it out."
-                } else {
-                    "Correct the query."
-                };
-                Self::new(format!("not SPARQL: {reason}"), remedy).at(text, offset)
-            }
-            None => Self::out_of_place(text, offset),
+        match place(text, message) {
+            Some((offset, _)) => Self::out_of_place(text, offset),
+            None => Self::new(format!("not SPARQL: {message}"), "Correct the query."),
         }
     }
+
+    /// What the parser says of a query that is SPARQL and makes no sense, if it does.
+    pub(crate) fn senseless(text: &str, message: &str) -> Option<Self> {
+        let (offset, reason) = place(text, message)?;
+        let reasons = reason.strip_prefix("one of ").unwrap_or(reason);
+        let mut reasons = reasons.split(", ");
+        let reason = reasons.find(|one| REASONS.iter().any(|known| one.starts_with(known)))?;
+        let remedy = if reason.contains("that is unbound") {
+            "Name it in GROUP BY, put it into an aggregate, or leave it out."
+        } else {
+            "Correct the query."
+        };
+        Some(Self::new(format!("not SPARQL: {reason}"), remedy).at(text, offset))
+    }
+}
+
+/// The offset that a parser's message names, and what it expected there.
+fn place<'a>(text: &str, message: &'a str) -> Option<(usize, &'a str)> {
+    let (place, reason) = message.strip_prefix("error at ")?.split_once(": expected ")?;
+    let (line, column) = place.split_once(':')?;
+    let (line, column): (usize, usize) = (line.parse().ok()?, column.parse().ok()?);
+    let lines = text.split_inclusive('\n').take(line.saturating_sub(1));
+    let before: usize = lines.map(str::len).sum();
+    let rest = &text[before..];
+    let within = rest.char_indices().nth(column.saturating_sub(1));
+    Some((before + within.map_or(rest.len(), |(at, _)| at), reason))
 }
 
 /// How the parser's sentences about queries begin that are SPARQL but for their meaning.
@@ -1305,3 +1308,6 @@ fn uses_among(stated: &[Stated<'_>], compared: &[(Cow<'_, str>, u32, bool)]) -> 
     }
     found
 }
+
+#[cfg(test)]
+mod tests;

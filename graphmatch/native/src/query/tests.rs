@@ -1,0 +1,776 @@
+//! Query texts, and what is found necessary for them.
+
+use super::*;
+
+const PREFIXES: [(&str, &str); 4] = [
+    ("xsd", "http://www.w3.org/2001/XMLSchema#"),
+    ("gm", "urn:graphmatch:"),
+    ("cdt", "https://w3id.org/cdt/"),
+    ("rdf", "http://www.w3.org/1999/02/22-rdf-syntax-ns#"),
+];
+
+struct Values;
+
+impl Decidable for Values {
+    fn decidable(&self, operator: Comparison, constant: &[u8]) -> bool {
+        let Some((text, suffix)) = split_literal(constant) else {
+            return operator == Comparison::Equal;
+        };
+        match suffix.rsplit(['#', '/']).next().unwrap_or_default() {
+            "" | "ucum>" | "integer>" | "decimal>" => true,
+            "double>" => text != "NaN",
+            "boolean>" => operator == Comparison::Equal,
+            _ => false,
+        }
+    }
+
+    fn comparable(&self, constant: &[u8]) -> bool {
+        let tagged = split_literal(constant).is_some_and(|(_, suffix)| is_tag(suffix));
+        tagged || self.decidable(Comparison::Equal, constant)
+    }
+}
+
+struct Read {
+    template: Template,
+    constants: Vec<String>,
+    dictionary: Dictionary,
+    filled: Filled,
+}
+
+fn cutter() -> Cutter {
+    Cutter::new(PREFIXES, Limits::default())
+}
+
+fn try_read(text: &str, limits: Limits) -> Result<Read, QueryError> {
+    let cutter = Cutter::new(PREFIXES, limits);
+    let mut cut = Cut::default();
+    cutter.cut(text, &mut cut)?;
+    let template = Template::new(&cutter, text, &mut cut)?;
+    assert_eq!(template.slots(), cut.len());
+    let mut constants: Vec<String> =
+        cut.constants().map(|text| String::from_utf8(text.to_vec()).unwrap()).collect();
+    constants.extend(template.fixed().map(str::to_owned));
+    let mut dictionary = Dictionary::default();
+    let ids: Vec<Id> = constants.iter().map(|text| dictionary.intern(text.as_bytes())).collect();
+    let filled = template.filled(&ids, &mut dictionary, &Values);
+    Ok(Read { template, constants, dictionary, filled })
+}
+
+fn read(text: &str) -> Read {
+    try_read(text, Limits::default()).unwrap_or_else(|error| panic!("{text}: {error:?}"))
+}
+
+/// A term as short as it can be told.
+fn short(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text).into_owned();
+    let text = text.replace("^^<http://www.w3.org/2001/XMLSchema#integer>", "");
+    let text = text.replace("<http://www.w3.org/1999/02/22-rdf-syntax-ns#", "<rdf:");
+    match text.strip_prefix("<urn:").and_then(|rest| rest.strip_suffix('>')) {
+        Some(name) => name.to_owned(),
+        None => text,
+    }
+}
+
+impl Read {
+    fn node(&self, node: Node, names: &[Option<&str>]) -> String {
+        match node {
+            Node::Constant(id) => short(&self.dictionary.text(id)),
+            Node::Variable(number) => match names.get(usize::from(number)).copied().flatten() {
+                Some(name) => format!("?{name}"),
+                None => format!("_{number}"),
+            },
+        }
+    }
+
+    fn patterns(&self, patterns: &[Pattern], names: &[Option<&str>]) -> String {
+        let written: Vec<String> = patterns
+            .iter()
+            .map(|pattern| pattern.map(|node| self.node(node, names)).join(" "))
+            .collect();
+        written.join(" . ")
+    }
+
+    fn branches(&self) -> Vec<String> {
+        let of = |(number, branch): (usize, &Branch)| {
+            self.patterns(&branch.patterns, &self.template.names(number))
+        };
+        self.filled.branches.iter().enumerate().map(of).collect()
+    }
+
+    fn filter(&self, variable: &str, filter: &Filter) -> String {
+        let text = |id: &Id| short(&self.dictionary.text(*id));
+        match filter {
+            Filter::Compare { operator, constant } => {
+                format!("{variable} {} {}", sign(*operator), text(constant))
+            }
+            Filter::Text { operator, view, folding, argument } => {
+                format!("{operator:?}({folding:?}({view:?}({variable})), {})", text(argument))
+                    .replace("Term(", "(")
+                    .replace("None(", "(")
+            }
+            Filter::Taxonomy { operator, concept } => {
+                format!("{operator:?}({variable}, {})", text(concept))
+            }
+            Filter::Any(tests) => {
+                let tests: Vec<String> =
+                    tests.iter().map(|test| self.filter(variable, test)).collect();
+                tests.join(" || ")
+            }
+        }
+    }
+
+    fn filters(&self, branch: usize) -> Vec<String> {
+        let names = self.template.names(branch);
+        let write = |(variable, filter): &Tested| {
+            self.filter(&self.node(Node::Variable(*variable), &names), filter)
+        };
+        self.filled.branches[branch].filters.iter().map(write).collect()
+    }
+
+    fn remainder(&self) -> Vec<&str> {
+        self.filled.remainder.iter().map(|reason| reason.as_ref()).collect()
+    }
+}
+
+use crate::pattern::Tested;
+
+#[test]
+fn branches_of_patterns() {
+    let cases: &[(&str, &[&str], &[&str])] = &[
+        ("?s <urn:p> ?o", &["?s p ?o"], &[]),
+        ("?s <urn:p> ?o . ?s <urn:p> ?o", &["?s p ?o"], &[]),
+        ("?s <urn:p> [ <urn:q> ?o ]", &["_0 q ?o . ?s p _0"], &[]),
+        ("?s <urn:p> ?o OPTIONAL { ?s <urn:q>* ?z }", &["?s p ?o"], &["OPTIONAL"]),
+        ("?s <urn:p> ?o MINUS { ?s <urn:q> ?z }", &["?s p ?o"], &["MINUS"]),
+        ("{ ?s <urn:p> ?o } UNION { ?s <urn:q> ?o }", &["?s p ?o", "?s q ?o"], &["UNION"]),
+        ("GRAPH ?g { ?s <urn:p> ?o }", &["?s p ?o"], &["GRAPH"]),
+        ("?s <urn:p> ?o BIND(1 AS ?x)", &["?s p ?o"], &["BIND or expression"]),
+        ("VALUES ?o { 1 } ?s <urn:p> ?o", &["?s p ?o"], &["VALUES"]),
+        ("VALUES () { } ?s <urn:p> ?o", &["?s p ?o"], &["VALUES"]),
+        ("VALUES ?o { } ?s <urn:p> ?o", &["?s p ?o"], &["VALUES"]),
+        ("VALUES (?o ?x) { (1 UNDEF) } ?s <urn:p> ?o", &["?s p ?o"], &["VALUES"]),
+        ("VALUES () { () () } ?s <urn:p> ?o", &["?s p ?o"], &["VALUES"]),
+        (
+            "?s <urn:p> ?o { SELECT ?s { ?s <urn:q> ?o FILTER(?o > 5) } }",
+            &["?s p ?o . ?s q _2"],
+            &["subquery"],
+        ),
+        (
+            "?s <urn:p> ?o { SELECT (COUNT(?s) AS ?n) { ?s <urn:q> ?o } }",
+            &["?s p ?o"],
+            &["BIND or expression", "aggregate", "subquery"],
+        ),
+        (
+            "?s <urn:p> ?o { SELECT ?s (COUNT(?x) AS ?n) { ?s <urn:q> ?x } GROUP BY ?s }",
+            &["?s p ?o . ?s q _2"],
+            &["BIND or expression", "aggregate", "subquery"],
+        ),
+        (
+            "?s <urn:p> ?y { SELECT ?s (COUNT(?y) AS ?y) { ?s <urn:q> ?y } GROUP BY ?s }",
+            &["?s p ?y . ?s q _2"],
+            &["BIND or expression", "aggregate", "subquery"],
+        ),
+        (
+            "{ ?s <urn:p> ?o OPTIONAL { ?o <urn:q> ?z } } ?z <urn:q> ?s",
+            &["?s p ?o . ?z q ?s"],
+            &["OPTIONAL"],
+        ),
+        ("?s a <urn:C>", &["?s <rdf:type> C"], &[]),
+        (
+            "?s <urn:p> (1 ())",
+            &["_0 <rdf:first> <rdf:nil> . _0 <rdf:rest> <rdf:nil> . \
+               _1 <rdf:first> \"1\" . _1 <rdf:rest> _0 . ?s p _1"],
+            &[],
+        ),
+        ("?s ?p <<( ?a <urn:b> ?c )>>", &["?s ?p _2"], &["triple term"]),
+        ("?s ?p <<( <urn:a> a -5 )>>", &["?s ?p _2"], &["triple term"]),
+        (
+            "?s <urn:p> ?o {| <urn:q> ?z |}",
+            &["_0 q ?z . _0 <rdf:reifies> _2 . ?s p ?o"],
+            &["triple term"],
+        ),
+        (
+            "?s <urn:p> ?o ~ ?r . ?r <urn:q> 5",
+            &["?r <rdf:reifies> _1 . ?s p ?o . ?r q \"5\""],
+            &["triple term"],
+        ),
+        ("<< ?s <urn:p> ?o >> <urn:q> 5", &["_0 <rdf:reifies> _1 . _0 q \"5\""], &["triple term"]),
+        (
+            "?s <urn:p> +5, -5.0, .5, 1e3 .",
+            &["?s p \"+5\" . ?s p \"-5.0\"^^<http://www.w3.org/2001/XMLSchema#decimal> . \
+             ?s p \".5\"^^<http://www.w3.org/2001/XMLSchema#decimal> . \
+             ?s p \"1e3\"^^<http://www.w3.org/2001/XMLSchema#double>"],
+            &[],
+        ),
+        (
+            "?s <urn:p> 'a'@EN, \"b\"@de-AT--ltr, '''c'\"'''^^xsd:string",
+            &["?s p \"a\"@en . ?s p \"b\"@de-at--ltr . ?s p \"c'\\\"\""],
+            &[],
+        ),
+    ];
+    for (pattern, branches, remainder) in cases {
+        let found = read(&format!("SELECT * {{ {pattern} }}"));
+        assert_eq!(found.branches(), *branches, "{pattern}");
+        let mut reasons = found.remainder();
+        reasons.sort_unstable();
+        assert_eq!(reasons, *remainder, "{pattern}");
+        assert!(!cut::is_whole(found.template.skeleton()), "{pattern}");
+    }
+}
+
+#[test]
+fn filters_that_an_index_takes() {
+    let cases: &[(&str, &[&str], &[&str])] = &[
+        ("?x > 5", &["?x > \"5\""], &[]),
+        ("5 > ?x", &["?x < \"5\""], &[]),
+        ("5 <= ?x && ?x < 9", &["?x >= \"5\"", "?x < \"9\""], &[]),
+        ("((?x = 5) && ((?y = 'a')))", &["?x = \"5\"", "?y = \"a\""], &[]),
+        ("?x = <urn:a>", &["?x = a"], &[]),
+        ("?x < <urn:a>", &[], &["<"]),
+        ("?x = 'a'@en", &["Equals(((?x)), \"a\"@en)"], &[]),
+        ("?x = 'a'@en--ltr", &[], &["="]),
+        ("?x < 'a'@en", &[], &["<"]),
+        ("?x != 5", &["?x != \"5\""], &[]),
+        ("5 != ?x", &["?x != \"5\""], &[]),
+        ("?x != 'a'@en", &["?x != \"a\"@en"], &[]),
+        ("?x != 'P1D'^^xsd:duration", &[], &["!="]),
+        ("!(?x = 5)", &["?x != \"5\""], &[]),
+        ("!(?x != 5)", &["?x = \"5\""], &[]),
+        ("?x > -5", &["?x > \"-5\""], &[]),
+        ("?x -5 > 2", &[], &[">"]),
+        ("?x = ?y", &[], &["="]),
+        ("?z > 5", &[], &[">"]), // bound by an OPTIONAL only
+        ("!?x = 5", &[], &["="]),
+        ("?x > 5 || ?y > 5", &[], &["||"]),
+        ("?x > 5 || ?x = 'a'", &["?x > \"5\" || ?x = \"a\""], &[]),
+        ("?x > 5 || (?x = 1 || ?x IN (2))", &["?x > \"5\" || ?x = \"1\" || ?x = \"2\""], &[]),
+        ("?x > 5 || ?x = 'P1D'^^xsd:duration", &[], &["||"]),
+        ("?x > 5 || (?x = 'a' && ?y = 1)", &["?x > \"5\" || ?x = \"a\""], &["||"]),
+        ("?x > 5 || (?y = 1 && ?z = 1) || ?y = 2", &[], &["||"]),
+        ("?x = 1 && ?x > 5 || ?y > 5", &[], &["||"]),
+        ("!(?x > 5)", &[], &["!"]),
+        ("?x", &[], &["of a variable"]),
+        ("true", &[], &["of a variable"]),
+        ("?x IN (5)", &["?x = \"5\""], &[]),
+        ("?x IN (5, 6)", &["?x = \"5\" || ?x = \"6\""], &[]),
+        ("?x IN (5, ?y)", &[], &["IN"]),
+        ("?x IN ()", &[], &["IN"]),
+        ("?x NOT IN ()", &[], &["NOT IN"]),
+        ("?x NOT IN (5, <urn:a>)", &["?x != \"5\"", "?x != a"], &[]),
+        ("?x NOT IN (5, ?y)", &["?x != \"5\""], &["!="]),
+        ("CONTAINS(?x, 'sea')", &["Contains(((?x)), \"sea\")"], &[]),
+        ("CONTAINS('sea', ?x)", &[], &["CONTAINS"]),
+        ("CONTAINS(?x, 5)", &[], &["CONTAINS"]),
+        ("CONTAINS(?x, 'a'@en--rtl)", &[], &["CONTAINS"]),
+        ("STRSTARTS(LCASE(STR(?x)), 'sea')", &["Starts(Lower(Str(?x)), \"sea\")"], &[]),
+        ("STRENDS(STR(LCASE(?x)), 'sea')", &[], &["STRENDS"]),
+        ("STRENDS(?x, UCASE('sea'@en))", &["Ends(((?x)), \"SEA\"@en)"], &[]),
+        ("UCASE(?x) = 'SEA'", &["Equals(Upper((?x)), \"SEA\")"], &[]),
+        ("'http://a' = STR(?x)", &["Equals((Str(?x)), \"http://a\")"], &[]),
+        ("STR(?x) < 'a'", &[], &["<"]),
+        ("STR(?x) != 'a'", &[], &["!="]),
+        ("LANG(?x) = 'de'", &["Equals((Lang(?x)), \"de\")"], &[]),
+        ("langMatches(LANG(?x), 'de')", &["Matches((Lang(?x)), \"de\")"], &[]),
+        ("!CONTAINS(?x, 'sea')", &[], &["!"]),
+        ("REGEX(?x, 'a')", &[], &["REGEX"]),
+        ("REGEX(?x, 'seas?')", &["Contains(((?x)), \"sea\")"], &["REGEX"]),
+        (
+            "REGEX(?x, 'Sea|c[+]l+', 'i')",
+            &["Contains(Caseless((?x)), \"sea\") || Contains(Caseless((?x)), \"c+l\")"],
+            &["REGEX"],
+        ),
+        ("REGEX(?x, 'Sea', 'i')", &["Contains(Caseless((?x)), \"sea\")"], &["REGEX"]),
+        ("REGEX(LCASE(?x), 'Sea', 'i')", &[], &["REGEX"]),
+        ("REGEX(?x, 'sea'@en)", &[], &["REGEX"]),
+        ("REGEX(?x, ?y)", &[], &["REGEX"]),
+        ("REGEX(?x, 'sea', ?y)", &[], &["REGEX"]),
+        (
+            "REGEX(STR(?x), 'sea|lake')",
+            &["Contains((Str(?x)), \"sea\") || Contains((Str(?x)), \"lake\")"],
+            &["REGEX"],
+        ),
+        (
+            "CONTAINS(?x, 'sea') || REGEX(?x, 'Lakes', 'i')",
+            &["Contains(((?x)), \"sea\") || Contains(Caseless((?x)), \"lakes\")"],
+            &["||"],
+        ),
+        ("NOT EXISTS { ?x ?y 5 }", &[], &["NOT EXISTS"]),
+        ("EXISTS { ?x ?y 5 }", &[], &["EXISTS"]),
+        ("gm:descendantOf(?x, <urn:c>)", &["Descendant(?x, c)"], &[]),
+        ("gm:childOf(<urn:c>, ?x)", &[], &["<urn:graphmatch:childOf>"]),
+        ("gm:ancestorOf(?x, ?y)", &[], &["<urn:graphmatch:ancestorOf>"]),
+        ("?x = 5 && REGEX(?y, 'a')", &["?x = \"5\""], &["REGEX"]),
+        ("?x = 5 && ?x = 5", &["?x = \"5\""], &[]),
+        ("?x>5&&?y<9", &["?x > \"5\"", "?y < \"9\""], &[]),
+        ("?x<5&&?y>9", &["?x < \"5\"", "?y > \"9\""], &[]),
+        ("isTRIPLE(?x)", &[], &["isTRIPLE"]),
+        ("LANGDIR(?x) = 'ltr'", &[], &["="]),
+        ("?x > '1 m'^^cdt:ucum", &["?x > \"1 m\"^^<https://w3id.org/cdt/ucum>"], &[]),
+        ("?x != '1 m'^^cdt:ucum", &[], &["!="]),
+        ("xsd:boolean(?x)", &[], &["<http://www.w3.org/2001/XMLSchema#boolean>"]),
+        ("?x + 5 = 6 || true = FALSE", &[], &["||"]),
+    ];
+    for (expression, taken, left) in cases {
+        let found = read(&format!(
+            "SELECT * {{ ?x <urn:p> ?y OPTIONAL {{ ?x <urn:q> ?z }} FILTER({expression}) }}"
+        ));
+        assert_eq!(found.filters(0), *taken, "{expression}");
+        let left: Vec<String> = left.iter().map(|word| format!("FILTER {word}")).collect();
+        assert_eq!(found.remainder()[1..], left, "{expression}");
+        assert!(!cut::is_whole(found.template.skeleton()), "{expression}");
+    }
+    for pattern in [
+        "?x <urn:p> ?y { FILTER(?x > 5) }",
+        "?x <urn:p> ?y OPTIONAL { ?x <urn:q> ?z FILTER(?x > 5) }",
+        "?x <urn:p> ?y MINUS { ?x <urn:q> ?z FILTER(?x > 5) }",
+        "?x <urn:p> ?y FILTER EXISTS { ?x <urn:q> ?z FILTER(?x > 5) }",
+        "{ ?x <urn:p> ?y } UNION { ?w <urn:p> ?y } FILTER(?x > 5)",
+        "?y <urn:p> ?z BIND(?z + 1 AS ?x) FILTER(?x > 5)",
+        "?y <urn:p> ?z VALUES ?x { 1 9 } FILTER(?x > 5)",
+        "?y <urn:p> ?z FILTER(?t = 5) ?y <urn:q> <<( ?x <urn:p> ?t )>>",
+    ] {
+        let found = read(&format!("SELECT * {{ {pattern} }}"));
+        assert!(found.filled.branches.iter().all(|branch| branch.filters.is_empty()), "{pattern}");
+        assert!(!found.remainder().is_empty(), "{pattern}");
+    }
+    let grouped = "SELECT ?s { ?s <urn:p> ?o } GROUP BY ?s HAVING (?s = <urn:a>)";
+    assert!(read(grouped).filters(0).is_empty());
+}
+
+#[test]
+fn paths() {
+    let cases: &[(&str, &[&str], &[&str])] = &[
+        ("e:p", &["?s p ?o"], &[]),
+        ("^e:p", &["?o p ?s"], &[]),
+        ("e:p/e:q", &["?s p _1 . _1 q ?o"], &[]),
+        ("^e:p/e:q", &["_0 p ?s . _0 q ?o"], &[]),
+        ("^(e:p/e:q)", &["?o p _1 . _1 q ?s"], &[]),
+        ("e:p|e:q", &["?s p ?o", "?s q ?o"], &["path |"]),
+        ("(e:p|^e:q)/e:p", &["?s p _1 . _1 p ?o", "_0 q ?s . _0 p ?o"], &["path |"]),
+        ("(e:p|e:q/e:r)+", &["?s p _1", "?s q _1 . _1 r _2"], &["path +", "path |"]),
+        ("e:p +", &["?s p _1"], &["path +"]),
+        ("(e:p/e:q)+", &["?s p _1 . _1 q _2"], &["path +"]),
+        ("e:p/e:q*", &["?s p _1"], &["path *"]),
+        ("e:p/e:q ?", &["?s p _1"], &["path ?"]),
+        ("!e:p", &[""], &["path !"]),
+        ("!(e:p|^e:q)", &[""], &["path !"]),
+        ("!^a", &[""], &["path !"]),
+    ];
+    for (path, branches, left) in cases {
+        let found = read(&format!("PREFIX e: <urn:> SELECT * {{ ?s {path} ?o . }}"));
+        assert_eq!(found.branches(), *branches, "{path}");
+        assert_eq!(found.remainder(), *left, "{path}");
+    }
+    for path in ["e:p*", "e:p?", "(e:p|e:q*)", "e:p*/e:q?", "(e:p?)+", "^e:p*"] {
+        let text = format!("PREFIX e: <urn:> SELECT * {{ ?s {path} ?o");
+        let refused = try_read(&format!("{text} }}"), Limits::default());
+        assert!(refused.is_err_and(|error| error.what.contains("nothing at all")), "{path}");
+        assert!(!read(&format!("{text} . ?s e:p ?z }}")).remainder().is_empty());
+    }
+    let long = ["(<urn:p>|<urn:q>)"; 40].join("/");
+    let found = read(&format!("SELECT * {{ ?s {long} ?o }}"));
+    assert!(found.filled.branches.len() <= 16);
+    assert!(found.remainder().contains(&"more branches than subscription_branches"));
+    let inner = read(&format!("SELECT * {{ ?s ({long})+ ?o }}"));
+    assert!(inner.filled.branches.len() <= 16);
+    let union = "{ { ?s <urn:a> ?o } UNION { ?s <urn:b> ?o } } ".repeat(6);
+    let few = Limits { branches: 4, ..Limits::default() };
+    let found = try_read(&format!("SELECT * {{ ?s <urn:p> 1 . {union} }}"), few).ok().unwrap();
+    assert_eq!(found.branches(), ["?s p \"1\""]);
+}
+
+#[test]
+fn supports_are_what_a_solution_can_rest_on() {
+    let cases = [
+        (
+            "?s <urn:p> ?o OPTIONAL { ?s <urn:q>/<urn:r> ?z } MINUS { ?s <urn:m> 1 } \
+          FILTER NOT EXISTS { ?s <urn:n> 1 }",
+            "_0 p _1 . _0 q _1 . _0 r _1",
+        ),
+        ("?s <urn:p> ?o OPTIONAL { ?s <urn:q>+ ?z }", "_0 p _1 . _0 q _1"),
+        ("?s <urn:p> ?s . ?s ?p ?o", "_0 p _0 . _0 _1 _2"),
+        ("?s <urn:p> ?o . ?s !<urn:q> ?o", "_0 p _1 . _0 _1 _2"),
+        ("?s <urn:p>/^(<urn:q>|<urn:r>) ?o", "_0 p _1 . _0 q _1 . _0 r _1"),
+    ];
+    for (pattern, expected) in cases {
+        let found = read(&format!("SELECT * {{ {pattern} }}"));
+        assert_eq!(found.patterns(&found.filled.supports, &[]), expected, "{pattern}");
+    }
+}
+
+#[test]
+fn what_patterns_mention() {
+    let cases = [
+        ("?s a <urn:C> ; <urn:p> ?o", "<rdf:type> C, p *"),
+        ("?s ?p 5", "* *"),
+        ("?s <urn:p> ?o FILTER NOT EXISTS { ?s <urn:q> 5 }", "p *, q \"5\""),
+        ("?s <urn:p> ?o MINUS { ?s (<urn:q>|^<urn:r>)+ 5 }", "p *, q *, r *"),
+        ("?s <urn:p> ?o . ?s <urn:q>* ?z", "p *, q *"),
+        ("?s <urn:p> ?o . ?y <urn:q>* ?z", "p *, * *, q *"),
+        ("?s <urn:p>/<urn:q>* ?z", "p *, q *"),
+        ("?s <urn:p>/!<urn:q> ?z", "p *, * *"),
+        ("?s <urn:p> ?o OPTIONAL { ?s <urn:q>? ?z }", "p *, q *"),
+    ];
+    for (pattern, expected) in cases {
+        let mut found = read(&format!("SELECT * {{ {pattern} }}"));
+        let ids: Vec<Id> =
+            found.constants.iter().map(|text| found.dictionary.intern(text.as_bytes())).collect();
+        let name = |id: Id| match id {
+            ANY => "*".to_owned(),
+            id => short(&found.dictionary.text(id)),
+        };
+        let mentions: Vec<String> = found
+            .template
+            .mentions(&ids)
+            .map(|(property, object)| format!("{} {}", name(property), name(object)))
+            .collect();
+        assert_eq!(mentions.join(", "), expected, "{pattern}");
+    }
+}
+
+#[test]
+fn heads_and_modifiers() {
+    let cases: &[(&str, &str, bool)] = &[
+        ("?b ?a", "b a", false),
+        ("DISTINCT ?b ?x", "b x", true),
+        ("REDUCED ?b", "b", false),
+        ("*", "x a b", false),
+        ("distinct  *", "x a b", true),
+        ("?b (?a * 2 AS ?n) $x", "b n x", false),
+        ("(1 AS ?n) ?b", "n b", false),
+        ("(?a AS ?x2) ?b", "x2 b", false),
+    ];
+    for (head, names, distinct) in cases {
+        let found = read(&format!("SELECT {head} {{ ?x <urn:p> ?a ; <urn:q> ?b }}")).template;
+        assert_eq!(found.projection().collect::<Vec<_>>().join(" "), *names, "{head}");
+        assert_eq!(found.distinct(), *distinct, "{head}");
+        for (name, number) in found.projected() {
+            assert_eq!(found.names(0)[usize::from(number)], Some(name));
+        }
+    }
+    let inner = "SELECT ?x { { SELECT DISTINCT ?x { ?x <urn:p> ?y } } }";
+    assert!(!read(inner).template.distinct());
+    for (text, form) in [
+        ("ASK { ?s ?p ?o }", Form::Ask),
+        ("CONSTRUCT { ?o ?p ?s } WHERE { ?s ?p ?o }", Form::Construct),
+        ("CONSTRUCT WHERE { ?s ?p ?o }", Form::Construct),
+        ("DESCRIBE ?s { ?s ?p ?o }", Form::Describe),
+        ("DESCRIBE <urn:a> ?s WHERE { ?s ?p ?o }", Form::Describe),
+        ("VERSION '1.2' BASE <http://e/> PREFIX e: <x/> select*{ ?s e:y <z> }", Form::Select),
+    ] {
+        let found = read(text);
+        assert_eq!(found.template.form(), form, "{text}");
+        let expected: &[&str] = match form {
+            Form::Construct => &["CONSTRUCT"],
+            Form::Describe => &["DESCRIBE"],
+            _ => &[],
+        };
+        assert_eq!(found.remainder(), expected, "{text}");
+    }
+    let cases: &[(&str, &[&str], Resting)] = &[
+        ("", &[], Resting::Solutions),
+        ("GROUP BY ?s", &["aggregate"], Resting::Pattern),
+        ("GROUP BY ?s HAVING (COUNT(?o) > 1)", &["aggregate", "FILTER >"], Resting::Pattern),
+        ("ORDER BY DESC(?s)", &["ORDER BY"], Resting::Solutions),
+        ("LIMIT 1", &["LIMIT or OFFSET"], Resting::Solutions),
+        ("OFFSET 1", &["LIMIT or OFFSET"], Resting::Solutions),
+        ("VALUES ?s { <urn:a> }", &["VALUES"], Resting::Solutions),
+        ("VALUES () { }", &["VALUES"], Resting::Solutions),
+    ];
+    for (tail, remainder, resting) in cases {
+        let found = read(&format!("SELECT ?s {{ ?s <urn:p> ?o }} {tail}"));
+        assert_eq!(found.branches(), ["?s p ?o"], "{tail}");
+        assert_eq!(found.remainder(), *remainder, "{tail}");
+        assert_eq!(found.template.resting(), *resting, "{tail}");
+    }
+    let whole = "SELECT ?s { ?s <urn:o> ?z { SELECT ?z { ?z <urn:p> ?y } } }";
+    assert_eq!(read(whole).template.resting(), Resting::Whole);
+    let both = "SELECT (COUNT(*) AS ?n) { ?s <urn:o> ?z { SELECT ?z { ?z <urn:p> ?y } } }";
+    assert_eq!(read(both).template.resting(), Resting::Both);
+}
+
+fn skeleton(text: &str) -> String {
+    let mut cut = Cut::default();
+    cutter().cut(text, &mut cut).unwrap();
+    cut.skeleton().to_owned()
+}
+
+#[test]
+fn queries_that_differ_in_constants_share_a_skeleton() {
+    let skeletons: HashSet<String> = (0..99)
+        .map(|n| {
+            let sign = ["-", "+", ""][n % 3];
+            let text = format!(
+                "PREFIX p{n}: <urn:{n}:> SELECT ?x {{ ?x p{n}:p <urn:o{n}> ; a p{n}:C ; \n\
+                 <urn:v> ?v, \"{n}\"@en, {sign}{n} FILTER(?v > {sign}{n}.5 && ?x != \"{n}\") }}#{n}"
+            );
+            let found = read(&text);
+            assert!(found.branches()[0].contains(&format!("?x {n}:p o{n} .")));
+            assert!(found.filters(0)[0].starts_with(&format!("?v > \"{sign}{n}.5\"")));
+            found.template.skeleton().to_owned()
+        })
+        .collect();
+    assert_eq!(skeletons.len(), 1);
+    let one = skeleton("SELECT ?x { ?x <urn:p> <urn:o> FILTER(?x > 5) }");
+    for other in [
+        "SELECT ?x { ?x <urn:p> 5 FILTER(?x > 5) }",
+        "SELECT ?x { ?x <urn:p> <urn:o> FILTER(?x >= 5) }",
+        "SELECT ?x { ?x <urn:p> <urn:o> FILTER(5 > ?x) }",
+        "SELECT ?y { ?y <urn:p> <urn:o> FILTER(?y > 5) }",
+        "SELECT ?x { ?x <urn:p>|<urn:q> <urn:o> FILTER(?x > 5) }",
+        "SELECT DISTINCT ?x { ?x <urn:p> <urn:o> FILTER(?x > 5) }",
+        "SELECT ?x { ?x <urn:p> <urn:o> FILTER(?x > 5) } LIMIT 5",
+        "SELECT ?x { ?x <urn:p> <urn:o> FILTER(?x > '1 m'^^cdt:ucum) }",
+        "BASE <urn:b:> SELECT ?x { ?x <urn:p> <urn:o> FILTER(?x > IRI('5')) }",
+    ] {
+        assert_ne!(skeleton(other), one, "{other}");
+    }
+    assert_eq!(skeleton("select$x{?x<urn:p><urn:o>filter(?x>'a')}#x"), one);
+    assert_eq!(one, "SELECT?x{?x\u{1}\u{1}FILTER(?x > \u{2})}");
+}
+
+#[test]
+fn one_template_for_constants_that_decide_otherwise() {
+    let text = |a: &str, b: &str| {
+        format!("SELECT * {{ ?x <urn:p> ?y FILTER(REGEX(?y, {a}) || ?y = {b}) }}")
+    };
+    let (unknown, known) = (read(&text("'.*'", "1")), read(&text("'sea|lake'", "'x'@en")));
+    assert_eq!(unknown.template.skeleton(), known.template.skeleton());
+    assert_eq!((unknown.filters(0).len(), unknown.remainder()), (0, vec!["FILTER ||"]));
+    assert_eq!(
+        known.filters(0),
+        ["Contains(((?y)), \"sea\") || Contains(((?y)), \"lake\") || Equals(((?y)), \"x\"@en)"]
+    );
+    assert!(unknown.filled.interned.is_empty());
+    assert_eq!(known.filled.interned.len(), 2);
+}
+
+#[test]
+fn which_constants_synonyms_replace() {
+    let text = r#"SELECT * { ?x <urn:p> ?y, "a0" VALUES ?y { "a1" }
+        FILTER(CONTAINS(?y, "k2") && LCASE(?y) = "a3" && ?y != "a4" && ?y IN ("a5"))
+        FILTER(REGEX(?y, "k6") || ?y > "k7" || EXISTS { ?x <urn:q> "a8" } || ?y = LCASE("k9")) }"#;
+    let found = read(text);
+    for (number, constant) in found.constants.iter().enumerate() {
+        assert_eq!(found.template.rewritten(number), !constant.starts_with("\"k"), "{constant}");
+    }
+    // in a text that stays whole likewise, the same literal being two constants
+    let cutter = cutter();
+    let mut cut = Cut::default();
+    let text = "SELECT * { ?x rdf:p ?y FILTER(CONTAINS(?y, 'a') && ?y = 'a' && ?y = <urn:a>) }";
+    cutter.keep_whole(text, &mut cut);
+    let query = parse(cut.skeleton()).unwrap();
+    let whole = Template::analysed(&query, &cut, 16, false).ok().unwrap();
+    let fixed: Vec<&str> = whole.fixed().collect();
+    let property = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#p>";
+    assert_eq!(fixed, [property, "\"a\"", "\"a\"", "<urn:a>"]);
+    assert_eq!((0..4).map(|n| whole.rewritten(n)).collect::<Vec<_>>(), [true, false, true, true]);
+    let terms = ["<urn:p2>", "\"a\"", "\"b\"", "<urn:a2>"].map(term);
+    let written = whole.substituted(&terms, None).unwrap().to_string();
+    for part in ["?x <urn:p2> ?y", "CONTAINS(?y, \"a\")", "(?y = \"b\")", "(?y = <urn:a2>)"] {
+        assert!(written.contains(part), "{written}");
+    }
+}
+
+fn term(text: &str) -> Term {
+    text.parse().unwrap()
+}
+
+#[test]
+fn algebra_with_constants() {
+    let cases = [
+        ("?s <urn:p> ?x FILTER(?x > '40 GB'^^cdt:ucum)", "compare>(?x, \">\", \"40 GB\"^^"),
+        ("?s <urn:p> ?x FILTER('40 GB'^^cdt:ucum >= ?x)", "compare>(?x, \"<=\", \"40 GB\"^^"),
+        ("?s <urn:p> ?x FILTER(?x != '4 m'^^cdt:ucum)", "!<urn:graphmatch:compare>(?x, \"=\", \"4"),
+        (
+            "?s <urn:p> ?x FILTER(?x IN (5, '4 m'^^cdt:ucum))",
+            "((?x = \"5\"^^<http://www.w3.org/2001/XMLSchema#integer>) || <urn:graphmatch:compare>(?x, \"=\", \"4 m\"",
+        ),
+        ("?s <urn:p> ?x FILTER(?x < NOW())", "(?x < \"2026-01-02T03:04:05Z\"^^"),
+        ("?s <urn:p>/<urn:q>* ?x", "(<urn:q>)*"),
+        ("VALUES ?x { 5 <urn:x> } ?s !(<urn:p>|^<urn:q>) ?x", "<urn:x> ) "),
+        (
+            "GRAPH <urn:g> { ?s <urn:p> <<( <urn:a> <urn:b> 'c'@en )>> }",
+            "<<( <urn:a> <urn:b> \"c\"@en )>>",
+        ),
+        (
+            "?s <urn:p> ?x FILTER(EXISTS { ?s ?p -5 } && COALESCE(?x, 7) = 8)",
+            "COALESCE(?x, \"7\"^^",
+        ),
+    ];
+    let now = Literal::new_typed_literal("2026-01-02T03:04:05Z", oxrdf::vocab::xsd::DATE_TIME);
+    for (pattern, expected) in cases {
+        let found = read(&format!("SELECT * {{ {pattern} }}"));
+        let terms: Vec<Term> = found.constants.iter().map(|text| term(text)).collect();
+        let written = found.template.substituted(&terms, Some(&now)).unwrap().to_string();
+        assert!(written.contains(expected), "{written}");
+        assert!(!written.contains("slot:"), "{written}");
+        assert!(found.template.algebra().unwrap().to_string().contains("slot:"));
+    }
+    let found = read("SELECT * { ?s <urn:p> 'a' }");
+    assert!(found.template.substituted(&[term("\"a\""), term("\"b\"")], None).is_err());
+    let with_iri = found.template.substituted(&[term("<urn:p>"), term("<urn:b>")], None);
+    assert!(with_iri.unwrap().to_string().contains("?s <urn:p> <urn:b>"));
+}
+
+#[test]
+fn uses_of_quantities() {
+    let quantity = "'1 m'^^cdt:ucum";
+    let cases: &[(&str, &str)] = &[
+        ("?x e:a Q", "a"),
+        ("?x e:a ?v ; e:b ?v FILTER(?v > Q)", "a b"),
+        ("?x e:c/(e:a|e:b) ?v FILTER(Q > ?v)", "a b"),
+        ("?x e:c/e:a+ ?v FILTER(?v IN (Q))", "a"),
+        ("?x e:a ?v OPTIONAL { ?x e:b ?w FILTER(?w > Q) }", "b"),
+        ("?x e:a ?v FILTER EXISTS { ?x e:b ?w FILTER(?w > Q) }", "b"),
+        ("?x e:a ?v MINUS { ?x e:b Q }", "b"),
+        ("{ SELECT ?x { ?x e:b ?w FILTER(?w > Q) } }", "b"),
+        ("?x e:a ?v VALUES ?v { Q }", "a"),
+        ("?x e:a 5 FILTER NOT EXISTS { ?x e:b ?w FILTER(?w IN (5, Q)) }", "b"),
+        ("?x e:a 5 FILTER EXISTS { ?x e:b ?w VALUES ?w { Q } }", "b"),
+        ("?x ?p Q ; e:a 5", ""),
+    ];
+    for (pattern, expected) in cases {
+        let pattern = pattern.replace('Q', quantity);
+        let found = read(&format!("PREFIX e: <urn:> SELECT * {{ {pattern} }}"));
+        let number = found.constants.iter().position(|text| text.contains("ucum")).unwrap();
+        let uses = found.template.uses().unwrap();
+        let of_it = uses.iter().filter(|one| one.constant as usize == number);
+        let mut names: Vec<String> =
+            of_it.map(|one| short(found.constants[one.attribute as usize].as_bytes())).collect();
+        names.sort();
+        assert_eq!(names.join(" "), *expected, "{pattern}");
+    }
+    let pattern = "?n e:v ?v ; e:u 'MB' ; e:w ?w FILTER(?v > 5 && ?w = 'x')";
+    let found = read(&format!("PREFIX e: <urn:> SELECT * {{ {pattern} }}"));
+    let name = |n: u32| short(found.constants[n as usize].as_bytes());
+    let uses = found.template.uses().unwrap();
+    let one = uses.iter().find(|one| name(one.constant) == "\"5\"").unwrap();
+    let beside: Vec<(String, Option<String>)> =
+        one.siblings.iter().map(|(p, o)| (name(*p), o.map(name))).collect();
+    let some = |text: &str| Some(text.to_owned());
+    let expected = [("v", None), ("u", some("\"MB\"")), ("w", some("\"x\""))];
+    assert_eq!(beside, expected.map(|(p, o)| (p.to_owned(), o)));
+}
+
+#[test]
+fn what_is_refused_and_where() {
+    let deep = |open: &str, n: usize, close: &str| {
+        format!("ASK {{ ?s ?p ?o FILTER({}?o{}) }}", open.repeat(n), close.repeat(n))
+    };
+    let cases: Vec<(String, &str, &str)> = [
+        ("", "", "the query is empty"),
+        ("# nothing\n", "", "the query is empty"),
+        ("SELECT * {}", "", "nothing at all"),
+        ("SELECT * { OPTIONAL { ?s ?p ?o } }", "", "nothing at all"),
+        ("SELECT * { BIND(1 AS ?x) }", "", "nothing at all"),
+        ("SELECT * { VALUES ?x { 1 } }", "", "nothing at all"),
+        ("SELECT * { FILTER EXISTS { ?s ?p ?o } }", "", "nothing at all"),
+        ("SELECT * { { SELECT (COUNT(*) AS ?n) { ?s ?p ?o } } }", "", "nothing at all"),
+        ("SELECT * { ?s <urn:p>* ?o }", "", "nothing at all"),
+        ("SELECT * { { ?s ?p ?o } UNION {} }", "", "nothing at all"),
+        ("SELECT * { SERVICE <urn:s> { ?s ?p ?o } }", "1:12", "SERVICE: a subscription does not"),
+        ("SELECT * FROM <urn:g> { ?s ?p ?o }", "1:10", "FROM: a subscription does not reach out"),
+        ("SELECT * FROM NAMED <urn:g> { ?s ?p ?o }", "1:10", "FROM"),
+        ("INSERT DATA { <urn:a> <urn:b> 1 }", "1:1", "INSERT is an update, not a query"),
+        ("PREFIX e: <urn:> DELETE WHERE { ?s e:p ?o }", "1:18", "update"),
+        ("DESCRIBE <urn:a>", "", "it has no WHERE"),
+        ("SELECT * {\n  ?s ?p }", "2:10", "not SPARQL: it ends too early"),
+        ("SELECT ?x WHERE {\n  ?x <http://e/p> \n}", "3:1", "not SPARQL: “}” is out of place"),
+        ("SELECT ?x ?x2 { ?s\n un:known 1 }", "2:2", "the prefix un: is not declared"),
+        ("SELECT * {\n ?s nope:p ?o }", "2:5", "the prefix nope: is not declared"),
+        ("ASK { ?s ?p ?o FILTER(NOSUCH(?o)) }", "1:", "not SPARQL"),
+        ("ASK { ?s ?p ?o FILTER(<urn:f>(?o)) }", "", "custom function <urn:f>"),
+        ("ASK { ?s ?p ?o FILTER(xsd:boolean(?o, 1)) }", "", "custom function"),
+        ("SELECT * { ?s ?p ?o\n LATERAL { ?o ?q ?z } }", "2:2", "LATERAL is not SPARQL 1.1"),
+        ("SELECT * { ?s <p> ?o }", "1:15", "<p> is not an absolute IRI"),
+        ("SELECT * { ?s ?p \"\\uD800\" }", "1:18", "half a character"),
+        ("SELECT * { ?s ?p \"\\UFFFFFFFF\" }", "1:18", "stands for no character"),
+        ("SELECT * { ?s ?p 'é' . ?s ?p \"abc }", "1:", "not SPARQL: it ends too early"),
+        ("SELECT * { ?s ?p 'a'@toolongatag }", "1:21", "@toolongatag is not a language tag"),
+        ("SELECT * { ?s ?p 'a'@en--top }", "1:24", "--top is no direction"),
+        ("SELECT * { ?s ?p 'a'^^5 }", "1:21", "^^ is not followed by a datatype"),
+        ("PREFIX a <urn:> ASK { ?s ?p ?o }", "1:1", "PREFIX is not followed by a name and an IRI"),
+        ("tell me about the climate", "1:", "not SPARQL"),
+        ("nonsense", "1:9", "not SPARQL"),
+        ("\0\u{1}", "1:", "not SPARQL"),
+        (
+            "SELECT ?item (COUNT(?t) AS ?n) { ?item <urn:p> ?t }",
+            "1:52",
+            "not SPARQL: The SELECT contains a variable that is unbound",
+        ),
+        ("SELECT ?x ?x { ?x <urn:p> ?t }", "1:31", "Duplicated variable name in SELECT"),
+        ("SELECT (1 AS ?x) { ?x <urn:p> ?t }", "1:35", "The SELECT overrides an existing variable"),
+        ("ASK { ?x <urn:p> ?t BIND(1 AS ?t) }", "1:", "BIND is overriding an existing variable"),
+        ("ASK { ?x ?y ?z VALUES (?x ?y) { (1) } }", "1:", "The VALUES clause rows should have"),
+        (
+            "ASK { ?x ?y ?z { SELECT ?a (COUNT(?b) AS ?n) { ?a ?b ?c } LIMIT 1 } } ",
+            "1:58",
+            "The SELECT contains a variable that is unbound",
+        ),
+        ("SELECT * { ?x ?y ?z } GROUP BY ?x", "1:", "SELECT * is not authorized with GROUP BY"),
+        ("ASK { ?x <urn:a> ?v FILTER(?v * 2 > '1 m'^^cdt:ucum) }", "1:37", "a quantity can only"),
+        ("ASK { ?x <urn:a> ?v FILTER(!?v = '1 m'^^cdt:ucum) }", "1:34", "a quantity can only"),
+        ("ASK { ?x <urn:a> ?v FILTER(?v NOT IN ('1 m'^^cdt:ucum)) }", "1:39", "a quantity"),
+        ("ASK { ?x <urn:a> ?v BIND('1 m'^^cdt:ucum AS ?b) }", "1:26", "a quantity can only"),
+        ("ASK { ?x ?y ?v FILTER('1 m'^^cdt:ucum = '1 m'^^cdt:ucum) }", "1:23", "a quantity can"),
+        ("ASK { ?x ?y ?v FILTER(sameTerm(?v, '1 m'^^cdt:ucum)) }", "1:36", "a quantity can only"),
+    ]
+    .into_iter()
+    .map(|(text, place, what)| (text.to_owned(), place, what))
+    .chain([
+        (deep("(", 9999, ")"), "1:", "more than `nesting` (256)"),
+        (deep("STR(", 9999, ")"), "1:", "more than `nesting` (256)"),
+        (deep("SUBSTR(", 13, ",1)"), "1:", "nest more than 12 deep"),
+        (format!("ASK {}?s ?p ?o", "{".repeat(20_000)), "1:261", "more than `nesting` (256)"),
+        (format!("ASK {{ ?s ?p {}", "<< ?a ?b ".repeat(9999)), "1:", "more than `nesting` (256)"),
+        (format!("ASK {{ ?s ?p ?o FILTER(?o{}) }}", "+ 1".repeat(9999)), "1:", "`subscription_op"),
+        (format!("ASK {{ ?s <urn:p>{} ?o }}", "/<urn:p>".repeat(9999)), "1:", "`subscription_op"),
+        (format!("ASK {{ ?s ?p ?o FILTER({}?o) }}", "!".repeat(9999)), "1:", "`subscription_op"),
+        (format!("ASK {{ ?s ?p \u{1} {}", "(".repeat(9999)), "1:13", "is out of place"),
+    ])
+    .collect();
+    for (text, place, what) in cases {
+        let shown: String = text.chars().take(60).collect();
+        let Err(error) = try_read(&text, Limits::default()) else { panic!("{shown} is taken") };
+        assert!(error.what.contains(what), "{shown}: {error:?}");
+        let found = match (error.line, error.column) {
+            (Some(line), Some(column)) => format!("{line}:{column}"),
+            _ => String::new(),
+        };
+        assert!(
+            found.starts_with(place) && found.is_empty() == place.is_empty(),
+            "{shown}: {error:?}"
+        );
+        assert!(!error.remedy.is_empty());
+    }
+    let short = Limits { document_bytes: 10, ..Limits::default() };
+    let long = try_read("SELECT * { ?s ?p ?o }", short);
+    assert!(long.is_err_and(|error| error.what.contains("`document_bytes`")));
+}
+
+#[test]
+fn what_is_deep_or_long_is_read() {
+    let brackets = |n: usize| format!("{}?o{}", "(".repeat(n), ")".repeat(n));
+    for text in [
+        format!("ASK {{ ?s ?p ?o FILTER({} = 5) }}", brackets(200)),
+        format!("ASK {}?s ?p ?o{}", "{".repeat(250), "}".repeat(250)),
+        format!("ASK {{ ?s ?p {} }}", brackets(250)),
+        format!("ASK {{ ?s ?p ?o FILTER(?o{} = 5) }}", " + 1".repeat(900)),
+        format!("ASK {{ ?s ?p ?o FILTER({}?o) }}", "!".repeat(900)),
+        format!("ASK {{ ?s ?p ?o{} }}", " FILTER(?o = 5)".repeat(450)),
+        format!("ASK {{ {}{{ ?s ?p ?o }} }}", "{ ?s ?p 1 } UNION ".repeat(900)),
+        format!("ASK {{ ?s <urn:p>{} ?o }}", "/<urn:p>".repeat(900)),
+        format!("ASK {{ ?s <urn:p>{} ?o }}", "|<urn:p>".repeat(900)),
+        format!("ASK {{ ?s ?p ?o{} }}", " OPTIONAL { ?s ?q ?r }".repeat(900)),
+    ] {
+        let found = read(&text);
+        let terms: Vec<Term> = found.constants.iter().map(|text| term(text)).collect();
+        assert!(found.template.substituted(&terms, None).is_ok());
+        assert!(found.template.uses().is_ok());
+    }
+    let values: String = (0..70_000).map(|n| format!("<urn:{n}> ")).collect();
+    let found = read(&format!("SELECT * {{ ?s <urn:p> ?o VALUES ?o {{ {values} }} ?s ?q 5 }}"));
+    assert_eq!(found.remainder(), ["VALUES"]);
+    assert_eq!(found.branches(), ["?s p ?o . ?s ?q \"5\""]);
+}
