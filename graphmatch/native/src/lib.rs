@@ -1,7 +1,12 @@
 //! The compiled core of graphmatch: from bytes to subscriptions.
 
+pub mod columns;
 pub mod dictionary;
+pub mod filter;
 pub mod pattern;
+pub mod predicates;
+pub mod text;
+pub mod values;
 
 use pyo3::prelude::*;
 
