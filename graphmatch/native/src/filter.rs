@@ -222,3 +222,183 @@ fn language_matches(tag: &[u8], range: &[u8]) -> bool {
     let Some((head, rest)) = tag.split_at_checked(range.len()) else { return false };
     head.eq_ignore_ascii_case(range) && (rest.is_empty() || rest[0] == b'-')
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dictionary::{Dictionary, LocalTerms};
+    use oxrdf::{Dataset, GraphName, NamedNode, Quad, Term};
+    use spareval::{QueryEvaluator, QueryResults};
+    use std::str::FromStr;
+
+    fn evaluated(expression: &str, term: &str) -> bool {
+        let query = format!("SELECT (({expression}) AS ?x) {{ ?s ?p ?v }}");
+        let query = spargebra::SparqlParser::new().parse_query(&query).unwrap();
+        let evaluator = QueryEvaluator::new();
+        let name = NamedNode::new_unchecked("urn:s");
+        let term = Term::from_str(term).unwrap();
+        let quad = Quad::new(name.clone(), name, term, GraphName::DefaultGraph);
+        let dataset = Dataset::from_iter([quad]);
+        let found = evaluator.prepare(&query).execute(&dataset).unwrap();
+        let QueryResults::Solutions(mut found) = found else { return false };
+        let solution = found.next().unwrap().unwrap();
+        let Some(Term::Literal(answer)) = solution.get("x") else { return false };
+        answer.value() == "true"
+    }
+
+    fn written(filter: &Filter, dictionary: &Dictionary) -> String {
+        let constant = |id: Id| String::from_utf8(dictionary.text(id).into_owned()).unwrap();
+        match filter {
+            Filter::Compare { operator, constant: right } => {
+                let sign = match operator {
+                    Comparison::Equal => "=",
+                    Comparison::Unequal => "!=",
+                    Comparison::Less => "<",
+                    Comparison::LessOrEqual => "<=",
+                    Comparison::Greater => ">",
+                    Comparison::GreaterOrEqual => ">=",
+                };
+                format!("?v {sign} {}", constant(*right))
+            }
+            Filter::Text { operator, view, folding, argument } => {
+                let mut text = match view {
+                    View::Term => "?v".to_owned(),
+                    View::Str => "STR(?v)".to_owned(),
+                    View::Lang => "LANG(?v)".to_owned(),
+                };
+                match folding {
+                    Folding::None => {}
+                    Folding::Lower => text = format!("LCASE({text})"),
+                    Folding::Upper => text = format!("UCASE({text})"),
+                    Folding::Caseless => {
+                        return format!("REGEX({text}, {}, \"i\")", constant(*argument));
+                    }
+                }
+                let function = match operator {
+                    TextOperator::Contains => "CONTAINS",
+                    TextOperator::Starts => "STRSTARTS",
+                    TextOperator::Ends => "STRENDS",
+                    TextOperator::Matches => "LANGMATCHES",
+                    TextOperator::Equals => return format!("{text} = {}", constant(*argument)),
+                };
+                format!("{function}({text}, {})", constant(*argument))
+            }
+            Filter::Any(filters) => {
+                let all: Vec<String> = filters.iter().map(|one| written(one, dictionary)).collect();
+                if all.is_empty() { "false".to_owned() } else { all.join(" || ") }
+            }
+            Filter::Taxonomy { .. } => unreachable!("not in this test"),
+        }
+    }
+
+    #[test]
+    fn answers_are_those_of_the_evaluator() {
+        let mut dictionary = Dictionary::default();
+        let mut arguments = Vec::new();
+        for text in r#""" "a" "sea" "SEA" "Sea" "ea\n" "en" "de-CH" "EN" "*" "σ" "ς" "ß" "SS"
+            "urn:" "sea"@en "a"@en--ltr "a"@en "k" "s" "ltr" "5" "\"""#
+            .split_whitespace()
+        {
+            arguments.push(dictionary.intern(text.as_bytes()));
+        }
+        let mut terms = Vec::new();
+        for text in r#""" "a" "by_the_sea" "SEASIDE" "Sea"@en "Sea\nside"@en-GB "sea"@en--ltr
+            "a"@en--rtl "a"@en--ltr "de"@de-CH "ΣΟΦΟΣ" "ſEA" "KELVIN" "Straße" "İ" "\"quoted\""
+            <urn:sea> <http://e/Sea> _:sea "sea"^^<urn:t> <<(<urn:a><urn:p>"sea")>> "a\nb\"c""#
+            .split_whitespace()
+        {
+            let canonical = Term::from_str(text).unwrap().to_string();
+            terms.push(canonical);
+        }
+        terms.push("\"5\"^^<http://www.w3.org/2001/XMLSchema#integer>".to_owned());
+        terms.push("\"true\"^^<http://www.w3.org/2001/XMLSchema#boolean>".to_owned());
+        let mut filters = Vec::new();
+        let number = dictionary.intern(b"\"5\"^^<http://www.w3.org/2001/XMLSchema#integer>");
+        for &argument in &arguments {
+            for operator in [
+                TextOperator::Contains,
+                TextOperator::Starts,
+                TextOperator::Ends,
+                TextOperator::Equals,
+                TextOperator::Matches,
+            ] {
+                for view in [View::Term, View::Str, View::Lang] {
+                    for folding in [Folding::None, Folding::Lower, Folding::Upper] {
+                        filters.push(Filter::Text { operator, view, folding, argument });
+                    }
+                }
+            }
+            for operator in [Comparison::Equal, Comparison::Unequal, Comparison::Less] {
+                filters.push(Filter::Compare { operator, constant: argument });
+            }
+            let plain = dictionary.text(argument);
+            if plain.is_ascii() && plain.ends_with(b"\"") && !plain.contains(&b'*') {
+                let caseless = |view| Filter::Text {
+                    operator: TextOperator::Contains,
+                    view,
+                    folding: Folding::Caseless,
+                    argument,
+                };
+                if !plain.iter().any(u8::is_ascii_uppercase) {
+                    filters.extend([View::Term, View::Str, View::Lang].map(caseless));
+                }
+            }
+        }
+        let pairs: Vec<Filter> = filters.chunks(2).map(|pair| Filter::Any(pair.into())).collect();
+        filters.extend(pairs);
+        filters.push(Filter::Any(Box::default()));
+        filters.push(Filter::Compare { operator: Comparison::LessOrEqual, constant: number });
+        let mut local = LocalTerms::default();
+        let ids: Vec<Id> = terms
+            .iter()
+            .map(|text| {
+                let hash = dictionary.hash(text.as_bytes());
+                let known = dictionary.get_hashed(text.as_bytes(), hash);
+                known.unwrap_or_else(|| local.intern_hashed(text.as_bytes(), hash))
+            })
+            .collect();
+        let memo = RefCell::default();
+        let terms_of = Terms { dictionary: &dictionary, local: &local };
+        let deciding = Deciding::new(terms_of, &memo, &|_, _, _| false);
+        let mut answers = [0, 0];
+        for filter in &filters {
+            let expression = written(filter, &dictionary);
+            for (term, &id) in terms.iter().zip(&ids) {
+                let found = deciding.holds(filter, id);
+                assert_eq!(found, evaluated(&expression, term), "{expression} of {term}");
+                answers[usize::from(found)] += 1;
+            }
+        }
+        assert!(answers[0] > 5000 && answers[1] > 2000, "{answers:?}");
+    }
+
+    #[test]
+    fn a_lexical_form_is_what_is_written() {
+        let mut dictionary = Dictionary::default();
+        let term = dictionary.intern(b"\"01\"^^<http://www.w3.org/2001/XMLSchema#integer>");
+        let argument = dictionary.intern(b"\"0\"");
+        let one = dictionary.intern(b"\"1\"^^<http://www.w3.org/2001/XMLSchema#int>");
+        let concept = dictionary.intern(b"<urn:c>");
+        let (local, memo) = (LocalTerms::default(), RefCell::default());
+        let terms = Terms { dictionary: &dictionary, local: &local };
+        let isa = |operator, id, other| {
+            operator == TaxonomyOperator::Child && id == term && other == concept
+        };
+        let deciding = Deciding::new(terms, &memo, &isa);
+        assert!(deciding.holds(
+            &Filter::Text {
+                operator: TextOperator::Starts,
+                view: View::Str,
+                folding: Folding::None,
+                argument
+            },
+            term
+        ));
+        assert!(
+            deciding.holds(&Filter::Compare { operator: Comparison::Equal, constant: one }, term)
+        );
+        let child = |concept| Filter::Taxonomy { operator: TaxonomyOperator::Child, concept };
+        assert!(deciding.holds(&child(concept), term));
+        assert!(!deciding.holds(&child(argument), term));
+    }
+}

@@ -10,7 +10,7 @@
 
 use crate::dictionary::{Id, Kind, inline};
 use crate::pattern::Comparison;
-use oxrdf::Term;
+use oxrdf::{Dataset, GraphName, NamedNode, Quad, Term};
 use oxsdatatypes::{
     Date, DateTime, DayTimeDuration, Decimal, Double, Duration, Float, GDay, GMonth, GMonthDay,
     GYear, GYearMonth, Integer, Time, YearMonthDuration,
@@ -413,18 +413,18 @@ fn asked(left: &[u8], operator: Comparison, right: &[u8]) -> Option<bool> {
         Comparison::Greater => ">",
         Comparison::GreaterOrEqual => ">=",
     };
-    let [left, right] =
-        [left, right].map(|text| Term::from_str(std::str::from_utf8(text).ok()?).ok());
-    // blank nodes cannot be written in a query: they are put in as bindings
-    let query = format!("SELECT (?l {sign} ?r AS ?x) {{ VALUES (?l ?r) {{ (UNDEF UNDEF) }} }}");
-    let query = SparqlParser::new().parse_query(&query).ok()?;
+    // blank nodes cannot be written in a query: the terms are objects in a dataset
+    let query = "SELECT (?l {} ?r AS ?x) { <urn:l> <urn:l> ?l . <urn:r> <urn:r> ?r }";
+    let query = SparqlParser::new().parse_query(&query.replace("{}", sign)).ok()?;
+    let mut dataset = Dataset::new();
+    for (name, text) in [("urn:l", left), ("urn:r", right)] {
+        let name = NamedNode::new_unchecked(name);
+        let term = Term::from_str(std::str::from_utf8(text).ok()?).ok()?;
+        dataset.insert(&Quad::new(name.clone(), name, term, GraphName::DefaultGraph));
+    }
     let evaluator = QueryEvaluator::new();
-    let prepared = evaluator
-        .prepare(&query)
-        .substitute_variable(oxrdf::Variable::new_unchecked("l"), left?)
-        .substitute_variable(oxrdf::Variable::new_unchecked("r"), right?);
-    let nothing = oxrdf::Dataset::new();
-    let QueryResults::Solutions(mut found) = prepared.execute(&nothing).ok()? else {
+    let QueryResults::Solutions(mut found) = evaluator.prepare(&query).execute(&dataset).ok()?
+    else {
         return None;
     };
     match found.next()?.ok()?.get("x")? {
@@ -691,5 +691,166 @@ impl Order {
             return Some((self.low(), self.high()));
         }
         (self.class.other_zone() == Some(class)).then(|| (self.low() - ZONES, self.high() + ZONES))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Comparison::*;
+
+    const ALL: [Comparison; 6] = [Equal, Unequal, Less, LessOrEqual, Greater, GreaterOrEqual];
+
+    fn typed(text: &str, datatype: &str) -> String {
+        format!("\"{text}\"^^<http://www.w3.org/2001/XMLSchema#{datatype}>")
+    }
+
+    /// Terms of all kinds, near to each other, in canonical text.
+    pub fn terms() -> Vec<String> {
+        let mut terms = Vec::new();
+        for (datatype, texts) in [
+            ("integer", "0 1 01 -1 +5 5 16777216 16777217 9007199254740993 9223372036854775807 x"),
+            ("int", "5 07 16777217"),
+            ("decimal", "0.0 1.0 5 5.00 0.1 0.125 16777216.5 9007199254740993.25 -0.1 1. e"),
+            ("float", "0.1 1 5.0E0 16777216 INF -INF NaN -0.0 9.0071993E15"),
+            ("double", "0.1 5 1e0 16777217 9007199254740993 INF NaN NaN -0 0.125 1.5e300"),
+            ("boolean", "true false 1 0 yes"),
+            ("date", "2020-01-01 2020-01-01Z 2020-01-02+14:00 2019-12-31-10:00 2020-02-30"),
+            ("time", "10:00:00 10:00:00Z 12:00:00+02:00 24:00:00 10:00:00.5"),
+            ("gYear", "2020 2021 2020Z"),
+            ("gYearMonth", "2020-01 2020-02"),
+            ("gMonthDay", "--01-01 --02-29"),
+            ("gDay", "---01 ---31"),
+            ("gMonth", "--01 --12"),
+            ("duration", "P1Y P12M P365D PT1S P1M P30D"),
+            ("yearMonthDuration", "P1Y P13M"),
+            ("dayTimeDuration", "P1D PT24H PT1S P366D"),
+        ] {
+            terms.extend(texts.split(' ').map(|text| typed(text, datatype)));
+        }
+        for text in [
+            "2020-01-01T00:00:00",
+            "2020-01-01T00:00:00Z",
+            "2020-01-01T14:00:00+14:00",
+            "2020-01-01T14:00:00Z",
+            "2020-01-01T00:00:00.25",
+            "2020-01-02T00:00:00Z",
+            "2020-13-02T00:00:00Z",
+        ] {
+            terms.push(typed(text, "dateTime"));
+        }
+        terms.push(typed("2020-01-01T00:00:00Z", "dateTimeStamp"));
+        let others = r#""" "a" "b" "a\n" "a\"" "5" "a"@en "b"@en "a"@de "a"@en--ltr "b"@en--ltr
+            "a"@en--rtl "a"^^<urn:t> "b"^^<urn:t> "a"^^<urn:u> <urn:a> <urn:b> _:a _:b"#;
+        terms.extend(others.split_whitespace().map(str::to_owned));
+        for object in ["5", "05", "6"] {
+            terms.push(format!("<<( <urn:a> <urn:p> {} )>>", typed(object, "integer")));
+            terms.push(format!("<<( _:b <urn:p> {} )>>", typed(object, "integer")));
+        }
+        terms
+    }
+
+    #[test]
+    fn comparisons_are_those_of_the_evaluator() {
+        let terms = terms();
+        let mut decided = [0; 3];
+        for (row, left) in terms.iter().enumerate() {
+            // a third of all pairs, neighbours among them
+            for right in terms.iter().skip(row % 3).step_by(3) {
+                let values = [left, right].map(|text| Value::of(text.as_bytes()));
+                for operator in ALL {
+                    let found = compare(&values[0], operator, &values[1]);
+                    let wanted = asked(left.as_bytes(), operator, right.as_bytes());
+                    assert_eq!(found, wanted, "{left} {operator:?} {right}");
+                    decided[found.map_or(2, usize::from)] += 1;
+                }
+            }
+        }
+        assert!(decided.iter().all(|&count| count > 300), "{decided:?}");
+    }
+
+    #[test]
+    fn orders_agree_with_comparisons() {
+        let mut terms = terms();
+        terms.extend((-3..4).map(|n| typed(&format!("{:.2}", f64::from(n) / 8.0), "decimal")));
+        let mut sure = 0;
+        for left in &terms {
+            for right in &terms {
+                let values = [left, right].map(|text| Value::of(text.as_bytes()));
+                let [a, b] = [Order::of(&values[0]), Order::of(&values[1])];
+                if !b.class().is_ordered() {
+                    continue;
+                }
+                let Some((low, high)) = a.on(b.class()) else {
+                    let met = ALL.iter().filter(|&&operator| operator != Unequal);
+                    for &operator in met {
+                        let met = compare(&values[0], operator, &values[1]) == Some(true);
+                        assert!(!met, "{left} {operator:?} {right}");
+                    }
+                    continue;
+                };
+                let order = if high < b.low() {
+                    Ordering::Less
+                } else if low > b.high() {
+                    Ordering::Greater
+                } else if low == high && b.low() == b.high() {
+                    Ordering::Equal
+                } else {
+                    continue;
+                };
+                sure += 1;
+                for operator in ALL {
+                    let found = compare(&values[0], operator, &values[1]);
+                    let is_apart = a.class() != b.class() && matches!(operator, Equal | Unequal);
+                    assert!(is_apart || found == Some(is_met(operator, order)), "{left} {right}");
+                }
+            }
+        }
+        assert!(sure > 1000);
+    }
+
+    #[test]
+    fn numbers_that_are_their_own_ids_have_the_same_value() {
+        for (text, datatype) in
+            [("0", "integer"), ("-12", "integer"), ("0.125", "decimal"), ("-12.30", "decimal")]
+        {
+            let text = typed(text, datatype);
+            let id = inline::id(text.as_bytes()).unwrap();
+            let (value, scalar) = (Value::of(text.as_bytes()), Scalar::of_inline(id).unwrap());
+            assert_eq!(compare(&Value::Scalar(scalar), Equal, &value), Some(true));
+            let (order, other) = (Order::of_inline(id).unwrap(), Order::of(&value));
+            assert!(order.low() <= other.high() && other.low() <= order.high());
+            assert_eq!(order.low() == order.high(), other.low() == other.high());
+        }
+    }
+
+    #[test]
+    fn quantities_compare_by_their_numbers() {
+        let answer = |left: &str, operator, right: &str| {
+            let text = [left, right].map(|text| format!("\"{text}\"^^<https://w3id.org/cdt/ucum>"));
+            let [left, right] = [&text[0], &text[1]].map(|text| Value::of(text.as_bytes()));
+            compare(&left, operator, &right)
+        };
+        assert_eq!(answer("40 By", Equal, "4E+1 By"), Some(true));
+        assert_eq!(answer("40GB", Equal, " +40.0  GB "), Some(true));
+        assert_eq!(answer("-1 m", Less, "-0.5 m"), Some(true));
+        assert_eq!(answer("0.1 m", Less, "0.10000000000000000001 m"), Some(true));
+        assert_eq!(answer("-0 m", GreaterOrEqual, "0 m"), Some(true));
+        assert_eq!(answer("1E+3 m", Greater, "999 m"), Some(true));
+        assert_eq!(answer("1 m", Unequal, "2 m"), Some(true));
+        assert_eq!(answer("1 m", Unequal, "1 s"), None);
+        assert_eq!(answer("many m", Equal, "1 m"), None);
+        assert_eq!(answer("1", Equal, "1 m"), None);
+        assert_eq!(answer("1e m", Equal, "1 m"), None);
+        assert!(is_comparable(b"\"1 m\"^^<https://w3id.org/cdt/ucum>"));
+        assert!(!is_comparable(b"\"m\"^^<https://w3id.org/cdt/ucum>"));
+        assert!(!is_comparable(typed("five", "integer").as_bytes()));
+    }
+
+    #[test]
+    fn escapes_are_undone() {
+        let text = br#"a\t\n\"\\\u0001\U0001F600\u12"#;
+        assert_eq!(&*unescaped(text), "a\t\n\"\\\u{1}\u{1f600}12".as_bytes());
+        assert!(matches!(unescaped(b"abc"), Cow::Borrowed(_)));
     }
 }
