@@ -227,20 +227,19 @@ fn language_matches(tag: &[u8], range: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::dictionary::{Dictionary, LocalTerms};
-    use oxrdf::Term;
+    use oxrdf::{Dataset, GraphName, NamedNode, Quad, Term};
     use spareval::{QueryEvaluator, QueryResults};
     use std::str::FromStr;
 
     fn evaluated(expression: &str, term: &str) -> bool {
-        let query = format!("SELECT (({expression}) AS ?x) {{ VALUES ?v {{ UNDEF }} }}");
+        let query = format!("SELECT (({expression}) AS ?x) {{ ?s ?p ?v }}");
         let query = spargebra::SparqlParser::new().parse_query(&query).unwrap();
         let evaluator = QueryEvaluator::new();
-        let nothing = oxrdf::Dataset::new();
-        let found = evaluator
-            .prepare(&query)
-            .substitute_variable(oxrdf::Variable::new_unchecked("v"), Term::from_str(term).unwrap())
-            .execute(&nothing)
-            .unwrap();
+        let name = NamedNode::new_unchecked("urn:s");
+        let term = Term::from_str(term).unwrap();
+        let quad = Quad::new(name.clone(), name, term, GraphName::DefaultGraph);
+        let dataset = Dataset::from_iter([quad]);
+        let found = evaluator.prepare(&query).execute(&dataset).unwrap();
         let QueryResults::Solutions(mut found) = found else { return false };
         let solution = found.next().unwrap().unwrap();
         let Some(Term::Literal(answer)) = solution.get("x") else { return false };

@@ -1,12 +1,13 @@
 //! The compiled core of graphmatch: from bytes to subscriptions.
 #![allow(dead_code)]
 
-pub mod cut;
+pub mod columns;
 pub mod dictionary;
-mod necessary;
+pub mod filter;
 pub mod pattern;
-pub mod query;
-pub mod regex;
+pub mod predicates;
+pub mod text;
+pub mod values;
 
 use pyo3::prelude::*;
 

@@ -1358,3 +1358,524 @@ fn use_of_variable(template: &Template, predicate: Id, variable: u16) -> Use {
     let test = line.map_or(Test::Present, Test::Interval);
     Use { column: column(test), terms: Vec::new(), ends, filters, rest }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dictionary::{LocalTerms, Terms};
+    use crate::filter::Memo;
+    use std::cell::RefCell;
+    use std::time::Instant;
+
+    /// Numbers that look random.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, end: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (self.0 >> 33) % end
+        }
+
+        fn one<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+            &all[self.below(all.len() as u64) as usize]
+        }
+    }
+
+    const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
+    const OPERATORS: [Comparison; 6] = [
+        Comparison::Equal,
+        Comparison::Unequal,
+        Comparison::Less,
+        Comparison::LessOrEqual,
+        Comparison::Greater,
+        Comparison::GreaterOrEqual,
+    ];
+
+    /// A literal near others, of a kind that has an order mostly.
+    fn literal(random: &mut Random, kind: u64) -> String {
+        let n = random.below(24) as i64 - 8;
+        match kind {
+            0..=2 => format!("\"{n}\"^^<{XSD}integer>"),
+            3 => format!("\"{}.{}\"^^<{XSD}decimal>", n.abs(), random.below(10)),
+            4 => format!("\"{}\"^^<{XSD}double>", n as f64 / 4.0),
+            5 => format!("\"{}\"^^<{XSD}float>", n as f32 / 10.0),
+            6 => format!("\"{}\"^^<{XSD}integer>", n + (1 << 54)),
+            7 => format!("\"0{}.5001\"^^<{XSD}decimal>", n.abs()),
+            8 => format!("\"2020-01-{:02}\"^^<{XSD}date>", n.abs() + 1),
+            9 => format!("\"2020-01-{:02}Z\"^^<{XSD}date>", n.abs() + 1),
+            10 => format!("\"2020-01-02T{:02}:00:00\"^^<{XSD}dateTime>", n.abs()),
+            11 => format!("\"2020-01-02T{:02}:00:00+01:00\"^^<{XSD}dateTime>", n.abs()),
+            12 => format!("\"text {n}\""),
+            13 => format!("\"text {n}\"@en"),
+            14 => format!("<urn:c{n}>"),
+            15 => format!("\"NaN\"^^<{XSD}double>"),
+            16 => format!("\"P{}D\"^^<{XSD}duration>", n.abs()),
+            _ => format!("\"{n}\"^^<urn:t>"),
+        }
+    }
+
+    struct World {
+        dictionary: Dictionary,
+        predicates: Vec<Id>,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let mut dictionary = Dictionary::default();
+            let predicates = (0..6).map(|n| dictionary.intern(format!("<urn:p{n}>").as_bytes()));
+            let predicates = predicates.collect();
+            Self { dictionary, predicates }
+        }
+
+        fn constant(&mut self, random: &mut Random, kind: u64) -> Id {
+            let text = literal(random, kind);
+            self.dictionary.intern(text.as_bytes())
+        }
+
+        fn filter(&mut self, random: &mut Random, kind: u64) -> Filter {
+            match random.below(12) {
+                0 => Filter::Any(
+                    (0..random.below(4))
+                        .map(|_| Filter::Compare {
+                            operator: Comparison::Equal,
+                            constant: self.constant(random, 14),
+                        })
+                        .collect(),
+                ),
+                1 => Filter::Text {
+                    operator: *random.one(&[TextOperator::Contains, TextOperator::Equals]),
+                    view: *random.one(&[View::Term, View::Str]),
+                    folding: Folding::None,
+                    argument: self.constant(random, 12),
+                },
+                2 => Filter::Any(Box::new([
+                    self.filter_of(random, kind),
+                    self.filter_of(random, 12),
+                ])),
+                _ => self.filter_of(random, kind),
+            }
+        }
+
+        fn filter_of(&mut self, random: &mut Random, kind: u64) -> Filter {
+            Filter::Compare {
+                operator: *random.one(&OPERATORS),
+                constant: self.constant(random, kind),
+            }
+        }
+
+        fn branch(&mut self, random: &mut Random) -> Branch {
+            let mut branch = Branch { variables: 1, ..Branch::default() };
+            for _ in 0..1 + random.below(4) {
+                let predicate = Node::Constant(*random.one(&self.predicates));
+                if random.below(4) == 0 {
+                    let kind = *random.one(&[0, 12, 14, 14]);
+                    let object = Node::Constant(self.constant(random, kind));
+                    let pattern = [Node::Variable(0), predicate, object];
+                    if !branch.patterns.contains(&pattern) {
+                        branch.patterns.push(pattern);
+                    }
+                    continue;
+                }
+                let variable = branch.variables;
+                branch.variables += 1;
+                branch.patterns.push([Node::Variable(0), predicate, Node::Variable(variable)]);
+                let kind = random.below(18);
+                for _ in 0..random.below(4) {
+                    branch.filters.push((variable, self.filter(random, kind)));
+                }
+            }
+            branch
+        }
+
+        fn publication(&self, random: &mut Random, local: &mut LocalTerms) -> Vec<[Id; 3]> {
+            let mut id = |text: &str| {
+                let hash = self.dictionary.hash(text.as_bytes());
+                let known = self.dictionary.get_hashed(text.as_bytes(), hash);
+                known.unwrap_or_else(|| local.intern_hashed(text.as_bytes(), hash))
+            };
+            let subjects: Vec<Id> =
+                (0..1 + random.below(3)).map(|n| id(&format!("_:s{n}"))).collect();
+            let other = id("<urn:other>");
+            (0..4 + random.below(20))
+                .map(|_| {
+                    let kind = random.below(18);
+                    let object = id(&literal(random, kind));
+                    let predicate =
+                        if random.below(10) == 0 { other } else { *random.one(&self.predicates) };
+                    [*random.one(&subjects), predicate, object]
+                })
+                .collect()
+        }
+    }
+
+    fn is_met(branch: &Branch, triples: &[[Id; 3]], deciding: &Deciding) -> bool {
+        let mut subjects: Vec<Id> = triples.iter().map(|triple| triple[0]).collect();
+        subjects.dedup();
+        subjects.iter().any(|&subject| {
+            branch.patterns.iter().all(|[_, predicate, object]| {
+                let fits = |object_: Id| match object {
+                    Node::Constant(id) => object_ == *id,
+                    Node::Variable(variable) => {
+                        let mut own =
+                            branch.filters.iter().filter(|(tested, _)| tested == variable);
+                        own.all(|(_, filter)| deciding.holds(filter, object_))
+                    }
+                };
+                triples
+                    .iter()
+                    .any(|&[s, p, o]| s == subject && Node::Constant(p) == *predicate && fits(o))
+            })
+        })
+    }
+
+    fn compare_with_naive(
+        tables: &Tables,
+        branches: &[Option<Branch>],
+        world: &World,
+        random: &mut Random,
+        scratch: &mut TableScratch,
+        rounds: usize,
+    ) -> usize {
+        let mut found = 0;
+        let mut local = LocalTerms::default();
+        for _ in 0..rounds {
+            local.clear();
+            let triples = world.publication(random, &mut local);
+            let memo = RefCell::new(Memo::default());
+            let terms = Terms { dictionary: &world.dictionary, local: &local };
+            let deciding = Deciding::new(terms, &memo, &|_, _, _| false);
+            let mut rows = Vec::new();
+            tables.find(&triples, &deciding, scratch, &mut rows);
+            rows.sort_unstable();
+            let wanted: Vec<u32> = (0..branches.len() as u32)
+                .filter(|&row| {
+                    let branch = branches[row as usize].as_ref();
+                    branch.is_some_and(|branch| is_met(branch, &triples, &deciding))
+                })
+                .collect();
+            assert_eq!(rows, wanted);
+            found += rows.len();
+        }
+        found
+    }
+
+    #[test]
+    fn rows_are_those_of_a_naive_scan() {
+        let mut random = Random(7);
+        let mut world = World::new();
+        let mut tables = Tables::default();
+        let mut scratch = TableScratch::default();
+        let mut branches: Vec<Option<Branch>> = Vec::new();
+        let mut found = 0;
+        for round in 0..4 {
+            for _ in 0..1500 {
+                // many rows of some templates, few of others
+                let near = branches.iter().rev().take(60).flatten().next().cloned();
+                let branch = match near.filter(|_| random.below(3) > 0) {
+                    Some(branch) => again(&branch, &mut world, &mut random),
+                    None => world.branch(&mut random),
+                };
+                let row = branches.len() as u32;
+                assert!(tables.accepts(&branch, &world.dictionary));
+                assert!(tables.add(&branch, row, &world.dictionary));
+                assert!(tables.wants(&branch, &world.dictionary));
+                assert!(!tables.add(&branch, row, &world.dictionary));
+                branches.push(Some(branch));
+            }
+            found += compare_with_naive(&tables, &branches, &world, &mut random, &mut scratch, 12);
+            for (row, branch) in branches.iter_mut().enumerate() {
+                assert_eq!(tables.branch(row as u32), *branch);
+                if random.below(3) == 0 || round == 2 {
+                    assert_eq!(tables.remove(row as u32), branch.is_some());
+                    *branch = None;
+                }
+            }
+            assert_eq!(tables.len(), branches.iter().flatten().count());
+            compare_with_naive(&tables, &branches, &world, &mut random, &mut scratch, 6);
+        }
+        assert!(found > 1000, "{found}");
+        for row in 0..branches.len() as u32 {
+            tables.remove(row);
+        }
+        assert!(tables.is_empty() && tables.by_template.is_empty() && tables.by_column.is_empty());
+        assert!(tables.blocks.iter().all(Option::is_none) && tables.by_predicate.is_empty());
+    }
+
+    /// A branch with other constants of the same kinds.
+    fn again(branch: &Branch, world: &mut World, random: &mut Random) -> Branch {
+        let mut other = |id: Id| {
+            let text = world.dictionary.text(id).into_owned();
+            let text = String::from_utf8(text).unwrap();
+            for _ in 0..200 {
+                let kind = random.below(18);
+                let new = literal(random, kind);
+                let is_alike = new.rsplit('"').next() == text.rsplit('"').next()
+                    && new.starts_with('<') == text.starts_with('<');
+                if is_alike {
+                    return world.dictionary.intern(new.as_bytes());
+                }
+            }
+            id
+        };
+        let mut new = branch.clone();
+        for pattern in &mut new.patterns {
+            if let Node::Constant(id) = pattern[2] {
+                pattern[2] = Node::Constant(other(id));
+            }
+        }
+        new.filters = new
+            .filters
+            .iter()
+            .map(|(variable, filter)| (*variable, mapped(filter, &mut |&id| other(id))))
+            .collect();
+        new
+    }
+
+    fn range(world: &mut World, column: usize, low: &str, high: &str, closed: bool) -> Branch {
+        let variable = column as u16 + 1;
+        let [low, high] = [low, high].map(|text| world.dictionary.intern(text.as_bytes()));
+        let (above, below) = if closed {
+            (Comparison::GreaterOrEqual, Comparison::LessOrEqual)
+        } else {
+            (Comparison::Greater, Comparison::Less)
+        };
+        Branch {
+            patterns: vec![[
+                Node::Variable(0),
+                Node::Constant(world.predicates[column]),
+                Node::Variable(variable),
+            ]],
+            filters: vec![
+                (variable, Filter::Compare { operator: above, constant: low }),
+                (variable, Filter::Compare { operator: below, constant: high }),
+            ],
+            variables: variable + 1,
+        }
+    }
+
+    #[test]
+    fn large_blocks_of_all_scales_are_exact() {
+        let mut random = Random(3);
+        let mut world = World::new();
+        let mut tables = Tables::default();
+        let mut branches = Vec::new();
+        tables.begin_bulk();
+        let texts = |random: &mut Random, kind| {
+            let n = random.below(1 << 20);
+            match kind {
+                0 => format!("\"{n}\"^^<{XSD}integer>"),
+                1 => format!("\"{}\"^^<{XSD}double>", (n as f64).exp2().min(1e300) * n as f64),
+                2 => format!("\"{}\"^^<{XSD}float>", n as f32 / 1e6),
+                3 => format!("\"{}.{:04}\"^^<{XSD}decimal>", n / 9999, 1 + n % 9999),
+                4 => format!("\"20{:02}-{:02}-01\"^^<{XSD}date>", n % 100, n % 12 + 1),
+                _ => format!("\"{}.{}\"^^<{XSD}decimal>", n / 10, n % 10),
+            }
+        };
+        for row in 0..18_000 {
+            let kind = row as usize % 6;
+            let [low, high] = [texts(&mut random, kind), texts(&mut random, kind)];
+            let closed = random.below(2) == 0;
+            let branch = range(&mut world, kind, &low, &high, closed);
+            assert!(tables.add(&branch, row, &world.dictionary));
+            branches.push(branch);
+        }
+        tables.end_bulk();
+        let mut scratch = TableScratch::default();
+        let mut found = 0;
+        for round in 0..24 {
+            let mut local = LocalTerms::default();
+            let mut triples = Vec::new();
+            for kind in 0..6 {
+                for _ in 0..1 + round % 2 {
+                    // values that are bounds, and values that are not
+                    let given = if random.below(2) == 0 { kind } else { random.below(6) as usize };
+                    let text = texts(&mut random, given);
+                    let hash = world.dictionary.hash(text.as_bytes());
+                    let known = world.dictionary.get_hashed(text.as_bytes(), hash);
+                    let id = known.unwrap_or_else(|| local.intern_hashed(text.as_bytes(), hash));
+                    triples.push([0, world.predicates[kind], id]);
+                }
+                if round % 3 == 0 {
+                    let row = random.below(18_000) as usize / 6 * 6 + kind;
+                    if let Filter::Compare { constant, .. } = branches[row].filters[0].1 {
+                        triples.push([0, world.predicates[kind], constant]);
+                    }
+                }
+            }
+            let memo = RefCell::new(Memo::default());
+            let terms = Terms { dictionary: &world.dictionary, local: &local };
+            let deciding = Deciding::new(terms, &memo, &|_, _, _| false);
+            let mut rows = Vec::new();
+            tables.find(&triples, &deciding, &mut scratch, &mut rows);
+            rows.sort_unstable();
+            let all = 0..branches.len() as u32;
+            let met = |&row: &u32| is_met(&branches[row as usize], &triples, &deciding);
+            let wanted: Vec<u32> = all.filter(met).collect();
+            assert_eq!(rows, wanted);
+            found += rows.len();
+        }
+        assert!(found > 24 * 1000);
+        for (row, branch) in branches.iter().enumerate() {
+            assert_eq!(tables.branch(row as u32).as_ref(), Some(branch));
+        }
+    }
+
+    #[test]
+    fn memory_is_flat_under_churn() {
+        let mut random = Random(5);
+        let mut world = World::new();
+        let mut tables = Tables::default();
+        let mut most = 0;
+        for row in 0..40_000u32 {
+            let n = random.below(1000);
+            let [low, high] = [n, n + 10].map(|n| format!("\"{n}\"^^<{XSD}integer>"));
+            let branch = range(&mut world, row as usize % 2, &low, &high, true);
+            assert!(tables.add(&branch, row % 4000, &world.dictionary));
+            if row >= 1999 {
+                assert!(tables.remove((row - 1999) % 4000));
+            }
+            if row == 10_000 {
+                most = tables.bytes();
+            }
+        }
+        assert_eq!(tables.len(), 1999);
+        assert!(tables.bytes() < 3 * most, "{} {most}", tables.bytes());
+        assert!(tables.blocks.len() < 40, "{}", tables.blocks.len());
+    }
+
+    /// Rows of ten columns, built in bulk, and publications with a value for each.
+    fn measured(
+        name: &str,
+        rows: u32,
+        filters: impl Fn(&mut Random, &mut Dictionary) -> Vec<Filter>,
+    ) {
+        let mut random = Random(11);
+        let mut dictionary = Dictionary::default();
+        let predicates: Vec<Id> =
+            (0..10).map(|n| dictionary.intern(format!("<urn:p{n}>").as_bytes())).collect();
+        let patterns: Vec<Pattern> = predicates
+            .iter()
+            .zip(1..)
+            .map(|(&id, n)| [Node::Variable(0), Node::Constant(id), Node::Variable(n)])
+            .collect();
+        let mut tables = Tables::default();
+        tables.begin_bulk();
+        let mut building = 0.0;
+        for row in 0..rows {
+            let mut all = Vec::new();
+            for variable in 1..=10 {
+                let own = filters(&mut random, &mut dictionary);
+                all.extend(own.into_iter().map(|filter| (variable, filter)));
+            }
+            let branch = Branch { patterns: patterns.clone(), filters: all, variables: 11 };
+            let begin = Instant::now();
+            assert!(tables.add(&branch, row, &dictionary));
+            building += begin.elapsed().as_secs_f64();
+        }
+        let begin = Instant::now();
+        tables.end_bulk();
+        building += begin.elapsed().as_secs_f64();
+        let (local, mut scratch) = (LocalTerms::default(), TableScratch::default());
+        let mut out = Vec::new();
+        let mut times = Vec::new();
+        let mut found = 0;
+        for _ in 0..60 {
+            let triples: Vec<[Id; 3]> = predicates
+                .iter()
+                .map(|&predicate| {
+                    let constant = match filters(&mut random, &mut dictionary).pop() {
+                        Some(Filter::Compare { constant, .. }) => constant,
+                        _ => ANY,
+                    };
+                    [0, predicate, constant]
+                })
+                .collect();
+            let memo = RefCell::new(Memo::default());
+            let terms = Terms { dictionary: &dictionary, local: &local };
+            let deciding = Deciding::new(terms, &memo, &|_, _, _| false);
+            out.clear();
+            let begin = Instant::now();
+            tables.find(&triples, &deciding, &mut scratch, &mut out);
+            times.push(begin.elapsed().as_secs_f64());
+            found += out.len();
+        }
+        times.sort_unstable_by(f64::total_cmp);
+        println!(
+            "{name}: {rows} rows, {} found, {:.1} µs, least {:.1}; {} bytes a row, {:.2} µs to build",
+            found / 60,
+            times[30] * 1e6,
+            times[0] * 1e6,
+            tables.bytes() / rows as usize,
+            building * 1e6 / f64::from(rows)
+        );
+    }
+
+    fn between(low: u64, high: u64) -> Vec<Filter> {
+        let id = |n: u64| crate::dictionary::inline::integer(n as i64).unwrap();
+        vec![
+            Filter::Compare { operator: Comparison::GreaterOrEqual, constant: id(low) },
+            Filter::Compare { operator: Comparison::LessOrEqual, constant: id(high) },
+        ]
+    }
+
+    #[test]
+    #[ignore = "measures"]
+    fn measure() {
+        let width = |share: f64| {
+            move |random: &mut Random, _: &mut Dictionary| {
+                // the last constant is a value somewhere in the middle of the range's place
+                let size = (1e6 * share) as u64;
+                let low = random.below(1_000_000 - size + 1);
+                between(low, low + size)
+            }
+        };
+        for rows in [100_000, 1_000_000] {
+            measured("ten ranges, wide", rows, width(0.8));
+        }
+        measured("ten ranges, narrow", 100_000, width(0.1));
+        measured("ten points of 10,000", 100_000, |random: &mut Random, _: &mut Dictionary| {
+            let n = random.below(10_000);
+            between(n, n)
+        });
+        measured("ten terms of five", 100_000, |random: &mut Random, d: &mut Dictionary| {
+            let constant = d.intern(format!("<urn:v{}>", random.below(5)).as_bytes());
+            vec![Filter::Compare { operator: Comparison::Equal, constant }]
+        });
+        measured("ten terms of 1,000", 100_000, |random: &mut Random, d: &mut Dictionary| {
+            let constant = d.intern(format!("<urn:v{}>", random.below(1000)).as_bytes());
+            vec![Filter::Compare { operator: Comparison::Equal, constant }]
+        });
+    }
+
+    #[test]
+    #[ignore = "measures"]
+    fn measure_one_by_one() {
+        let mut random = Random(11);
+        let mut dictionary = Dictionary::default();
+        let patterns: Vec<Pattern> = (1..=10u16)
+            .map(|n| {
+                let id = dictionary.intern(format!("<urn:p{n}>").as_bytes());
+                [Node::Variable(0), Node::Constant(id), Node::Variable(n)]
+            })
+            .collect();
+        let mut tables = Tables::default();
+        let (mut adding, mut removing) = (0.0, 0.0);
+        for row in 0..200_000 {
+            let mut filters = Vec::new();
+            for variable in 1..=10 {
+                let low = random.below(500_000);
+                filters.extend(between(low, low + 400_000).into_iter().map(|one| (variable, one)));
+            }
+            let branch = Branch { patterns: patterns.clone(), filters, variables: 11 };
+            let begin = Instant::now();
+            assert!(tables.add(&branch, row, &dictionary));
+            adding += begin.elapsed().as_secs_f64();
+        }
+        for row in 0..200_000 {
+            let begin = Instant::now();
+            assert!(tables.remove(row));
+            removing += begin.elapsed().as_secs_f64();
+        }
+        println!("one by one: {:.1} µs added, {:.1} µs removed", adding * 5.0, removing * 5.0);
+    }
+}

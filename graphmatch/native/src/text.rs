@@ -435,3 +435,186 @@ fn for_each_test(filter: &Filter, dictionary: &Dictionary, function: Taking) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dictionary::{LocalTerms, Terms};
+    use crate::filter::Memo;
+    use std::cell::RefCell;
+    use std::time::Instant;
+
+    fn below(state: &mut u64, end: usize) -> usize {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (*state >> 33) as usize % end
+    }
+
+    const SYLLABLES: [&str; 12] =
+        ["sea", "Sea", "a", "ban", "na", "s", "ſ", "ß", " ", "lake", "K", "\\n"];
+
+    fn word(state: &mut u64, most: usize) -> String {
+        (0..below(state, most + 1)).map(|_| SYLLABLES[below(state, SYLLABLES.len())]).collect()
+    }
+
+    fn test(state: &mut u64, dictionary: &mut Dictionary) -> Filter {
+        use TextOperator::*;
+        let folding = FOLDINGS[below(state, 4)];
+        let view = [View::Term, View::Str, View::Str, View::Lang][below(state, 4)];
+        let mut text = word(state, 3);
+        match folding {
+            Folding::None => {}
+            Folding::Upper => text = text.to_uppercase().replace("\\N", "\\n"),
+            Folding::Lower => text = text.to_lowercase(),
+            Folding::Caseless => text = text.to_ascii_lowercase(),
+        }
+        if view == View::Lang {
+            text = ["en", "EN", "de", "e", ""][below(state, 5)].to_owned();
+        }
+        let tag = if below(state, 6) == 0 { "@en" } else { "" };
+        let argument = dictionary.intern(format!("\"{text}\"{tag}").as_bytes());
+        let operator = [Contains, Contains, Starts, Ends, Equals][below(state, 5)];
+        Filter::Text { operator, view, folding, argument }
+    }
+
+    #[test]
+    fn what_holds_is_found() {
+        let state = &mut 5;
+        let mut dictionary = Dictionary::default();
+        let (mut index, mut scratch) = (TextIndex::default(), TextScratch::default());
+        let mut filters: Vec<Option<Filter>> = Vec::new();
+        let (mut found, mut vain) = (0, 0);
+        for round in 0..12 {
+            for _ in 0..300 {
+                let filter = match below(state, 5) {
+                    0 => Filter::Any((0..3).map(|_| test(state, &mut dictionary)).collect()),
+                    _ => test(state, &mut dictionary),
+                };
+                assert!(index.add(&filter, filters.len() as u32, &dictionary));
+                filters.push(Some(filter));
+            }
+            for (row, slot) in filters.iter_mut().enumerate() {
+                if (below(state, 4) == 0 || round == 6)
+                    && let Some(filter) = slot.take()
+                {
+                    index.remove(&filter, row as u32, &dictionary);
+                }
+            }
+            let mut local = LocalTerms::default();
+            let mut ids = Vec::new();
+            for _ in 0..20 {
+                let suffix = ["", "@en", "@de-CH", "@en--ltr", "^^<urn:t>"][below(state, 5)];
+                let text = format!("\"{}\"{suffix}", word(state, 6));
+                let hash = dictionary.hash(text.as_bytes());
+                ids.push(local.intern_hashed(text.as_bytes(), hash));
+            }
+            let memo = RefCell::new(Memo::default());
+            let terms = Terms { dictionary: &dictionary, local: &local };
+            let deciding = Deciding::new(terms, &memo, &|_, _, _| false);
+            for &id in &ids {
+                let mut rows = Vec::new();
+                index.hits([id, id], &deciding, &mut scratch, &mut rows);
+                assert!(rows.is_sorted_by(|a, b| a < b));
+                for (row, filter) in filters.iter().enumerate() {
+                    let holds = filter.as_ref().is_some_and(|filter| deciding.holds(filter, id));
+                    let is_hit = rows.binary_search(&(row as u32)).is_ok();
+                    assert!(is_hit || !holds, "{filter:?}");
+                    assert!(!is_hit || filter.is_some());
+                    found += usize::from(holds);
+                    vain += usize::from(is_hit && !holds);
+                }
+            }
+        }
+        assert!(found > 2000 && vain < found, "{found} {vain}");
+        for (row, filter) in filters.iter().enumerate() {
+            if let Some(filter) = filter {
+                index.remove(filter, row as u32, &dictionary);
+            }
+        }
+        assert!(index.is_empty());
+    }
+
+    #[test]
+    fn keywords_come_and_go() {
+        let mut keywords = Keywords::default();
+        let mut seen = Seen::default();
+        for round in 0..20_000u32 {
+            keywords.add(format!("word {round} here").as_bytes(), round);
+            if round >= 100 {
+                assert!(
+                    keywords.remove(format!("word {} here", round - 100).as_bytes(), round - 100)
+                );
+            }
+        }
+        assert!(keywords.all.len() < 1000 && keywords.segments.len() < 5);
+        let mut rows = Vec::new();
+        seen.begin();
+        keywords.find(b"a word 19999 here, a word 19999 here, word 7 here", &mut seen, &mut rows);
+        rows.dedup();
+        assert_eq!(rows, [19999]);
+    }
+
+    #[test]
+    #[ignore = "measures"]
+    fn measure() {
+        let state = &mut 3;
+        let words: Vec<String> = (0..30_000)
+            .map(|_| {
+                let letter = |state: &mut u64| {
+                    let all = b"etaoinshrdlucmfwypvbgkeetaoin";
+                    char::from(all[below(state, all.len())])
+                };
+                (0..3 + below(state, 6)).map(|_| letter(state)).collect()
+            })
+            .collect();
+        let zipf = |state: &mut u64| {
+            let at = (below(state, 1 << 20) as f64 / f64::from(1 << 20)).powi(3) * 30_000.0;
+            &words[at as usize]
+        };
+        let mut dictionary = Dictionary::default();
+        let mut local = LocalTerms::default();
+        let mut ids = Vec::new();
+        for _ in 0..200 {
+            let text: Vec<&str> = (0..300).map(|_| zipf(state).as_str()).collect();
+            let text = format!("\"{}\"", text.join(" "));
+            let hash = dictionary.hash(text.as_bytes());
+            ids.push(local.intern_hashed(text.as_bytes(), hash));
+        }
+        for count in [100, 10_000, 100_000] {
+            let (mut index, mut scratch) = (TextIndex::default(), TextScratch::default());
+            let mut building = 0.0;
+            for row in 0..count {
+                let keyword = format!("\"{} {}\"", zipf(state), zipf(state));
+                let filter = Filter::Text {
+                    operator: TextOperator::Contains,
+                    view: View::Str,
+                    folding: Folding::Lower,
+                    argument: dictionary.intern(keyword.as_bytes()),
+                };
+                let begin = Instant::now();
+                index.add(&filter, row, &dictionary);
+                building += begin.elapsed().as_secs_f64();
+            }
+            let memo = RefCell::new(Memo::default());
+            let terms = Terms { dictionary: &dictionary, local: &local };
+            let deciding = Deciding::new(terms, &memo, &|_, _, _| false);
+            let mut rows = Vec::new();
+            let mut least = [f64::INFINITY; 200];
+            for _ in 0..5 {
+                rows.clear();
+                for (&id, least) in ids.iter().zip(&mut least) {
+                    memo.borrow_mut().clear();
+                    let begin = Instant::now();
+                    index.hits([id], &deciding, &mut scratch, &mut rows);
+                    *least = least.min(begin.elapsed().as_secs_f64());
+                }
+            }
+            let mean: f64 = least.iter().sum::<f64>() / 200.0;
+            println!(
+                "{count} keywords: {:.1} µs a text, {} found; {:.1} µs to add",
+                mean * 1e6,
+                rows.len() as f64 / 200.0,
+                building * 1e6 / f64::from(count)
+            );
+        }
+    }
+}
