@@ -1,7 +1,19 @@
 //! The compiled core of graphmatch: from bytes to subscriptions.
 
+pub mod attributes;
+pub mod closing;
 pub mod dictionary;
+pub mod hierarchy;
+pub mod mentions;
+pub mod names;
+pub mod ontology;
+#[cfg(test)]
+mod ontology_tests;
 pub mod pattern;
+mod rules;
+pub mod schema;
+pub mod triples;
+pub mod walk;
 
 use pyo3::prelude::*;
 

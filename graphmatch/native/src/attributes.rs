@@ -1,0 +1,560 @@
+//! Attributes: events as graphs, and graphs as events.
+//!
+//! Before the rules, an event is written as a graph in the ontology's words: where the ontology
+//! has properties `price` and `value`, the attribute `price.value = 450` is also `event price _:n .
+//! _:n value 450`, and a text that names a class is also a node of that class.
+//!
+//! After them, the attributes that somebody asks for are found in E(P): from each root resource
+//! the paths are gone along the tree of steps that are asked for, to values and to the classes that
+//! these belong to. Only classes that are asked for are written.
+//!
+//! Cost: nothing where no attribute is asked for; else one pass over the publication, and the steps
+//! that are asked for, at most [`EVENT_PATHS`] of them.
+//!
+//! Source: CTPS (Zhang, Wang, Huang and Yung), section 3.2.
+
+use crate::dictionary::{ANY, Dictionary, Id, Kind, LocalTerms, Terms};
+use crate::hierarchy::Map;
+use crate::mentions::{Asked, Mentions};
+use crate::names;
+use crate::ontology::{IS_CLASS, Ontology};
+use crate::triples::{Triple, Triples};
+use crate::walk::Walk;
+use hashbrown::Equivalent;
+use oxiri::Iri;
+use std::hash::{Hash, Hasher};
+
+/// So many steps are gone in all when a publication is flattened.
+pub const EVENT_PATHS: usize = 100_000;
+
+const NONE: u32 = u32::MAX;
+
+/// A step from a node of an event's graph.
+#[derive(PartialEq, Eq)]
+struct Way(Id, Box<str>);
+
+impl Hash for Way {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.0, &*self.1).hash(state);
+    }
+}
+
+impl Equivalent<Way> for (Id, &str) {
+    fn equivalent(&self, other: &Way) -> bool {
+        self.0 == other.0 && self.1 == &*other.1
+    }
+}
+
+/// What is known of a subject.
+#[derive(Clone, Copy)]
+struct Node {
+    /// The first of its triples.
+    first: u32,
+    is_object: bool,
+    is_reached: bool,
+}
+
+/// A resource that was reached along the steps that are asked for.
+#[derive(Clone, Copy)]
+struct Reached {
+    node: Id,
+    place: u32,
+    /// The one before it on its path.
+    before: u32,
+}
+
+/// What one thread keeps between publications: memory, and nothing else.
+#[derive(Default)]
+pub struct Flattening {
+    nodes: Map<Id, Node>,
+    next: Vec<u32>,
+    roots: Vec<Id>,
+    agenda: Vec<Reached>,
+    places: Vec<u32>,
+    classes: Vec<Id>,
+    named: Vec<Id>,
+    ways: Map<Way, Id>,
+    along: Vec<Id>,
+    folded: String,
+    name: String,
+}
+
+/// Where a triple came from is noted here, where anybody wants to know.
+type Origins<'a> = Option<&'a mut Vec<u32>>;
+
+fn push(triples: &mut impl Triples, triple: Triple, by: u32, origins: &mut Origins) {
+    if triples.push(triple)
+        && let Some(origins) = origins
+    {
+        origins.resize(triples.len() - 1, NONE);
+        origins.push(by);
+    }
+}
+
+// -- events as graphs -----------------------------------------------------------------------
+
+impl Ontology {
+    /// Adds to an event what its attributes say in the ontology's words; to another publication
+    /// nothing. It is an event when its first triple is an attribute.
+    pub fn write_event(
+        &self,
+        triples: &mut impl Triples,
+        dictionary: &Dictionary,
+        local: &mut LocalTerms,
+        flattening: &mut Flattening,
+        mut origins: Origins,
+    ) {
+        let length = triples.len();
+        flattening.ways.clear();
+        let mut nodes = 0;
+        let mut name = std::mem::take(&mut flattening.name);
+        for number in 0..length {
+            let triple = triples.get(number);
+            let text = names::text(Terms { dictionary, local }, triple[1]);
+            let attribute = names::attribute_name(text);
+            name.clear();
+            name.push_str(attribute.as_deref().unwrap_or_default());
+            match names::steps(&name) {
+                None if number == 0 => break,
+                None => continue,
+                Some(steps) if !steps.iter().any(|step| self.knows_step(step)) => continue,
+                Some(steps) => {
+                    let by = number as u32;
+                    let mut writer = Writer {
+                        ontology: self,
+                        triples,
+                        dictionary,
+                        local,
+                        flattening,
+                        nodes: &mut nodes,
+                        by,
+                        origins: &mut origins,
+                    };
+                    writer.write(triple, &steps);
+                }
+            }
+        }
+        flattening.name = name;
+    }
+
+    fn knows_step(&self, step: &str) -> bool {
+        iri_of(step).is_some() || !self.properties_called(step).is_empty()
+    }
+}
+
+/// The IRI that a step is, where it is one.
+fn iri_of(step: &str) -> Option<&str> {
+    let iri = step.strip_prefix('<')?.strip_suffix('>')?;
+    Iri::parse(iri).is_ok().then_some(iri)
+}
+
+/// Writes one attribute of an event.
+struct Writer<'a, 'o, T> {
+    ontology: &'a Ontology,
+    triples: &'a mut T,
+    dictionary: &'a Dictionary,
+    local: &'a mut LocalTerms,
+    flattening: &'a mut Flattening,
+    nodes: &'a mut usize,
+    by: u32,
+    origins: &'a mut Origins<'o>,
+}
+
+impl<T: Triples> Writer<'_, '_, T> {
+    fn write(&mut self, [event, _, value]: Triple, steps: &[&str]) {
+        let Some((last, before)) = steps.split_last() else { return };
+        let mut node = event;
+        for step in before {
+            let below = self.node(node, step);
+            self.along(step);
+            self.link(node, below);
+            node = below;
+        }
+        self.along(last);
+        self.link(node, value);
+        self.classes_of(value);
+        if self.flattening.classes.is_empty() {
+            return;
+        }
+        let typed = self.node(node, last);
+        self.link(node, typed);
+        let type_ = self.ontology.schema.vocabulary.type_;
+        for number in 0..self.flattening.classes.len() {
+            self.tell([typed, type_, self.flattening.classes[number]]);
+        }
+    }
+
+    fn tell(&mut self, triple: Triple) {
+        push(self.triples, triple, self.by, self.origins);
+    }
+
+    /// Leads from one node to another along the properties that were found.
+    fn link(&mut self, node: Id, below: Id) {
+        for number in 0..self.flattening.along.len() {
+            self.tell([node, self.flattening.along[number], below]);
+        }
+    }
+
+    fn intern(&mut self, text: &str) -> Id {
+        let hash = self.dictionary.hash(text.as_bytes());
+        let known = self.dictionary.get_hashed(text.as_bytes(), hash);
+        known.unwrap_or_else(|| self.local.intern_hashed(text.as_bytes(), hash))
+    }
+
+    /// Finds the properties that a step means; where the ontology knows none, one of its own.
+    fn along(&mut self, step: &str) {
+        self.flattening.along.clear();
+        let known = self.ontology.properties_called(step);
+        if iri_of(step).is_some() {
+            let property = self.intern(step);
+            let terms = Terms { dictionary: self.dictionary, local: self.local };
+            let root = self.ontology.root_by_name(property, terms);
+            self.flattening.along.push(root);
+        } else if known.is_empty() {
+            let property = self.intern(&names::attribute(step));
+            self.flattening.along.push(property);
+        } else {
+            self.flattening.along.extend_from_slice(known);
+        }
+    }
+
+    /// The blank node that a step leads to from a node: a fresh one, or that of another attribute.
+    fn node(&mut self, node: Id, step: &str) -> Id {
+        if let Some(&known) = self.flattening.ways.get(&(node, step)) {
+            return known;
+        }
+        let fresh = loop {
+            let label = format!("_:attribute{}", self.nodes);
+            *self.nodes += 1;
+            let before = self.local.len();
+            if self.dictionary.get(label.as_bytes()).is_none() {
+                let id = self.intern(&label);
+                if self.local.len() > before {
+                    break id;
+                }
+            }
+        };
+        self.flattening.ways.insert(Way(node, step.into()), fresh);
+        fresh
+    }
+
+    /// Finds the classes that a value names: itself, or what a text is the name of.
+    fn classes_of(&mut self, value: Id) {
+        let ontology = self.ontology;
+        let is_class = |term: Id| ontology.flags(term) & IS_CLASS != 0;
+        let Flattening { classes, folded, .. } = &mut *self.flattening;
+        classes.clear();
+        let terms = Terms { dictionary: self.dictionary, local: self.local };
+        if terms.kind(value) != Kind::Literal {
+            classes.push(ontology.root_by_name(value, terms));
+        } else if let Some(quoted) = names::quoted(names::text(terms, value)) {
+            ontology.called(&names::unescaped(quoted), terms, folded, |class| classes.push(class));
+        }
+        classes.retain(|&class| is_class(class));
+    }
+}
+
+// -- graphs as events -----------------------------------------------------------------------
+
+impl Ontology {
+    /// Whether an attribute that is asked for may begin with a property.
+    pub fn begins_attribute(&self, property: Id, terms: Terms, asked: &Asked) -> bool {
+        let mut found = false;
+        if !asked.is_empty() {
+            self.follow_step(property, Asked::ROOT, terms, asked, true, |_| found = true);
+        }
+        found
+    }
+
+    /// Tells where a property leads to from a place among the steps that are asked for; `first`
+    /// asks for the first step only.
+    fn follow_step(
+        &self,
+        property: Id,
+        place: u32,
+        terms: Terms,
+        asked: &Asked,
+        first: bool,
+        mut tell: impl FnMut(u32),
+    ) {
+        let below = |place, name: &str| asked.below(place, asked.step(name)?);
+        match names::attribute_name(names::text(terms, property)) {
+            None => self.step_names(property, terms, |name| {
+                below(place, name).into_iter().for_each(&mut tell);
+            }),
+            Some(name) => {
+                let Some(steps) = names::steps(&name) else { return };
+                let length = if first { 1 } else { steps.len() };
+                let end = steps[..length].iter().try_fold(place, |place, step| below(place, step));
+                end.into_iter().for_each(tell);
+            }
+        }
+    }
+
+    /// Adds to E(P) the attributes that are asked for; they are the triples behind those that were
+    /// there. Of these the first `stated` are stated. `name` is the publication's, where it is an
+    /// IRI. Returns whether all paths were gone, and not only [`EVENT_PATHS`] steps.
+    #[expect(clippy::too_many_arguments, reason = "all of a publication, and memory to reuse")]
+    pub fn add_attributes(
+        &self,
+        triples: &mut impl Triples,
+        stated: usize,
+        name: Option<Id>,
+        terms: Terms,
+        mentions: &Mentions,
+        walk: &mut Walk,
+        flattening: &mut Flattening,
+        mut origins: Origins,
+    ) -> bool {
+        let (asked, length) = (mentions.asked(), triples.len());
+        let is_attribute = |number| {
+            let [_, property, _]: Triple = triples.get(number);
+            names::text(terms, property).starts_with(names::ATTRIBUTE)
+        };
+        if asked.is_empty() || !asked.has_classes() && (0..length).all(is_attribute) {
+            return true; // an event of which the ontology knows nothing is flat already
+        }
+        flattening.index(triples, length);
+        flattening.find_roots(triples, stated, name, terms);
+        let mut flattener = Flattener {
+            ontology: self,
+            triples,
+            stated,
+            terms,
+            mentions,
+            walk,
+            flattening,
+            gone: 0,
+            origins: &mut origins,
+        };
+        (0..flattener.flattening.roots.len()).all(|root| flattener.go(root))
+    }
+}
+
+impl Flattening {
+    /// Chains the triples of each subject, in their order.
+    fn index(&mut self, triples: &impl Triples, length: usize) {
+        self.nodes.clear();
+        self.next.clear();
+        self.next.resize(length, NONE);
+        for number in (0..length).rev() {
+            let new = Node { first: NONE, is_object: false, is_reached: false };
+            let node = self.nodes.entry(triples.get(number)[0]).or_insert(new);
+            self.next[number] = node.first;
+            node.first = number as u32;
+        }
+    }
+
+    fn first(&self, subject: Id) -> u32 {
+        self.nodes.get(&subject).map_or(NONE, |node| node.first)
+    }
+
+    /// Finds the resources that are events: the publication itself where it is a subject; else
+    /// stated subjects that are nowhere an object, and those that no such subject leads to.
+    fn find_roots(
+        &mut self,
+        triples: &impl Triples,
+        stated: usize,
+        name: Option<Id>,
+        terms: Terms,
+    ) {
+        self.roots.clear();
+        if let Some(name) = name.filter(|name| self.nodes.contains_key(name)) {
+            self.roots.push(name);
+            return;
+        }
+        let is_isa = |[_, p, _]: Triple| names::text(terms, p).starts_with(names::ISA);
+        let stated = || (0..stated).map(|n| triples.get(n)).filter(|&triple| !is_isa(triple));
+        for [s, _, o] in stated() {
+            if s != o
+                && let Some(node) = self.nodes.get_mut(&o)
+            {
+                node.is_object = true;
+            }
+        }
+        let mut is_all = true;
+        for [s, ..] in stated() {
+            let Some(node) = self.nodes.get_mut(&s) else { continue };
+            if node.is_object {
+                is_all = false;
+            } else if !std::mem::replace(&mut node.is_reached, true) {
+                self.roots.push(s);
+            }
+        }
+        if is_all {
+            return;
+        }
+        let mut agenda: Vec<Id> = self.roots.clone();
+        while let Some(subject) = agenda.pop() {
+            let mut number = self.first(subject);
+            while number != NONE {
+                let object = triples.get(number as usize)[2];
+                if let Some(node) = self.nodes.get_mut(&object)
+                    && !std::mem::replace(&mut node.is_reached, true)
+                {
+                    agenda.push(object);
+                }
+                number = self.next[number as usize];
+            }
+        }
+        for [s, ..] in stated() {
+            if let Some(node) = self.nodes.get_mut(&s)
+                && !std::mem::replace(&mut node.is_reached, true)
+            {
+                self.roots.push(s);
+            }
+        }
+    }
+}
+
+/// One publication's way along the steps that are asked for.
+struct Flattener<'a, 'o, T> {
+    ontology: &'a Ontology,
+    triples: &'a mut T,
+    stated: usize,
+    terms: Terms<'a>,
+    mentions: &'a Mentions,
+    walk: &'a mut Walk,
+    flattening: &'a mut Flattening,
+    gone: usize,
+    origins: &'a mut Origins<'o>,
+}
+
+impl<T: Triples> Flattener<'_, '_, T> {
+    /// Adds the attributes of one root; whether all its paths were gone.
+    fn go(&mut self, root: usize) -> bool {
+        let root = self.flattening.roots[root];
+        let asked = self.mentions.asked();
+        self.flattening.agenda.clear();
+        self.flattening.agenda.push(Reached { node: root, place: Asked::ROOT, before: NONE });
+        let mut next = 0;
+        while let Some(&reached) = self.flattening.agenda.get(next) {
+            let mut number = self.flattening.first(reached.node);
+            while number != NONE {
+                let triple = self.triples.get(number as usize);
+                let mut places = std::mem::take(&mut self.flattening.places);
+                places.clear();
+                let (from, terms) = (reached.place, self.terms);
+                self.ontology.follow_step(triple[1], from, terms, asked, false, |place| {
+                    if !places.contains(&place) {
+                        places.push(place);
+                    }
+                });
+                for &place in &places {
+                    self.gone += 1;
+                    if self.gone > EVENT_PATHS {
+                        self.flattening.places = places;
+                        return false;
+                    }
+                    self.end(root, place, number);
+                    if asked.leads_on(place) && self.is_new(triple[2], next) {
+                        let reached = Reached { node: triple[2], place, before: next as u32 };
+                        self.flattening.agenda.push(reached);
+                    }
+                }
+                self.flattening.places = places;
+                number = self.flattening.next[number as usize];
+            }
+            next += 1;
+        }
+        true
+    }
+
+    /// Whether a term is a subject, and the path to a resource has not passed it.
+    fn is_new(&self, term: Id, reached: usize) -> bool {
+        let mut number = reached as u32;
+        while let Some(reached) = self.flattening.agenda.get(number as usize) {
+            if reached.node == term {
+                return false;
+            }
+            number = reached.before;
+        }
+        self.flattening.nodes.contains_key(&term)
+    }
+
+    /// Adds the values of the attributes that end at a place, and their classes.
+    fn end(&mut self, root: Id, place: u32, by: u32) {
+        let Some(place) = self.mentions.asked().place(place) else { return };
+        let value = self.triples.get(by as usize)[2];
+        if !place.attributes.is_empty() {
+            if self.terms.kind(value) == Kind::Blank {
+                self.types(value, self.stated);
+            } else {
+                self.flattening.classes.clear();
+                self.flattening.classes.push(value);
+            }
+            for number in 0..self.flattening.classes.len() {
+                let value = self.flattening.classes[number];
+                for &property in &place.attributes {
+                    push(self.triples, [root, property, value], by, self.origins);
+                }
+            }
+        }
+        if !place.isa.is_empty() {
+            self.name_classes(value);
+            for number in 0..self.flattening.named.len() {
+                let class = self.flattening.named[number];
+                self.add_class(root, &place.isa, class, by);
+                let above = self.walk.above(self.ontology, class);
+                for &class in above {
+                    for &property in &place.isa {
+                        if is_wanted(self.mentions, property, class) {
+                            push(self.triples, [root, property, class], by, self.origins);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_class(&mut self, root: Id, properties: &[Id], class: Id, by: u32) {
+        for &property in properties {
+            if is_wanted(self.mentions, property, class) {
+                push(self.triples, [root, property, class], by, self.origins);
+            }
+        }
+    }
+
+    /// Finds the classes of a resource, of the first so many triples.
+    fn types(&mut self, resource: Id, length: usize) {
+        let type_ = self.ontology.schema.vocabulary.type_;
+        self.flattening.classes.clear();
+        let mut number = self.flattening.first(resource);
+        while number != NONE && (number as usize) < length {
+            let [_, property, class] = self.triples.get(number as usize);
+            if property == type_ {
+                self.flattening.classes.push(class);
+            }
+            number = self.flattening.next[number as usize];
+        }
+    }
+
+    /// Finds what a value is, is an instance of, or is a name of.
+    fn name_classes(&mut self, value: Id) {
+        if self.terms.kind(value) == Kind::Literal {
+            let Flattening { named, folded, .. } = &mut *self.flattening;
+            named.clear();
+            if let Some(quoted) = names::quoted(names::text(self.terms, value)) {
+                let text = names::unescaped(quoted);
+                self.ontology.called(&text, self.terms, folded, |class| named.push(class));
+            }
+            return;
+        }
+        self.types(value, usize::MAX);
+        let Flattening { named, classes, .. } = &mut *self.flattening;
+        named.clear();
+        named.push(value);
+        named.append(classes);
+        for number in 0..named.len() {
+            let root = self.ontology.root_by_name(named[number], self.terms);
+            if root != named[number] {
+                named.push(root);
+            }
+        }
+    }
+}
+
+/// Whether a class is asked for after a property.
+fn is_wanted(mentions: &Mentions, property: Id, class: Id) -> bool {
+    mentions.names_object(property, class) || mentions.names_object(property, ANY)
+}

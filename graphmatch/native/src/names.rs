@@ -1,0 +1,315 @@
+//! What terms are called: texts of literals, last parts of IRIs, names of attributes.
+//!
+//! Everything here works on canonical N-Triples texts, and allocates only where a text has to be
+//! changed. The names of attributes are those of `semantic.attributes.names`.
+
+use crate::dictionary::{Id, Kind, Terms, inline};
+use memchr::memrchr;
+use oxiri::Iri;
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// How the IRIs of attributes begin, as N-Triples texts.
+pub const ATTRIBUTE: &[u8] = b"<urn:graphmatch:attribute:";
+/// How the IRIs begin that lead to the classes of an attribute's values.
+pub const ISA: &[u8] = b"<urn:graphmatch:isa:";
+/// The name of an attribute may have this many steps.
+pub const ATTRIBUTE_STEPS: usize = 16;
+
+/// The characters of ASCII, beside letters and digits, that stand in an IRI as they are.
+const KEPT: &[u8] = b"-._~:/@!$&'()*+,;=";
+const RESERVED: [&[u8]; 4] = [
+    b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    b"<http://www.w3.org/2000/01/rdf-schema#",
+    b"<http://www.w3.org/2002/07/owl#",
+    b"<http://www.w3.org/2004/02/skos/core#",
+];
+const QUANTITY: &[u8] = b"<https://w3id.org/cdt/";
+
+/// What stands for numbers that are their own ids: they are names of nothing.
+const NUMBER: &[u8] = b"\"0\"^^<http://www.w3.org/2001/XMLSchema#integer>";
+
+/// The text of a term, without writing those of numbers: all of them look like one.
+#[inline]
+pub fn text<'a>(terms: Terms<'a>, id: Id) -> &'a [u8] {
+    if inline::is_inline(id) {
+        return NUMBER;
+    }
+    match terms.text(id) {
+        Cow::Borrowed(text) => text,
+        Cow::Owned(_) => NUMBER,
+    }
+}
+
+/// Whether a property belongs to RDF, RDFS, OWL or SKOS.
+pub fn is_reserved(text: &[u8]) -> bool {
+    text.starts_with(b"<http://www.w3.org/") && RESERVED.iter().any(|known| text.starts_with(known))
+}
+
+/// Whether a term is a literal with a unit of measure.
+pub fn is_quantity(text: &[u8]) -> bool {
+    text.ends_with(b">")
+        && Kind::of(text) == Kind::Literal
+        && memrchr(b'<', text).is_some_and(|at| text[at..].starts_with(QUANTITY))
+}
+
+/// Of a literal that is a text, in a language or none: the part in quotation marks, with them.
+pub fn quoted(text: &[u8]) -> Option<&[u8]> {
+    match text {
+        [b'"', .., b'"'] => Some(text),
+        [b'"', .., b'>'] => None,
+        [b'"', ..] => {
+            let end = memrchr(b'"', text)? + 1;
+            let is_directed = text[end..].windows(2).any(|pair| pair == b"--");
+            (end > 1 && !is_directed).then_some(&text[..end])
+        }
+        _ => None,
+    }
+}
+
+/// The characters that a quoted text stands for.
+pub fn unescaped(quoted: &[u8]) -> Cow<'_, str> {
+    let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
+    let inner = std::str::from_utf8(inner).unwrap_or_default();
+    if !inner.contains('\\') {
+        return Cow::Borrowed(inner);
+    }
+    let mut found = String::with_capacity(inner.len());
+    let mut rest = inner.chars();
+    while let Some(c) = rest.next() {
+        if c != '\\' {
+            found.push(c);
+            continue;
+        }
+        let digits = match rest.next() {
+            Some('b') => '\u{8}',
+            Some('t') => '\t',
+            Some('n') => '\n',
+            Some('f') => '\u{C}',
+            Some('r') => '\r',
+            Some(kind @ ('u' | 'U')) => {
+                let length = if kind == 'u' { 4 } else { 8 };
+                let code = rest.as_str().get(..length).unwrap_or_default();
+                rest = rest.as_str().get(length..).unwrap_or_default().chars();
+                let code = u32::from_str_radix(code, 16).ok().and_then(char::from_u32);
+                code.unwrap_or(char::REPLACEMENT_CHARACTER)
+            }
+            Some(other) => other,
+            None => break,
+        };
+        found.push(digits);
+    }
+    Cow::Owned(found)
+}
+
+/// A text as a literal's canonical N-Triples text.
+pub fn as_literal(text: &str) -> String {
+    oxrdf::Literal::new_simple_literal(text).to_string()
+}
+
+/// The IRI of a term, if it is one.
+pub fn iri(text: &[u8]) -> Option<&str> {
+    if Kind::of(text) != Kind::Iri {
+        return None;
+    }
+    std::str::from_utf8(text.strip_prefix(b"<")?.strip_suffix(b">")?).ok()
+}
+
+/// The last part of an IRI, or all of it where it has no parts.
+pub fn local_name(iri: &str) -> &str {
+    let separates = |c: char| matches!(c, '/' | '#' | ':' | '?');
+    let body = iri.strip_suffix(['/', '#']).unwrap_or(iri);
+    let name = body.rsplit(separates).next().unwrap_or_default();
+    if name.is_empty() { iri } else { name }
+}
+
+/// Unicode's full case folding.
+///
+/// It is the small letters of the capital letters of each character, with three exceptions; found
+/// by comparing the two over all characters.
+pub fn casefold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let mut found = String::with_capacity(text.len());
+    text.chars().for_each(|c| fold_char(c, &mut found));
+    found
+}
+
+fn fold_char(c: char, found: &mut String) {
+    match c {
+        '\0'..='\x7F' => found.push(c.to_ascii_lowercase()),
+        'ı' => found.push(c),
+        'ẞ' => found.push_str("ss"),
+        '\u{13A0}'..='\u{13FF}' | '\u{AB70}'..='\u{ABBF}' => found.extend(c.to_uppercase()),
+        _ => found.extend(c.to_uppercase().flat_map(char::to_lowercase)),
+    }
+}
+
+/// A name in one case, with single spaces between its words.
+pub fn folded(name: &str) -> String {
+    let mut found = String::with_capacity(name.len());
+    fold_into(name, &mut found);
+    found
+}
+
+/// The same, written to a text that is there already.
+pub fn fold_into(name: &str, found: &mut String) {
+    let is_space = |c: char| c.is_whitespace() || matches!(c, '\u{1C}'..='\u{1F}');
+    found.clear();
+    let mut is_between = false;
+    for c in name.chars() {
+        if is_space(c) {
+            is_between = !found.is_empty();
+            continue;
+        }
+        if std::mem::take(&mut is_between) {
+            found.push(' ');
+        }
+        fold_char(c, found);
+    }
+}
+
+/// A text with what is percent-encoded in it decoded.
+pub fn unquoted(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return Cow::Borrowed(text);
+    }
+    let digit = |byte: Option<&u8>| byte.and_then(|&b| char::from(b).to_digit(16));
+    let bytes = text.as_bytes();
+    let (mut found, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    while at < bytes.len() {
+        match (bytes[at], digit(bytes.get(at + 1)), digit(bytes.get(at + 2))) {
+            (b'%', Some(high), Some(low)) => {
+                found.push((high * 16 + low) as u8);
+                at += 3;
+            }
+            (byte, ..) => {
+                found.push(byte);
+                at += 1;
+            }
+        }
+    }
+    Cow::Owned(String::from_utf8_lossy(&found).into_owned())
+}
+
+/// A text as a part of an IRI; [`unquoted`] gives it back.
+pub fn encoded(text: &str) -> String {
+    let write = |keeps: fn(char) -> bool| {
+        let mut found = String::with_capacity(text.len());
+        for c in text.chars() {
+            if c.is_ascii_alphanumeric() || (c.is_ascii() && KEPT.contains(&(c as u8))) || keeps(c)
+            {
+                found.push(c);
+                continue;
+            }
+            for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                let _ = write!(found, "%{byte:02X}"); // a String takes everything
+            }
+        }
+        found
+    };
+    let found = write(|c| c as u32 > 159);
+    if found.is_ascii() || Iri::parse(format!("urn:{found}")).is_ok() {
+        return found;
+    }
+    write(|_| false)
+}
+
+/// The name of the attribute that a property stands for.
+pub fn attribute_name(property: &[u8]) -> Option<Cow<'_, str>> {
+    after(ATTRIBUTE, property)
+}
+
+/// The name of the attribute whose values' classes a property has.
+pub fn isa_name(property: &[u8]) -> Option<Cow<'_, str>> {
+    after(ISA, property)
+}
+
+fn after<'a>(begin: &[u8], property: &'a [u8]) -> Option<Cow<'a, str>> {
+    let rest = property.strip_prefix(begin)?.strip_suffix(b">")?;
+    std::str::from_utf8(rest).ok().map(unquoted)
+}
+
+/// The property that stands for an attribute of one step, as N-Triples text.
+pub fn attribute(step: &str) -> String {
+    format!("<urn:graphmatch:attribute:{}>", encoded(step))
+}
+
+/// The steps of an attribute's name; nothing where it is no name of an attribute.
+pub fn steps(name: &str) -> Option<Vec<&str>> {
+    let (mut found, mut rest) = (Vec::new(), name);
+    loop {
+        let length = match rest.strip_prefix('<') {
+            Some(inner) => {
+                let end = inner.find(['<', '>'])?;
+                inner[end..].starts_with('>').then_some(end + 2)?
+            }
+            None => rest.find(['.', '<', '>']).unwrap_or(rest.len()),
+        };
+        let (step, following) = rest.split_at(length);
+        if step.is_empty() || step.chars().any(char::is_control) || found.len() == ATTRIBUTE_STEPS {
+            return None;
+        }
+        found.push(step);
+        if following.is_empty() {
+            return Some(found);
+        }
+        rest = following.strip_prefix('.')?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_parts_of_iris() {
+        for (iri, name) in [
+            ("http://example.org/shop#LaptopPC", "LaptopPC"),
+            ("urn:example:price", "price"),
+            ("http://e/a/", "a"),
+            ("http://e/a//", "http://e/a//"),
+            ("http://e/v?q", "q"),
+            ("urn:x:", "urn:x:"),
+            ("abc", "abc"),
+        ] {
+            assert_eq!(local_name(iri), name);
+        }
+    }
+
+    #[test]
+    fn texts_in_one_case() {
+        assert_eq!(casefold("STRASSE Straße ΟΔΟΣ οδος ẞ ı"), "strasse strasse οδοσ οδοσ ss ı");
+        assert_eq!(folded("  Laptop \u{1F} PC\u{A0}x "), "laptop pc x");
+    }
+
+    #[test]
+    fn names_of_attributes() {
+        for text in ["weight (kg)", "größe", "100%", "a\u{E000}b", "<https://schema.org/name>"] {
+            assert_eq!(unquoted(&encoded(text)), text);
+        }
+        assert_eq!(encoded("weight (kg)"), "weight%20(kg)");
+        assert_eq!(encoded("größe"), "größe");
+        assert_eq!(encoded("a\u{E000}b"), "a%EE%80%80b");
+        assert_eq!(steps("target.<https://s.org/n>"), Some(vec!["target", "<https://s.org/n>"]));
+        for wrong in ["", ".", "a..b", "a.", "<a", "a>", "a<b>", "<a>b", "a\nb"] {
+            assert_eq!(steps(wrong), None, "{wrong}");
+        }
+        assert!(steps(&["a"; 16].join(".")).is_some());
+        assert!(steps(&["a"; 17].join(".")).is_none());
+    }
+
+    #[test]
+    fn texts_of_literals() {
+        for text in ["a\"b\\c\nd\u{1}", "", "é"] {
+            let literal = as_literal(text);
+            assert_eq!(unescaped(literal.as_bytes()), text);
+            assert_eq!(quoted(format!("{literal}@de").as_bytes()), Some(literal.as_bytes()));
+            assert_eq!(quoted(format!("{literal}@de--ltr").as_bytes()), None);
+            assert_eq!(quoted(format!("{literal}^^<urn:t>").as_bytes()), None);
+        }
+        assert!(is_quantity(b"\"4 GB\"^^<https://w3id.org/cdt/ucum>"));
+        assert!(!is_quantity(b"<https://w3id.org/cdt/ucum>"));
+    }
+}

@@ -1,0 +1,661 @@
+//! What is known: one ontology, ready for matching.
+//!
+//! The plain meaning of an ontology (files, roots of synonyms, units, labels) is Python's, which
+//! hands over triples with roots put in. Made of them, once: the compiled rules ([`Schema`]), the
+//! triples that follow from the ontology alone (C(O)), the is-a links, the names of classes and
+//! properties. Nothing of this depends on subscriptions.
+//!
+//! The pairs of a hierarchy (`rdfs:subClassOf` and its kin are transitive) are not among the
+//! triples that are kept, for a high taxonomy has very many: look-ups find them by walking.
+//!
+//! Cost: linear in the triples and in what follows, apart from sorting. What a term calls for is
+//! one look-up in an array.
+
+use crate::dictionary::{ANY, Dictionary, INLINE, Id, Kind, LocalTerms, Terms, inline};
+use crate::hierarchy::{Hierarchy, Map, Set};
+use crate::mentions::{Asked, serial};
+use crate::names;
+use crate::schema::{Schema, Vocabulary};
+use crate::triples::{Sorted, Triple, TripleSet};
+
+/// From an ontology alone at most so many triples follow; the rest is left out.
+pub const ONTOLOGY_TRIPLES: usize = 50_000_000;
+
+/// Steps of enrichment that terms call for, a bit each.
+pub type Steps = u32;
+
+/// Annotation: items of feeds, whose texts are looked through for labels.
+pub const ITEM: Steps = 1;
+/// A property that is an attribute: what begins with one is an event, and a graph, too.
+pub const EVENT: Steps = 1 << 1;
+/// Terms that have another term as their root.
+pub const ROOTS: Steps = 1 << 2;
+/// Quantities, and properties that give units.
+pub const UNITS: Steps = 1 << 3;
+/// Terms from whose triples something may follow.
+pub const RULES: Steps = 1 << 4;
+/// Properties that mapping functions read.
+pub const MAPPING: Steps = 1 << 5;
+/// Properties with which an attribute may begin that is asked for.
+pub const ATTRIBUTES: Steps = 1 << 6;
+/// Classes with others above them: [`RULES`], where anything has a type.
+pub const CLASS: Steps = 1 << 7;
+
+// What is known of a term beside the steps.
+const PUBLIC: Steps = (1 << 8) - 1;
+/// Broader concepts are above it.
+pub(crate) const TOPIC: Steps = 1 << 8;
+/// A text that stands for terms.
+const NAME: Steps = 1 << 9;
+/// A property from whose triples something may follow.
+pub(crate) const LEADS: Steps = 1 << 10;
+/// A property whose triples are premises of rules, beside the data.
+pub(crate) const SCHEMA: Steps = 1 << 11;
+// Properties that say `rdf:type`, `rdfs:subClassOf`, `rdfs:subPropertyOf`, `skos:broader` or
+// `skos:broaderTransitive`, `skos:narrower`.
+const SAYS_TYPE: Steps = 1 << 12;
+const SAYS_CLASS: Steps = 1 << 13;
+const SAYS_PROPERTY: Steps = 1 << 14;
+const SAYS_BROADER: Steps = 1 << 15;
+const SAYS_NARROWER: Steps = 1 << 16;
+const UP: Steps = SAYS_TYPE | SAYS_CLASS | SAYS_PROPERTY | SAYS_BROADER;
+/// A class; a property; and what a value may be called: a class, a concept, an instance.
+pub(crate) const IS_CLASS: Steps = 1 << 17;
+const IS_PROPERTY: Steps = 1 << 18;
+const IS_VALUE: Steps = 1 << 19;
+/// A term that the ontology mentions, so that its id stays its own.
+pub(crate) const OWN: Steps = 1 << 20;
+
+/// Finds what a text is looked up by, by Unicode's rules.
+pub type Fold = Box<dyn Fn(&str) -> String + Send + Sync>;
+
+/// Which texts are the same, for roots and names.
+#[derive(Default)]
+pub enum Folding {
+    /// Those that are spelled alike.
+    #[default]
+    None,
+    /// Those that differ in case only.
+    Case,
+    /// As a function says; texts of ASCII are folded in case only (`true`), or not at all.
+    By(bool, Fold),
+}
+
+impl Folding {
+    /// What a text is looked up by.
+    fn fold(&self, text: &str) -> String {
+        match self {
+            Self::None => text.to_owned(),
+            Self::Case | Self::By(true, _) if text.is_ascii() => text.to_ascii_lowercase(),
+            Self::By(false, _) if text.is_ascii() => text.to_owned(),
+            Self::Case => names::casefold(text),
+            Self::By(_, fold) => fold(text),
+        }
+    }
+}
+
+/// What an ontology is made of. All ids are the dictionary's, and stay its maker's, who may
+/// release them when the ontology is made.
+#[derive(Default)]
+pub struct Stated<'a> {
+    /// The ontology's triples, roots put in, with what `gm:Taxonomy` and units add.
+    pub triples: &'a [Triple],
+    /// Without entailment: the triples as they are stated, for queries to be asked of.
+    pub plain: Option<&'a [Triple]>,
+    /// Terms with their roots, where these are others: IRIs, and texts (by what they are looked up
+    /// by, as a literal without a language).
+    pub roots: &'a [(Id, Id)],
+    /// Texts (likewise) with the terms that they stand for: the rule *name*.
+    pub names: &'a [(Id, Id)],
+    /// What classes and concepts are called: labels, last parts of IRIs.
+    pub called: &'a [(&'a str, Id)],
+    /// Prefixes with their namespaces.
+    pub prefixes: &'a [(&'a str, &'a str)],
+    /// Further steps that terms call for.
+    pub steps: &'a [(Id, Steps)],
+    /// Which texts are the same.
+    pub folding: Folding,
+}
+
+/// One ontology, ready for matching.
+pub struct Ontology {
+    pub(crate) serial: u64,
+    pub(crate) schema: Schema,
+    /// Whether rules and roots are applied at all.
+    pub(crate) entailment: bool,
+    flags: Vec<Steps>,
+    roots: Map<Id, Id>,
+    synonyms: Map<Id, Vec<Id>>,
+    names: Map<Id, Vec<Id>>,
+    has_texts: bool,
+    folding: Folding,
+    background: Sorted,
+    is_whole: bool,
+    links: Hierarchy,
+    called: Map<Box<str>, Vec<Id>>,
+    called_folded: Map<Box<str>, Vec<Id>>,
+    prefixes: Map<Box<str>, Box<str>>,
+    properties: Map<Box<str>, Vec<Id>>,
+    mentioned: Vec<Id>,
+}
+
+impl Ontology {
+    /// Makes an ontology, which mentions its terms until it is released.
+    pub fn new(dictionary: &mut Dictionary, stated: Stated) -> Self {
+        let vocabulary = Vocabulary::new(dictionary);
+        let mut mentioned: Set<Id> = Set::default();
+        mentioned.extend(stated.triples.iter().chain(stated.plain.into_iter().flatten()).flatten());
+        mentioned.extend(stated.roots.iter().chain(stated.names).flat_map(|&(a, b)| [a, b]));
+        mentioned.extend(stated.called.iter().map(|&(_, term)| term));
+        mentioned.extend(stated.steps.iter().map(|&(term, _)| term));
+        for id in vocabulary.ids() {
+            mentioned.remove(&id);
+        }
+        mentioned.retain(|&id| id < INLINE);
+        let mut mentioned: Vec<Id> = mentioned.into_iter().collect();
+        mentioned.iter().for_each(|&id| dictionary.retain(id));
+        mentioned.extend(vocabulary.ids());
+        let local = LocalTerms::default();
+        let terms = Terms { dictionary, local: &local };
+        let end = mentioned.iter().map(|&id| id as usize + 1).max().unwrap_or(0);
+        let mut ontology = Self {
+            serial: serial(),
+            schema: Schema::compile(vocabulary, stated.triples, terms),
+            entailment: stated.plain.is_none(),
+            flags: vec![0; end],
+            roots: stated.roots.iter().copied().collect(),
+            synonyms: Map::default(),
+            names: grouped(stated.names.iter().copied()),
+            has_texts: false,
+            folding: stated.folding,
+            background: Sorted::default(),
+            is_whole: true,
+            links: Hierarchy::default(),
+            called: grouped(stated.called.iter().map(|&(name, term)| (name.into(), term))),
+            called_folded: Map::default(),
+            prefixes: stated.prefixes.iter().map(|&(p, n)| (p.into(), n.into())).collect(),
+            properties: Map::default(),
+            mentioned,
+        };
+        ontology.mentioned.iter().for_each(|&id| note(&mut ontology.flags, id, OWN));
+        ontology.note_names(stated.roots, stated.names, terms);
+        ontology.note_links(stated.triples, terms);
+        ontology.note_schema();
+        ontology.note_properties(terms);
+        for &(term, steps) in stated.steps {
+            ontology.note(term, steps & PUBLIC);
+        }
+        ontology.note_background(stated.triples, stated.plain, terms);
+        ontology
+    }
+
+    /// Releases the terms that this mentions.
+    pub fn release(self, dictionary: &mut Dictionary) {
+        self.mentioned.into_iter().for_each(|id| dictionary.release(id));
+    }
+
+    fn note_names(&mut self, roots: &[(Id, Id)], names: &[(Id, Id)], terms: Terms) {
+        for &(term, root) in roots {
+            self.note(term, ROOTS);
+            if terms.kind(term) == Kind::Literal {
+                self.has_texts = true;
+            } else {
+                self.synonyms.entry(root).or_default().push(term);
+            }
+        }
+        for &(text, _) in names {
+            self.note(text, NAME);
+            self.has_texts = true;
+        }
+        let mut called_folded: Map<Box<str>, Vec<Id>> = Map::default();
+        for (name, called) in &self.called {
+            let row = called_folded.entry(names::folded(name).into_boxed_str()).or_default();
+            row.extend(called);
+        }
+        for row in called_folded.values_mut() {
+            row.sort_unstable();
+            row.dedup();
+        }
+        self.called_folded = called_folded;
+    }
+
+    /// Finds the is-a properties, and what is stated with them.
+    fn note_links(&mut self, triples: &[Triple], terms: Terms) {
+        let v = self.schema.vocabulary;
+        for (link, bit) in [
+            (v.type_, SAYS_TYPE),
+            (v.sub_class, SAYS_CLASS),
+            (v.sub_property, SAYS_PROPERTY),
+            (v.broader, SAYS_BROADER),
+            (v.broader_transitive, SAYS_BROADER),
+            (v.narrower, SAYS_NARROWER),
+        ] {
+            for property in self.schema.properties().descendants(link).into_iter().chain([link]) {
+                self.note(property, bit);
+            }
+        }
+        let mut links = Vec::new();
+        for &[s, p, o] in triples {
+            let says = self.flags(p) & (UP | SAYS_NARROWER);
+            if says & SAYS_TYPE != 0 {
+                links.push((s, o));
+                self.note(s, IS_VALUE);
+            }
+            if p == v.type_ && terms.kind(s) != Kind::Blank {
+                let is_class = if v.classes.contains(&o) { IS_CLASS } else { 0 };
+                let is_property = if v.properties.contains(&o) { IS_PROPERTY } else { 0 };
+                self.note(s, is_class | is_property);
+            }
+            if says & !SAYS_TYPE == 0 || s == o || terms.kind(o) == Kind::Literal {
+                continue;
+            }
+            let mut is = 0;
+            if says & SAYS_CLASS != 0 {
+                is |= IS_CLASS | IS_VALUE;
+            }
+            if says & SAYS_PROPERTY != 0 {
+                is |= IS_PROPERTY;
+            }
+            if says & (SAYS_BROADER | SAYS_NARROWER) != 0 {
+                is |= IS_VALUE;
+            }
+            if says & (UP & !SAYS_TYPE) != 0 {
+                links.push((s, o));
+            }
+            if says & SAYS_NARROWER != 0 {
+                links.push((o, s));
+            }
+            self.note(s, is);
+            self.note(o, is);
+        }
+        self.links = Hierarchy::new(links);
+    }
+
+    /// Notes which terms the rules concern.
+    fn note_schema(&mut self) {
+        let Self { schema, flags, .. } = self;
+        let mut note = |term: Id, bit| note(flags, term, bit);
+        for &class in schema.classes().terms() {
+            if schema.classes().has_parents(class) {
+                note(class, CLASS);
+            }
+        }
+        for &concept in schema.concepts().terms() {
+            if schema.concepts().has_parents(concept) {
+                note(concept, TOPIC);
+            }
+        }
+        schema.vocabulary.schema().into_iter().for_each(|property| note(property, SCHEMA | LEADS));
+        for &property in schema.properties().terms() {
+            if schema.properties().has_parents(property) {
+                note(property, LEADS);
+            }
+        }
+        for table in [&schema.domains, &schema.ranges, &schema.inverses] {
+            table.keys().for_each(|&property| note(property, LEADS));
+        }
+    }
+
+    /// Notes what the properties are called that the ontology knows.
+    fn note_properties(&mut self, terms: Terms) {
+        let mut properties: Map<Box<str>, Vec<Id>> = Map::default();
+        for &id in &self.mentioned {
+            let schema = &self.schema;
+            let is_known = self.flags(id) & IS_PROPERTY != 0
+                || schema.domains.contains_key(&id)
+                || schema.ranges.contains_key(&id)
+                || schema.inverses.contains_key(&id);
+            if is_known && terms.kind(id) == Kind::Iri {
+                self.step_names(id, terms, |name| {
+                    if !name.starts_with('<') {
+                        properties.entry(name.into()).or_default().push(id);
+                    }
+                });
+            }
+        }
+        for row in properties.values_mut() {
+            row.sort_unstable();
+            row.dedup();
+        }
+        self.properties = properties;
+    }
+
+    /// Finds everything that follows from the ontology alone.
+    fn note_background(&mut self, triples: &[Triple], plain: Option<&[Triple]>, terms: Terms) {
+        if let Some(plain) = plain {
+            self.background = Sorted::new(TripleSet::new(plain.iter().copied()).into_vec());
+            return;
+        }
+        let mut closed = TripleSet::new(triples.iter().copied());
+        let names = |text: Id| self.names_of(text, terms).to_vec();
+        let names: Option<&dyn Fn(Id) -> Vec<Id>> =
+            if self.names.is_empty() { None } else { Some(&names) };
+        self.is_whole = self.schema.close_all(&mut closed, terms, names, ONTOLOGY_TRIPLES);
+        self.background = Sorted::new(closed.into_vec());
+    }
+
+    // -- terms ------------------------------------------------------------------------------
+
+    fn note(&mut self, id: Id, bits: Steps) {
+        note(&mut self.flags, id, bits);
+    }
+
+    #[inline]
+    pub(crate) fn flags(&self, id: Id) -> Steps {
+        self.flags.get(id as usize).copied().unwrap_or(0)
+    }
+
+    /// The steps that a term calls for, wherever in a triple it is; too many rather than too few.
+    #[inline]
+    pub fn steps(&self, id: Id, terms: Terms) -> Steps {
+        if inline::is_inline(id) {
+            return 0;
+        }
+        let known = self.flags(id);
+        let mut steps = known & (ITEM | UNITS);
+        if !self.entailment {
+            return steps & ITEM;
+        }
+        if known & (TOPIC | NAME) != 0 {
+            steps |= RULES;
+        }
+        steps |= known & (ROOTS | CLASS);
+        let text = names::text(terms, id);
+        if let Some(b'"') = text.first() {
+            steps |= self.steps_of_literal(id, text, terms);
+        }
+        steps
+    }
+
+    fn steps_of_literal(&self, id: Id, text: &[u8], terms: Terms) -> Steps {
+        let unit = if names::is_quantity(text) { UNITS } else { 0 };
+        let known = self.key(id, terms).map_or(0, |key| self.flags(key));
+        let rules = if known & NAME != 0 { RULES } else { 0 };
+        known & ROOTS | rules | unit
+    }
+
+    /// The steps that a term calls for as a property, [`ATTRIBUTES`] apart.
+    #[inline]
+    pub fn steps_of_property(&self, id: Id, terms: Terms) -> Steps {
+        if !self.entailment {
+            return 0;
+        }
+        let known = self.flags(id);
+        let event = if names::text(terms, id).starts_with(names::ATTRIBUTE) { EVENT } else { 0 };
+        event | known & MAPPING | if known & LEADS != 0 { RULES } else { 0 }
+    }
+
+    /// What a text is looked up by: a literal without a language that is mentioned.
+    fn key(&self, id: Id, terms: Terms) -> Option<Id> {
+        if !self.has_texts || inline::is_inline(id) {
+            return None;
+        }
+        let text = names::text(terms, id);
+        let quoted = names::quoted(text)?;
+        if matches!(self.folding, Folding::None) {
+            let is_plain = quoted.len() == text.len();
+            return if is_plain { Some(id) } else { terms.dictionary.get(quoted) };
+        }
+        let folded = self.folding.fold(&names::unescaped(quoted));
+        terms.dictionary.get(names::as_literal(&folded).as_bytes())
+    }
+
+    /// The term that stands for this one and its synonyms.
+    #[inline]
+    pub fn root(&self, id: Id, terms: Terms) -> Id {
+        if self.entailment { self.root_by_name(id, terms) } else { id }
+    }
+
+    /// The same, whether or not rules are applied: what taxonomy operators go by.
+    pub(crate) fn root_by_name(&self, id: Id, terms: Terms) -> Id {
+        let known = self.flags(id) & ROOTS != 0;
+        if !known && !self.has_texts {
+            return id;
+        }
+        let key = if terms.kind(id) == Kind::Literal { self.key(id, terms) } else { Some(id) };
+        key.and_then(|key| self.roots.get(&key)).copied().unwrap_or(id)
+    }
+
+    /// The is-a links that are stated, of all kinds.
+    pub fn links(&self) -> &Hierarchy {
+        &self.links
+    }
+
+    /// Whether a property says that its object is above its subject, and the other way round.
+    pub(crate) fn says_link(&self, property: Id) -> (bool, bool) {
+        let known = self.flags(property);
+        (known & UP != 0, known & SAYS_NARROWER != 0)
+    }
+
+    /// The terms that a text stands for, by the rule *name*.
+    pub(crate) fn names_of(&self, id: Id, terms: Terms) -> &[Id] {
+        if self.names.is_empty() {
+            return &[];
+        }
+        self.key(id, terms).and_then(|key| self.names.get(&key)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether texts have roots, or stand for terms.
+    #[inline]
+    pub(crate) fn has_names(&self) -> bool {
+        !self.names.is_empty()
+    }
+
+    // -- the background ---------------------------------------------------------------------
+
+    /// Whether everything is there that follows from the ontology, and not only
+    /// [`ONTOLOGY_TRIPLES`] of it.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// How many triples of the ontology are kept.
+    pub fn size(&self) -> usize {
+        self.background.all().len()
+    }
+
+    /// Whether a triple that follows from the ontology alone has these terms.
+    pub fn meets(&self, key: Triple) -> bool {
+        if key.contains(&ANY) {
+            return self.matching(key).next().is_some();
+        }
+        self.contains(key)
+    }
+
+    /// Whether a triple follows from the ontology alone, or is stated by it.
+    pub fn contains(&self, triple: Triple) -> bool {
+        let [s, p, o] = triple;
+        self.background.contains(triple)
+            || self.pairs_of(p).is_some_and(|hierarchy| hierarchy.is_above(o, s))
+    }
+
+    fn pairs_of(&self, property: Id) -> Option<&Hierarchy> {
+        let number = self.schema.vocabulary.hierarchies().iter().position(|&p| p == property)?;
+        self.entailment.then_some(&self.schema.hierarchies[number])
+    }
+
+    /// The triples that follow from the ontology alone and have these terms: C(O), each once.
+    pub fn matching(&self, key: Triple) -> impl Iterator<Item = Triple> + '_ {
+        let [s, p, o] = key;
+        let pairs = self
+            .schema
+            .vocabulary
+            .hierarchies()
+            .into_iter()
+            .filter(move |&property| p == property || p == ANY);
+        let pairs = pairs.filter_map(move |property| Some((property, self.pairs_of(property)?)));
+        let pairs =
+            pairs.flat_map(move |(property, hierarchy)| pairs_matching(hierarchy, property, s, o));
+        self.background
+            .matching(key)
+            .chain(pairs.filter(|&triple| !self.background.contains(triple)))
+    }
+
+    /// What holds by one of two ontologies and not by the other.
+    pub fn difference<'a>(&'a self, other: &'a Self) -> Difference<'a> {
+        let differing = |one: &Self, other: &Self| -> Vec<Id> {
+            let differs = |&(term, root): &(&Id, &Id)| other.roots.get(term) != Some(root);
+            one.roots.iter().filter(differs).map(|(&term, _)| term).collect()
+        };
+        let mut names = differing(self, other);
+        names.extend(differing(other, self));
+        names.sort_unstable();
+        names.dedup();
+        let triples = Sorted::new(self.background.difference(&other.background));
+        Difference { names, triples, ontologies: [self, other] }
+    }
+}
+
+/// The pairs of a hierarchy that have some terms.
+fn pairs_matching(
+    hierarchy: &Hierarchy,
+    property: Id,
+    s: Id,
+    o: Id,
+) -> Box<dyn Iterator<Item = Triple> + '_> {
+    if s == ANY && o == ANY {
+        let all = hierarchy.terms().iter();
+        return Box::new(all.flat_map(move |&term| pairs_matching(hierarchy, property, term, ANY)));
+    }
+    if s != ANY {
+        let mut room = Vec::new();
+        let mut above = hierarchy.ancestors(s, &mut room).to_vec();
+        above.retain(|&term| o == ANY || o == term);
+        return Box::new(above.into_iter().map(move |above| [s, property, above]));
+    }
+    Box::new(hierarchy.descendants(o).into_iter().map(move |below| [below, property, o]))
+}
+
+/// What holds by one of two ontologies and not by the other.
+pub struct Difference<'a> {
+    /// Terms that have another root, texts by what they are looked up by.
+    pub names: Vec<Id>,
+    triples: Sorted,
+    ontologies: [&'a Ontology; 2],
+}
+
+impl Difference<'_> {
+    /// The triples that come or go, less the pairs of hierarchies that are not kept.
+    pub fn triples(&self) -> &[Triple] {
+        self.triples.all()
+    }
+
+    /// Whether a triple that comes or goes has these terms.
+    pub fn meets(&self, key: Triple) -> bool {
+        if self.triples.matching(key).next().is_some() {
+            return true;
+        }
+        let [s, p, o] = key;
+        let [one, other] = self.ontologies;
+        one.schema.vocabulary.hierarchies().into_iter().any(|property| {
+            (p == ANY || p == property) && {
+                let found = |ontology: &Ontology| -> Vec<Triple> {
+                    let hierarchy = ontology.pairs_of(property);
+                    let mut links: Vec<Triple> = match hierarchy {
+                        None => Vec::new(),
+                        Some(hierarchy) if s == ANY && o == ANY => {
+                            hierarchy.links().map(|(s, o)| [s, property, o]).collect()
+                        }
+                        Some(hierarchy) => pairs_matching(hierarchy, property, s, o).collect(),
+                    };
+                    links.sort_unstable();
+                    links
+                };
+                found(one) != found(other)
+            }
+        })
+    }
+}
+
+// -- names ----------------------------------------------------------------------------------
+
+impl Ontology {
+    /// Tells the names of the steps that go along a property, a root of synonyms.
+    pub(crate) fn step_names(&self, property: Id, terms: Terms, mut tell: impl FnMut(&str)) {
+        let others = self.synonyms.get(&property).into_iter().flatten();
+        for &name in others.chain([&property]) {
+            let text = names::text(terms, name);
+            let Some(iri) = names::iri(text) else { continue };
+            match names::attribute_name(text) {
+                Some(own) => tell(&own),
+                None => {
+                    tell(names::local_name(iri));
+                    tell(std::str::from_utf8(text).unwrap_or_default());
+                }
+            }
+        }
+    }
+
+    /// Whether an attribute that is asked for has a step that goes along a property.
+    pub(crate) fn is_step(&self, property: Id, terms: Terms, asked: &Asked) -> bool {
+        let mut found = false;
+        if !asked.is_empty() {
+            self.step_names(property, terms, |name| found |= asked.step(name).is_some());
+        }
+        found
+    }
+
+    /// The properties that the name of a step means; none where the ontology knows none.
+    pub(crate) fn properties_called(&self, step: &str) -> &[Id] {
+        self.properties.get(step).map_or(&[], Vec::as_slice)
+    }
+
+    /// Tells the classes and concepts that a text may stand for; `room` is for a folded text.
+    ///
+    /// The first of these that names something decides: a prefixed name, the last part of an IRI,
+    /// a label or a text that stands for one, any of these in another case.
+    pub fn called(&self, text: &str, terms: Terms, room: &mut String, mut tell: impl FnMut(Id)) {
+        if let Some((prefix, local)) = text.split_once(':')
+            && let Some(namespace) = self.prefixes.get(prefix)
+        {
+            let term = terms.dictionary.get(format!("<{namespace}{local}>").as_bytes());
+            let term = term.map(|term| self.root_by_name(term, terms));
+            return term.into_iter().filter(|&t| self.flags(t) & IS_VALUE != 0).for_each(tell);
+        }
+        let row = self.row_called(text, terms, room);
+        let is_local =
+            |id: Id| names::iri(names::text(terms, id)).map(names::local_name) == Some(text);
+        let only_local = row.len() > 1 && row.iter().any(|&id| is_local(id));
+        row.iter().filter(|&&id| !only_local || is_local(id)).for_each(|&id| tell(id));
+    }
+
+    fn row_called(&self, text: &str, terms: Terms, room: &mut String) -> &[Id] {
+        if self.called.is_empty() {
+            return &[];
+        }
+        if let Some(row) = self.called.get(text) {
+            return row;
+        }
+        if self.has_texts {
+            let literal = names::as_literal(&self.folding.fold(text));
+            let key = terms.dictionary.get(literal.as_bytes());
+            let root = key.and_then(|key| self.roots.get(&key));
+            if let Some(quoted) = root.and_then(|&root| names::quoted(names::text(terms, root)))
+                && let Some(row) = self.called.get(names::unescaped(quoted).as_ref())
+            {
+                return row;
+            }
+        }
+        names::fold_into(text, room);
+        self.called_folded.get(room.as_str()).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Notes something of a term; of numbers, which have no place of their own, nothing.
+fn note(flags: &mut [Steps], id: Id, bits: Steps) {
+    if let Some(known) = flags.get_mut(id as usize) {
+        *known |= bits;
+    }
+}
+
+fn grouped<K: std::hash::Hash + Eq>(pairs: impl Iterator<Item = (K, Id)>) -> Map<K, Vec<Id>> {
+    let mut found: Map<K, Vec<Id>> = Map::default();
+    for (key, value) in pairs {
+        found.entry(key).or_default().push(value);
+    }
+    for row in found.values_mut() {
+        row.sort_unstable();
+        row.dedup();
+    }
+    found
+}

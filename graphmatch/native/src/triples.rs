@@ -1,0 +1,169 @@
+//! Triples of ids: those that grow while rules are applied, and those of a background graph.
+
+use crate::dictionary::{ANY, Id};
+use crate::hierarchy::Set;
+
+/// A triple of terms, or of terms and [`ANY`].
+pub type Triple = [Id; 3];
+
+/// Distinct triples in the order in which they came.
+pub trait Triples {
+    /// How many there are.
+    fn len(&self) -> usize;
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// The one with a number below [`Triples::len`].
+    fn get(&self, number: usize) -> Triple;
+    /// Adds one; whether it is new.
+    fn push(&mut self, triple: Triple) -> bool;
+}
+
+/// Distinct triples, and nothing to find them by.
+#[derive(Default)]
+pub struct TripleSet {
+    triples: Vec<Triple>,
+    known: Set<Triple>,
+}
+
+impl TripleSet {
+    /// The triples, each once.
+    pub fn new(triples: impl IntoIterator<Item = Triple>) -> Self {
+        let mut found = Self::default();
+        for triple in triples {
+            found.push(triple);
+        }
+        found
+    }
+
+    /// Whether a triple is there.
+    pub fn contains(&self, triple: Triple) -> bool {
+        self.known.contains(&triple)
+    }
+
+    /// All of them.
+    pub fn into_vec(self) -> Vec<Triple> {
+        self.triples
+    }
+}
+
+impl Triples for TripleSet {
+    fn len(&self) -> usize {
+        self.triples.len()
+    }
+
+    fn get(&self, number: usize) -> Triple {
+        self.triples[number]
+    }
+
+    fn push(&mut self, triple: Triple) -> bool {
+        let is_new = self.known.insert(triple);
+        if is_new {
+            self.triples.push(triple);
+        }
+        is_new
+    }
+}
+
+/// Whether a triple has the terms of a key, [`ANY`] being any.
+pub fn has(triple: Triple, key: Triple) -> bool {
+    triple.iter().zip(key).all(|(&term, wanted)| wanted == ANY || wanted == term)
+}
+
+/// Triples that do not change, sorted in three orders: a look-up is two binary searches.
+#[derive(Default)]
+pub struct Sorted {
+    /// Subject, property, object; and each of the next two begins one place later.
+    orders: [Vec<Triple>; 3],
+}
+
+impl Sorted {
+    /// Sorts distinct triples.
+    pub fn new(triples: Vec<Triple>) -> Self {
+        let mut orders = [
+            triples.clone(),
+            triples.iter().map(|&[s, p, o]| [p, o, s]).collect(),
+            triples.into_iter().map(|[s, p, o]| [o, s, p]).collect(),
+        ];
+        orders.iter_mut().for_each(|order| order.sort_unstable());
+        Self { orders }
+    }
+
+    /// All triples, in order.
+    pub fn all(&self) -> &[Triple] {
+        &self.orders[0]
+    }
+
+    /// Whether a triple is there.
+    pub fn contains(&self, triple: Triple) -> bool {
+        self.orders[0].binary_search(&triple).is_ok()
+    }
+
+    /// The triples that have the terms of a key.
+    pub fn matching(&self, [s, p, o]: Triple) -> impl Iterator<Item = Triple> + '_ {
+        let order = match [s == ANY, p == ANY, o == ANY] {
+            [false, _, true] | [true, true, true] | [false, false, false] => 0,
+            [true, false, _] => 1,
+            [_, true, false] => 2,
+        };
+        let mut key = [s, p, o];
+        key.rotate_left(order);
+        let length = key.iter().position(|&term| term == ANY).unwrap_or(3);
+        let (key, rows) = (key, &self.orders[order]);
+        let begin = rows.partition_point(|row| row[..length] < key[..length]);
+        let end = begin + rows[begin..].partition_point(|row| row[..length] == key[..length]);
+        rows[begin..end].iter().map(move |&row| {
+            let mut triple = row;
+            triple.rotate_right(order);
+            triple
+        })
+    }
+
+    /// The triples that are in one of two graphs and not in the other.
+    pub fn difference(&self, other: &Self) -> Vec<Triple> {
+        let (mut mine, mut theirs) = (self.all(), other.all());
+        let mut found = Vec::new();
+        while let (Some(one), Some(another)) = (mine.first(), theirs.first()) {
+            match one.cmp(another) {
+                std::cmp::Ordering::Less => found.push(*one),
+                std::cmp::Ordering::Greater => found.push(*another),
+                std::cmp::Ordering::Equal => {}
+            }
+            let (step, other_step) = (usize::from(one <= another), usize::from(another <= one));
+            (mine, theirs) = (&mine[step..], &theirs[other_step..]);
+        }
+        found.extend_from_slice(mine);
+        found.extend_from_slice(theirs);
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn look_ups_by_every_key() {
+        let triples: Vec<Triple> =
+            (0..200).map(|n: u32| [n * 7 % 5, n * 3 % 4, n * 11 % 6]).collect();
+        let triples = TripleSet::new(triples).into_vec();
+        let sorted = Sorted::new(triples.clone());
+        let places = [ANY, 0, 1, 2, 3, 9];
+        for s in places {
+            for p in places {
+                for o in places {
+                    let mut found: Vec<Triple> = sorted.matching([s, p, o]).collect();
+                    let mut expected = triples.clone();
+                    expected.retain(|&triple| has(triple, [s, p, o]));
+                    (found.sort_unstable(), expected.sort_unstable());
+                    assert_eq!(found, expected);
+                }
+            }
+        }
+        let fewer = Sorted::new(triples.iter().copied().filter(|t| t[0] != 2).collect());
+        let gone: Vec<Triple> = sorted.matching([2, ANY, ANY]).collect();
+        assert_eq!(sorted.difference(&fewer), gone);
+        assert_eq!(fewer.difference(&sorted), gone);
+    }
+}
