@@ -1,13 +1,20 @@
 //! The compiled core of graphmatch: from bytes to subscriptions.
 #![allow(dead_code)]
 
-pub mod columns;
+pub mod attributes;
+pub mod closing;
 pub mod dictionary;
-pub mod filter;
+pub mod hierarchy;
+pub mod mentions;
+pub mod names;
+pub mod ontology;
+#[cfg(test)]
+mod ontology_tests;
 pub mod pattern;
-pub mod predicates;
-pub mod text;
-pub mod values;
+mod rules;
+pub mod schema;
+pub mod triples;
+pub mod walk;
 
 use pyo3::prelude::*;
 
