@@ -1,12 +1,19 @@
-# make demo    sets up, and filters the sample feeds
-# make test    sets up, and runs the tests
-# make check   what CI runs: lint, types, tests
+# make demo     sets up, and filters the sample feeds
+# make test     sets up, and runs the tests
+# make check    what CI runs: lint, types, tests, of Python and of Rust
+# make native   compiles the core anew, in seconds; slower code than what is installed
+# make wheel    builds a wheel of this platform in dist/
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+CRATE := graphmatch/native
+CORE := $(CRATE)/Cargo.toml $(wildcard $(CRATE)/src/*.rs $(CRATE)/src/*/*.rs)
+# Gets a compiler where there is none.
+WITH_RUST := $(CRATE)/with-rust.sh
+CARGO := cd $(CRATE) && ./with-rust.sh cargo
 
-.PHONY: demo test test-all check lint types clean
+.PHONY: demo test test-all check lint types test-native native wheel clean
 
 demo: $(VENV)/.base
 	@$(BIN)/graphmatch demo
@@ -17,28 +24,45 @@ test: $(VENV)/.dev
 test-all: $(VENV)/.dev
 	@$(BIN)/python -m pytest -q
 
-check: lint types test
+check: lint types test-native test
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(WITH_RUST) cargo fmt --version >/dev/null && $(WITH_RUST) cargo clippy --version >/dev/null || \
+	    { echo "Install rustfmt and clippy: rustup component add rustfmt clippy, or Debian's rustfmt-web and rust-web-clippy."; exit 1; }
+	@$(CARGO) fmt --check
+	@$(CARGO) clippy --quiet --no-default-features --all-targets -- --deny warnings
 
 types: $(VENV)/.dev
 	@$(BIN)/mypy
+	@$(BIN)/stubtest graphmatch._native
 
-$(VENV)/bin/python:
+test-native: $(VENV)/.dev
+	@$(CARGO) test --quiet --no-default-features
+
+native: $(BIN)/maturin
+	@$(WITH_RUST) $(BIN)/maturin develop --quiet --skip-install
+
+wheel: $(BIN)/maturin
+	@$(WITH_RUST) $(BIN)/maturin build --quiet --release --out dist
+
+$(BIN)/python:
 	@echo "Making the virtual environment $(VENV) …"
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.base: $(VENV)/bin/python pyproject.toml
-	@echo "Installing graphmatch …"
-	@$(PIP) install --editable .
+$(VENV)/.base: $(BIN)/python pyproject.toml $(CORE)
+	@echo "Installing graphmatch; compiling its core takes a minute or two the first time …"
+	@$(WITH_RUST) $(PIP) install --editable .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.base
 	@echo "Installing what the tests need …"
-	@$(PIP) install --editable ".[dev]"
+	@$(PIP) install "graphmatch[dev]"
 	@touch $@
 
+$(BIN)/maturin:
+	@$(MAKE) --no-print-directory $(VENV)/.dev
+
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(CRATE)/target graphmatch/_native.*.so .mypy_cache .pytest_cache .ruff_cache .hypothesis

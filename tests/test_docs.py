@@ -441,3 +441,15 @@ def test_dependency_has_its_reason(dependency: str) -> None:
     page = (ROOT / "docs/decisions/dependencies.md").read_text(encoding="utf-8")
     described = f"`{name[0]}` `{dependency.removeprefix(name[0])}`"
     assert described in page.replace("` | `", "` `")
+
+
+def crates() -> list[object]:
+    manifest = (ROOT / "graphmatch/native/Cargo.toml").read_text(encoding="utf-8")
+    found = tomllib.loads(manifest)["dependencies"].items()
+    return [(name, crate if isinstance(crate, str) else crate["version"]) for name, crate in found]
+
+
+@pytest.mark.parametrize(("name", "version"), crates())
+def test_crate_has_its_reason(name: str, version: str) -> None:
+    page = (ROOT / "docs/decisions/dependencies.md").read_text(encoding="utf-8")
+    assert f"| `{name}` | `{version}` |" in page
