@@ -359,8 +359,9 @@ impl Flattening {
         terms: Terms,
     ) {
         self.roots.clear();
-        if let Some(name) = name.filter(|name| self.nodes.contains_key(name)) {
-            self.roots.push(name);
+        let is_name = |[s, ..]: Triple| Some(s) == name;
+        if (0..stated).any(|number| is_name(triples.get(number))) {
+            self.roots.extend(name);
             return;
         }
         let is_isa = |[_, p, _]: Triple| names::text(terms, p).starts_with(names::ISA);

@@ -1,19 +1,47 @@
 //! The compiled core of graphmatch: from bytes to subscriptions.
 #![allow(dead_code)]
 
+mod arena;
 pub mod attributes;
 pub mod closing;
+pub mod columns;
+mod compare;
+pub mod cut;
 pub mod dictionary;
+pub mod engine;
+pub mod evaluate;
+pub mod filter;
+pub mod graph;
+mod guard;
 pub mod hierarchy;
+mod join;
+pub mod lines;
+pub mod matching;
 pub mod mentions;
 pub mod names;
+mod necessary;
 pub mod ontology;
 #[cfg(test)]
 mod ontology_tests;
+mod parts;
 pub mod pattern;
+pub mod patterns;
+pub mod plan;
+pub mod predicates;
+pub mod python;
+pub mod query;
+pub mod reader;
+mod regex;
+mod rest;
+mod rewrite;
 mod rules;
 pub mod schema;
+pub mod sniff;
+pub mod subscriptions;
+pub mod terms;
+pub mod text;
 pub mod triples;
+pub mod values;
 pub mod walk;
 
 use pyo3::prelude::*;

@@ -376,7 +376,8 @@ mod tests {
         while let Some((place, name)) = agenda.pop() {
             let Some(here) = asked.place(place) else { continue };
             let (mut attributes, mut isa) = (here.attributes.clone(), here.isa.clone());
-            (attributes.sort_unstable(), isa.sort_unstable());
+            attributes.sort_unstable();
+            isa.sort_unstable();
             found.push(format!("{name}: {attributes:?} {isa:?} {}", asked.leads_on(place)));
             for step in ["price", "value"] {
                 let below = asked.step(step).and_then(|step| asked.below(place, step));

@@ -156,7 +156,8 @@ mod tests {
                     let mut found: Vec<Triple> = sorted.matching([s, p, o]).collect();
                     let mut expected = triples.clone();
                     expected.retain(|&triple| has(triple, [s, p, o]));
-                    (found.sort_unstable(), expected.sort_unstable());
+                    found.sort_unstable();
+                    expected.sort_unstable();
                     assert_eq!(found, expected);
                 }
             }
