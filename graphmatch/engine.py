@@ -2,64 +2,86 @@
 
 A publication's way is `Engine.match`:
 
-    read → enrich (concepts, synonyms, units, mapping functions, is-a) → index → solutions
-         → what the index can't decide → matches
+    read → enrich (concepts, root terms, units, rules, mapping functions) → index → solutions
+         → what the index can't decide is evaluated → report
 
-Subscriptions and ontology change while it runs: that is the business of `Keeper`.
+All of it is the compiled core's (`graphmatch._native`) but three steps, which are called only for
+publications with a term that needs them: annotation, units, mapping functions
+(`graphmatch.knowledge`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
+from threading import RLock
 from typing import ClassVar
 
 import numpy as np
 
-from graphmatch.bulk_constants import Constants
+from graphmatch import _native
 from graphmatch.explain import Evidence, Explanation, evidence, explain
-from graphmatch.explaining.placement import placements
-from graphmatch.filing import Filed
-from graphmatch.intake import Intake, parts
-from graphmatch.keeping import Keeper
-from graphmatch.knowledge import Entailment
-from graphmatch.matcher import Capabilities, Match, Matcher, MatchReport
+from graphmatch.explaining.placement import Placement
+from graphmatch.filing import Filed, file, suspended
+from graphmatch.knowledge import Change, Entailment, Knowledge
+from graphmatch.matcher import (
+    Capabilities,
+    DuplicateError,
+    Match,
+    Matcher,
+    MatchReport,
+    UnknownError,
+)
 from graphmatch.provenance import Provenance
-from graphmatch.standing import Standing
+from graphmatch.report import report_of
+from graphmatch.saving import opened, save
+from semantic.annotation.annotate import Annotator, Label
 from semantic.attributes.arrow import ArrowBatch, ArrowTable, texts_of_table
 from semantic.attributes.bulk import grouped_attribute_rows
+from semantic.attributes.concepts import is_concept
+from semantic.attributes.subscription import AttributeParser
 from semantic.attributes.tables import grouped_attribute_table
-from semantic.attributes.uncollected import uncollected
-from semantic.errors import GraphMatchError
+from semantic.errors import (
+    GraphMatchError,
+    OnProblem,
+    Place,
+    Problem,
+    SubscriptionError,
+    UnknownNameError,
+    warn_problem,
+)
 from semantic.evaluation import Evaluation
+from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
+from semantic.mentions import Mentions
+from semantic.sparql.clock import Clock, now_literal, utc_now
 from semantic.sparql.columns import Grouped
+from semantic.sparql.parse import SubscriptionParser
 from semantic.sparql.query import Query
 from semantic.subscription import Subscription
 from semantic.tables import publications_of_table
+from semantic.terms import Triple
+from semantic.vocabulary import PREFIXES
 
 _AT_ONCE = 8192
 """So many subscriptions are taken in between two publications."""
-_READ = 8 * _AT_ONCE
-"""So many are read before: what they have in common is looked at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """One publication, ready for questions: why, and why not."""
 
-    standing: Standing
+    knowledge: Knowledge
     evaluation: Evaluation
     provenance: Provenance
     now: datetime
 
 
-class Engine(Keeper, Matcher):
+class Engine(Matcher):
     """Matches publications against standing SPARQL subscriptions over an ontology.
 
     Parameters
@@ -96,12 +118,150 @@ class Engine(Keeper, Matcher):
 
     capabilities: ClassVar = Capabilities(full_sparql=True, entailment=True)
 
+    def __init__(
+        self,
+        ontology: Ontology | None = None,
+        *,
+        entailment: Entailment | str = Entailment.RDFS,
+        annotator: Annotator | None = None,
+        clock: Clock = utc_now,
+        on_problem: OnProblem = warn_problem,
+    ) -> None:
+        self._entailment = Entailment(entailment)
+        self._own_annotator = annotator
+        self._clock = clock
+        self._on_problem = on_problem
+        self.parser = SubscriptionParser()
+        self._attributes = AttributeParser(self.parser)
+        self._changing = RLock()
+        self._labels: tuple[list[Label], Annotator] | None = None
+        self._core = _native.Core(list(PREFIXES.items()))
+        self._known: Knowledge | None = None
+        self._adopt(self._know(ontology or Ontology(), annotator))
+
+    def _know(self, ontology: Ontology, annotator: Annotator | None) -> Knowledge:
+        annotator = annotator or self._annotator_for(ontology.labels())
+        return Knowledge(ontology, self._entailment, annotator)
+
+    def _annotator_for(self, labels: list[Label]) -> Annotator:
+        """Return an annotator for labels: the one at hand, if these have not changed."""
+        if self._labels is None or self._labels[0] != labels:
+            self._labels = labels, Annotator(labels)
+        return self._labels[1]
+
+    def _adopt(self, knowledge: Knowledge) -> tuple[int, int, list[str], list[str]]:
+        """Hand an ontology to the core.
+
+        Returns
+        -------
+        triples, names
+            How many differ.
+        concerned, waiting
+            The subscriptions that were filed anew, and those for which units or classes have to be
+            found first.
+        """
+        change = self._core.set_ontology(knowledge, **knowledge.stated(self._known))
+        self._known = knowledge
+        return change
+
+    @property
+    def _knowledge(self) -> Knowledge:
+        assert self._known is not None
+        return self._known
+
+    @property
+    def ontology(self) -> Ontology:
+        """What the engine knows."""
+        return self._knowledge.ontology
+
+    @property
+    def entailment(self) -> Entailment:
+        """Whether anything follows from the ontology."""
+        return self._entailment
+
+    @property
+    def annotator(self) -> Annotator | None:
+        """The annotator that the engine was given, if it was given one."""
+        return self._own_annotator
+
+    @property
+    def subscriptions(self) -> tuple[Subscription, ...]:
+        """The subscriptions, in the order of subscribing."""
+        with self._changing:
+            return tuple(map(self._subscription, self._core.ids()))
+
+    def _subscription(self, id: str) -> Subscription:
+        found = self._core.subscription(id)
+        if found is None:
+            raise UnknownError(id)
+        text, comment = found
+        return self.parser.parse(id, text, comment)
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, str) and id in self._core
+
+    # -- coming and going -------------------------------------------------------------------
+
+    def subscribe(self, subscription: Subscription | str, query: str | None = None) -> None:
+        """Take a subscription in: an id and SPARQL text, or a parsed `Subscription`.
+
+        Raises
+        ------
+        SubscriptionError
+            When the text cannot be a subscription; with its line and column. When a unit in it
+            is unknown, or incompatible with its attribute's.
+        DuplicateError
+            When the id is taken.
+        """
+        id, text, comment = _said(subscription, query)
+        with self._changing, _refusals(id):
+            try:
+                self._core.subscribe(id, text, comment)
+            except _native.NeedsPython:
+                filed = self._knowledge.filed(self._core, id, text)
+                self._core.subscribe(id, text, comment, filed)
+
+    def replace(self, subscription: Subscription | str, query: str | None = None) -> None:
+        """Put a subscription in the place of the one that has its id: also in the order.
+
+        Raises
+        ------
+        UnknownError
+            When there is none with this id.
+        SubscriptionError
+            As `subscribe`; then the one that is there stays.
+        """
+        id, text, comment = _said(subscription, query)
+        with self._changing, _refusals(id):
+            try:
+                found = self._core.replace(id, text, comment)
+            except _native.NeedsPython:
+                filed = self._knowledge.filed(self._core, id, text)
+                found = self._core.replace(id, text, comment, filed)
+        if not found:
+            raise UnknownError(id)
+
+    def unsubscribe(self, id: str) -> None:
+        """Forget a subscription.
+
+        Raises
+        ------
+        UnknownError
+            When there is none with this id.
+        """
+        with self._changing:
+            if not self._core.unsubscribe(id):
+                raise UnknownError(id)
+
     # -- very many subscriptions ------------------------------------------------------------
 
     def subscribe_many(
         self, rows: Iterable[Subscription | tuple[str, str | Query]]
     ) -> tuple[GraphMatchError, ...]:
-        """Take many subscriptions in: a tenth of the work of taking them in one by one.
+        """Take many subscriptions in: a fraction of the work of taking them in one by one.
 
         Parameters
         ----------
@@ -125,18 +285,32 @@ class Engine(Keeper, Matcher):
         """
         refused: list[GraphMatchError] = []
         rest = iter(rows)
-        while some := list(islice(rest, _READ)):
-            comments = {
-                n: one.comment
-                for n, one in enumerate(some)
-                if isinstance(one, Subscription) and one.comment
-            }
-            with self._changing, uncollected():
-                grouped = self.parser.group(
-                    (one.id, one.query) if isinstance(one, Subscription) else one for one in some
-                )
-                refused += self._take_in(grouped, comments)
+        while some := [_told(row) for row in islice(rest, _AT_ONCE)]:
+            with self._changing:
+                refused += self._take_in(some)
         return tuple(refused)
+
+    def _take_in(self, rows: Sequence[tuple[str, str, str]]) -> Iterator[GraphMatchError]:
+        """Take some subscriptions in; yield why some were refused."""
+        begin = 0
+        while begin < len(rows):
+            some = rows[begin:]
+            comments = [(n, comment) for n, (_, _, comment) in enumerate(some) if comment]
+            taken, errors = self._core.subscribe_many(
+                [id for id, _, _ in some], [text for _, text, _ in some], comments
+            )
+            for place, error in errors:
+                yield _error_of(error, some[place][0])
+            begin += taken
+            if begin < len(rows):  # units or names of classes have to be found first
+                id, text, comment = rows[begin]
+                try:
+                    with _refusals(id):
+                        filed = self._knowledge.filed(self._core, id, text)
+                        self._core.subscribe(id, text, comment, filed)
+                except GraphMatchError as error:
+                    yield error
+                begin += 1
 
     def subscribe_table(
         self, table: ArrowTable | ArrowBatch, id: str = "id", query: str = "query"
@@ -166,9 +340,9 @@ class Engine(Keeper, Matcher):
         """
         if query in table.schema.names:
             return self.subscribe_many(texts_of_table(table, id, query))
-        with self._changing, uncollected():
+        with self._changing:
             grouped = grouped_attribute_table(table, parser=self._attributes, id=id)
-            return tuple(self._take_in(grouped))
+            return tuple(self._take_in_rows(grouped))
 
     def subscribe_lines(self, path: str | Path) -> tuple[GraphMatchError, ...]:
         """Take many attribute subscriptions in: ``{"id": …, "where": {…}}``, one a line.
@@ -190,40 +364,104 @@ class Engine(Keeper, Matcher):
             for grouped in grouped_attribute_rows(
                 path, parser=self._attributes, on_problem=self._on_problem
             ):
-                refused += self._take_in(grouped)
+                refused += self._take_in_rows(grouped)
         return tuple(refused)
 
-    def _take_in(
-        self, grouped: Grouped, comments: Mapping[int, str] = MappingProxyType({})
-    ) -> list[GraphMatchError]:
-        """Take subscriptions in, some at a time; return why some were refused."""
-        standing, refused = self._standing, list[GraphMatchError]()
-        constants = Constants(grouped.terms, standing.knowledge)
-        intake = Intake(standing, constants, standing.add)
-        ready = False
-        while not ready:
-            with self._turn.alone():
-                ready = intake.prepare()
-        for begin, some in parts(grouped, _AT_ONCE):
-            rows = range(_AT_ONCE) if comments else ()
-            own = {row: comments[begin + row] for row in rows if begin + row in comments}
-            with self._turn.alone():
-                serials = standing.store.next_serial + np.arange(_AT_ONCE)
-                refused += (error for _, error in intake.take_in(some, serials, own))
-        with self._turn.alone():
-            intake.finish()
-        return refused
+    def _take_in_rows(self, grouped: Grouped) -> list[GraphMatchError]:
+        """Take subscriptions in that come by skeleton; return why some were refused."""
+        refused: list[tuple[int, GraphMatchError]] = list(grouped.refused)
+        terms = [str(term) for term in grouped.terms]
+        self._resolve(grouped)
+        for group in grouped.groups:
+            some = grouped.terms, group.constants[0].tolist()
+            text = group.skeleton.said([some[0][number] for number in some[1]])
+            places = np.ascontiguousarray(group.constants, np.int32)
+            for place, error in self._core.subscribe_rows(text, group.ids, terms, places):
+                id = group.ids[place]
+                if not isinstance(error, _native.NeedsPython):
+                    refused.append((group.rows[place], _error_of(error, id)))
+                    continue
+                constants = [grouped.terms[number] for number in group.constants[place].tolist()]
+                try:
+                    self.subscribe(id, group.skeleton.said(constants))
+                except GraphMatchError as own:
+                    refused.append((group.rows[place], own))
+        return [error for _, error in sorted(refused, key=lambda one: one[0])]
+
+    def _resolve(self, grouped: Grouped) -> None:
+        """Tell the core which classes the names among some terms stand for."""
+        for term in grouped.terms:
+            if is_concept(term):
+                try:
+                    self._core.resolve(str(term), str(self._knowledge.root(term)))
+                except UnknownNameError:
+                    continue  # those who say it are refused one by one
+
+    # -- the ontology -----------------------------------------------------------------------
+
+    def replace_ontology(self, ontology: Ontology, annotator: Annotator | None = None) -> Change:
+        """Go on with another ontology.
+
+        Everything is made ready while publications are still matched by the old one; the step
+        from the old to the new is taken between two publications. Of the subscriptions those
+        are filed anew that the difference concerns.
+
+        Parameters
+        ----------
+        annotator
+            One for the new ontology; by default the one that the engine was given, if any.
+        """
+        problems: list[Problem] = []
+        with self._changing:
+            knowledge = self._know(ontology, annotator or self._own_annotator)
+            self._own_annotator = annotator or self._own_annotator
+            triples, names, concerned, waiting = self._adopt(knowledge)
+            for id in waiting:
+                text, _ = self._core.subscription(id) or ("", "")
+                try:
+                    self._core.file_again(id, knowledge.filed(self._core, id, text))
+                except SubscriptionError as error:
+                    told = error.problem
+                    what = f"{told.what}; it matches nothing now"
+                    problems.append(Problem(what, told.where, told.remedy))
+        for problem in problems:  # not before: whoever is told may ask the engine
+            self._on_problem(problem)
+        return Change(triples, names, len(concerned))
+
+    def update_ontology(
+        self, added: Iterable[Triple] = (), removed: Iterable[Triple] = ()
+    ) -> Change:
+        """Go on with the ontology amended by some triples; see `Ontology.update`."""
+        with self._changing:
+            return self.replace_ontology(self.ontology.update(added, removed))
 
     # -- a publication's way ----------------------------------------------------------------
 
     def match(self, publication: Publication) -> MatchReport:
         """Say which subscriptions a publication matches, and with which solutions."""
         now = self._clock()
-        with self._turn.shared():
-            report = self._standing.match(publication, now)
-        for problem in report.problems:  # not before, likewise
+        said = now_literal(now).value
+        found = self._core.match_triples(publication.id, publication.triples, said)
+        if isinstance(found, _native.Report):
+            return report_of(publication.id, found)
+        problems: tuple[Problem, ...] = ()
+        runs, steps = 0, 0
+        while isinstance(found, _native.Pending):
+            knowledge: Knowledge = found.knowledge
+            steps |= found.steps
+            prepared = knowledge.prepare(publication, steps, now)
+            problems, runs = prepared.problems, prepared.runs
+            found = self._core.match_triples(
+                publication.id,
+                prepared.triples,
+                said,
+                prepared.stated,
+                prepared.done,
+                found.version,
+            )
+        for problem in problems:
             self._on_problem(problem)
-        return report
+        return report_of(publication.id, found, problems, runs)
 
     def match_table(self, table: ArrowTable | ArrowBatch) -> Iterator[MatchReport]:
         """Match the publications of an Arrow table, lazily, in the order of their first rows.
@@ -248,12 +486,18 @@ class Engine(Keeper, Matcher):
 
         Matching itself derives only what some subscription asks for.
         """
-        now = self._clock()
-        with self._turn.shared():
-            enriched = self._standing.knowledge.enrich(publication, None, now)
+        enriched = self._knowledge.enrich(publication, self._clock(), self._mentions())
         for problem in enriched.problems:
             self._on_problem(problem)
         return enriched.publication
+
+    def _mentions(self) -> Mentions:
+        """Return what subscriptions ask for."""
+        term = _native.term
+        return Mentions(
+            (None if p is None else term(p), None if o is None else term(o))
+            for p, o in self._core.mentioned()
+        )
 
     # -- why --------------------------------------------------------------------------------
 
@@ -265,8 +509,12 @@ class Engine(Keeper, Matcher):
         UnknownError
             When there is none with this id.
         """
-        with self._turn.shared():
-            return self._standing[id]
+        subscription = self._subscription(id)
+        knowledge = self._knowledge
+        try:
+            return file(subscription, knowledge.root, knowledge.evaluator, knowledge.units)
+        except SubscriptionError as error:
+            return suspended(subscription, error.problem.what)
 
     def explain(self, id: str, publication: Publication) -> Explanation:
         """Say why a subscription matches a publication, or what fails first.
@@ -276,38 +524,109 @@ class Engine(Keeper, Matcher):
         UnknownError
             When there is no subscription with this id.
         """
-        with self._asking(publication) as asked:
-            standing = asked.standing
-            filed = standing[id]
-            number = standing.store.number(id)
-            placed = placements(filed, number, standing.index, standing.store)
-            report = standing.match(publication, asked.now)
-            match = next((m for m in report if m.subscription == id), None)
-            return explain(filed, placed, match, asked.evaluation, asked.provenance)
+        with self._changing:
+            filed = self.filing(id)
+            placed = tuple(Placement(*row) for row in self._core.placements(id))
+            with self._asking(publication) as asked:
+                report = self.match(publication)
+                match = next((m for m in report if m.subscription == id), None)
+                return explain(filed, placed, match, asked.evaluation, asked.provenance)
 
     def evidence(
         self, publication: Publication, matches: Iterable[Match]
     ) -> Mapping[str, tuple[Evidence, ...]]:
         """Return, by subscription, the triples that a match rests on, and why they hold."""
-        several = tuple(matches)  # not in our turn: making them may take one
-        with self._asking(publication) as asked:
+        several = tuple(matches)
+        with self._changing, self._asking(publication) as asked:
             return {
                 m.subscription: tuple(
-                    evidence(asked.standing[m.subscription], m, asked.evaluation, asked.provenance)
+                    evidence(self.filing(m.subscription), m, asked.evaluation, asked.provenance)
                 )
                 for m in several
-                if m.subscription in asked.standing  # it may have gone since
+                if m.subscription in self  # it may have gone since
             }
 
     @contextmanager
     def _asking(self, publication: Publication) -> Iterator[_Asked]:
         """Prepare questions about one publication, with everything that follows from it."""
         now = self._clock()
-        with self._turn.shared():
-            standing = self._standing
-            knowledge = standing.knowledge
-            enriched = knowledge.enrich(publication, None, now)
-            rdfs = self._entailment is Entailment.RDFS
-            provenance = Provenance(knowledge.ontology, enriched, entailment=rdfs)
-            with knowledge.evaluator.publication(enriched.publication, now) as evaluation:
-                yield _Asked(standing, evaluation, provenance, now)
+        knowledge = self._knowledge
+        enriched = knowledge.enrich(publication, now, self._mentions())
+        provenance = Provenance(knowledge.ontology, enriched, entailment=knowledge.rdfs)
+        with knowledge.evaluator.publication(enriched.publication, now) as evaluation:
+            yield _Asked(knowledge, evaluation, provenance, now)
+
+    # -- saving -----------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Save all subscriptions to a folder; `open` takes them from there.
+
+        The ontology is not saved. A folder that was saved to before is replaced.
+
+        Raises
+        ------
+        SavedError
+            When something else is there, or the folder cannot be written.
+        """
+        with self._changing:
+            found = ((id, self._core.subscription(id)) for id in self._core.ids())
+            save(Path(path), ((id, *said) for id, said in found if said is not None))
+
+    def open(self, path: str | Path) -> None:
+        """Take in what was saved, where there are no subscriptions yet.
+
+        Raises
+        ------
+        SavedError
+            When nothing was saved there, or it is damaged.
+        ValueError
+            When there are subscriptions already.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> engine, other = Engine(), Engine()
+        >>> engine.subscribe("alice", "ASK { ?x a <urn:Laptop> }")
+        >>> with TemporaryDirectory() as folder:
+        ...     engine.save(f"{folder}/saved")
+        ...     other.open(f"{folder}/saved")
+        >>> "alice" in other
+        True
+        """
+        with self._changing:
+            if len(self):
+                raise ValueError("there are subscriptions already: open them with a new engine")
+            rows = opened(Path(path))
+            for error in self._take_in(rows):
+                self._on_problem(error.problem)
+
+
+def _said(subscription: Subscription | str, query: str | None) -> tuple[str, str, str]:
+    """Return the id, the text and the comment of a subscription."""
+    if isinstance(subscription, str):
+        return subscription, query or "", ""
+    return subscription.id, subscription.query.said(), subscription.comment
+
+
+def _told(row: Subscription | tuple[str, str | Query]) -> tuple[str, str, str]:
+    if isinstance(row, Subscription):
+        return row.id, row.query.said(), row.comment
+    id, query = row
+    return id, query if isinstance(query, str) else query.said(), ""
+
+
+def _error_of(error: Exception, id: str) -> GraphMatchError:
+    """Return the error of a subscription that the core refuses."""
+    if isinstance(error, _native.Duplicate):
+        return DuplicateError(id)
+    what, remedy, line, column = error.args
+    return SubscriptionError(Problem(what, Place(id, line, column), remedy))
+
+
+@contextmanager
+def _refusals(id: str) -> Iterator[None]:
+    """Raise the errors of the core as ours."""
+    try:
+        yield
+    except (_native.Duplicate, _native.QueryRefused) as error:
+        raise _error_of(error, id) from None

@@ -1,30 +1,40 @@
-"""What an engine knows: one ontology, and what is made of it for matching.
+"""What an engine knows: one ontology, what the compiled core is told of it, and the steps left to Python.
 
-A `Knowledge` is made whole before anybody uses it. When the ontology changes, the
-engine goes from one to the next between two publications; `difference` says what
-of the old one no longer holds, so that only the subscriptions that this concerns
-have to be filed anew.
+A `Knowledge` is made whole before anybody uses it. The core applies root terms and rules; what is
+done here, for publications with a term that needs it, is annotation, units and mapping functions.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from hashlib import blake2b
+from functools import cached_property
+from typing import Any
 
-from pyoxigraph import BlankNode
+import numpy as np
+from pyoxigraph import BlankNode, Literal, NamedNode
 
+from graphmatch import _native
 from semantic.annotation.annotate import Annotator
+from semantic.attributes.concepts import Concepts
 from semantic.enrichment import Enriched, Enricher
+from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
 from semantic.evaluation import Evaluator
-from semantic.mentions import Mentions
 from semantic.ontology.ontology import Ontology
-from semantic.ontology.relevance import Relevance
 from semantic.publication import Publication
-from semantic.sparql.query import Mention
 from semantic.terms import Term, Triple
+from semantic.units.numbers import UnitError
 from semantic.units.units import Units
+from semantic.units.use import Use
+from semantic.vocabulary import RSS
+
+ITEM, EVENT, ROOTS, UNITS, RULES, MAPPING = 1, 2, 4, 8, 16, 32
+"""Steps of enrichment, as the core numbers them."""
+
+_CONCEPT = "urn:graphmatch:concept:"
 
 
 class Entailment(Enum):
@@ -32,26 +42,6 @@ class Entailment(Enum):
 
     RDFS = "rdfs"
     NONE = "none"
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """What holds in one state of knowledge and not in the other.
-
-    Parameters
-    ----------
-    triples
-        Those that one ontology gives and the other does not.
-    names
-        Terms that have another root, by their `Roots.key`.
-    everything
-        Whether texts are told apart otherwise, or units are others: then every subscription is
-        concerned.
-    """
-
-    triples: frozenset[Triple]
-    names: frozenset[Term]
-    everything: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +63,31 @@ class Change:
     concerned: int
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A publication for which Python has done its steps.
+
+    Parameters
+    ----------
+    triples
+        Its triples, those that somebody stated first.
+    stated
+        How many these are.
+    done
+        The steps that were done.
+    problems
+        What of it could not be used.
+    runs
+        How many mapping functions were run.
+    """
+
+    triples: tuple[Triple, ...]
+    stated: int
+    done: int
+    problems: tuple[Problem, ...] = ()
+    runs: int = 0
+
+
 class Knowledge:
     """One ontology, ready for matching.
 
@@ -86,82 +101,29 @@ class Knowledge:
         Finds labels in text.
     """
 
-    def __init__(
-        self,
-        ontology: Ontology,
-        entailment: Entailment,
-        annotator: Annotator,
-    ) -> None:
+    def __init__(self, ontology: Ontology, entailment: Entailment, annotator: Annotator) -> None:
         self.ontology = ontology
         self.annotator = annotator
-        self._rdfs = entailment is Entailment.RDFS
-        self._asked: set[Term] = set()
-        self._mentions: Mentions | None = None
-        self._background = (
-            ontology.inference.background(()) if self._rdfs else frozenset(ontology.stated)
-        )
-        self._initial = self._background
-        self.evaluator = Evaluator(ontology, self._background)
-        self._enricher = Enricher(
-            ontology,
-            self.evaluator,
-            entailment=self._rdfs,
-            annotator=annotator,
+        self.rdfs = entailment is Entailment.RDFS
+        self.enricher = Enricher(
+            ontology, lambda: self.evaluator, entailment=self.rdfs, annotator=annotator
         )
 
-    def ask(self, mentions: Mentions) -> bool:
-        """Make ready for what subscriptions mention; return whether there was anything to do.
-
-        The pairs of a hierarchy (``rdfs:subClassOf`` and its kin) become triples to be found
-        only when somebody asks for them: of a high taxonomy there are very many.
-        """
-        self._mentions = mentions
-        if not self._rdfs:
-            return False
-        schema = self.ontology.schema
-        new = [p for p in schema.hierarchies if p not in self._asked and mentions.asks_for(p)]
-        for property_ in new:
-            self._asked.add(property_)
-            pairs = frozenset(schema.hierarchy(property_))
-            self.evaluator.extend(pairs - self._background)
-            self._background |= pairs
-        return bool(new)
+    @cached_property
+    def evaluator(self) -> Evaluator:
+        """Evaluates queries over the ontology: for explanations and mapping functions."""
+        known = self.ontology.closure if self.rdfs else frozenset(self.ontology.stated)
+        return Evaluator(self.ontology, known)
 
     @property
-    def mentions(self) -> frozenset[Mention]:
-        """What the mapping functions ask for."""
-        return self._enricher.functions.mentions
-
-    @property
-    def fingerprint(self) -> str:
-        """Equal for two states of knowledge under which subscriptions are filed alike.
-
-        Blank nodes count as one, for they are called otherwise each time a file is read, and no
-        subscription can name one. Cost: some microseconds a triple that follows.
-        """
-        said = 0
-        for triple in self._initial:
-            text = " ".join("_" if isinstance(t, BlankNode) else str(t) for t in triple)
-            said += int.from_bytes(blake2b(text.encode(), digest_size=16).digest(), "big")
-        ontology = self.ontology
-        rest = (
-            self._rdfs,
-            ontology.roots.fingerprint,
-            sorted(map(str, self.mentions)),
-            sorted(ontology.prefixes.items()),
-            str(ontology.units.declarations) if self._rdfs else "",
-        )
-        return f"{said % (1 << 128):032x}{blake2b(repr(rest).encode(), digest_size=16).hexdigest()}"
+    def concepts(self) -> Concepts:
+        """The classes of the ontology by their names."""
+        return self.enricher.attributes.concepts
 
     @property
     def units(self) -> Units | None:
         """What is known of units."""
-        return self.ontology.units if self._rdfs else None
-
-    @property
-    def renames_texts(self) -> bool:
-        """Whether any text has another one as its root."""
-        return self._rdfs and self.ontology.roots.has_texts
+        return self.ontology.units if self.rdfs else None
 
     def root(self, term: Term) -> Term:
         """Return the term that stands for this one.
@@ -171,29 +133,159 @@ class Knowledge:
         UnknownNameError
             When an attribute subscription names a class that is unknown, or several.
         """
-        term = self._enricher.attributes.concepts.resolved(term)
-        return self.ontology.root(term) if self._rdfs else term
+        term = self.concepts.resolved(term)
+        return self.ontology.root(term) if self.rdfs else term
 
-    def relevance(self, mentions: Mentions) -> Relevance:
-        """Return the ontology's rules, restricted to what is mentioned."""
-        return Relevance(self.ontology.schema, mentions)
+    # -- what the core is told --------------------------------------------------------------
 
-    def enrich(
-        self,
-        publication: Publication,
-        relevance: Relevance | None,
-        now: datetime,
-    ) -> Enriched:
-        """Return a publication as subscriptions see it; see `Enricher.enrich`."""
-        return self._enricher.enrich(publication, relevance, now, self._mentions)
+    def stated(self, before: Knowledge | None) -> dict[str, Any]:
+        """Return what the core is told of the ontology: see `_native.Core.set_ontology`.
 
-    def difference(self, other: Knowledge) -> Difference:
-        """Return in what another state of knowledge differs."""
-        mine, theirs = self.ontology.roots, other.ontology.roots
-        otherwise = mine.options != theirs.options
-        names = mine.changed(theirs) if self._rdfs and not otherwise else frozenset()
-        concepts, others_concepts = (k._enricher.attributes.concepts for k in (self, other))
-        names |= concepts.changed(others_concepts)
-        units, others = self.ontology.units, other.ontology.units
-        otherwise |= self._rdfs and units.declarations != others.declarations
-        return Difference(self._background ^ other._background, names, otherwise)
+        Parameters
+        ----------
+        before
+            What was known before.
+        """
+        ontology, terms = self.ontology, _Terms()
+        names = ontology.inference.names
+        everything, changed = self._changed(before)
+        return {
+            "triples": terms.rows(ontology.triples),
+            "plain": None if self.rdfs else terms.rows(ontology.stated),
+            "roots": [(terms[name], terms[root]) for name, root in ontology.roots.pairs()],
+            "names": [(terms[text], terms[term]) for text, term in names.pairs()],
+            "called": [(name, terms[term]) for name, term in self._called()],
+            "prefixes": list(ontology.prefixes.items()),
+            "steps": list(self._steps(terms)),
+            "folding": self._folding(),
+            "changed": changed,
+            "everything": everything,
+            "terms": terms.texts(),
+        }
+
+    def _called(self) -> Iterable[tuple[str, Term]]:
+        trees = self.ontology.value_trees
+        return ((name, term) for name in trees.names() for term in trees.terms(name))
+
+    def _steps(self, terms: _Terms) -> Iterable[tuple[int, int]]:
+        found: defaultdict[int, int] = defaultdict(int)
+        if self.annotator.concerns(RSS["item"]):
+            found[terms[RSS["item"]]] |= ITEM
+        if self.rdfs:
+            units = self.ontology.units
+            for term in units.measured:
+                found[terms[term]] |= UNITS
+            functions = self.enricher.functions
+            for property_ in functions.reading():
+                found[terms[property_]] |= MAPPING
+        return found.items()
+
+    @property
+    def always(self) -> int:
+        """The steps that every publication calls for."""
+        return MAPPING if self.rdfs and self.enricher.functions.always else 0
+
+    def _folding(self) -> tuple[bool, Any] | None:
+        options = self.ontology.roots.options
+        return (options.casefold, options.fold) if options.folds else None
+
+    def _changed(self, before: Knowledge | None) -> tuple[bool, list[str]]:
+        """Return whether every subscription is concerned, and which names of classes are."""
+        if before is None:
+            return False, []
+        mine, theirs = self.ontology, before.ontology
+        everything = self.rdfs and (
+            mine.roots.options != theirs.roots.options
+            or mine.units.declarations != theirs.units.declarations
+        )
+        return everything, [str(term) for term in before.concepts.changed(self.concepts)]
+
+    # -- what is left to Python -------------------------------------------------------------
+
+    def filed(self, core: _native.Core, id: str, query: str) -> list[str]:
+        """Return a query's constants with root terms put in, in base units.
+
+        Raises
+        ------
+        SubscriptionError
+            When a unit is unknown, or incompatible with its attribute's; when a class is named
+            that is unknown.
+        """
+        texts, slots, rewritten, uses = core.constants(query)
+        terms = [_native.term(text) for text in texts]
+        try:
+            rooted = [
+                self.root(term) if isinstance(term, NamedNode) or replaced else term
+                for term, replaced in zip(terms, rewritten, strict=True)
+            ]
+            units = self.units
+            if units is not None:
+                of: defaultdict[int, list[Use]] = defaultdict(list)
+                for constant, attribute, siblings in uses:
+                    beside = (
+                        (rooted[p], None if value is None else rooted[value])
+                        for p, value in siblings
+                    )
+                    of[constant].append(Use(rooted[attribute], tuple(beside)))
+                rooted = [units.constant(term, of[n]) for n, term in enumerate(rooted)]
+        except UnitError as error:
+            raise SubscriptionError(Problem(error.what, Place(id), error.remedy)) from error
+        except UnknownNameError as error:
+            told = error.problem
+            raise SubscriptionError(Problem(told.what, Place(id), told.remedy)) from error
+        return [str(term) for term in rooted[:slots]]
+
+    def enrich(self, publication: Publication, now: datetime) -> Enriched:
+        """Return a publication with all that follows; see `Enricher.enrich`."""
+        return self.enricher.enrich(publication, now)
+
+    def prepare(self, publication: Publication, steps: int, now: datetime) -> Prepared:
+        """Do the steps that a publication calls for and the core does not do.
+
+        Parameters
+        ----------
+        steps
+            Those that it calls for.
+        """
+        if steps & MAPPING:
+            enriched = self.enricher.enrich(publication, now)
+            done = ITEM | EVENT | ROOTS | UNITS | MAPPING
+            return _prepared(enriched.publication, done, enriched.problems, enriched.runs)
+        stated = publication.with_derived(
+            annotation.triple for annotation in self.annotator.annotate(publication)
+        )
+        if not steps & UNITS:
+            return _prepared(stated, ITEM)
+        stated = stated.with_derived(self.enricher.attributes.graph(stated))
+        problems: list[Problem] = []
+        ontology = self.ontology
+        rooted = ontology.units.normal(ontology.rewrite(stated), problems.append)
+        return _prepared(rooted, ITEM | EVENT | ROOTS | UNITS, tuple(problems))
+
+
+def _prepared(
+    publication: Publication, done: int, problems: tuple[Problem, ...] = (), runs: int = 0
+) -> Prepared:
+    derived = publication.derived
+    stated = [triple for triple in publication.triples if triple not in derived]
+    others = [triple for triple in publication.triples if triple in derived]
+    return Prepared((*stated, *others), len(stated), done, problems, runs)
+
+
+class _Terms:
+    """Terms by number, each once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Term, int] = {}
+
+    def __getitem__(self, term: Term) -> int:
+        return self._numbers.setdefault(term, len(self._numbers))
+
+    def rows(self, triples: Iterable[Triple]) -> Any:
+        """Return triples as numbers, shape ``(n, 3)``."""
+        numbers = [self[term] for triple in triples for term in triple]
+        return np.array(numbers, np.uint32).reshape(-1, 3)
+
+    def texts(self) -> list[str]:
+        """Return the terms as N-Triples has them."""
+        return [str(term) for term in self._numbers]

@@ -1,106 +1,98 @@
-"""Subscriptions saved as they are filed, and opened again in a moment.
+"""Subscriptions saved to a folder, and opened again.
 
-What is saved are the index's and the store's arrays, which are mapped into memory when they are
-opened (`graphmatch.index.folders`), the terms that subscriptions mention, and what skeletons are
-made of. How a subscription is filed depends on what is known; so a fingerprint of that is saved,
-too, and whoever opens them with other knowledge files them anew.
-
-Cost: a million subscriptions with some thousand terms are opened in about a second.
+A folder has the subscriptions, one a line of JSON, and a list of what is there, with a checksum. It is
+written beside its place and then put there, so whoever opens it finds the old one or the new one,
+whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import shutil
+from collections.abc import Iterable
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from tempfile import mkdtemp
 
-import numpy as np
-from numpy.typing import NDArray
+from semantic.errors import GraphMatchError, Place, Problem
 
-from graphmatch.index import folders
-from graphmatch.index.folders import SavedError
-from graphmatch.index.index import Index
-from graphmatch.index.runs import part
-from graphmatch.index.spelling import SpellingError, read, spelled
-from graphmatch.index.store import SubscriptionStore
-from graphmatch.standing import Standing
-from semantic.errors import SubscriptionError
-from semantic.sparql.parse import SubscriptionParser
-from semantic.sparql.query import Mention
-from semantic.terms import Node, Term
+_LIST, _ROWS = "saved.json", "subscriptions.jsonl"
+_KIND, _VERSION = "graphmatch subscriptions", 3
+_AGAIN = "Save it again, and name the folder that was saved to."
 
 
-def save(standing: Standing, path: Path) -> None:
-    """Save subscriptions to a folder.
+class SavedError(GraphMatchError):
+    """A folder that holds nothing saved, or something damaged, or cannot be written."""
+
+    def __init__(self, path: Path, what: str, remedy: str = _AGAIN) -> None:
+        super().__init__(Problem(what, Place(str(path)), remedy))
+
+
+def save(path: Path, rows: Iterable[tuple[str, tuple[str, str]]]) -> None:
+    """Save subscriptions to a folder; one that was saved there before is replaced.
+
+    Parameters
+    ----------
+    rows
+        Ids, each with a text and a comment.
 
     Raises
     ------
     SavedError
         When something else is there, or the folder cannot be written.
     """
-    parts = {"index": standing.index.arrays(), "store": standing.store.arrays()}
-    arrays = {f"{part}.{name}": a for part, own in parts.items() for name, a in own.items()}
-    skeletons = standing.store.all_skeletons()
-    nodes, asked = _written(list(standing.asked()))
-    documents = {
-        **{f"index.{name}": own for name, own in standing.index.documents().items()},
-        "skeletons": [None if one is None else one.source for one in skeletons],
-        "asked": nodes,
-        "knowledge": standing.knowledge.fingerprint,
-    }
-    folders.write(path, {**arrays, "asked": asked}, documents)
+    if path.exists() and not (path / _LIST).is_file():
+        what = "is there already, and nothing was saved to it"
+        raise SavedError(path, what, "Name a folder that is not there yet.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+        try:
+            _write(made, rows)
+            if path.exists():
+                shutil.rmtree(path)
+            made.rename(path)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+    except OSError as error:
+        remedy = "Check the name, the permissions and the room on the disk."
+        raise SavedError(path, f"cannot be written: {error.strerror or error}", remedy) from error
 
 
-def opened(path: Path, standing: Standing, parser: SubscriptionParser) -> bool:
-    """Put saved subscriptions where there are none; return whether they are filed as they should.
+def _write(folder: Path, rows: Iterable[tuple[str, tuple[str, str]]]) -> None:
+    digest, count = blake2b(digest_size=16), 0
+    with (folder / _ROWS).open("wb") as file:
+        for id, said in rows:
+            line = json.dumps([id, *said], ensure_ascii=False).encode() + b"\n"
+            digest.update(line)
+            file.write(line)
+            count += 1
+    listed = {"kind": _KIND, "version": _VERSION, "count": count, "digest": digest.hexdigest()}
+    (folder / _LIST).write_text(json.dumps(listed), encoding="utf-8")
 
-    Parameters
-    ----------
-    standing
-        Without subscriptions.
-    parser
-        Makes the skeletons.
 
-    Returns
-    -------
-    filed
-        Whether they were saved under the same knowledge.
+def opened(path: Path) -> list[tuple[str, str, str]]:
+    """Return what was saved to a folder: ids, texts and comments.
 
     Raises
     ------
     SavedError
         When nothing was saved there, or it is damaged.
     """
-    arrays, documents = folders.read(path)
+    if not (path / _LIST).is_file():
+        raise SavedError(path, "no subscriptions were saved here")
     try:
-        skeletons = [
-            None if one is None else parser.skeleton(one) for one in documents["skeletons"]
-        ]
-        index = Index.of_saved(part(arrays, "index"), part(documents, "index"))
-        store = SubscriptionStore.of_arrays(index.terms, skeletons, part(arrays, "store"))
-        standing.restore(index, store, _read(documents["asked"], arrays["asked"]))
-        return bool(documents["knowledge"] == standing.knowledge.fingerprint)
-    except (KeyError, IndexError, TypeError, ValueError, SpellingError, SubscriptionError) as error:
+        listed = json.loads((path / _LIST).read_text(encoding="utf-8"))
+        if not isinstance(listed, dict) or listed.get("kind") != _KIND:
+            raise SavedError(path, "no subscriptions were saved here")
+        if listed.get("version") != _VERSION:
+            what = f"saved in format {listed.get('version')}, which is not read any more"
+            raise SavedError(path, what, "Save it again with this version.")
+        data = (path / _ROWS).read_bytes()
+        if blake2b(data, digest_size=16).hexdigest() != listed.get("digest"):
+            raise SavedError(path, "damaged: its checksum is another one")
+        return [(id, text, comment) for id, text, comment in map(json.loads, data.splitlines())]
+    except OSError as error:
+        raise SavedError(path, f"cannot be read: {error.strerror or error}") from error
+    except (TypeError, ValueError) as error:
         raise SavedError(path, f"damaged: {error}") from error
-
-
-def _written(asked: list[tuple[Mention, int]]) -> tuple[list[Any], NDArray[np.int64]]:
-    """Return the nodes of mentions, and by mention: property, object (-1 for any), how often."""
-    places: dict[Node | None, int] = {None: -1}
-    rows = []
-    for mention, times in asked:
-        for node in mention:
-            places.setdefault(node, len(places) - 1)
-        rows.append((*map(places.__getitem__, mention), times))
-    nodes = [spelled(node) for node in places if isinstance(node, Term)]
-    return nodes, np.array(rows, np.int64).reshape(-1, 3)
-
-
-def _read(nodes: list[Any], asked: NDArray[np.int64]) -> Iterator[tuple[Mention, int]]:
-    found: list[Node | None] = []
-    for written in nodes:
-        node = read(written)
-        assert isinstance(node, Term)
-        found.append(node)
-    found.append(None)
-    return (((found[p], found[o]), times) for p, o, times in asked.tolist())

@@ -37,14 +37,14 @@ os.environ["XDG_CACHE_HOME"] = _CACHE.name  # where platformdirs looks first on 
 
 
 def _forget_stale_loops(folder: Path) -> None:
-    compiled = list((folder / "__pycache__").glob("*.nb[ic]"))
-    newest = max(file.stat().st_mtime for file in folder.glob("*.py"))
+    compiled = list(folder.rglob("__pycache__/*.nb[ic]"))
+    newest = max(file.stat().st_mtime for file in folder.rglob("*.py"))
     if compiled and min(file.stat().st_mtime for file in compiled) < newest:
         for file in compiled:
             file.unlink(missing_ok=True)
 
 
-_forget_stale_loops(Path(__file__).parents[1] / "graphmatch" / "index")
+_forget_stale_loops(Path(__file__).parents[1] / "graphmatch" / "published")
 
 
 @pytest.fixture(autouse=True, scope="session")

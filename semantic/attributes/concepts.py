@@ -52,6 +52,11 @@ def concept(name: str) -> NamedNode:
     return NamedNode(_CONCEPT + encoded(name))
 
 
+def is_concept(term: Term) -> bool:
+    """Whether a term stands for a name until an ontology is known."""
+    return isinstance(term, NamedNode) and term.value.startswith(_CONCEPT)
+
+
 class Concepts:
     """The classes and concepts of one ontology by their names.
 

@@ -30,11 +30,9 @@ from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mentions import Mentions
 from semantic.ontology.entailment import Derived
 from semantic.ontology.ontology import Ontology
-from semantic.ontology.relevance import Relevance
 from semantic.ontology.synonyms import is_text
 from semantic.ontology.walks import Links
 from semantic.publication import Publication
-from semantic.sparql.query import Mention
 from semantic.terms import Node, Term, Triple
 from semantic.vocabulary import TYPE
 
@@ -62,7 +60,6 @@ class AttributeRules:
         """The classes of subscriptions by their names."""
         self._graphs = EventGraphs(ontology, self._properties, self.concepts)
         self._above: dict[Term, frozenset[Term]] = {}
-        self._widened: tuple[Relevance, Asked, Relevance] | None = None
 
     def asked(self, mentions: Mentions) -> Asked:
         """Return the attributes that are mentioned."""
@@ -71,28 +68,6 @@ class AttributeRules:
     def graph(self, publication: Publication) -> Iterator[Triple]:
         """Yield what an event says in the ontology's words; nothing for another publication."""
         return self._graphs.triples(publication)
-
-    def widened(self, relevance: Relevance, asked: Asked) -> Relevance:
-        """Return what else has to be derived, so that the attributes can be found."""
-        known = self._widened
-        if known is None or known[0] is not relevance or known[1] is not asked:
-            more = relevance.with_mentions(self._mentions(asked))
-            known = self._widened = relevance, asked, more
-        return known[2]
-
-    def _mentions(self, asked: Asked) -> Iterator[Mention]:
-        for step in asked.names:
-            yield from ((property_, None) for property_ in self._properties.called(step))
-            yield attribute(step), None
-        yield from ((TYPE, class_) for class_ in asked.classes)
-
-    def concerns(self, property_: Term, asked: Asked) -> bool:
-        """Whether an attribute that is asked for may begin with a property."""
-        if not isinstance(property_, NamedNode):
-            return False
-        if (path := path_of(property_)) is not None:
-            return path[0] in asked.steps.below
-        return not asked.steps.below.keys().isdisjoint(self._properties.names(property_))
 
     def attributes(
         self, publication: Publication, asked: Asked, links: Links, on_problem: OnProblem

@@ -115,6 +115,10 @@ class Triggers:
         """Whether every triple concerns some function."""
         return bool(self._always)
 
+    def properties(self) -> Iterator[Term]:
+        """Yield the properties whose triples may concern a function."""
+        return (property_ for property_ in self._properties if property_ is not None)
+
     def any_with(self, property_: Term) -> bool:
         """Whether triples with a property may concern any function."""
         return bool(self._always) or property_ in self._properties

@@ -1,8 +1,7 @@
 """What follows from an ontology, alone and together with a publication.
 
-Three ways to the same end: the compiled rules (`entailment`), those restricted to what
-anybody asks for (`relevance`), and the general ones (`rules`) for a publication that
-states schema of its own. Around all of them goes the rule *name*, by which a text
+Two ways to the same end: the compiled rules (`entailment`), and the general ones (`rules`) for a
+publication that states schema of its own. Around all of them goes the rule *name*, by which a text
 stands for a term.
 """
 
@@ -37,7 +36,8 @@ class Inference:
     def __init__(self, triples: Sequence[Triple], schema: Schema, names: Names) -> None:
         self._triples = triples
         self._schema = schema
-        self._names = names
+        self.names = names
+        """The texts that stand for terms."""
 
     @cached_property
     def closure(self) -> frozenset[Triple]:
@@ -76,7 +76,7 @@ class Inference:
 
     def is_name(self, term: Term) -> bool:
         """Whether a term is a text that stands for other terms."""
-        return self._names.concerns(term)
+        return self.names.concerns(term)
 
     def follow(
         self,
@@ -114,7 +114,7 @@ class Inference:
         closed = close(triples, agenda)
         found: Derived = {}
         while True:
-            standing = self._names.standing_for(_looked_at(triples, agenda, closed)).items()
+            standing = self.names.standing_for(_looked_at(triples, agenda, closed)).items()
             if not (new := {triple: by for triple, by in standing if triple not in closed}):
                 return closed
             found |= new

@@ -87,6 +87,11 @@ class Names:
                 if isinstance(other, NamedNode):
                     yield local_name(other), term
 
+    def pairs(self) -> Iterator[tuple[Term, Term]]:
+        """Yield texts, by what they are looked up by, with the terms that they stand for."""
+        for text, terms in self._by_text.items():
+            yield from ((Literal(text), term) for term in terms)
+
     def concerns(self, term: Term) -> bool:
         """Whether a term is a text that stands for others."""
         if not self._by_text or not isinstance(term, Literal):

@@ -184,6 +184,11 @@ class Roots:
                 found[triple] = None
         return list(found)
 
+    def pairs(self) -> Iterator[tuple[Term, Term]]:
+        """Yield names that have another root, with it; texts by what they are looked up by."""
+        yield from self._terms.items()
+        yield from ((Literal(text), root) for text, root in self._texts.items())
+
     def names(self, root: Term) -> tuple[Term, ...]:
         """Return the other names of a root."""
         return (*self._term_names.get(root, ()), *self._text_names.get(root, ()))

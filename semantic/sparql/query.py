@@ -21,6 +21,7 @@ from semantic.sparql.uses import SlotUse
 from semantic.terms import Node, Term
 from semantic.units.units import Units
 from semantic.units.vocabulary import is_quantity
+from semantic.vocabulary import GM
 
 Mention: TypeAlias = tuple[Node | None, Node | None]
 """A property and an object that a pattern asks for; ``None`` for any."""
@@ -102,6 +103,16 @@ class Skeleton:
     uses: Mapping[int, tuple[SlotUse, ...]]
     source: tuple[str, ...] = ()
 
+    def said(self, constants: Sequence[Term]) -> str:
+        """Return the text of a query with some constants, as it was submitted."""
+        return self._said.fill(constants)
+
+    @cached_property
+    def _said(self) -> SlottedText:
+        base, *pieces = self.source
+        now = str(GM["now"])
+        return SlottedText(" ".join([base, *("NOW" if p == now else p for p in pieces)]))
+
     @cached_property
     def pattern_places(self) -> tuple[tuple[tuple[Position, ...], ...], ...]:
         """The patterns of each branch, slots told apart from other nodes."""
@@ -181,6 +192,10 @@ class Query:
             term in units.measured or (isinstance(term, Literal) and is_quantity(term))
             for term in constants
         )
+
+    def said(self) -> str:
+        """Return the query's text as it was submitted, but for white space and prefixes."""
+        return self.skeleton.said(self.constants)
 
     def mentions(self) -> tuple[Mention, ...]:
         """Return what the query's patterns ask for, constants put in: some perhaps twice."""

@@ -21,7 +21,7 @@ use crate::subscriptions::{
 };
 use crate::values;
 use foldhash::fast::RandomState;
-use hashbrown::{HashSet, HashTable};
+use hashbrown::{HashMap, HashSet, HashTable};
 use oxrdf::{Literal, Term};
 use std::collections::BTreeSet;
 use std::hash::BuildHasher;
@@ -232,6 +232,8 @@ pub struct State {
     cutter: Cutter,
     owners: Vec<Number>,
     unindexed: BTreeSet<Number>,
+    /// What stands for classes by their names, as Python found them in this ontology.
+    concepts: HashMap<Box<[u8]>, Id>,
     cut: Cut,
 }
 
@@ -252,6 +254,7 @@ impl State {
             cutter,
             owners: Vec::new(),
             unindexed: BTreeSet::new(),
+            concepts: HashMap::new(),
             cut: Cut::default(),
         }
     }
@@ -300,23 +303,83 @@ impl State {
         let constants: Vec<Id> =
             cut.constants().map(|text| self.dictionary.intern(text)).collect();
         self.cut = cut;
-        let rooted = match filed {
-            Some(texts) => {
-                Some(texts.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect())
+        let filed = filed.map(|texts| {
+            texts.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect()
+        });
+        let result = self.file(name, template, constants, filed, serial);
+        self.drop_unused(template);
+        result
+    }
+
+    /// Takes subscriptions in that have a text in common but for its constants: by row its name, and
+    /// the numbers of its constants among some terms. Returns the rows that were refused, and why.
+    pub fn subscribe_rows(
+        &mut self,
+        text: &str,
+        names: &[String],
+        terms: &[String],
+        places: &[i32],
+    ) -> Result<Vec<(usize, Refusal)>, Refusal> {
+        let template = self.template(text)?;
+        let width = self.cut.len();
+        if places.len() != names.len() * width {
+            self.drop_unused(template);
+            return Err(Refusal::Full("the rows have another number of constants than the text"));
+        }
+        let mut ids: Vec<Option<Id>> = vec![None; terms.len()];
+        let mut refused = Vec::new();
+        for (row, name) in names.iter().enumerate() {
+            let mut constants = Vec::with_capacity(width);
+            for &place in &places[row * width..(row + 1) * width] {
+                let Some(slot) = ids.get_mut(place as usize) else { continue };
+                let dictionary = &mut self.dictionary;
+                let id = *slot
+                    .get_or_insert_with(|| dictionary.intern(terms[place as usize].as_bytes()));
+                dictionary.retain(id);
+                constants.push(id);
             }
-            None => self.rooted(template, &constants),
-        };
-        let result = match rooted {
+            let taken = if self.subscriptions.find(name).is_some() {
+                constants.iter().for_each(|&id| self.dictionary.release(id));
+                Err(Refusal::Duplicate)
+            } else if name.len() > LONGEST_NAME || constants.len() < width {
+                constants.iter().for_each(|&id| self.dictionary.release(id));
+                Err(Refusal::Full("its id is longer than 65,535 bytes"))
+            } else {
+                self.file(name, template, constants, None, None)
+            };
+            if let Err(error) = taken {
+                refused.push((row, error));
+            }
+        }
+        ids.into_iter().flatten().for_each(|id| self.dictionary.release(id));
+        self.drop_unused(template);
+        Ok(refused)
+    }
+
+    /// Files a subscription with constants that are mentioned for it already; they are released
+    /// where it is refused.
+    fn file(
+        &mut self,
+        name: &str,
+        template: u32,
+        constants: Vec<Id>,
+        filed: Option<Vec<Id>>,
+        serial: Option<u32>,
+    ) -> Result<Number, Refusal> {
+        let result = match filed.or_else(|| self.rooted(template, &constants)) {
             None => Err(Refusal::Python),
             Some(rooted) => self.keep(name, template, &constants, rooted, serial),
         };
         if result.is_err() {
             constants.iter().for_each(|&id| self.dictionary.release(id));
-            if self.templates.kept(template).is_some_and(|kept| kept.uses == 0) {
-                self.templates.release(template, &mut self.dictionary);
-            }
         }
         result
+    }
+
+    fn drop_unused(&mut self, template: u32) {
+        if self.templates.kept(template).is_some_and(|kept| kept.uses == 0) {
+            self.templates.release(template, &mut self.dictionary);
+        }
     }
 
     /// A query's constants with root terms put in, each mentioned once more; `None` where Python
@@ -329,9 +392,11 @@ impl State {
         for (place, &id) in constants.iter().enumerate() {
             let text = terms.text(id);
             let is_iri = text.first() == Some(&b'<');
-            if is_iri && text.starts_with(CONCEPT)
-                || self.ontology.steps(id, terms) & UNITS != 0
-            {
+            if is_iri && text.starts_with(CONCEPT) {
+                rooted.push(*self.concepts.get(text.as_ref())?);
+                continue;
+            }
+            if self.ontology.steps(id, terms) & UNITS != 0 {
                 return None;
             }
             let is_rooted = is_iri || kept.template.rewritten(place);
@@ -511,6 +576,14 @@ impl State {
         Ok(true)
     }
 
+    /// Learns which class a name stands for, in this ontology.
+    pub fn resolve(&mut self, name: &str, class: &str) {
+        let id = self.dictionary.intern(class.as_bytes());
+        if let Some(old) = self.concepts.insert(name.as_bytes().into(), id) {
+            self.dictionary.release(old);
+        }
+    }
+
     /// What cuts the texts of queries.
     pub fn cutter(&self) -> &Cutter {
         &self.cutter
@@ -681,6 +754,9 @@ impl State {
             waiting.push((name, template, constants, serial, comment));
         }
         std::mem::replace(&mut self.ontology, ontology).release(&mut self.dictionary);
+        for (_, id) in std::mem::take(&mut self.concepts) {
+            self.dictionary.release(id);
+        }
         for (name, template, constants, serial, comment) in waiting {
             let rooted = self.rooted(template, &constants);
             let uses = |state: &mut Self, less| {

@@ -38,7 +38,7 @@ mod rules;
 pub mod schema;
 pub mod sniff;
 pub mod subscriptions;
-pub mod terms;
+pub mod objects;
 pub mod text;
 pub mod triples;
 pub mod values;

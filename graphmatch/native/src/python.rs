@@ -4,7 +4,7 @@
 //! it. Terms come and go as canonical N-Triples texts, numbers of subscriptions as NumPy arrays.
 
 use crate::cut::{Cut, Cutter};
-use crate::dictionary::Id;
+use crate::dictionary::{ANY, Id};
 use crate::engine::{Change, Did, Found, Matched, Refusal, State};
 use crate::evaluate::Answer;
 use crate::matching::Worker;
@@ -12,7 +12,7 @@ use crate::ontology::{Folding, Ontology, Stated, Steps};
 use crate::query::{Form, Limits, QueryError, Template};
 use crate::reader::Publication;
 use crate::subscriptions::Number;
-use crate::terms::{object_of, text_of};
+use crate::objects::{object_of, text_of};
 use crate::triples::Triple;
 use numpy::{PyArray1, PyReadonlyArray2};
 use oxrdf::vocab::xsd;
@@ -470,15 +470,16 @@ impl Core {
         taken.map_err(refused)
     }
 
-    /// Takes many subscriptions in; returns the places of those that were refused, with the errors.
+    /// Takes many subscriptions in, up to the first for which Python has to find units or names.
+    /// Returns how many were looked at, and the places of those that were refused, with the errors.
     fn subscribe_many<'py>(
         &self,
         py: Python<'py>,
         ids: Vec<String>,
         queries: Vec<String>,
         comments: Vec<(usize, String)>,
-    ) -> PyResult<Bound<'py, PyList>> {
-        let errors: Vec<(usize, Refusal)> = py.detach(|| {
+    ) -> PyResult<(usize, Bound<'py, PyList>)> {
+        let (looked, errors): (usize, Vec<(usize, Refusal)>) = py.detach(|| {
             self.shared.change(false, |guarded| {
                 let state = &mut guarded.state;
                 let mut comments = comments.iter().peekable();
@@ -491,17 +492,44 @@ impl Core {
                                 state.subscriptions.say(number, comment);
                             }
                         }
+                        Err(Refusal::Python) => return (place, errors),
                         Err(error) => errors.push((place, error)),
                     }
                 }
-                errors
+                (ids.len(), errors)
             })
         });
         let list = PyList::empty(py);
         for (place, error) in errors {
             list.append((place, refused(error).into_value(py)))?;
         }
+        Ok((looked, list))
+    }
+
+    /// Takes subscriptions in that differ in constants only: a text with the constants of one, and by
+    /// row an id and the places of its constants among `terms`. Returns as `subscribe_many` does.
+    fn subscribe_rows<'py>(
+        &self,
+        py: Python<'py>,
+        query: &str,
+        ids: Vec<String>,
+        terms: Vec<String>,
+        places: PyReadonlyArray2<'py, i32>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let places = places.as_slice()?.to_vec();
+        let change =
+            |guarded: &mut Guarded| guarded.state.subscribe_rows(query, &ids, &terms, &places);
+        let errors = py.detach(|| self.shared.change(false, change)).map_err(refused)?;
+        let list = PyList::empty(py);
+        for (place, error) in errors {
+            list.append((place, refused(error).into_value(py)))?;
+        }
         Ok(list)
+    }
+
+    /// Learns which class a name stands for, until the ontology changes.
+    fn resolve(&self, py: Python<'_>, name: &str, class: &str) {
+        py.detach(|| self.shared.change(false, |guarded| guarded.state.resolve(name, class)));
     }
 
     /// Puts a subscription in the place of the one that has its id; false where there is none.
@@ -534,14 +562,15 @@ impl Core {
         })
     }
 
-    /// The constants of a query in the order of its text, whether synonyms replace each, and what
-    /// units depend on: constant, property, and the properties beside that one with their values.
+    /// The constants of a query, how many of them its text has (the others are its template's),
+    /// whether synonyms replace each, and what units depend on: constant, property, and the
+    /// properties beside that one with their values.
     #[expect(clippy::type_complexity, reason = "plain tuples for Python")]
     fn constants(
         &self,
         py: Python<'_>,
         query: &str,
-    ) -> PyResult<(Vec<String>, Vec<bool>, Vec<(u32, u32, Vec<(u32, Option<u32>)>)>)> {
+    ) -> PyResult<(Vec<String>, usize, Vec<bool>, Vec<(u32, u32, Vec<(u32, Option<u32>)>)>)> {
         let found = py.detach(|| {
             let guarded = self.shared.read();
             let cutter = guarded.state.cutter();
@@ -554,9 +583,50 @@ impl Core {
             let texts: Vec<String> = texts.chain(fixed).collect();
             let rewritten = (0..texts.len()).map(|place| template.rewritten(place)).collect();
             let uses = uses.into_iter().map(|one| (one.constant, one.attribute, one.siblings));
-            Ok((texts, rewritten, uses.collect()))
+            Ok((texts, cut.len(), rewritten, uses.collect()))
         });
         found.map_err(bad_query)
+    }
+
+    /// What subscriptions ask for: properties and objects, `None` for any.
+    fn mentioned(&self, py: Python<'_>) -> Vec<(Option<String>, Option<String>)> {
+        py.detach(|| {
+            let guarded = self.shared.read();
+            let state = &guarded.state;
+            let text = |id: Id| {
+                (id != ANY).then(|| String::from_utf8_lossy(&state.dictionary.text(id)).into_owned())
+            };
+            state.mentions.counted().map(|((p, o), _)| (text(p), text(o))).collect()
+        })
+    }
+
+    /// How the rows of a subscription are filed: access pattern and second pattern, the estimated
+    /// share of publications that have it, how many of the sampled ones had it, how many rows are
+    /// filed there, and how many rows have the same join program.
+    #[expect(clippy::type_complexity, reason = "plain tuples for Python")]
+    fn placements(
+        &self,
+        py: Python<'_>,
+        id: &str,
+    ) -> Vec<(Vec<Option<String>>, Option<Vec<Option<String>>>, f64, u32, u32, usize, usize)> {
+        py.detach(|| {
+            let guarded = self.shared.read();
+            let state = &guarded.state;
+            let text = |&id: &Id| {
+                (id != ANY).then(|| String::from_utf8_lossy(&state.dictionary.text(id)).into_owned())
+            };
+            let texts = |key: Triple| key.iter().map(text).collect::<Vec<_>>();
+            let Some(number) = state.subscriptions.find(id) else { return Vec::new() };
+            let rows = state.subscriptions.get(number).rows();
+            let placed = rows.iter().filter_map(|&row| state.index.placement(row));
+            let told = placed.map(|placed| {
+                let (met, samples) = placed.met;
+                let second = placed.second.map(texts);
+                let (postings, alike) = (placed.postings, placed.alike);
+                (texts(placed.access), second, placed.frequency, met, samples, postings, alike)
+            });
+            told.collect()
+        })
     }
 
     /// Goes over to another ontology. Returns how many triples and names differ, the ids of the
@@ -751,11 +821,18 @@ fn folding_of(cases: bool, function: Py<PyAny>) -> Folding {
     )
 }
 
+/// pyoxigraph's object of a canonical N-Triples text.
+#[pyfunction]
+fn term<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    object_of(py, text.as_bytes())
+}
+
 /// Adds the classes and functions.
 pub fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Core>()?;
     module.add_class::<Report>()?;
     module.add_class::<Pending>()?;
+    module.add_function(wrap_pyfunction!(term, module)?)?;
     let py = module.py();
     module.add("QueryRefused", py.get_type::<QueryRefused>())?;
     module.add("Duplicate", py.get_type::<Duplicate>())?;

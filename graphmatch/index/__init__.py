@@ -1,1 +1,0 @@
-"""The index: which subscriptions a publication may meet, found on integers."""

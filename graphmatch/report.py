@@ -1,0 +1,105 @@
+"""The report of the compiled core: matches that are made when somebody looks at them.
+
+A report of ten thousand matches is a few arrays. Whoever wants only the ids of the subscriptions, or
+their numbers, gets these without a Python object a match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, overload
+
+from graphmatch import _native
+from graphmatch.matcher import Counters, Match, Matches, MatchReport
+from semantic.errors import Place, Problem, Severity
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_AT_ONCE = 64
+_FAILED = "Simplify the query; the other subscriptions are not concerned."
+
+
+class CoreMatches(Matches):
+    """Matches in the order of subscribing, as the compiled core has them.
+
+    Parameters
+    ----------
+    publication
+        Its id.
+    found
+        What the core found.
+    """
+
+    __slots__ = ("_found", "_ids", "_publication")
+
+    def __init__(self, publication: str, found: _native.Report) -> None:
+        self._publication, self._found = publication, found
+        self._ids: tuple[str, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    @overload
+    def __getitem__(self, place: int) -> Match: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Match]: ...
+    def __getitem__(self, place: int | slice) -> Match | Sequence[Match]:
+        if isinstance(place, slice):
+            return [self[n] for n in range(len(self))[place]]
+        number = range(len(self))[place]
+        return next(self._made(number, number + 1))
+
+    def __iter__(self) -> Iterator[Match]:
+        """Yield all matches, faster than one by one."""
+        for begin in range(0, len(self), _AT_ONCE):
+            yield from self._made(begin, begin + _AT_ONCE)
+
+    def _made(self, begin: int, end: int) -> Iterator[Match]:
+        for id, solutions, graph in self._found.matches(begin, end):
+            triples = None if graph is None else tuple(graph)
+            yield Match(id, self._publication, tuple(solutions), triples)
+
+    @property
+    def subscriptions(self) -> Sequence[str]:
+        """The ids of the subscriptions."""
+        if self._ids is None:
+            self._ids = tuple(self._found.ids(0, len(self)))
+        return self._ids
+
+    @property
+    def numbers(self) -> NDArray[np.uint32]:
+        """The numbers of the subscriptions: equal for equal ones, as long as they are there."""
+        return self._found.numbers()
+
+
+def report_of(
+    publication: str, found: _native.Report, problems: tuple[Problem, ...] = (), mapped: int = 0
+) -> MatchReport:
+    """Return the report of what the core found.
+
+    Parameters
+    ----------
+    problems
+        What of the publication could not be used.
+    mapped
+        How many mapping functions were run for it.
+    """
+    probes, gates, candidates, joins, evaluated = found.counters()
+    counters = Counters(
+        probes=probes,
+        gates=gates,
+        candidates=candidates,
+        joins=joins,
+        mapped=mapped,
+        evaluated=evaluated,
+        matched=len(found),
+    )
+    failed = found.failed()
+    if failed:
+        problems += tuple(
+            Problem(f"{id}: {why}", Place(publication), _FAILED, Severity.WARNING)
+            for id, why in failed
+        )
+    return MatchReport(publication, CoreMatches(publication, found), counters, problems)
