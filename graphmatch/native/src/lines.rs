@@ -148,7 +148,7 @@ impl Lines {
             },
             _ => (rest, &[][..]),
         };
-        let is_other = graph != self.graph;
+        let is_other = !self.is_of(graph);
         if is_other && !graph.is_empty() && !is_name(graph, true) {
             return None;
         }
@@ -171,19 +171,22 @@ impl Lines {
         Some(Cut::Triple([id, p, o]))
     }
 
-    /// Whether a statement of a graph belongs to the publication that is read, or begins one.
-    fn begin(&mut self, graph: &[u8], build: &mut Build<'_>) -> bool {
-        if build.state.open && build.state.by_graph && graph != self.graph {
-            return false;
-        }
-        if graph != self.graph {
+    /// Whether the line before was of a graph.
+    #[inline]
+    fn is_of(&self, graph: &[u8]) -> bool {
+        // Comparing nothing with nothing is slow where the machine loads what is not there.
+        graph.len() == self.graph.len() && (graph.is_empty() || graph == self.graph)
+    }
+
+    /// Begins a publication with a statement of a graph, or goes on with one.
+    fn begin(&mut self, graph: &[u8], build: &mut Build<'_>) {
+        if !self.is_of(graph) {
             self.graph.clear();
             self.graph.extend_from_slice(graph);
         }
         if !build.state.open {
             build.open(graph, Some(self.line));
         }
-        true
     }
 
     /// Leaves a line to the parser; `None` where it says nothing.
@@ -205,9 +208,10 @@ impl Lines {
             GraphName::DefaultGraph => String::new(),
             name => name.to_string(),
         };
-        if !self.begin(graph.as_bytes(), build) {
+        if build.state.open && build.state.by_graph && !self.is_of(graph.as_bytes()) {
             return Ok(Some(Cut::Graph));
         }
+        self.begin(graph.as_bytes(), build);
         let s = build.term(quad.subject.as_ref().into());
         let p = build.term(quad.predicate.as_ref().into());
         Ok(Some(Cut::Triple([s, p, build.term(quad.object.as_ref())])))
@@ -300,31 +304,54 @@ fn is_iri(text: &[u8]) -> bool {
     is_simple_iri(iri) || std::str::from_utf8(iri).is_ok_and(|iri| NamedNodeRef::new(iri).is_ok())
 }
 
+/// The characters of a host name, and those of the rest of an IRI that need no further look.
+const SIMPLE: [(bool, bool); 256] = {
+    let mut table = [(false, false); 256];
+    let mut byte = 0;
+    while byte < 128 {
+        let is_letter =
+            (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'-' | b'.' | b'_' | b'~');
+        let is_sign = matches!(
+            byte as u8,
+            b'/' | b':'
+                | b'='
+                | b'&'
+                | b'?'
+                | b'+'
+                | b','
+                | b';'
+                | b'@'
+                | b'!'
+                | b'*'
+                | b'('
+                | b')'
+        );
+        table[byte] = (is_letter, is_letter || is_sign);
+        byte += 1;
+    }
+    table
+};
+
 /// Whether an IRI is one by its characters alone.
 fn is_simple_iri(iri: &[u8]) -> bool {
-    let is_letter = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~');
-    let rest = match iri.strip_prefix(b"http") {
-        Some(rest) => {
-            let rest = rest.strip_prefix(b"s").unwrap_or(rest);
-            let Some(rest) = rest.strip_prefix(b"://") else { return false };
+    let is_letter = |b: &u8| SIMPLE[usize::from(*b)].0;
+    let is_odd = |b: &u8| !SIMPLE[usize::from(*b)].1;
+    let rest = match iri {
+        [b'h', b't', b't', b'p', b's', b':', b'/', b'/', rest @ ..]
+        | [b'h', b't', b't', b'p', b':', b'/', b'/', rest @ ..] => {
             let host = rest.iter().position(|b| !is_letter(b)).unwrap_or(rest.len());
             if host == 0 || !matches!(rest.get(host), None | Some(b'/' | b'#' | b'?')) {
                 return false;
             }
             &rest[host..]
         }
-        None => match iri.strip_prefix(b"urn:") {
-            Some(rest) if rest.first().is_some_and(is_letter) => rest,
-            _ => return false,
-        },
+        [b'u', b'r', b'n', b':', rest @ ..] if rest.first().is_some_and(is_letter) => rest,
+        _ => return false,
     };
-    let mut hashes = 0;
-    let is_plain = rest.iter().all(|b| {
-        hashes += u32::from(*b == b'#');
-        is_letter(b)
-            || matches!(b, b'/' | b'#' | b':' | b'=' | b'&' | b'?' | b'+' | b',' | b';' | b'@')
-    });
-    is_plain && hashes < 2
+    match rest.iter().position(is_odd) {
+        None => true,
+        Some(at) => rest[at] == b'#' && !rest[at + 1..].iter().any(is_odd),
+    }
 }
 
 /// Whether a text is a literal that is written as its key is.

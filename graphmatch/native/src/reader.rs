@@ -1192,3 +1192,6 @@ pub fn read_one(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
