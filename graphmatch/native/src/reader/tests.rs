@@ -610,7 +610,7 @@ fn bad_documents_are_refused() {
     };
     let json =
         "JSON that is neither a feed nor JSON-LD: nothing in it is a triple. Give it a @context";
-    let cases: [(&str, &[u8], &str); 26] = [
+    let cases: [(&str, &[u8], &str); 29] = [
         (
             "a.rdf",
             b"<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'><rdf:Description>",
@@ -623,6 +623,9 @@ fn bad_documents_are_refused() {
             ":2:1: not valid XML: junk after",
         ),
         ("a.rdf", b"<e:A xmlns:e='urn:e:'>\n\n<e:p>&x;</e:p></e:A>", ":3:9: not valid RDF/XML: "),
+        ("a.rdf", b"<e:A xmlns:e='urn:e:' (='x'/>", ":1:22: not valid XML: not well-formed"),
+        ("a.rdf", b"<e:A xmlns:e='urn:e:'e:p='x'/>", ":1:22: not valid XML: not well-formed"),
+        ("a.rdf", b"<e:A xmlns:e='urn:e:' e:p='<'/>", ":1:28: not valid XML: not well-formed"),
         ("a.ttl", b"<urn:a> <urn:b> \"no end", ":1:17: not valid Turtle: "),
         ("a.trig", b"{ <urn:a> <urn:b> ", ":1:19: not valid TriG: "),
         ("a.jsonld", b"{\"@id\": ", ":1:9: not valid JSON-LD: "),
