@@ -681,6 +681,13 @@ fn bad_documents_are_refused() {
 }
 
 #[test]
+fn readers_go_from_thread_to_thread() {
+    fn is_send<T: Send>() {}
+    is_send::<Reader<std::fs::File>>();
+    is_send::<(Scratch, Publication)>();
+}
+
+#[test]
 fn nothing_panics() {
     let seeds = [
         "@prefix e: <urn:e:> . e:a a e:B ; e:p ( 1 2.5 -1e3 true ) , [ e:q '''x'y''' ] {| e:r 5 |} . << e:a e:b 5 ~ _:x >> e:p <<( e:a e:b \"x\"@en--ltr )>> .",
