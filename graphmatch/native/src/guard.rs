@@ -158,7 +158,7 @@ pub(crate) fn check_xml(text: &[u8], remedy: &str, limits: &Limits) -> Result<()
     if let Some(at) = text.iter().position(|b| *b < 32 && !b.is_ascii_whitespace() || *b == 0x0C) {
         return bad("a control character", at);
     }
-    let mut entities = Entities { lengths: HashMap::new(), added: 0, text, limits };
+    let mut entities = Entities { lengths: HashMap::new(), added: 0, text, remedy, limits };
     let mut open: Vec<usize> = Vec::new(); // how many attributes each open element has
     let mut attributes = 0;
     let mut has_root = false;
@@ -245,6 +245,7 @@ struct Entities<'a> {
     lengths: HashMap<&'a [u8], u64>,
     added: u64,
     text: &'a [u8],
+    remedy: &'a str,
     limits: &'a Limits,
 }
 
@@ -329,20 +330,30 @@ impl<'a> Entities<'a> {
     /// The length of a tag and how many attributes it has; `None` where it does not end.
     fn tag(&mut self, begin: usize) -> Result<Option<(usize, usize)>, Fault> {
         let text = self.text;
-        let (mut at, mut attributes) = (begin + 1, 0);
+        let bad = |at: usize| {
+            let what = "not valid XML: not well-formed (invalid token)".to_owned();
+            Err(fault_at(what, self.remedy, text, at))
+        };
+        let Some(rest) = after_name(&text[begin + 1..]) else { return bad(begin) };
+        let (mut at, mut attributes) = (text.len() - rest.len(), 0);
         loop {
             let Some(next) = memchr3(b'"', b'\'', b'>', &text[at..]) else { return Ok(None) };
             let quote = at + next;
             if text[quote] == b'>' {
+                if !matches!(text[at..quote].trim_ascii_start(), b"" | b"/") {
+                    return bad(at);
+                }
                 return Ok(Some((quote + 1 - begin, attributes)));
             }
             let Some(length) = memchr2(text[quote], b'<', &text[quote + 1..]) else {
                 return Ok(None);
             };
             let end = quote + 1 + length;
-            if text[end] == b'<' {
-                let what = "not valid XML: not well-formed (invalid token)".to_owned();
-                return Err(fault_at(what, "Correct the document there.", text, end));
+            let name = text[at..quote].trim_ascii_start();
+            let is_apart = name.len() < quote - at;
+            let sign = after_name(name).map(<[u8]>::trim_ascii);
+            if text[end] == b'<' || !is_apart || sign != Some(b"=") {
+                return bad(if text[end] == b'<' { end } else { at });
             }
             attributes += 1;
             let added = self.count(quote, end)?;
@@ -355,6 +366,14 @@ impl<'a> Entities<'a> {
             at = end + 1;
         }
     }
+}
+
+/// What comes after the XML name that a text begins with, if it does.
+fn after_name(text: &[u8]) -> Option<&[u8]> {
+    let is_start = |b: &u8| b.is_ascii_alphabetic() || matches!(b, b'_' | b':') || *b >= 0x80;
+    let is_part = |b: &u8| is_start(b) || b.is_ascii_digit() || matches!(b, b'-' | b'.');
+    text.first().filter(|b| is_start(b))?;
+    Some(&text[text.iter().position(|b| !is_part(b)).unwrap_or(text.len())..])
 }
 
 // --- JSON ------------------------------------------------------------------------------------

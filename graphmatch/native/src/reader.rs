@@ -594,6 +594,16 @@ fn is_blank(data: &[u8]) -> bool {
     data.iter().all(|b| b" \t\r\n\xef\xbb\xbf\0".contains(b))
 }
 
+/// Reads what there is, however often the system interrupts.
+fn read_some(stream: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match stream.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => return read,
+        }
+    }
+}
+
 /// What a parser reads from: a stream whose brackets are counted, or a document that is held.
 struct Source<R> {
     stream: Option<R>,
@@ -621,7 +631,7 @@ impl<R: Read> Read for Source<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let given = self.progress.bytes();
         let mut size = match &mut self.stream {
-            Some(stream) => stream.read(buffer)?,
+            Some(stream) => read_some(stream, buffer)?,
             None => {
                 // A tag at a time, so that it is known where a parser without places is.
                 let rest = self.held.get(given..).unwrap_or_default();
@@ -637,7 +647,7 @@ impl<R: Read> Read for Source<R> {
                     && b"\xef\xbb\xbf".starts_with(&buffer[..size])
                     && size < buffer.len()
                 {
-                    match stream.read(&mut buffer[size..])? {
+                    match read_some(stream, &mut buffer[size..])? {
                         0 => break,
                         more => size += more,
                     }
@@ -647,7 +657,7 @@ impl<R: Read> Read for Source<R> {
                     self.progress.bytes.fetch_add(3, Ordering::Relaxed);
                     size -= 3;
                     if size == 0 {
-                        size = stream.read(buffer)?;
+                        size = read_some(stream, buffer)?;
                     }
                 }
             }
@@ -665,7 +675,7 @@ impl<R: Read> Read for Source<R> {
 /// Reads a document that has to be held.
 fn read_whole(mut stream: impl Read, limits: &Limits) -> Result<Vec<u8>, Fault> {
     let mut data = Vec::new();
-    let most = limits.document_bytes;
+    let most = limits.document_bytes.min(PUBLICATION_BYTES);
     let read = stream.by_ref().take(most as u64 + 1).read_to_end(&mut data);
     read.map_err(|error| unreadable(error, Syntax::RdfXml))?;
     if data.len() > most {
@@ -708,20 +718,16 @@ impl<R: Read> Blocks<R> {
         (self.at, self.end) = (0, 0);
         while !self.is_ended {
             let size = self.buffer.len();
-            if size > limits.document_bytes {
-                let most = grouped(limits.document_bytes as u64);
+            let most = limits.document_bytes.min(PUBLICATION_BYTES);
+            if size > most {
+                let most = grouped(most as u64);
                 return Err(Fault::new(
                     format!("a line of more than {most} bytes"),
                     "Raise the limit `document_bytes`, if it is meant to be so long.",
                 ));
             }
             self.buffer.resize(size + PIECE, 0);
-            let read = loop {
-                match self.stream.read(&mut self.buffer[size..]) {
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    read => break read,
-                }
-            };
+            let read = read_some(&mut self.stream, &mut self.buffer[size..]);
             let more = read.map_err(|error| unreadable(error, Syntax::NQuads))?;
             self.buffer.truncate(size + more);
             self.is_ended = more == 0;
@@ -1153,7 +1159,7 @@ pub fn read_one(
     faults: &mut Vec<Fault>,
 ) -> One {
     let before = faults.len();
-    if options.cut.has_parts() {
+    if options.cut.has_parts() || bytes.len() > PUBLICATION_BYTES {
         return One::Several;
     }
     if !syntax.has_lines() {
@@ -1192,3 +1198,6 @@ pub fn read_one(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@
 //! is. Cost: one or two microseconds for a document of lines.
 
 use crate::reader::Fault;
-use memchr::{memchr, memmem};
+use memchr::{memchr, memchr2, memmem};
 use oxrdfio::{JsonLdProfileSet, RdfFormat};
 use std::borrow::Cow;
 
@@ -314,14 +314,15 @@ fn after_comments(mut body: &[u8]) -> &[u8] {
 /// Whether most lines are statements of N-Quads, and none is one that only Turtle has; the last
 /// line may be cut off.
 fn is_of_lines(body: &[u8]) -> bool {
-    let is_whole = matches!(body.last(), Some(b'\n' | b'\r'));
-    let mut lines = body
-        .split(|b| matches!(b, b'\n' | b'\r'))
-        .map(<[u8]>::trim_ascii)
-        .filter(|line| line.first().is_some_and(|b| *b != b'#'))
-        .peekable();
     let (mut all, mut good) = (0, 0);
-    while let Some(line) = lines.next() {
+    let mut rest = body;
+    while !rest.is_empty() {
+        let end = memchr2(b'\n', b'\r', rest);
+        let line = rest[..end.unwrap_or(rest.len())].trim_ascii();
+        rest = end.map_or(&[], |end| &rest[end + 1..]);
+        if matches!(line.first(), None | Some(b'#')) {
+            continue;
+        }
         if is_directive(line) {
             return false;
         }
@@ -330,7 +331,7 @@ fn is_of_lines(body: &[u8]) -> bool {
         } else {
             matches!(line[0], b'<' | b'_') && (line.ends_with(b".") || line.contains(&b'#'))
         };
-        if is_good || all == 0 || is_whole || lines.peek().is_some() {
+        if is_good || all == 0 || end.is_some() {
             all += 1;
             good += usize::from(is_good);
         }
