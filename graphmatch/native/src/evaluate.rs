@@ -1003,3 +1003,7 @@ fn unescaped(text: &str) -> Option<(String, &str)> {
         });
     }
 }
+
+#[cfg(test)]
+#[path = "evaluate_tests.rs"]
+pub(crate) mod tests;
