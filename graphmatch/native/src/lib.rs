@@ -1,11 +1,13 @@
 //! The compiled core of graphmatch: from bytes to subscriptions.
 
-pub mod compare;
+mod bounded;
+mod compare;
 pub mod dictionary;
 pub mod evaluate;
 pub mod pattern;
 pub mod rest;
 mod rewrite;
+mod terms;
 
 use pyo3::prelude::*;
 
