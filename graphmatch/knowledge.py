@@ -23,6 +23,7 @@ from semantic.attributes.concepts import Concepts
 from semantic.enrichment import Enriched, Enricher
 from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
 from semantic.evaluation import Evaluator
+from semantic.mentions import Mentions
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
@@ -235,9 +236,11 @@ class Knowledge:
             raise SubscriptionError(Problem(told.what, Place(id), told.remedy)) from error
         return [str(term) for term in rooted[:slots]]
 
-    def enrich(self, publication: Publication, now: datetime) -> Enriched:
+    def enrich(
+        self, publication: Publication, now: datetime, mentions: Mentions
+    ) -> Enriched:
         """Return a publication with all that follows; see `Enricher.enrich`."""
-        return self.enricher.enrich(publication, now)
+        return self.enricher.enrich(publication, now, mentions)
 
     def prepare(self, publication: Publication, steps: int, now: datetime) -> Prepared:
         """Do the steps that a publication calls for and the core does not do.

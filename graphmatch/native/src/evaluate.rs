@@ -9,11 +9,9 @@
 //!
 //! A query is prepared once ([`Prepared`]) and evaluated as often as it is a candidate. Cost: the
 //! evaluator plans each time, some ten microseconds for a few patterns; a look-up costs two
-//! allocations.
-//!
-//! Limits hold wherever the evaluator is: whenever it copies a term of ours it is counted, and where
-//! there is no time or room left, the stack is unwound to where the evaluation began.
+//! allocations. [`Limits`] hold wherever the evaluator is ([`crate::bounded`]).
 
+use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::compare::compare;
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::pattern::TaxonomyOperator;
@@ -22,20 +20,19 @@ use crate::rewrite::{
     self, ATTRIBUTE, DATATYPE, ERROR, EXACT, NODES, NOW, PRIVATE, Rewriter, STR, TAXONOMY, TERM,
     TEXT, VALUE, marked, unmarked,
 };
-use oxrdf::{BaseDirection, BlankNode, Literal, NamedNode, NamedOrBlankNode, Term, Triple};
+use crate::terms::{read_term, write_term};
+use oxrdf::{Literal, NamedNode, Term, Triple};
 use spareval::{
     ExpressionTerm, ExpressionTriple, InternalQuad, QueryEvaluationError, QueryEvaluator,
     QueryResults, QueryableDataset,
 };
 use spargebra::Query;
 use spargebra::algebra::GraphPattern;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fmt::{self, Write};
-use std::num::NonZeroU32;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Triples that are found by an access pattern.
 pub trait Source {
@@ -324,7 +321,7 @@ impl Evaluation<'_> {
         let mut evaluator = QueryEvaluator::new();
         for name in &prepared.functions {
             let known = match private_function(name.as_str()) {
-                Some(function) => Some(Function::from(function)),
+                Some(function) => Some(function),
                 None if name.as_str() == NOW => {
                     let now = Term::from(self.now.clone());
                     Some(Arc::new(move |_: &[Term]| Some(now.clone())) as Function)
@@ -348,18 +345,18 @@ impl Evaluation<'_> {
         run: impl FnOnce() -> Result<T, EvaluationError>,
     ) -> Result<T, EvaluationError> {
         let limits = self.limits;
-        let _running = Running::begin(&limits);
-        match catch_unwind(AssertUnwindSafe(run)) {
-            Ok(result) => result,
-            Err(stopped) => Err(match stopped.downcast_ref::<Exceeded>() {
-                Some(Exceeded::Time) => {
+        bounded::bounded(limits.time, limits.terms, run).unwrap_or_else(|exceeded| {
+            Err(match exceeded {
+                Exceeded::Time => {
                     EvaluationError::TimedOut { limit: limits.time.unwrap_or_default() }
                 }
-                Some(Exceeded::Terms) => EvaluationError::TooMuchMemory { limit: limits.terms },
-                Some(Exceeded::Text) => EvaluationError::TooMuchText { limit: limits.text },
-                None => EvaluationError::Failed("the evaluator failed unexpectedly".into()),
-            }),
-        }
+                Exceeded::Terms => EvaluationError::TooMuchMemory { limit: limits.terms },
+                Exceeded::Text => EvaluationError::TooMuchText { limit: limits.text },
+                Exceeded::Broken => {
+                    EvaluationError::Failed("the evaluator failed unexpectedly".into())
+                }
+            })
+        })
     }
 }
 
@@ -377,138 +374,12 @@ fn collected<T>(
     Ok(found)
 }
 
-// --- Limits ---------------------------------------------------------------------------------------
-
-/// Which limit an evaluation came to.
-enum Exceeded {
-    Time,
-    Terms,
-    Text,
-}
-
-/// How many terms are copied between two looks at the clock.
-const STEPS: u32 = 1 << 12;
-
-/// The evaluation that runs on a thread.
-struct Budget {
-    steps: Cell<u32>,
-    held: Cell<usize>,
-    most: Cell<usize>,
-    until: Cell<Option<Instant>>,
-    /// Whether the next variable gives its term.
-    exact: Cell<bool>,
-}
-
-thread_local! {
-    static BUDGET: Budget = const {
-        Budget {
-            steps: Cell::new(STEPS),
-            held: Cell::new(0),
-            most: Cell::new(usize::MAX),
-            until: Cell::new(None),
-            exact: Cell::new(false),
-        }
-    };
-}
-
-impl Budget {
-    #[inline]
-    fn hold(&self) {
-        self.held.set(self.held.get() + 1);
-        match self.steps.get() {
-            0 => self.look(),
-            steps => self.steps.set(steps - 1),
-        }
-    }
-
-    #[cold]
-    fn look(&self) {
-        self.steps.set(STEPS);
-        if self.held.get() > self.most.get() {
-            exceed(Exceeded::Terms);
-        }
-        if self.until.get().is_some_and(|until| Instant::now() >= until) {
-            exceed(Exceeded::Time);
-        }
-    }
-}
-
-fn exceed(limit: Exceeded) -> ! {
-    resume_unwind(Box::new(limit))
-}
-
-/// What ran on the thread before, which goes on when this is dropped.
-struct Running {
-    held: usize,
-    most: usize,
-    until: Option<Instant>,
-    exact: bool,
-}
-
-impl Running {
-    fn begin(limits: &Limits) -> Self {
-        BUDGET.with(|budget| {
-            let until = limits.time.and_then(|time| Instant::now().checked_add(time));
-            budget.steps.set(STEPS);
-            Self {
-                held: budget.held.replace(0),
-                most: budget.most.replace(limits.terms),
-                until: budget.until.replace(until),
-                exact: budget.exact.replace(false),
-            }
-        })
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        BUDGET.with(|budget| {
-            budget.held.set(self.held);
-            budget.most.set(self.most);
-            budget.until.set(self.until);
-            budget.exact.set(self.exact);
-        });
-    }
-}
-
-/// A term in the evaluator's hands: counted, so that time and memory can be bounded.
-#[derive(PartialEq, Eq, Hash)]
-pub struct Handle(NonZeroU32);
-
-impl Handle {
-    #[inline]
-    fn new(id: Id) -> Self {
-        BUDGET.with(Budget::hold);
-        Self(NonZeroU32::MIN.saturating_add(id))
-    }
-
-    #[inline]
-    fn id(&self) -> Id {
-        self.0.get() - 1
-    }
-}
-
-impl Clone for Handle {
-    #[inline]
-    fn clone(&self) -> Self {
-        BUDGET.with(Budget::hold);
-        Self(self.0)
-    }
-}
-
-impl Drop for Handle {
-    #[inline]
-    fn drop(&mut self) {
-        BUDGET.with(|budget| budget.held.set(budget.held.get().saturating_sub(1)));
-    }
-}
-
 // --- Functions ------------------------------------------------------------------------------------
 
-fn private_function(name: &str) -> Option<Arc<dyn Fn(&[Term]) -> Option<Term> + Send + Sync>> {
+fn private_function(name: &str) -> Option<Function> {
     let function: fn(&[Term]) -> Option<Term> = match name {
         EXACT => |_| {
-            BUDGET.with(|budget| budget.exact.set(true));
+            bounded::want_term();
             Some(Literal::from(true).into())
         },
         ERROR => |_| None,
@@ -667,9 +538,6 @@ impl<'a> Data<'a> {
     }
 
     fn role(&self, property: Id) -> Option<Role> {
-        if property < self.first {
-            return None;
-        }
         let scratch = self.scratch.borrow();
         scratch.roles.iter().find(|(id, _)| *id == property).map(|(_, role)| *role)
     }
@@ -846,7 +714,7 @@ impl<'a> QueryableDataset<'a> for Data<'a> {
     }
 
     fn externalize_expression_term(&self, term: Handle) -> Result<ExpressionTerm, Fault> {
-        let exact = BUDGET.with(|budget| budget.exact.replace(false));
+        let exact = bounded::wants_term();
         Ok(match self.term(term.id())? {
             Term::Literal(literal) if exact => Term::from(marked(literal)).into(),
             term @ Term::Triple(_) => within_triple(term),
@@ -882,124 +750,6 @@ fn within_triple(term: Term) -> ExpressionTerm {
     }
 }
 
-// --- Terms and their texts ------------------------------------------------------------------------
-
-/// Writes a term as canonical N-Triples, marked literals as what they stand for.
-fn write_term(text: &mut String, term: &Term) {
-    match term {
-        Term::NamedNode(name) => {
-            text.push('<');
-            text.push_str(name.as_str());
-            text.push('>');
-        }
-        Term::BlankNode(node) => {
-            text.push_str("_:");
-            text.push_str(node.as_str());
-        }
-        Term::Literal(literal) if literal.datatype().as_str().starts_with(PRIVATE) => {
-            // Writing to a text cannot fail.
-            let _ = write!(text, "{}", unmarked(literal.clone()));
-        }
-        Term::Literal(literal) => {
-            let _ = write!(text, "{literal}");
-        }
-        Term::Triple(triple) => {
-            text.push_str("<<( ");
-            write_term(text, &triple.subject.clone().into());
-            text.push(' ');
-            write_term(text, &triple.predicate.clone().into());
-            text.push(' ');
-            write_term(text, &triple.object);
-            text.push_str(" )>>");
-        }
-    }
-}
-
-/// How deep triple terms may be nested.
-const DEPTH: usize = 128;
-
-/// The term of a canonical N-Triples text.
-pub(crate) fn read_term(text: &str) -> Option<Term> {
-    let (term, rest) = read_part(text, DEPTH)?;
-    rest.is_empty().then_some(term)
-}
-
-fn read_part(text: &str, depth: usize) -> Option<(Term, &str)> {
-    if let Some(rest) = text.strip_prefix("<<( ") {
-        let (subject, rest) = read_part(rest, depth.checked_sub(1)?)?;
-        let (predicate, rest) = read_part(rest.strip_prefix(' ')?, depth - 1)?;
-        let (object, rest) = read_part(rest.strip_prefix(' ')?, depth - 1)?;
-        let subject = match subject {
-            Term::NamedNode(name) => NamedOrBlankNode::from(name),
-            Term::BlankNode(node) => node.into(),
-            _ => return None,
-        };
-        let Term::NamedNode(predicate) = predicate else { return None };
-        let triple = Triple { subject, predicate, object };
-        return Some((Term::Triple(Box::new(triple)), rest.strip_prefix(" )>>")?));
-    }
-    if let Some(rest) = text.strip_prefix("_:") {
-        let (label, rest) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
-        return Some((BlankNode::new_unchecked(label).into(), rest));
-    }
-    if text.starts_with('<') {
-        let (name, rest) = read_name(text)?;
-        return Some((name.into(), rest));
-    }
-    let rest = text.strip_prefix('"')?;
-    let (value, rest) = match rest.find(['"', '\\'])? {
-        end if rest.as_bytes()[end] == b'"' => (rest[..end].to_owned(), &rest[end + 1..]),
-        _ => unescaped(rest)?,
-    };
-    if let Some(rest) = rest.strip_prefix("^^") {
-        let (datatype, rest) = read_name(rest)?;
-        return Some((Literal::new_typed_literal(value, datatype).into(), rest));
-    }
-    let Some(rest) = rest.strip_prefix('@') else {
-        return Some((Literal::new_simple_literal(value).into(), rest));
-    };
-    let (tag, rest) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
-    let literal = match tag.split_once("--") {
-        None => Literal::new_language_tagged_literal_unchecked(value, tag),
-        Some((tag, direction)) => {
-            let direction =
-                if direction == "rtl" { BaseDirection::Rtl } else { BaseDirection::Ltr };
-            Literal::new_directional_language_tagged_literal_unchecked(value, tag, direction)
-        }
-    };
-    Some((literal.into(), rest))
-}
-
-fn read_name(text: &str) -> Option<(NamedNode, &str)> {
-    let (name, rest) = text.strip_prefix('<')?.split_once('>')?;
-    Some((NamedNode::new_unchecked(name), rest))
-}
-
-/// The value of a literal up to its closing quote, and what follows.
-fn unescaped(text: &str) -> Option<(String, &str)> {
-    let mut value = String::with_capacity(text.len());
-    let mut rest = text;
-    loop {
-        let end = rest.find(['"', '\\'])?;
-        value.push_str(&rest[..end]);
-        let mut more = rest[end..].chars();
-        if more.next()? == '"' {
-            return Some((value, more.as_str()));
-        }
-        let escaped = more.next()?;
-        rest = more.as_str();
-        value.push(match escaped {
-            'b' => '\u{8}',
-            't' => '\t',
-            'n' => '\n',
-            'f' => '\u{C}',
-            'r' => '\r',
-            'u' | 'U' => {
-                let digits = rest.get(..if escaped == 'u' { 4 } else { 8 })?;
-                rest = &rest[digits.len()..];
-                char::from_u32(u32::from_str_radix(digits, 16).ok()?)?
-            }
-            other => other,
-        });
-    }
-}
+#[cfg(test)]
+#[path = "evaluate_tests.rs"]
+pub(crate) mod tests;

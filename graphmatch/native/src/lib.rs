@@ -3,6 +3,7 @@
 
 mod arena;
 pub mod attributes;
+mod bounded;
 pub mod closing;
 pub mod columns;
 mod compare;
@@ -10,6 +11,8 @@ pub mod cut;
 pub mod dictionary;
 pub mod engine;
 pub mod evaluate;
+#[cfg(test)]
+mod evaluate_tests;
 pub mod filter;
 pub mod graph;
 mod guard;
@@ -20,6 +23,7 @@ pub mod matching;
 pub mod mentions;
 pub mod names;
 mod necessary;
+mod objects;
 pub mod ontology;
 #[cfg(test)]
 mod ontology_tests;
@@ -38,7 +42,7 @@ mod rules;
 pub mod schema;
 pub mod sniff;
 pub mod subscriptions;
-pub mod objects;
+mod terms;
 pub mod text;
 pub mod triples;
 pub mod values;

@@ -110,6 +110,8 @@ pub(crate) enum Misuse {
     Quantity(u32),
     /// SERVICE.
     Service,
+    /// LATERAL.
+    Lateral,
 }
 
 // --- All that a query says ----------------------------------------------------------------------
@@ -225,6 +227,9 @@ impl<'a> Survey<'a> {
             | GraphPattern::Distinct { inner }
             | GraphPattern::Reduced { inner }
             | GraphPattern::Slice { inner, .. } => self.walk(inner, alone),
+            GraphPattern::Lateral { .. } => {
+                self.misuse.get_or_insert(Misuse::Lateral);
+            }
             GraphPattern::Service { inner, .. } => {
                 self.misuse.get_or_insert(Misuse::Service);
                 self.walk(inner, alone);
@@ -567,6 +572,7 @@ pub(crate) fn may_be_empty(pattern: &GraphPattern, top: bool) -> bool {
         | GraphPattern::Reduced { inner }
         | GraphPattern::Slice { inner, .. }
         | GraphPattern::Group { inner, .. }
+        | GraphPattern::Lateral { left: inner, .. }
         | GraphPattern::Service { inner, .. } => may_be_empty(inner, top),
     }
 }
@@ -776,6 +782,7 @@ impl<'a> Analysis<'a> {
                 self.aggregates = true;
                 self.branches(inner)
             }
+            GraphPattern::Lateral { left: inner, .. } => self.branches(inner),
             GraphPattern::Service { inner, .. } => {
                 self.leave_open("SERVICE");
                 self.branches(inner);

@@ -423,6 +423,9 @@ impl Template {
                 let what = format!("The custom function {name} is not supported");
                 return refused(&what, "Use SPARQL 1.1's functions or those of gm:.");
             }
+            Some(Misuse::Lateral) => {
+                return refused("LATERAL is not in SPARQL", "Write a subquery, or OPTIONAL.");
+            }
             Some(Misuse::Service) => {
                 let what = "SERVICE: a subscription does not reach out";
                 return refused(what, "Leave it out; the publication is the data.");
@@ -1116,6 +1119,7 @@ impl Substitution<'_> {
             }
             GraphPattern::Join { left, right }
             | GraphPattern::Union { left, right }
+            | GraphPattern::Lateral { left, right }
             | GraphPattern::Minus { left, right } => {
                 self.pattern(left);
                 self.pattern(right);

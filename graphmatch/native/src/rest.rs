@@ -499,3 +499,186 @@ fn walks(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluate::Prepared;
+    use crate::evaluate::tests::{Dice, World, labelled, parsed};
+    use oxrdf::{Term, Triple};
+    use std::collections::{BTreeMap, BTreeSet};
+
+    /// Two nodes between which one can walk, and whether with a step of the publication's.
+    type Walks = BTreeSet<(String, String, bool)>;
+
+    /// The definition, word for word, over graphs that are small.
+    struct Naive {
+        /// All triples, and whether they are the publication's.
+        triples: Vec<(Triple, bool)>,
+        nodes: BTreeSet<String>,
+    }
+
+    impl Naive {
+        fn new(background: &[Triple], publication: &[Triple]) -> Self {
+            let own = publication.iter().map(|triple| (triple.clone(), true));
+            let mut triples: Vec<(Triple, bool)> = own.collect();
+            for triple in background.iter().filter(|triple| !publication.contains(triple)) {
+                triples.push((triple.clone(), false));
+            }
+            let ends = |(triple, _): &(Triple, bool)| {
+                [triple.subject.to_string(), triple.object.to_string()]
+            };
+            let nodes = triples.iter().flat_map(ends).collect();
+            Self { triples, nodes }
+        }
+
+        fn steps(&self, wanted: impl Fn(&str) -> bool) -> Walks {
+            self.triples
+                .iter()
+                .filter(|(triple, _)| wanted(triple.predicate.as_str()))
+                .map(|(triple, own)| (triple.subject.to_string(), triple.object.to_string(), *own))
+                .collect()
+        }
+
+        fn walks(&self, path: &Path) -> Walks {
+            let none = || self.nodes.iter().map(|node| (node.clone(), node.clone(), false));
+            match path {
+                Path::NamedNode(property) => self.steps(|other| other == property.as_str()),
+                Path::NegatedPropertySet(properties) => {
+                    self.steps(|other| !properties.iter().any(|p| p.as_str() == other))
+                }
+                Path::Reverse(inner) => {
+                    self.walks(inner).into_iter().map(|(s, o, own)| (o, s, own)).collect()
+                }
+                Path::Alternative(a, b) => &self.walks(a) | &self.walks(b),
+                Path::Sequence(a, b) => composed(&self.walks(a), &self.walks(b)),
+                Path::ZeroOrOne(inner) => self.walks(inner).into_iter().chain(none()).collect(),
+                Path::OneOrMore(inner) => closed(self.walks(inner)),
+                Path::ZeroOrMore(inner) => {
+                    closed(self.walks(inner)).into_iter().chain(none()).collect()
+                }
+            }
+        }
+
+        /// Whether an edge holds with some bindings, and whether by way of the publication.
+        fn holds(&self, edge: &Edge, bound: &BTreeMap<String, String>) -> Option<(bool, bool)> {
+            let value = |text: String| match text.as_bytes()[0] {
+                b'?' | b'_' => bound.get(&text).cloned(),
+                _ => Some(text),
+            };
+            let (subject, object) =
+                (value(edge.subject.to_string()), value(edge.object.to_string()));
+            let (subject, object) = (subject?, object?);
+            let walks = match &edge.step {
+                Step::Path(path) => self.walks(path),
+                Step::Property(property) => {
+                    let property = value(property.to_string())?;
+                    self.steps(|other| format!("<{other}>") == property)
+                }
+            };
+            let own = walks.contains(&(subject.clone(), object.clone(), true));
+            Some((own || walks.contains(&(subject, object, false)), own))
+        }
+
+        fn rests(&self, edges: &[Edge], bound: &BTreeMap<String, String>) -> bool {
+            edges.iter().any(|edge| {
+                // Those that blank nodes tie to it.
+                let mut cluster = vec![edge];
+                let mut blanks: BTreeSet<String> = BTreeSet::new();
+                loop {
+                    let before = cluster.len();
+                    blanks.extend(cluster.iter().flat_map(|e| e.blanks()).map(|b| b.to_string()));
+                    for other in edges {
+                        let tied = other.blanks().iter().any(|b| blanks.contains(&b.to_string()));
+                        if tied && !cluster.contains(&other) {
+                            cluster.push(other);
+                        }
+                    }
+                    if cluster.len() == before {
+                        break;
+                    }
+                }
+                self.found(edge, &cluster, &blanks.into_iter().collect::<Vec<_>>(), bound.clone())
+            })
+        }
+
+        fn found(
+            &self,
+            edge: &Edge,
+            cluster: &[&Edge],
+            blanks: &[String],
+            bound: BTreeMap<String, String>,
+        ) -> bool {
+            let Some((blank, rest)) = blanks.split_first() else {
+                let all = cluster.iter().all(|e| self.holds(e, &bound).is_some_and(|(h, _)| h));
+                return all && self.holds(edge, &bound).is_some_and(|(_, own)| own);
+            };
+            self.nodes.iter().any(|node| {
+                let mut bound = bound.clone();
+                bound.insert(blank.clone(), node.clone());
+                self.found(edge, cluster, rest, bound)
+            })
+        }
+    }
+
+    fn composed(a: &Walks, b: &Walks) -> Walks {
+        a.iter()
+            .flat_map(|(s, middle, own)| {
+                b.iter()
+                    .filter(move |(start, _, _)| start == middle)
+                    .map(move |(_, o, other)| (s.clone(), o.clone(), *own || *other))
+            })
+            .collect()
+    }
+
+    fn closed(steps: Walks) -> Walks {
+        let mut all = steps.clone();
+        loop {
+            let more = &all | &composed(&all, &steps);
+            if more.len() == all.len() {
+                return all;
+            }
+            all = more;
+        }
+    }
+
+    #[test]
+    fn generated_solutions_rest_as_the_definition_says() {
+        let mut dice = Dice(11);
+        let (mut kept, mut dropped) = (0, 0);
+        for _ in 0..1200 {
+            let (background, publication) = (dice.roll(8), dice.roll(6));
+            let background = labelled(&dice.graph(background));
+            let publication = labelled(&dice.graph(publication));
+            let query = parsed(&format!("SELECT * {{ {} }}", dice.group(2)));
+            let mut all = Vec::new();
+            edges(pattern_of(&query), &mut all);
+            let world = World::of(&background, &publication, &[]);
+            let naive = Naive::new(&background, &publication);
+            let (rows, found) = world.run(|evaluation| {
+                let rows = evaluation.answer(&Prepared::rows(&query).unwrap());
+                (rows.unwrap(), evaluation.answer_query(&query, Some(Resting::Solutions)).unwrap())
+            });
+            let rows = rows.unwrap_or_default();
+            let bindings =
+                |row: &Vec<Option<Term>>, names: &[String]| -> BTreeMap<String, String> {
+                    let bound = names.iter().zip(row).filter_map(|(name, term)| {
+                        Some((format!("?{name}"), term.as_ref()?.to_string()))
+                    });
+                    bound.collect()
+                };
+            let solutions = rows.solutions.iter().map(|row| bindings(row, &rows.variables));
+            let (mut expected, rest): (Vec<_>, Vec<_>) =
+                solutions.partition(|bound| naive.rests(&all, bound));
+            expected.sort();
+            kept += expected.len();
+            dropped += rest.len();
+            let found = found.unwrap_or_default();
+            let mut found: Vec<_> =
+                found.solutions.iter().map(|row| bindings(row, &found.variables)).collect();
+            found.sort();
+            assert_eq!(found, expected, "{query}\n{background:?}\n{publication:?}");
+        }
+        assert!(kept > 500 && dropped > 300, "{kept} {dropped}");
+    }
+}

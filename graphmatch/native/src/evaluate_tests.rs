@@ -1,0 +1,816 @@
+use super::*;
+use crate::dictionary::Dictionary;
+use oxrdf::{Dataset, GraphName, NamedOrBlankNode};
+use oxttl::TurtleParser;
+use spargebra::SparqlParser;
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+const PREFIXES: &str = "PREFIX : <urn:> PREFIX e: <urn:> PREFIX gm: <urn:graphmatch:> \
+    PREFIX attribute: <urn:graphmatch:attribute:> PREFIX isa: <urn:graphmatch:isa:> \
+    PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> PREFIX cdt: <https://w3id.org/cdt/> ";
+
+fn triples(turtle: &str) -> Vec<Triple> {
+    let text = format!("{PREFIXES}{turtle}");
+    TurtleParser::new().for_slice(text.as_bytes()).map(Result::unwrap).collect()
+}
+
+pub(crate) fn parsed(query: &str) -> Query {
+    SparqlParser::new().parse_query(&format!("{PREFIXES}{query}")).unwrap()
+}
+
+/// An ontology's triples, a publication's, and attributes found for who names them.
+pub(crate) struct World {
+    dictionary: Dictionary,
+    local: LocalTerms,
+    background: Vec<[Id; 3]>,
+    publication: Vec<[Id; 3]>,
+    attributes: Vec<[Id; 3]>,
+    functions: Functions,
+    graph: NamedNode,
+    now: Literal,
+    limits: Limits,
+}
+
+impl World {
+    fn new(background: &str, publication: &str, attributes: &str) -> Self {
+        Self::of(&triples(background), &triples(publication), &triples(attributes))
+    }
+
+    pub(crate) fn of(background: &[Triple], publication: &[Triple], attributes: &[Triple]) -> Self {
+        let (mut dictionary, mut local) = (Dictionary::default(), LocalTerms::default());
+        let text = |term: Term| {
+            let mut text = String::new();
+            write_term(&mut text, &term);
+            assert_eq!(text, term.to_string());
+            assert_eq!(read_term(&text), Some(term));
+            text.into_bytes()
+        };
+        let terms = |triple: &Triple| {
+            let Triple { subject, predicate, object } = triple.clone();
+            [text(subject.into()), text(predicate.into()), text(object)]
+        };
+        let background = background
+            .iter()
+            .map(|triple| terms(triple).map(|text| dictionary.intern(&text)))
+            .collect();
+        let mut intern = |triple: &Triple| {
+            terms(triple).map(|text| {
+                let hash = dictionary.hash(&text);
+                let known = dictionary.get_hashed(&text, hash);
+                known.unwrap_or_else(|| local.intern_hashed(&text, hash))
+            })
+        };
+        let publication = publication.iter().map(&mut intern).collect();
+        let attributes = attributes.iter().map(&mut intern).collect();
+        Self {
+            dictionary,
+            local,
+            background,
+            publication,
+            attributes,
+            functions: Functions::default(),
+            graph: graph_name("urn:id"),
+            now: Literal::new_typed_literal(
+                "2026-01-02T03:04:05+02:00",
+                oxrdf::vocab::xsd::DATE_TIME,
+            ),
+            limits: Limits::default(),
+        }
+    }
+
+    fn answer(&self, query: &str, resting: bool) -> Result<Option<Answer>, EvaluationError> {
+        let query = parsed(query);
+        let prepared = Prepared::new(&query, resting.then(|| Resting::of(&query)))?;
+        self.run(|evaluation| evaluation.answer(&prepared))
+    }
+
+    pub(crate) fn run<T>(&self, run: impl FnOnce(&Evaluation<'_>) -> T) -> T {
+        let text = |id| String::from_utf8(self.terms().text(id).into_owned()).unwrap();
+        let is_a = move |operator, term, concept| {
+            let (term, concept) = (text(term), text(concept));
+            // Shorter names are above longer ones that begin with them.
+            let below = |a: &str, b: &str| a.starts_with(b.trim_end_matches('>'));
+            match operator {
+                TaxonomyOperator::Descendant => below(&term, &concept),
+                TaxonomyOperator::Ancestor => below(&concept, &term),
+                TaxonomyOperator::Child => {
+                    below(&term, &concept) && term.len() == concept.len() + 1
+                }
+            }
+        };
+        run(&Evaluation {
+            terms: self.terms(),
+            publication: &Triples(&self.publication),
+            attributes: &Triples(&self.attributes),
+            background: &Triples(&self.background),
+            graph: &self.graph,
+            now: &self.now,
+            is_a: &is_a,
+            functions: &self.functions,
+            limits: self.limits,
+        })
+    }
+
+    fn terms(&self) -> Terms<'_> {
+        Terms { dictionary: &self.dictionary, local: &self.local }
+    }
+
+    /// The solutions in short, sorted; `None` where there is no match.
+    fn rows(&self, query: &str, resting: bool) -> Option<Vec<String>> {
+        let answer = self.answer(query, resting).unwrap()?;
+        let mut rows: Vec<String> = answer.solutions.iter().map(|row| shortly(row)).collect();
+        rows.sort();
+        Some(rows)
+    }
+
+    /// How many solutions there are.
+    fn count(&self, query: &str) -> usize {
+        self.answer(query, false).unwrap().map_or(0, |answer| answer.solutions.len())
+    }
+}
+
+fn shortly(row: &[Option<Term>]) -> String {
+    let terms: Vec<String> = row.iter().flatten().map(short).collect();
+    terms.join(" ")
+}
+
+fn short(term: &Term) -> String {
+    let name = |name: &str| name.rsplit(['#', ':']).next().unwrap_or_default().to_owned();
+    match term {
+        Term::NamedNode(node) => name(node.as_str()),
+        Term::Literal(literal) if literal.datatype() == oxrdf::vocab::xsd::STRING => {
+            literal.value().to_owned()
+        }
+        Term::Literal(literal) => {
+            format!("{}^{}", literal.value(), name(literal.datatype().as_str()))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn split(expected: &str) -> Vec<String> {
+    let mut rows: Vec<String> = expected
+        .split(',')
+        .map(|row| row.trim().to_owned())
+        .filter(|row| !row.is_empty())
+        .collect();
+    rows.sort();
+    rows
+}
+
+// --- Resting ------------------------------------------------------------------------------------
+
+fn resting_world() -> World {
+    World::new(
+        ":a :o :b . :b :o :c . :a :both :b . :c :cycle :c .",
+        ":x :p :a . :b :p :x . :a :both :b . :x :q 5, 7 .",
+        "",
+    )
+}
+
+#[track_caller]
+fn expect_resting(query: &str, expected: Option<&str>) {
+    let world = resting_world();
+    let found = world
+        .rows(query, true)
+        .map(|rows| rows.into_iter().map(|row| row.replace("^integer", "")).collect::<Vec<_>>());
+    assert_eq!(found, expected.map(split), "{query}");
+}
+
+#[test]
+fn solutions_rest_on_the_publication() {
+    for (pattern, variables, expected) in [
+        ("?s :o ?z", "*", None),
+        ("?s :p ?z", "*", Some("b x, x a")),
+        ("?s :both ?z", "*", Some("a b")),
+        ("?s :o ?z . ?z :p ?y", "?s ?z ?y", Some("a b x")),
+        ("?s :p ?z . ?z :o ?y", "?s ?z ?y", Some("x a b")),
+        ("{ ?s :o ?z } UNION { ?s :p ?z }", "*", Some("b x, x a")),
+        ("?s :o :b { :b :o ?z } UNION { ?z :p :a }", "*", Some("a x")),
+        ("?s :o ?z OPTIONAL { ?z :p ?y }", "?s ?z ?y", Some("a b x")),
+        ("?s :o ?z OPTIONAL { ?z :p ?y OPTIONAL { ?y :q 5 } }", "?s ?z ?y", Some("a b x")),
+        ("?s :o ?z OPTIONAL { ?z :none ?y }", "*", None),
+        ("?s :p ?z OPTIONAL { ?z :none ?y }", "?s ?z ?y", Some("b x, x a")),
+        ("?s :o ?z MINUS { ?s :p ?y }", "*", None),
+        ("?s :o ?z FILTER EXISTS { ?z :p ?y }", "*", None),
+        ("?s :o ?z FILTER NOT EXISTS { ?s :p ?y }", "*", None),
+        ("?s :p ?z FILTER NOT EXISTS { ?s :o ?y }", "*", Some("x a")),
+        ("GRAPH ?g { ?s :p ?z }", "?s ?z ?g", Some("b x id, x a id")),
+        ("GRAPH <urn:id> { ?s :o ?z }", "*", None),
+        ("GRAPH ?g { ?s :both ?z } ?z :o ?y", "?s ?z ?g ?y", Some("a b id c")),
+        ("GRAPH <urn:other> { ?s :p ?z }", "*", None),
+        ("?s :o [ :p ?z ]", "*", Some("a x")),
+        ("?s :o []", "*", None),
+        ("?s :o [ :o ?z ]", "*", None),
+        ("?s :o _:b . _:b :p []", "*", Some("a")),
+        ("?s :o ?z . ?x :q ?y", "?s ?y ?x ?z", Some("a 5 x b, a 7 x b, b 5 x c, b 7 x c")),
+        ("VALUES ?s { :a :x } ?s ?y ?z", "?s ?y ?z", Some("a both b, x p a, x q 5, x q 7")),
+        ("?s :o ?z BIND(:x AS ?y)", "*", None),
+    ] {
+        expect_resting(&format!("SELECT {variables} {{ {pattern} }}"), expected);
+    }
+}
+
+#[test]
+fn paths_rest_on_the_publication() {
+    for (path, expected) in [
+        (":o/:p", Some("a x")),
+        (":p/:o", Some("x b")),
+        (":o/:o", None),
+        (":o|:p", Some("b x, x a")),
+        ("^:p", Some("a x, x b")),
+        ("^:o", None),
+        (":o+", None),
+        (":p+", Some("b a, b x, x a")),
+        (":o/:p+", Some("a a, a x")),
+        ("(:o/:p)+", Some("a x")),
+        ("(:o|:p)+", Some("a a, a b, a c, a x, b a, b b, b c, b x, x a, x b, x c, x x")),
+        ("!:o", Some("a b, b x, x 5, x 7, x a")),
+        ("!(:o|:p|:q|:cycle)", Some("a b")),
+        ("!(:o|^:o|:q|^:q|:p|:cycle|^:cycle|:both|^:both)", Some("a x, x b")),
+        ("!^:p", Some("5 x, 7 x, b a")),
+        (":o/:cycle", None),
+        (":p/:o/:o", Some("x c")),
+        (":p/:o?", Some("b x, x a, x b")),
+        (":p/:o*", Some("b x, x a, x b, x c")),
+    ] {
+        expect_resting(&format!("SELECT DISTINCT ?s ?z {{ ?s {path} ?z }}"), expected);
+    }
+    for (pattern, expected) in [
+        ("?s :o? ?z . :a :o ?s", None),
+        (":x :p? ?z . :a :o :b", Some("a")),
+        (":x :p* ?z . :a :o :b", Some("a")),
+        ("?s :cycle ?s . ?s :o* ?z", None),
+    ] {
+        expect_resting(&format!("SELECT DISTINCT ?z {{ {pattern} }}"), expected);
+    }
+}
+
+#[test]
+fn queries_rest_on_the_publication() {
+    for (query, expected) in [
+        ("SELECT (COUNT(*) AS ?n) { ?s :o ?z }", None),
+        ("SELECT (COUNT(*) AS ?n) { ?s :p ?z }", Some("2")),
+        ("SELECT (COUNT(*) AS ?n) { ?s :o|:p ?z }", Some("4")),
+        ("SELECT ?s (COUNT(*) AS ?n) { ?s :o|:p ?z } GROUP BY ?s", Some("a 1, b 2, x 1")),
+        ("SELECT ?s { ?s :o|:p ?z } GROUP BY ?s HAVING (COUNT(*) > 1)", Some("b")),
+        ("SELECT ?s { ?s :p ?z } GROUP BY ?s HAVING (COUNT(*) > 1)", None),
+        ("SELECT ?s { ?s :o ?z { SELECT ?z { ?z :p ?y } } }", Some("a")),
+        ("SELECT ?s { ?s :o ?z { SELECT ?z { ?z :o ?y } } }", None),
+        (
+            "SELECT ?s { ?s :o ?z { SELECT (COUNT(?y) AS ?n) { ?x :q ?y } } FILTER(?n = 2) }",
+            Some("a, b"),
+        ),
+        ("SELECT ?s { ?s :o ?z { SELECT (COUNT(?y) AS ?n) { ?x :none ?y } } }", None),
+        ("SELECT ?s { ?s :o|:p ?z } ORDER BY ?s LIMIT 1", Some("b")),
+        ("SELECT DISTINCT ?z { { ?s :o ?z } UNION { ?z :p ?s } }", Some("b, x")),
+        ("SELECT * { ?s :o|:p ?z } VALUES ?s { :a }", None),
+        ("SELECT (COUNT(*) AS ?n) { ?s :o ?z { SELECT ?z { ?z :p ?y } } }", Some("1")),
+        ("SELECT (COUNT(*) AS ?n) { ?s :o ?z { SELECT ?z { ?z :o ?y } } }", None),
+    ] {
+        expect_resting(query, expected);
+    }
+    let world = resting_world();
+    assert_eq!(world.rows("ASK { ?s :o ?z }", true), None);
+    assert_eq!(world.rows("ASK { ?s :o ?z . ?z :p ?y }", true), Some(vec![String::new()]));
+    let graph = |query: &str| world.answer(query, true).unwrap().map(|answer| answer.graph);
+    assert_eq!(graph("CONSTRUCT { ?s :new ?z } { ?s :o ?z }"), None);
+    assert_eq!(
+        graph("CONSTRUCT { ?z :new ?s } { ?s :p ?z OPTIONAL { ?z :none ?s } FILTER(?s = :b) }"),
+        Some(Some(triples(":x :new :b .")))
+    );
+    // A pattern has a solution, though the template gives nothing of it.
+    assert_eq!(graph("CONSTRUCT { ?none :new ?s } { ?s :p ?z }"), Some(Some(Vec::new())));
+    assert_eq!(graph("DESCRIBE ?s { ?s :both :c }"), None);
+    assert_eq!(graph("DESCRIBE :b { ?s :p ?z }"), Some(Some(triples(":b :o :c . :b :p :x ."))));
+}
+
+#[test]
+fn the_kind_of_a_condition_is_the_querys() {
+    for (query, expected) in [
+        ("SELECT * { ?s :p ?o } ORDER BY ?o LIMIT 3", Resting::Solutions),
+        ("SELECT ?s (1 AS ?n) { ?s :p ?o FILTER EXISTS { SELECT ?s {} } }", Resting::Solutions),
+        ("SELECT * { ?s :p ?o MINUS { { SELECT ?s { ?s :q ?o } } } }", Resting::Solutions),
+        ("SELECT DISTINCT (COUNT(*) AS ?n) { ?s :p ?o }", Resting::Pattern),
+        ("SELECT ?s { ?s :p ?o } GROUP BY ?s", Resting::Pattern),
+        ("SELECT * { { SELECT ?s { ?s :p ?o } } }", Resting::Whole),
+        ("ASK { { SELECT (COUNT(*) AS ?n) { ?s :p ?o } } }", Resting::Whole),
+        ("SELECT (COUNT(*) AS ?n) { { SELECT ?s { ?s :p ?o } } }", Resting::Both),
+    ] {
+        assert_eq!(Resting::of(&parsed(query)), expected, "{query}");
+    }
+}
+
+#[test]
+fn any_id_names_the_graph() {
+    let mut world = resting_world();
+    for id in ["urn:graphmatch:ontology", "urn:x", "", "a b", "<x>", "é"] {
+        world.graph = graph_name(id);
+        let expected = if id.starts_with("urn:") { id } else { "urn:graphmatch:publication" };
+        let query = "SELECT ?g { GRAPH ?g { ?s :p ?z } OPTIONAL { ?z :o ?y } }";
+        let answer = world.answer(query, true).unwrap().unwrap();
+        let expected = Some(NamedNode::new_unchecked(expected).into());
+        assert_eq!(answer.solutions, vec![vec![expected.clone()]; 2]);
+        assert_eq!(world.count("SELECT ?g { GRAPH ?g {} }"), 1);
+    }
+}
+
+#[test]
+fn rows_are_all_that_the_pattern_binds() {
+    let world = resting_world();
+    let query = parsed(
+        "SELECT (COUNT(*) AS ?n) { ?s :o ?z OPTIONAL { ?z :p [ :q ?y ] } BIND(1 AS ?one) } \
+         GROUP BY ?s HAVING (COUNT(*) > 7) LIMIT 1",
+    );
+    let prepared = Prepared::rows(&query).unwrap();
+    let answer = world.run(|evaluation| evaluation.answer(&prepared)).unwrap().unwrap();
+    assert_eq!(answer.variables, ["one", "s", "z", "y"]);
+    let mut rows: Vec<String> = answer.solutions.iter().map(|row| shortly(row)).collect();
+    rows.sort();
+    assert_eq!(rows, ["1^integer a b 5^integer", "1^integer a b 7^integer", "1^integer b c"]);
+}
+
+// --- Terms and values ---------------------------------------------------------------------------
+
+const EXACT_GRAPH: &str = r#"
+    e:a e:p "01"^^xsd:integer . e:b e:p 1 . e:c e:p "1"^^xsd:int . e:d e:p 1.50 .
+    e:d e:t "1"^^xsd:boolean . e:a e:q "01"^^xsd:integer . e:b e:q "01"^^xsd:integer .
+"#;
+
+#[test]
+fn terms_stay_as_they_are_written() {
+    let world = World::new("", EXACT_GRAPH, "");
+    for (query, expected) in [
+        ("SELECT ?o { ?s e:p ?o }", "01^integer 1.50^decimal 1^int 1^integer"),
+        (r#"SELECT ?s { ?s e:p "01"^^xsd:integer }"#, "a"),
+        ("SELECT ?s { ?s e:p 1 }", "b"),
+        (r#"SELECT ?s { ?s e:p "1"^^xsd:int }"#, "c"),
+        (r#"SELECT ?s { ?s e:p "1.5"^^xsd:decimal }"#, ""),
+        ("SELECT ?s { ?s e:p ?o . ?s e:q ?o }", "a"),
+        ("SELECT ?s { ?s e:t true }", ""),
+        (r#"SELECT ?s { VALUES ?o { "01"^^xsd:integer 1.50 } ?s e:p ?o }"#, "a d"),
+        ("SELECT ?s { ?s e:p ?o MINUS { ?s e:q ?o } }", "b c d"),
+        ("SELECT ?s { ?s e:p ?o OPTIONAL { ?s e:q ?z FILTER(?z = ?o) } FILTER(BOUND(?z)) }", "a b"),
+        ("SELECT ?s { ?s e:p ?o FILTER(?o = 1) }", "a b c"),
+        ("SELECT ?s { ?s e:p ?o FILTER(?o != 1) }", "d"),
+        ("SELECT ?s { ?s e:p ?o FILTER(?o > 1.4) }", "d"),
+        ("SELECT ?s { ?s e:p ?o FILTER(?o IN (1.5, 7)) }", "d"),
+        ("SELECT ?s { ?s e:p ?o FILTER(?o NOT IN (01)) }", "d"),
+        ("SELECT ?s { ?s e:p ?o . ?s e:q ?z FILTER(?o = ?z) }", "a b"),
+        ("SELECT ?s { ?s e:t ?o FILTER(?o) }", "d"),
+        ("SELECT ?s { ?s e:t ?o FILTER(!?o) }", ""),
+        ("SELECT ?s { ?s e:p ?o FILTER EXISTS { ?s e:q ?o } }", "a"),
+        ("SELECT ?s { ?s e:p ?o FILTER EXISTS { ?s e:q ?z FILTER(?z = ?o) } }", "a b"),
+        ("SELECT ?s { ?s e:p ?o FILTER(EXISTS { ?s e:q ?o } || ?o > 1) }", "a d"),
+        ("SELECT ?s { ?s e:p ?o FILTER sameTerm(?o, 01) }", "a"),
+        ("SELECT ?s { ?s e:p ?o . ?s e:q ?z FILTER(sameTerm(?o, ?z)) }", "a"),
+        ("SELECT ?s { ?s e:p ?o FILTER(STR(?o) = '01') }", "a"),
+        ("SELECT ?s { ?s e:p ?o FILTER(STRLEN(STR(?o)) = 4) }", "d"),
+        // A cast of a number gives its value's text.
+        ("SELECT ?s { ?s e:p ?o FILTER(xsd:string(?o) = '1') }", "a b c"),
+        ("SELECT ?s { ?s e:p ?o FILTER(STR(?o + 1) = '2') }", "a b c"),
+        ("SELECT ?s { ?s e:p ?o FILTER(STR(01) = '01' && ?o > 1) }", "d"),
+        ("SELECT ?s { ?s e:p ?o FILTER(DATATYPE(?o) = xsd:int) }", "c"),
+        ("SELECT ?s { ?s e:p ?o FILTER(DATATYPE(?o + 0.1) = xsd:decimal) }", "a b c d"),
+        ("SELECT (DATATYPE(?o) AS ?d) { ?s e:p ?o FILTER(?o = 1) }", "int integer integer"),
+        ("SELECT (?o AS ?z) { ?s e:p ?o }", "01^integer 1.50^decimal 1^int 1^integer"),
+        ("SELECT ?z { ?s e:p ?o BIND(?o AS ?z) FILTER(?z > 1) }", "1.50^decimal"),
+        ("SELECT ?z { ?s e:p ?o BIND(?o + 1 AS ?z) FILTER(?s = e:a) }", "2^integer"),
+        ("SELECT ?s { BIND(01 AS ?o) ?s e:p ?o }", "a"),
+        ("SELECT (IF(?o > 1, ?o, ?s) AS ?z) { ?s e:p ?o }", "1.50^decimal a b c"),
+        (
+            "SELECT (IF(?o = 1, 01, IF(?s = e:d, ?o, 0)) AS ?z) { ?s e:p ?o FILTER(?s != e:b) }",
+            "01^integer 01^integer 1.50^decimal",
+        ),
+        ("SELECT (COALESCE(?none, ?o) AS ?z) { ?s e:p ?o FILTER(?s = e:a) }", "01^integer"),
+        ("SELECT (COALESCE(?none, ?o + 1) AS ?z) { ?s e:p ?o FILTER(?s = e:a) }", "2^integer"),
+        ("SELECT (IF(?s = e:a, ?o, ?o + 1) AS ?z) { ?s e:q ?o }", "01^integer 2^integer"),
+        ("SELECT ?s { ?s e:p ?o FILTER(COALESCE(?none, ?o) = 1) }", "a b c"),
+        ("SELECT ?s { ?s e:p ?o FILTER(IF(?o = 1, ?o, 7) + 1 = 2) }", "a b c"),
+        ("SELECT (BOUND(?o) AS ?z) { ?s e:p ?o FILTER(?s = e:a) }", "true^boolean"),
+        ("SELECT (COUNT(DISTINCT ?o) AS ?n) { ?s e:p ?o }", "4^integer"),
+        ("SELECT (COUNT(?o + 1) AS ?n) { ?s e:p ?o }", "4^integer"),
+        ("SELECT (SUM(?o) AS ?n) { ?s e:p ?o }", "4.5^decimal"),
+        ("SELECT (SAMPLE(?o) AS ?n) { e:a e:p ?o }", "01^integer"),
+        ("SELECT (GROUP_CONCAT(?o; SEPARATOR='+') AS ?n) { e:d e:p ?o }", "1.50"),
+        ("SELECT (GROUP_CONCAT(?o; SEPARATOR='+') AS ?n) { e:b ?p ?o } GROUP BY ?p", "01 1"),
+        (
+            "SELECT (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?o",
+            "1^integer 1^integer 1^integer 1^integer 3^integer",
+        ),
+        ("SELECT ?o { ?s ?p ?o } GROUP BY ?o HAVING (COUNT(*) > 1)", "01^integer"),
+        (
+            "SELECT ?o { ?s ?p ?o } GROUP BY ?o HAVING (EXISTS { e:d e:p ?o }) (?o > 1)",
+            "1.50^decimal",
+        ),
+        ("SELECT ?z { ?s e:p ?o } GROUP BY (STR(?o) AS ?z)", "01 1 1.50"),
+        (
+            "SELECT (EXISTS { ?s e:q ?o } AS ?z) (?o + 1 AS ?w) { ?s e:p ?o FILTER(?s = e:a) }",
+            "2^integer true^boolean",
+        ),
+        ("SELECT ?s { { SELECT ?o { e:a e:p ?o } } ?s e:q ?o }", "a b"),
+        (
+            "SELECT ?o { { SELECT ?s { ?s e:p ?o } ORDER BY DESC(?o) LIMIT 1 } ?s e:p ?o }",
+            "1.50^decimal",
+        ),
+        // An unbound variable before one that is bound does not give its term to the next.
+        ("SELECT ?s { ?s e:p ?o FILTER(COALESCE(STR(?none), ?o + 1) = 2) }", "a b c"),
+    ] {
+        let mut expected: Vec<&str> = expected.split_whitespace().collect();
+        expected.sort_unstable();
+        let rows = world.rows(query, false).unwrap_or_default();
+        let mut found: Vec<&str> = rows.iter().flat_map(|row| row.split_whitespace()).collect();
+        found.sort_unstable();
+        assert_eq!(found, expected, "{query}");
+    }
+    let graph = world.answer("CONSTRUCT { ?s :was ?o } { ?s e:p ?o FILTER(?o > 1) }", true);
+    let expected = triples(r#"e:d :was 1.50 ."#);
+    assert_eq!(graph.unwrap().unwrap().graph, Some(expected));
+}
+
+#[test]
+fn triple_terms_keep_their_numbers() {
+    let world = World::new(
+        ":o :says <<( :a :p 7 )>> .",
+        r#":x :says <<( :a :p "01"^^xsd:integer )>> . :y :says <<( :a :p 1 )>> .
+           :z :says <<( :b :q <<( :a :p "01"^^xsd:integer )>> )>> . :w :says :a .
+           :a :p "01"^^xsd:integer . :l :m "text" . "#,
+        "",
+    );
+    for (query, expected) in [
+        ("SELECT ?o { ?x :says <<( :a :p ?o )>> }", "01^integer, 1^integer, 7^integer"),
+        (r#"SELECT ?x { ?x :says <<( :a :p "01"^^xsd:integer )>> }"#, "x"),
+        ("SELECT ?x { ?x :says <<( :a :p 1 )>> }", "y"),
+        ("SELECT ?x { ?s ?p ?o . ?x :says <<( ?s ?p ?o )>> }", "x"),
+        ("SELECT ?x { ?l :m ?t . ?x :says <<( ?t ?p ?o )>> }", ""),
+        ("SELECT ?x ?o { ?x :says <<( ?s ?q <<( ?a ?p ?o )>> )>> }", "z 01^integer"),
+        ("SELECT ?x { ?x :says <<( _:b :p _:c )>> . _:b :p _:c }", "x"),
+        (r#"SELECT ?x { VALUES ?t { <<( :a :p "01"^^xsd:integer )>> } ?x :says ?t }"#, "x"),
+        ("SELECT ?x { ?x :says ?t FILTER(isTRIPLE(?t) && OBJECT(?t) = 1) }", "x, y"),
+        ("SELECT ?x { ?x :says ?t FILTER(STR(OBJECT(?t)) = '01') }", "x"),
+        ("SELECT ?o { :x :says ?t BIND(OBJECT(?t) AS ?o) }", "01^integer"),
+        ("SELECT ?x { ?s :p ?o BIND(TRIPLE(?s, :p, ?o) AS ?t) ?x :says ?t }", "x"),
+        ("SELECT ?x { ?x ^(:none|^:says) <<( :a :p ?o )>> FILTER(?o < 7) }", "x, y"),
+        ("SELECT ?x { :a :p ?o FILTER EXISTS { ?y :says <<( :a :p ?o )>> } ?x :says :a }", "w"),
+        ("SELECT ?x { ?x :says :a FILTER NOT EXISTS { ?x :says <<( :a :p ?o )>> } }", "w"),
+        (
+            "SELECT ?x ?o { ?x :says <<( :a :p ?o )>> } ORDER BY ?o LIMIT 2",
+            "x 01^integer, y 1^integer",
+        ),
+    ] {
+        let found = world.rows(query, true).unwrap_or_default();
+        let expected = if query.starts_with("SELECT ?o { ?x") {
+            split("01^integer, 1^integer")
+        } else {
+            split(expected)
+        };
+        assert_eq!(found, expected, "{query}");
+    }
+}
+
+#[test]
+fn empty_values_give_nothing() {
+    let world = World::new("", ":a :p :b .", "");
+    for (query, expected) in [
+        ("SELECT * { ?s ?p ?o VALUES ?o { } }", 0),
+        ("SELECT * { ?s ?p ?o } VALUES () { }", 0),
+        ("SELECT * { ?s ?p ?o } VALUES () { () () }", 2),
+        ("SELECT * { VALUES () { } ?s ?p ?o }", 0),
+        ("SELECT * { ?s ?p ?o OPTIONAL { ?s ?p ?x VALUES ?x { } } }", 1),
+        ("SELECT * { ?s ?p ?o FILTER EXISTS { VALUES ?o { } } }", 0),
+        ("SELECT * { ?s ?p ?o MINUS { VALUES ?o { } } }", 1),
+        ("SELECT * { ?s ?p ?o { SELECT ?o { ?s ?p ?o } VALUES ?o { } } }", 0),
+        ("SELECT * { ?s ?p ?o VALUES (?s ?z) { (UNDEF 1) (:a UNDEF) (:b UNDEF) } }", 2),
+    ] {
+        assert_eq!(world.count(query), expected, "{query}");
+        let query = parsed(query);
+        let answer =
+            world.run(|evaluation| evaluation.answer_query(&query, Some(Resting::of(&query))));
+        assert_eq!(answer.unwrap().map_or(0, |answer| answer.solutions.len()), expected);
+    }
+}
+
+// --- Attributes ---------------------------------------------------------------------------------
+
+#[test]
+fn attributes_are_seen_by_who_names_them() {
+    for background in ["", ":x :p 1 ."] {
+        let world = World::new(
+            background,
+            ":x :p 1 ; :q :y .",
+            ":x attribute:a :z . :y attribute:a :x . :x isa:b :c .",
+        );
+        for (pattern, expected) in [
+            ("?s attribute:a ?o", 2),
+            ("?s isa:b ?o", 1),
+            ("?s ?p ?o", 2),
+            ("?s attribute:a ?o ; ?p ?w", 2),
+            ("?s attribute:a+ ?o", 3),
+            ("?s attribute:a+ ?o . ?o ?p 1", 1),
+            ("?s attribute:a* ?o", 7),
+            ("?s attribute:a? ?o", 6),
+            ("?s ^attribute:a* ?o", 7),
+            ("?s (:q|attribute:a)* ?o", 8),
+            ("?s :none* ?o", 3),
+            ("?s attribute:a/(:q|attribute:a) ?o . ?w ?p ?o", 1),
+            ("?s !attribute:a ?o", 2),
+            ("?s attribute:a ?a . ?s !:p ?o", 1),
+            ("?s attribute:a ?a . ?s ^!:p ?o", 1),
+            ("?s attribute:a ?a . ?s !(^:p) ?o", 1),
+            ("?s attribute:a ?a . ?s (!:p)+ ?o", 1),
+            ("VALUES ?p { attribute:a } ?s ?p ?o", 0),
+            ("?s attribute:a ?a . VALUES ?p { attribute:a } OPTIONAL { ?s ?p ?o }", 2),
+            ("BIND(attribute:a AS ?p) ?s ?p ?o", 0),
+            ("?s attribute:a ?o FILTER NOT EXISTS { ?s ?p ?o }", 2),
+            ("?s ?p ?o FILTER EXISTS { ?s attribute:a ?z }", 2),
+            ("GRAPH ?g { ?s attribute:a ?o ; ?p ?w }", 2),
+            ("GRAPH <urn:other> { ?s attribute:a ?o }", 0),
+            ("{ SELECT ?s { ?s attribute:a ?o } } ?s :p 1", 1),
+            (":x attribute:a :z", 1),
+            (":x attribute:a ?v . ?s attribute:a ?v", 1),
+        ] {
+            let query = format!("SELECT * {{ {pattern} }}");
+            assert_eq!(world.count(&query), expected, "{query}");
+        }
+        let rests = "SELECT ?s ?o { ?s attribute:a ?o }";
+        assert_eq!(world.rows(rests, true), Some(split("x z, y x")));
+        let described = world.answer("DESCRIBE ?s { ?s attribute:a ?o }", true).unwrap().unwrap();
+        let mut graph = described.graph.unwrap();
+        graph.sort_by_key(Triple::to_string);
+        assert_eq!(graph, triples(":x :p 1 ; :q :y ."));
+        let query = "CONSTRUCT { ?x attribute:a ?v ; ?p ?w } { ?x attribute:a ?v ; ?p ?w }";
+        let constructed = world.answer(query, true).unwrap().unwrap();
+        assert_eq!(constructed.graph.unwrap().len(), 3);
+    }
+}
+
+#[test]
+fn attributes_that_are_stated_are_met() {
+    let world = World::new("", ":form :asks attribute:a ; attribute:a 7 .", ":x attribute:a 7 .");
+    assert_eq!(world.count("SELECT * { ?s attribute:a ?v }"), 2);
+    assert_eq!(world.count("SELECT * { ?form :asks ?p . ?x ?p ?v }"), 1);
+    assert_eq!(world.count("SELECT * { ?x ?p 7 }"), 1);
+    assert_eq!(world.rows("SELECT ?x { ?x attribute:a 7 }", true), Some(split("form, x")));
+    assert_eq!(world.rows("SELECT ?p { ?x ?p 7 }", true), Some(split("a")));
+}
+
+// --- Functions ----------------------------------------------------------------------------------
+
+#[test]
+fn taxonomy_operators_are_asked_of_the_engine() {
+    let world = World::new(":c :p :ca .", ":x :is :ca ; :is :cab ; :is :d ; :is [] .", "");
+    for (filter, expected) in [
+        ("gm:descendantOf(?y, :c)", 2),
+        ("!gm:descendantOf(?y, :c)", 2),
+        ("gm:descendantOf(?y, ?none)", 0),
+        ("!gm:descendantOf(?y, ?none)", 0),
+        ("gm:descendantOf(?y)", 0),
+        ("gm:ancestorOf(?y, :cab)", 2),
+        ("gm:childOf(?y, :ca)", 1),
+        ("gm:childOf(?y, ?y)", 0),
+        ("gm:descendantOf(?y, :unknown)", 0),
+        ("gm:descendantOf(:unknown, :unknown)", 4),
+        ("gm:descendantOf(:unknown, IRI('urn:unknown'))", 4),
+        ("gm:descendantOf('a \"text\" of\\nlines', 'a \"text\" of\\nlines')", 4),
+        ("gm:childOf(:unknown, :unknown)", 0),
+        ("gm:descendantOf(?y, IRI(CONCAT('urn:', 'ca')))", 2),
+        ("gm:descendantOf(?y, :cab) || gm:childOf(?y, :c)", 2),
+    ] {
+        let query = format!("SELECT * {{ :x :is ?y FILTER({filter}) }}");
+        assert_eq!(world.count(&query), expected, "{query}");
+    }
+}
+
+#[test]
+fn functions_and_the_clock_are_the_engines() {
+    let mut world = World::new("", ":x :p 1, 2, 3 .", "");
+    world.functions.insert(
+        NamedNode::new_unchecked("urn:twice"),
+        Arc::new(|terms: &[Term]| {
+            let [Term::Literal(literal)] = terms else { return None };
+            let number: i64 = literal.value().parse().ok()?;
+            Some(Literal::from(number * 2).into())
+        }),
+    );
+    assert_eq!(world.count("SELECT * { ?x :p ?n FILTER(:twice(?n) = 4) }"), 1);
+    assert_eq!(world.count("SELECT * { ?x :p ?n FILTER(:twice(?x) = 4) }"), 0);
+    let failed = world.answer("SELECT * { ?x :p ?n FILTER(:thrice(?n) = 4) }", false);
+    assert!(matches!(failed, Err(EvaluationError::Failed(_))), "{failed:?}");
+    let now = "SELECT (NOW() AS ?now) { ?x :p 1 FILTER(YEAR(NOW()) = 2026 && HOURS(NOW()) = 3) }";
+    assert_eq!(world.rows(now, true), Some(vec!["2026-01-02T03:04:05+02:00^dateTime".to_owned()]));
+    assert_eq!(world.count("SELECT * { ?x :p ?n FILTER(xsd:string(1E0) = '1') }"), 3);
+}
+
+#[test]
+fn quantities_are_compared_where_their_units_are_the_same() {
+    let world = World::new(
+        "",
+        r#":a :p "40 By"^^cdt:ucum . :b :p "1E+2 By"^^cdt:ucum . :c :p "4 m"^^cdt:ucum .
+           :d :p 50 . :e :p "-0.5 By"^^cdt:ucum . :f :p "text" . :g :p "40.0 By"^^cdt:ucum ."#,
+        "",
+    );
+    for (filter, expected) in [
+        (r#"gm:compare(?v, "<", "50 By"^^cdt:ucum)"#, "a, e, g"),
+        (r#"gm:compare(?v, ">=", "40 By"^^cdt:ucum)"#, "a, b, g"),
+        (r#"gm:compare(?v, "=", "40 By"^^cdt:ucum)"#, "a, g"),
+        (r#"gm:compare(?v, "!=", "40 By"^^cdt:ucum)"#, "b, e"),
+        (r#"!gm:compare(?v, "<", "50 By"^^cdt:ucum)"#, "b"),
+        (r#"gm:compare(?v, ">", 49.5)"#, "d"),
+        (r#"gm:compare(?v, "?", 49.5)"#, ""),
+    ] {
+        let query = format!("SELECT ?s {{ ?s :p ?v FILTER({filter}) }}");
+        assert_eq!(world.rows(&query, true).unwrap_or_default(), split(expected), "{query}");
+    }
+}
+
+// --- Limits -------------------------------------------------------------------------------------
+
+#[test]
+fn limits_hold_wherever_the_evaluator_is() {
+    let numbers: Vec<String> = (0..300).map(|n| format!(":s{n} :p {n} .")).collect();
+    let mut world = World::new("", &numbers.join(" "), "");
+    let product = "?a :p ?b . ?c :p ?d . ?e :p ?f . ?g :p ?h";
+    let limit = Duration::from_millis(50);
+    world.limits.time = Some(limit);
+    for query in [
+        format!("SELECT (COUNT(*) AS ?n) {{ {product} }}"),
+        format!("SELECT * {{ {product} FILTER(?b + ?d + ?f + ?h < 0) }}"),
+        format!("SELECT * {{ {product} }} ORDER BY ?b"),
+        format!("ASK {{ {product} FILTER(?b + ?d + ?f + ?h < 0) }}"),
+        "SELECT * { ?a (:p|!:p|^:p)* ?b . ?c (!:q)* ?d . ?e (!:r)* ?f }".into(),
+    ] {
+        let begin = Instant::now();
+        let failed = world.answer(&query, false);
+        assert_eq!(failed, Err(EvaluationError::TimedOut { limit }), "{query}");
+        assert!(begin.elapsed() < Duration::from_secs(2), "{query}: {:?}", begin.elapsed());
+    }
+    world.limits = Limits { time: None, terms: 100_000, solutions: 1000, text: 10_000 };
+    let most = world.limits.terms;
+    assert_eq!(
+        world.answer(&format!("SELECT * {{ {product} }} ORDER BY ?b"), false),
+        Err(EvaluationError::TooMuchMemory { limit: most })
+    );
+    let error = EvaluationError::TooManySolutions { limit: 1000 };
+    assert_eq!(world.answer("SELECT * { ?a :p ?b . ?c :p ?d }", true), Err(error.clone()));
+    assert_eq!(
+        world.answer("CONSTRUCT { ?a ?b2 ?c } { ?a :p ?b . ?c :p ?d BIND(:q AS ?b2) }", true),
+        Err(error)
+    );
+    let doubled: Vec<String> =
+        (0..40).map(|n| format!("BIND(CONCAT(?t{n}, ?t{n}) AS ?t{})", n + 1)).collect();
+    assert_eq!(
+        world.answer(&format!("ASK {{ ?s :p 1 BIND('t' AS ?t0) {} }}", doubled.join(" ")), false),
+        Err(EvaluationError::TooMuchText { limit: 10_000 })
+    );
+    // And it goes on as before.
+    assert_eq!(world.count("SELECT * { ?a :p 7 }"), 1);
+}
+
+#[test]
+fn what_is_not_sparql_1_1_is_refused() {
+    for query in ["SELECT * FROM :g { ?s ?p ?o }", "SELECT * { SERVICE :s { ?s ?p ?o } }"] {
+        assert!(Prepared::new(&parsed(query), None).is_err(), "{query}");
+    }
+}
+
+// --- What is generated --------------------------------------------------------------------------
+
+/// A small generator of numbers, the same each time.
+pub(crate) struct Dice(pub u64);
+
+impl Dice {
+    pub(crate) fn roll(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 33) as usize % end
+    }
+
+    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
+        from[self.roll(from.len())]
+    }
+
+    pub(crate) fn graph(&mut self, size: usize) -> String {
+        let nodes = [":a", ":b", ":c", ":d", "_:x", "_:y"];
+        let objects = [":a", ":b", ":c", ":d", "_:x", "1", "\"01\"^^xsd:integer", "\"t\"@en"];
+        let triples: BTreeSet<String> = (0..size)
+            .map(|_| {
+                let (s, p) = (self.pick(&nodes), self.pick(&[":p", ":q", ":r"]));
+                format!("{s} {p} {} .", self.pick(&objects))
+            })
+            .collect();
+        Vec::from_iter(triples).join(" ")
+    }
+
+    fn triple(&mut self) -> String {
+        let subject = self.pick(&["?x", "?y", "?z", ":a", ":b", "[]"]);
+        let property = self.pick(&[
+            ":p",
+            ":q",
+            ":r",
+            ":p",
+            "?v",
+            "?v",
+            ":p/:q",
+            ":p|:q",
+            ":p+",
+            "(:p|:q)+",
+            "^:p",
+            "!:p",
+            "!(:p|^:q)",
+            ":p/:q*",
+            ":q?/:p",
+            "(:p/:q)+",
+        ]);
+        let object = self.pick(&["?x", "?y", "?z", "?u", ":c", "1", "[]"]);
+        format!("{subject} {property} {object} .")
+    }
+
+    pub(crate) fn group(&mut self, depth: usize) -> String {
+        let mut text = self.triple();
+        for _ in 0..self.roll(3) {
+            let more = match self.roll(if depth == 0 { 2 } else { 10 }) {
+                0..=2 => self.triple(),
+                3 => format!("OPTIONAL {{ {} }}", self.group(depth - 1)),
+                4 => {
+                    format!("{{ {} }} UNION {{ {} }}", self.group(depth - 1), self.group(depth - 1))
+                }
+                5 => format!("MINUS {{ {} }}", self.group(depth - 1)),
+                6 => format!("FILTER EXISTS {{ {} }}", self.group(depth - 1)),
+                7 => format!("GRAPH ?g {{ {} }}", self.group(depth - 1)),
+                8 => "FILTER(!BOUND(?x) || ?x != :a)".to_owned(),
+                _ => "VALUES ?x { :a :b UNDEF }".to_owned(),
+            };
+            text = format!("{text} {more}");
+        }
+        text
+    }
+}
+
+/// The sorted solutions of a query by the evaluator itself, over a dataset of terms.
+fn plainly(dataset: &Dataset, query: &Query) -> Vec<String> {
+    let evaluator = QueryEvaluator::new();
+    let QueryResults::Solutions(rows) = evaluator.prepare(query).execute(dataset).unwrap() else {
+        return Vec::new();
+    };
+    let mut rows: Vec<String> = rows.map(|row| format!("{:?}", row.unwrap().values())).collect();
+    rows.sort();
+    rows
+}
+
+/// The graphs of a world as a dataset.
+fn dataset(background: &[Triple], publication: &[Triple]) -> Dataset {
+    let graph = GraphName::from(graph_name("urn:id"));
+    let all = background.iter().chain(publication);
+    all.map(|triple| triple.clone().in_graph(GraphName::DefaultGraph))
+        .chain(publication.iter().map(|triple| triple.clone().in_graph(graph.clone())))
+        .collect()
+}
+
+/// Triples whose blank nodes have labels that stay.
+pub(crate) fn labelled(turtle: &str) -> Vec<Triple> {
+    let label = |node: NamedOrBlankNode| match node {
+        NamedOrBlankNode::BlankNode(_) => NamedNode::new_unchecked("urn:blank").into(),
+        node => node,
+    };
+    let mut found: Vec<Triple> = triples(turtle)
+        .into_iter()
+        .map(|triple| Triple {
+            subject: label(triple.subject),
+            object: match triple.object {
+                Term::BlankNode(_) => NamedNode::new_unchecked("urn:blank").into(),
+                term => term,
+            },
+            ..triple
+        })
+        .collect();
+    found.sort_by_key(Triple::to_string);
+    found.dedup();
+    found
+}
+
+#[test]
+fn generated_queries_answer_as_over_a_dataset_of_terms() {
+    let mut dice = Dice(7);
+    let mut matched = 0;
+    for _ in 0..1500 {
+        let (background, publication) = (dice.roll(7), dice.roll(9));
+        let background = labelled(&dice.graph(background));
+        let publication = labelled(&dice.graph(publication));
+        let world = World::of(&background, &publication, &[]);
+        let dataset = dataset(&background, &publication);
+        let query = parsed(&format!("SELECT * {{ {} }}", dice.group(2)));
+        let answer = world.run(|evaluation| evaluation.answer_query(&query, None)).unwrap();
+        let mut found: Vec<String> = answer
+            .unwrap_or_default()
+            .solutions
+            .iter()
+            .map(|row| format!("{:?}", row.as_slice()))
+            .collect();
+        found.sort();
+        matched += usize::from(!found.is_empty());
+        assert_eq!(found, plainly(&dataset, &query), "{query}\n{background:?}\n{publication:?}");
+    }
+    assert!(matched > 300, "{matched}");
+}
