@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
 from graphmatch import Engine
-from graphmatch.index.folders import SavedError
+from graphmatch.saving import SavedError
 from graphmatch.matcher import MatchReport
 from semantic import Ontology, Publication
 from semantic.vocabulary import SUBCLASS, TYPE

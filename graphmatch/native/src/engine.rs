@@ -5,7 +5,7 @@
 //! branches, with root terms put in, are rows of the index. The patterns that the ontology alone may
 //! meet are not asked of the index, and left to the evaluator.
 
-use crate::cut::{Cut, Cutter};
+use crate::cut::{self, Cut, Cutter};
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms};
 use crate::evaluate::{Answer, EvaluationError, Functions, Prepared};
 use crate::evaluate::Limits as EvaluationLimits;
@@ -23,6 +23,7 @@ use crate::values;
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet, HashTable};
 use oxrdf::{Literal, Term};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::hash::BuildHasher;
 use std::str::FromStr;
@@ -602,11 +603,14 @@ impl State {
         filed.into_iter().for_each(|id| self.dictionary.release(id));
     }
 
-    /// A subscription's text, with its constants as they were submitted, or as it is filed.
-    pub fn text(&self, number: Number, filed: bool) -> Result<String, QueryError> {
+    /// A subscription's text as it was submitted, but for white space and prefixes.
+    pub fn text(&self, number: Number) -> String {
         let record = self.subscriptions.get(number);
-        let constants = if filed { record.filed() } else { record.constants() };
-        Ok(self.query(record.template(), constants)?.to_string())
+        let text = |&id: &Id| {
+            let text = self.dictionary.text(id).into_owned();
+            Cow::Owned(String::from_utf8(text).unwrap_or_default())
+        };
+        cut::filled(self.templates.skeleton(record.template()), record.constants().iter().map(text))
     }
 
     /// The algebra of a query with some constants.

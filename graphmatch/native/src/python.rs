@@ -437,15 +437,13 @@ impl Core {
     }
 
     /// The text and the comment of a subscription, or `None`.
-    fn subscription(&self, py: Python<'_>, id: &str) -> PyResult<Option<(String, String)>> {
-        let found = py.detach(|| {
+    fn subscription(&self, py: Python<'_>, id: &str) -> Option<(String, String)> {
+        py.detach(|| {
             let guarded = self.shared.read();
             let state = &guarded.state;
             let number = state.subscriptions.find(id)?;
-            let comment = state.subscriptions.comment(number).to_owned();
-            Some(state.text(number, false).map(|text| (text, comment)))
-        });
-        found.transpose().map_err(bad_query)
+            Some((state.text(number), state.subscriptions.comment(number).to_owned()))
+        })
     }
 
     /// Takes a subscription in.
