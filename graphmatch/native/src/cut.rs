@@ -6,23 +6,21 @@
 //! for each constant. Function names, the numbers of LIMIT and OFFSET and the separator of
 //! GROUP_CONCAT stay. [`expanded`] gives the skeleton as SPARQL that a parser takes.
 //!
-//! A text that this pass cannot read, or that does not parse once cut, stays whole: it is then a
-//! skeleton of its own without constants.
-//!
 //! Cost: about 1 µs for a query of eight triple patterns.
 
-use crate::query::{Limits, QueryError};
+use crate::query::{Limits, QueryError, on_stack};
 use oxiri::{Iri, IriRef};
+use oxrdf::Literal;
 use std::borrow::Cow;
 
 /// Stands for an IRI.
 pub const IRI: u8 = 1;
 /// Stands for a literal.
 pub const LITERAL: u8 = 2;
-/// Stands for a literal with a unit of measure.
+/// Stands for a literal with a unit of measure in an expression.
 pub const QUANTITY: u8 = 3;
-/// Begins a skeleton that is a whole query text.
-const WHOLE: u8 = 4;
+/// Stands for `NOW()`.
+const NOW: u8 = 4;
 
 const QUANTITIES: &str = "<https://w3id.org/cdt/";
 const UNIT: &str = "<https://w3id.org/cdt/ucumunit>";
@@ -33,6 +31,8 @@ const UPDATES: [&str; 10] =
     ["INSERT", "DELETE", "LOAD", "CLEAR", "CREATE", "DROP", "COPY", "MOVE", "ADD", "WITH"];
 /// The parser reads the arguments of these twice, so that nesting doubles its time.
 const TWICE: [&str; 4] = ["REGEX", "REPLACE", "SUBSTR", "GROUP_CONCAT"];
+/// A text that cannot be read is parsed up to this length, to say why.
+const LONG: usize = 1 << 14;
 /// How deep the functions above may nest.
 const MOST_TWICE: usize = 12;
 
@@ -82,30 +82,40 @@ impl Cut {
     }
 }
 
-/// Whether a skeleton is a whole query text.
-pub(crate) fn is_whole(skeleton: &str) -> bool {
-    skeleton.as_bytes().first() == Some(&WHOLE)
-}
-
 /// Writes a skeleton as SPARQL: `<slot:0>` for an IRI, `"1"^^<slot:l>` for a literal,
 /// `"2"^^<slot:q>` for a quantity.
 pub fn expanded(skeleton: &str) -> String {
-    if is_whole(skeleton) {
-        return skeleton[1..].to_owned();
-    }
+    filled(skeleton, None, |_, _, _| true)
+}
+
+/// Writes a skeleton as SPARQL, with a literal for `NOW()` if one is given.
+///
+/// `put` gets the number of each constant, and whether it is a quantity in an expression; it writes
+/// the constant, or returns true for a placeholder.
+pub(crate) fn filled(
+    skeleton: &str,
+    now: Option<&str>,
+    mut put: impl FnMut(usize, bool, &mut String) -> bool,
+) -> String {
     let mut text = String::with_capacity(skeleton.len() * 3);
-    let (mut number, mut begin) = (0_u32, 0);
-    for (at, byte) in skeleton.bytes().enumerate().filter(|(_, byte)| *byte <= QUANTITY) {
+    let (mut number, mut begin) = (0, 0);
+    for (at, byte) in skeleton.bytes().enumerate().filter(|(_, byte)| *byte <= NOW) {
         text.push_str(&skeleton[begin..at]);
-        text.push_str(if byte == IRI { "<slot:" } else { "\"" });
-        text.push_str(&number.to_string());
-        text.push_str(match byte {
-            IRI => ">",
-            LITERAL => "\"^^<slot:l>",
-            _ => "\"^^<slot:q>",
-        });
-        number += 1;
         begin = at + 1;
+        if byte == NOW {
+            text.push_str(now.unwrap_or("NOW()"));
+            continue;
+        }
+        if put(number, byte == QUANTITY, &mut text) {
+            text.push_str(if byte == IRI { "<slot:" } else { "\"" });
+            text.push_str(&number.to_string());
+            text.push_str(match byte {
+                IRI => ">",
+                LITERAL => "\"^^<slot:l>",
+                _ => "\"^^<slot:q>",
+            });
+        }
+        number += 1;
     }
     text.push_str(&skeleton[begin..]);
     text
@@ -133,16 +143,10 @@ pub fn slot_of_iri(iri: &str) -> Option<u32> {
     iri.strip_prefix("slot:")?.parse().ok()
 }
 
-/// The number of a constant, by the text and the datatype of a literal; and whether it is a
-/// quantity.
-pub fn slot_of_literal(value: &str, datatype: &str) -> Option<(u32, bool)> {
-    let kind = datatype.strip_prefix("slot:")?;
-    Some((value.parse().ok()?, kind == "q"))
-}
-
-/// Whether a literal is a number with a unit, by its datatype written as in N-Triples.
-pub(crate) fn is_quantity(datatype: &str) -> bool {
-    datatype.starts_with(QUANTITIES) && datatype != UNIT
+/// The number of a constant that is a literal, and whether it is a quantity in an expression.
+pub fn slot_of_literal(literal: &Literal) -> Option<(u32, bool)> {
+    let kind = literal.datatype().as_str().strip_prefix("slot:")?;
+    Some((literal.value().parse().ok()?, kind == "q"))
 }
 
 /// Writes a text between quotation marks, escaped as canonical N-Triples wants it.
@@ -267,25 +271,14 @@ impl Cutter {
         if !fault.what.is_empty() {
             return Err(QueryError::new(fault.what, fault.remedy).at(text, fault.at));
         }
-        // not readable here: the parser shall say why, unless that could be deep
+        // the parser shall say why it is not readable, where it certainly does not take long
         let brackets = text.bytes().filter(|b| matches!(b, b'(' | b'{' | b'[' | b'<')).count();
-        if CHECK && brackets > self.limits.nesting {
-            return Err(QueryError::out_of_place(text, fault.at));
+        let upper = if text.len() <= LONG { text.to_ascii_uppercase() } else { String::new() };
+        let twice = TWICE.iter().map(|name| upper.matches(name).count()).sum::<usize>();
+        if !upper.is_empty() && brackets <= self.limits.nesting && twice <= MOST_TWICE {
+            on_stack(true, || self.parse(text))?;
         }
-        self.keep_whole(text, cut);
-        Ok(true)
-    }
-
-    /// Makes a skeleton of a whole text.
-    pub(crate) fn keep_whole(&self, text: &str, cut: &mut Cut) {
-        cut.clear();
-        cut.skeleton.push(char::from(WHOLE));
-        for Prefix { name, iri, .. } in &self.prefixes {
-            if text.contains(&format!("{name}:")) {
-                cut.skeleton.push_str(&format!("PREFIX {name}: <{iri}> "));
-            }
-        }
-        cut.skeleton.push_str(text);
+        Err(QueryError::out_of_place(text, fault.at))
     }
 
     /// Parses a text as it is, for the parser's message.
@@ -304,7 +297,7 @@ impl Cutter {
             Ok(query) => return Ok(query),
             Err(message) => message,
         };
-        let ends = text.match_indices('}').take(if text.len() < 1 << 16 { 64 } else { 0 });
+        let ends = text.match_indices('}').take(if text.len() <= LONG { 64 } else { 0 });
         let parts = ends.flat_map(|(at, _)| [text[..at].trim_end(), &text[..=at]]);
         let reasons = parts.filter_map(|part| QueryError::senseless(part, &parse(part).err()?));
         Err(QueryError::senseless(text, &message)
@@ -739,6 +732,12 @@ impl<'a, const CHECK: bool> Lexer<'a, CHECK> {
             self.cut.texts.extend_from_slice(TYPE.as_bytes());
             return self.slot(IRI, start);
         }
+        if word.eq_ignore_ascii_case("NOW") && self.closes() {
+            self.write("", Edge::Tight, Edge::Tight);
+            self.cut.skeleton.push(char::from(NOW));
+            self.operand = true;
+            return self.count(start);
+        }
         let (upper, edge) = (self.cut.skeleton.len(), self.edge);
         self.write(word, Edge::Name, Edge::Name);
         let written = upper + usize::from(self.cut.skeleton.as_bytes().get(upper) == Some(&b' '));
@@ -788,6 +787,20 @@ impl<'a, const CHECK: bool> Lexer<'a, CHECK> {
         self.count(start)
     }
 
+    /// Passes an empty pair of brackets.
+    fn closes(&mut self) -> bool {
+        let start = self.at;
+        for bracket in [b'(', b')'] {
+            self.skip_space();
+            if !self.next_is(0, bracket) {
+                self.at = start;
+                return false;
+            }
+            self.at += 1;
+        }
+        true
+    }
+
     // --- IRIs ---
 
     /// Puts the slot of an IRI, or its text where it is the name of a function.
@@ -816,7 +829,7 @@ impl<'a, const CHECK: bool> Lexer<'a, CHECK> {
             return unreadable(start);
         }
         self.at += length + 2;
-        if is_plain_iri(written.as_bytes()) && (self.base.is_none() || !written.contains("/.")) {
+        if is_plain_iri(written.as_bytes()) {
             self.cut.texts.push(b'<');
             self.cut.texts.extend_from_slice(written.as_bytes());
             self.cut.texts.push(b'>');
@@ -843,16 +856,17 @@ impl<'a, const CHECK: bool> Lexer<'a, CHECK> {
             }
         }
         iri.push_str(rest);
-        match &self.base {
-            Some(base) => match IriRef::parse(iri.as_str()).and_then(|iri| base.resolve(&iri)) {
-                Ok(resolved) => Ok(resolved.into_inner()),
-                Err(error) => fault(format!("<{written}> cannot be resolved: {error}"), start),
-            },
-            None => match Iri::parse(iri.as_str()) {
-                Ok(_) => Ok(iri),
-                Err(error) => fault(format!("<{written}> is not an absolute IRI: {error}"), start),
-            },
-        }
+        let what = match (Iri::parse(iri.as_str()), &self.base) {
+            (Ok(_), _) => return Ok(iri),
+            (Err(error), None) => format!("<{written}> is not an absolute IRI: {error}"),
+            (Err(_), Some(base)) => {
+                match IriRef::parse(iri.as_str()).and_then(|iri| base.resolve(&iri)) {
+                    Ok(resolved) => return Ok(resolved.into_inner()),
+                    Err(error) => format!("<{written}> cannot be resolved: {error}"),
+                }
+            }
+        };
+        fault(what, start)
     }
 
     /// Writes the IRI of a prefixed name whose colon is known.
@@ -1060,8 +1074,8 @@ impl<'a, const CHECK: bool> Lexer<'a, CHECK> {
             let datatype = std::str::from_utf8(&self.cut.texts[plain + 2..]).unwrap_or_default();
             if datatype == STRING {
                 self.cut.texts.truncate(plain);
-            } else if is_quantity(datatype) {
-                kind = QUANTITY;
+            } else if datatype.starts_with(QUANTITIES) && datatype != UNIT {
+                kind = if self.mode == Mode::Expression { QUANTITY } else { LITERAL };
             }
         } else {
             self.at = end;

@@ -9,16 +9,16 @@
 //!
 //! Source: SPARQL 1.1, sections 9 and 18.2 (translation to the algebra).
 
-use crate::cut::{is_quantity, slot_of_iri, slot_of_literal};
+use crate::cut::{slot_of_iri, slot_of_literal};
 use crate::pattern::{Comparison, Folding, TaxonomyOperator, TextOperator, View};
-use crate::query::Test;
+use crate::query::{Test, sign};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
 use spargebra::algebra::{
     AggregateExpression, Expression, Function, GraphPattern, OrderExpression,
     PropertyPathExpression as Path,
 };
-use spargebra::term::{GroundTerm, GroundTriple, NamedNodePattern, TermPattern, TriplePattern};
+use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
 use std::borrow::Cow;
 
 /// The bit of a place that says that it is a variable; without it, it is a constant's number.
@@ -47,59 +47,159 @@ const CASTS: [&str; 12] = [
 /// A pattern as places.
 pub(crate) type Places = [u32; 3];
 
+/// The patterns and the expressions right inside a pattern.
+pub(crate) fn parts_mut(
+    pattern: &mut GraphPattern,
+) -> (Vec<&mut GraphPattern>, Vec<&mut Expression>) {
+    match pattern {
+        GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => {
+            (vec![], vec![])
+        }
+        GraphPattern::Join { left, right }
+        | GraphPattern::Union { left, right }
+        | GraphPattern::Minus { left, right } => (vec![left, right], vec![]),
+        GraphPattern::LeftJoin { left, right, expression } => {
+            (vec![left, right], expression.iter_mut().collect())
+        }
+        GraphPattern::Filter { inner, expr: expression }
+        | GraphPattern::Extend { inner, expression, .. } => (vec![inner], vec![expression]),
+        GraphPattern::OrderBy { inner, expression } => {
+            let mut all = Vec::new();
+            for one in expression {
+                let (OrderExpression::Asc(one) | OrderExpression::Desc(one)) = one;
+                all.push(one);
+            }
+            (vec![inner], all)
+        }
+        GraphPattern::Group { inner, aggregates, .. } => {
+            let mut all = Vec::new();
+            for (_, aggregate) in aggregates {
+                if let AggregateExpression::FunctionCall { expr, .. } = aggregate {
+                    all.push(expr);
+                }
+            }
+            (vec![inner], all)
+        }
+        GraphPattern::Graph { inner, .. }
+        | GraphPattern::Service { inner, .. }
+        | GraphPattern::Project { inner, .. }
+        | GraphPattern::Distinct { inner }
+        | GraphPattern::Reduced { inner }
+        | GraphPattern::Slice { inner, .. } => (vec![inner], vec![]),
+    }
+}
+
+/// Makes a function for reading and one for changing the parts of expressions.
+macro_rules! operands {
+    ($name:ident $(, $mut:tt)?) => {
+        /// The expressions right inside an expression.
+        pub(crate) fn $name(expression: &$($mut)? Expression) -> Vec<&$($mut)? Expression> {
+            match expression {
+                Expression::NamedNode(_)
+                | Expression::Literal(_)
+                | Expression::Variable(_)
+                | Expression::Bound(_)
+                | Expression::Exists(_) => vec![],
+                Expression::Or(left, right)
+                | Expression::And(left, right)
+                | Expression::Equal(left, right)
+                | Expression::SameTerm(left, right)
+                | Expression::Less(left, right)
+                | Expression::LessOrEqual(left, right)
+                | Expression::Greater(left, right)
+                | Expression::GreaterOrEqual(left, right)
+                | Expression::Add(left, right)
+                | Expression::Subtract(left, right)
+                | Expression::Multiply(left, right)
+                | Expression::Divide(left, right) => vec![left, right],
+                Expression::UnaryPlus(inner)
+                | Expression::UnaryMinus(inner)
+                | Expression::Not(inner) => vec![inner],
+                Expression::If(condition, left, right) => vec![condition, left, right],
+                Expression::Coalesce(all) | Expression::FunctionCall(_, all) => {
+                    all.into_iter().collect()
+                }
+                Expression::In(value, list) => {
+                    let mut all: Vec<&$($mut)? Expression> = vec![value];
+                    all.extend(list);
+                    all
+                }
+            }
+        }
+    };
+}
+
+operands!(operands);
+operands!(operands_mut, mut);
+
+/// A comparison as such; `!(a = b)` is one.
+pub(crate) fn comparison_of(
+    expression: &Expression,
+) -> Option<(Comparison, &Expression, &Expression)> {
+    Some(match expression {
+        Expression::Equal(left, right) => (Comparison::Equal, left, right),
+        Expression::Less(left, right) => (Comparison::Less, left, right),
+        Expression::LessOrEqual(left, right) => (Comparison::LessOrEqual, left, right),
+        Expression::Greater(left, right) => (Comparison::Greater, left, right),
+        Expression::GreaterOrEqual(left, right) => (Comparison::GreaterOrEqual, left, right),
+        Expression::Not(inner) => match comparison_of(inner)? {
+            (Comparison::Equal, left, right) => (Comparison::Unequal, left, right),
+            (Comparison::Unequal, left, right) => (Comparison::Equal, left, right),
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
+
+/// A comparison with its sides changed.
+pub(crate) fn mirrored(operator: Comparison) -> Comparison {
+    match operator {
+        Comparison::Less => Comparison::Greater,
+        Comparison::LessOrEqual => Comparison::GreaterOrEqual,
+        Comparison::Greater => Comparison::Less,
+        Comparison::GreaterOrEqual => Comparison::LessOrEqual,
+        same => same,
+    }
+}
+
 /// A branch in the making.
 #[derive(Clone, Default)]
 pub(crate) struct Draft {
     pub patterns: Vec<Places>,
     pub filters: Vec<(u32, Test)>,
+    /// The ends of paths of at least one step.
+    ends: Vec<u32>,
 }
 
-/// The numbers of a query's constants: its slots, and behind them the terms that stand in the
-/// algebra itself.
+/// The numbers of a query's constants: its slots, and behind them the terms of RDF's vocabulary
+/// that the parser adds.
+#[derive(Default)]
 pub(crate) struct Constants {
     pub slots: u32,
-    pub whole: bool,
-    pub fixed: Vec<(String, bool)>,
-    known: HashMap<(String, bool), u32>,
+    pub fixed: Vec<String>,
 }
 
 impl Constants {
-    pub fn new(slots: u32, whole: bool) -> Self {
-        Self { slots, whole, fixed: Vec::new(), known: HashMap::new() }
-    }
-
-    fn fixed(&mut self, text: String, rewritten: bool) -> u32 {
-        let next = self.slots + self.fixed.len() as u32;
-        *self.known.entry((text, rewritten)).or_insert_with_key(|key| {
-            self.fixed.push(key.clone());
-            next
-        })
+    fn fixed(&mut self, text: String) -> u32 {
+        let known = self.fixed.iter().position(|fixed| *fixed == text);
+        let index = known.unwrap_or_else(|| {
+            self.fixed.push(text);
+            self.fixed.len() - 1
+        });
+        self.slots + index as u32
     }
 
     pub fn iri(&mut self, iri: &NamedNode) -> u32 {
-        let slot = if self.whole { None } else { slot_of_iri(iri.as_str()) };
-        slot.unwrap_or_else(|| self.fixed(iri.to_string(), true))
+        slot_of_iri(iri.as_str()).unwrap_or_else(|| self.fixed(iri.to_string()))
     }
 
-    /// The number of a literal; whether synonyms replace it tells apart those of a whole text.
-    pub fn literal(&mut self, literal: &Literal, rewritten: bool) -> u32 {
-        self.slot(literal)
-            .map_or_else(|| self.fixed(literal.to_string(), rewritten), |(number, _)| number)
+    pub fn literal(&mut self, literal: &Literal) -> u32 {
+        slot_of_literal(literal).map_or_else(|| self.fixed(literal.to_string()), |slot| slot.0)
     }
+}
 
-    fn slot(&self, literal: &Literal) -> Option<(u32, bool)> {
-        if self.whole {
-            return None;
-        }
-        slot_of_literal(literal.value(), literal.datatype().as_str())
-    }
-
-    pub fn is_quantity(&self, literal: &Literal) -> bool {
-        match self.slot(literal) {
-            Some((_, quantity)) => quantity,
-            None => is_quantity(&literal.datatype().to_string()),
-        }
-    }
+fn is_quantity(literal: &Literal) -> bool {
+    slot_of_literal(literal).is_some_and(|slot| slot.1)
 }
 
 /// What is wrong with a query that parses.
@@ -108,411 +208,6 @@ pub(crate) enum Misuse {
     Function(String),
     /// A quantity that is not compared with a variable, by its number.
     Quantity(u32),
-    /// SERVICE.
-    Service,
-    /// LATERAL.
-    Lateral,
-}
-
-// --- All that a query says ----------------------------------------------------------------------
-
-/// Patterns that are joined with one that is looked at.
-enum Joined<'a, 'b> {
-    Nothing,
-    With(&'a GraphPattern, &'b Joined<'a, 'b>),
-}
-
-/// What all parts of a query mention, those under EXISTS included.
-pub(crate) struct Survey<'a> {
-    pub constants: Constants,
-    /// The properties and objects that patterns ask for.
-    pub mentions: Vec<[u32; 2]>,
-    /// Literals that synonyms leave alone.
-    pub kept: Vec<u32>,
-    pub misuse: Option<Misuse>,
-    /// Subject, property and object of each pattern, by their names, for units.
-    pub stated: Option<Vec<(Cow<'a, str>, u32, Cow<'a, str>, u32)>>,
-    /// Variables, the constants they are compared with, and whether for equality.
-    pub compared: Vec<(Cow<'a, str>, u32, bool)>,
-    mentioned: HashSet<[u32; 2]>,
-}
-
-impl<'a> Survey<'a> {
-    pub fn new(constants: Constants, units: bool) -> Self {
-        Self {
-            constants,
-            mentions: Vec::new(),
-            kept: Vec::new(),
-            misuse: None,
-            stated: units.then(Vec::new),
-            compared: Vec::new(),
-            mentioned: HashSet::new(),
-        }
-    }
-
-    pub fn mention(&mut self, property: u32, object: u32) {
-        if self.mentioned.insert([property, object]) {
-            self.mentions.push([property, object]);
-        }
-    }
-
-    /// Looks at a pattern and all that is inside it.
-    pub fn pattern(&mut self, pattern: &'a GraphPattern) {
-        self.walk(pattern, &Joined::Nothing);
-    }
-
-    fn walk(&mut self, pattern: &'a GraphPattern, joined: &Joined<'a, '_>) {
-        let alone = &Joined::Nothing;
-        match pattern {
-            GraphPattern::Bgp { patterns } => patterns.iter().for_each(|one| self.triple(one)),
-            GraphPattern::Path { subject, path, object } => {
-                self.path(subject, path, object, joined);
-            }
-            GraphPattern::Join { left, right } => {
-                self.walk(left, &Joined::With(right, joined));
-                self.walk(right, &Joined::With(left, joined));
-            }
-            GraphPattern::LeftJoin { left, right, expression } => {
-                self.walk(left, joined);
-                self.walk(right, &Joined::With(left, joined));
-                expression.iter().for_each(|expression| self.expression(expression));
-            }
-            GraphPattern::Union { left, right } => {
-                self.walk(left, joined);
-                self.walk(right, joined);
-            }
-            GraphPattern::Minus { left, right } => {
-                self.walk(left, joined);
-                self.walk(right, alone);
-            }
-            GraphPattern::Filter { expr, inner } => {
-                self.walk(inner, joined);
-                self.expression(expr);
-            }
-            GraphPattern::Extend { inner, expression, .. } => {
-                self.walk(inner, joined);
-                self.expression(expression);
-            }
-            GraphPattern::Graph { name, inner } => {
-                if let NamedNodePattern::NamedNode(name) = name {
-                    self.constants.iri(name);
-                }
-                self.walk(inner, alone);
-            }
-            GraphPattern::Values { variables, bindings } => {
-                for row in bindings {
-                    for (variable, term) in variables.iter().zip(row) {
-                        let Some(term) = term else { continue };
-                        if let Some(number) = self.ground(term) {
-                            self.compare(variable.as_str(), number, true);
-                        }
-                    }
-                }
-            }
-            GraphPattern::OrderBy { inner, expression } => {
-                self.walk(inner, alone);
-                for OrderExpression::Asc(one) | OrderExpression::Desc(one) in expression {
-                    self.expression(one);
-                }
-            }
-            GraphPattern::Group { inner, aggregates, .. } => {
-                self.walk(inner, alone);
-                for (_, aggregate) in aggregates {
-                    if let AggregateExpression::FunctionCall { expr, .. } = aggregate {
-                        self.expression(expr);
-                    }
-                }
-            }
-            GraphPattern::Project { inner, .. }
-            | GraphPattern::Distinct { inner }
-            | GraphPattern::Reduced { inner }
-            | GraphPattern::Slice { inner, .. } => self.walk(inner, alone),
-            GraphPattern::Lateral { .. } => {
-                self.misuse.get_or_insert(Misuse::Lateral);
-            }
-            GraphPattern::Service { inner, .. } => {
-                self.misuse.get_or_insert(Misuse::Service);
-                self.walk(inner, alone);
-            }
-        }
-    }
-
-    fn term(&mut self, term: &'a TermPattern) -> u32 {
-        match term {
-            TermPattern::NamedNode(iri) => self.constants.iri(iri),
-            TermPattern::Literal(literal) => self.constants.literal(literal, true),
-            TermPattern::Triple(triple) => {
-                self.term(&triple.subject);
-                self.property(&triple.predicate);
-                self.term(&triple.object);
-                OPEN
-            }
-            TermPattern::Variable(_) | TermPattern::BlankNode(_) => OPEN,
-        }
-    }
-
-    fn property(&mut self, property: &NamedNodePattern) -> u32 {
-        match property {
-            NamedNodePattern::NamedNode(iri) => self.constants.iri(iri),
-            NamedNodePattern::Variable(_) => OPEN,
-        }
-    }
-
-    fn triple(&mut self, triple: &'a TriplePattern) {
-        self.term(&triple.subject);
-        let property = self.property(&triple.predicate);
-        let object = self.term(&triple.object);
-        self.mention(property, if property == OPEN { OPEN } else { object });
-        self.state(&triple.subject, property, &triple.object, object);
-    }
-
-    fn state(&mut self, s: &'a TermPattern, property: u32, o: &'a TermPattern, object: u32) {
-        if let (Some(stated), true) = (&mut self.stated, property != OPEN) {
-            stated.push((name(s), property, name(o), object));
-        }
-    }
-
-    fn compare(&mut self, variable: &'a str, number: u32, same: bool) {
-        if self.stated.is_some() {
-            self.compared.push((variable.into(), number, same));
-        }
-    }
-
-    fn path(
-        &mut self,
-        subject: &'a TermPattern,
-        path: &'a Path,
-        object: &'a TermPattern,
-        joined: &Joined<'a, '_>,
-    ) {
-        let ends = [self.term(subject), self.term(object)];
-        let free = |end: &TermPattern, place: u32| place == OPEN && !is_bound(end, joined);
-        if path_may_be_empty(path) && free(subject, ends[0]) && free(object, ends[1]) {
-            self.mention(OPEN, OPEN); // a path of no steps leads from any node to itself
-        }
-        self.steps(path);
-        for last in last_steps(path) {
-            let property = self.constants.iri(last);
-            self.state(subject, property, object, ends[1]);
-        }
-    }
-
-    fn steps(&mut self, path: &Path) {
-        match path {
-            Path::NamedNode(iri) => {
-                let step = self.constants.iri(iri);
-                self.mention(step, OPEN);
-            }
-            Path::NegatedPropertySet(iris) => {
-                iris.iter().for_each(|iri| {
-                    self.constants.iri(iri);
-                });
-                self.mention(OPEN, OPEN);
-            }
-            Path::Sequence(left, right) | Path::Alternative(left, right) => {
-                self.steps(left);
-                self.steps(right);
-            }
-            Path::Reverse(path)
-            | Path::ZeroOrMore(path)
-            | Path::OneOrMore(path)
-            | Path::ZeroOrOne(path) => self.steps(path),
-        }
-    }
-
-    fn ground(&mut self, term: &GroundTerm) -> Option<u32> {
-        match term {
-            GroundTerm::NamedNode(iri) => Some(self.constants.iri(iri)),
-            GroundTerm::Literal(literal) => Some(self.constants.literal(literal, true)),
-            GroundTerm::Triple(triple) => {
-                let GroundTriple { subject, predicate, object } = triple.as_ref();
-                self.constants.iri(subject);
-                self.constants.iri(predicate);
-                self.ground(object);
-                None
-            }
-        }
-    }
-
-    /// The triples of a CONSTRUCT, of which synonyms replace IRIs only.
-    pub fn template(&mut self, template: &'a [TriplePattern]) {
-        for triple in template {
-            for end in [&triple.subject, &triple.object] {
-                match end {
-                    TermPattern::Literal(literal) => self.keep(literal),
-                    TermPattern::Triple(triple) => self.template(std::slice::from_ref(triple)),
-                    _ => {
-                        self.term(end);
-                    }
-                }
-            }
-            self.property(&triple.predicate);
-        }
-    }
-
-    fn keep(&mut self, literal: &Literal) {
-        let number = self.constants.literal(literal, false);
-        self.kept.push(number);
-    }
-
-    fn misplaced(&mut self, literal: &Literal) {
-        if self.constants.is_quantity(literal) {
-            let number = self.constants.literal(literal, false);
-            match &mut self.misuse {
-                Some(Misuse::Quantity(first)) => *first = number.min(*first),
-                misuse => *misuse = Some(Misuse::Quantity(number)),
-            }
-        }
-    }
-
-    fn expression(&mut self, expression: &'a Expression) {
-        match expression {
-            Expression::NamedNode(iri) => {
-                self.constants.iri(iri);
-            }
-            Expression::Literal(literal) => {
-                self.misplaced(literal);
-                self.keep(literal);
-            }
-            Expression::Variable(_) | Expression::Bound(_) => {}
-            Expression::Equal(left, right) => self.comparison(left, right, true, true),
-            Expression::Less(left, right)
-            | Expression::LessOrEqual(left, right)
-            | Expression::Greater(left, right)
-            | Expression::GreaterOrEqual(left, right) => self.comparison(left, right, false, false),
-            Expression::In(value, list) => self.list(value, list, true),
-            Expression::Not(inner) => match inner.as_ref() {
-                Expression::Equal(left, right) => self.comparison(left, right, true, false),
-                Expression::In(value, list) => self.list(value, list, false),
-                inner => self.expression(inner),
-            },
-            Expression::Or(left, right)
-            | Expression::And(left, right)
-            | Expression::SameTerm(left, right)
-            | Expression::Add(left, right)
-            | Expression::Subtract(left, right)
-            | Expression::Multiply(left, right)
-            | Expression::Divide(left, right) => {
-                self.expression(left);
-                self.expression(right);
-            }
-            Expression::UnaryPlus(inner) | Expression::UnaryMinus(inner) => self.expression(inner),
-            Expression::Exists(pattern) => self.pattern(pattern),
-            Expression::If(condition, left, right) => {
-                [condition, left, right].into_iter().for_each(|one| self.expression(one));
-            }
-            Expression::Coalesce(all) => all.iter().for_each(|one| self.expression(one)),
-            Expression::FunctionCall(function, arguments) => {
-                if let Function::Custom(name) = function {
-                    self.custom(name, arguments.len());
-                }
-                arguments.iter().for_each(|one| self.expression(one));
-            }
-        }
-    }
-
-    fn custom(&mut self, name: &NamedNode, arguments: usize) {
-        let known = match (name.as_str().strip_prefix(GM), name.as_str().strip_prefix(XSD)) {
-            (Some("descendantOf" | "ancestorOf" | "childOf" | "compare"), _) => true,
-            (_, Some(cast)) if CASTS.contains(&cast) && arguments == 1 => true,
-            _ => false,
-        };
-        if !known {
-            self.misuse.get_or_insert(Misuse::Function(name.to_string()));
-        }
-    }
-
-    /// Both sides of a comparison; `named` says whether synonyms replace a literal there.
-    fn comparison(&mut self, left: &'a Expression, right: &'a Expression, named: bool, same: bool) {
-        for (one, other) in [(left, right), (right, left)] {
-            let variable = match other {
-                Expression::Variable(variable) => Some(variable.as_str()),
-                _ => None,
-            };
-            let number = match one {
-                Expression::Literal(literal) => {
-                    if variable.is_none() {
-                        self.misplaced(literal);
-                    }
-                    if !named {
-                        self.keep(literal);
-                    }
-                    self.constants.literal(literal, named)
-                }
-                Expression::NamedNode(iri) => self.constants.iri(iri),
-                _ => {
-                    self.expression(one);
-                    continue;
-                }
-            };
-            variable.into_iter().for_each(|v| self.compare(v, number, same));
-        }
-    }
-
-    fn list(&mut self, value: &'a Expression, list: &'a [Expression], same: bool) {
-        match value {
-            Expression::Literal(literal) => {
-                self.misplaced(literal);
-                self.constants.literal(literal, true);
-            }
-            value => self.expression(value),
-        }
-        for one in list {
-            let number = match one {
-                Expression::Literal(literal) => {
-                    if !same {
-                        self.misplaced(literal); // among others it would be an error
-                    }
-                    self.constants.literal(literal, true)
-                }
-                Expression::NamedNode(iri) => self.constants.iri(iri),
-                one => {
-                    self.expression(one);
-                    continue;
-                }
-            };
-            if let Expression::Variable(variable) = value {
-                self.compare(variable.as_str(), number, same);
-            }
-        }
-    }
-}
-
-/// A name for a node of a pattern, distinct for distinct nodes.
-fn name(term: &TermPattern) -> Cow<'_, str> {
-    match term {
-        TermPattern::Variable(variable) => variable.as_str().into(),
-        other => other.to_string().into(),
-    }
-}
-
-fn is_bound(end: &TermPattern, mut joined: &Joined<'_, '_>) -> bool {
-    while let Joined::With(pattern, more) = joined {
-        if binds(pattern, end) {
-            return true;
-        }
-        joined = more;
-    }
-    false
-}
-
-/// Whether a pattern binds a node to nodes of its triples.
-fn binds(pattern: &GraphPattern, node: &TermPattern) -> bool {
-    match pattern {
-        GraphPattern::Bgp { patterns } => {
-            patterns.iter().any(|one| one.subject == *node || one.object == *node)
-        }
-        GraphPattern::Path { subject, path, object } => {
-            !path_may_be_empty(path) && (subject == node || object == node)
-        }
-        GraphPattern::Join { left, right } => binds(left, node) || binds(right, node),
-        GraphPattern::Union { left, right } => binds(left, node) && binds(right, node),
-        GraphPattern::LeftJoin { left: inner, .. }
-        | GraphPattern::Minus { left: inner, .. }
-        | GraphPattern::Filter { inner, .. }
-        | GraphPattern::Extend { inner, .. } => binds(inner, node),
-        _ => false,
-    }
 }
 
 /// Whether a path holds between a node and itself without any triple.
@@ -523,6 +218,21 @@ fn path_may_be_empty(path: &Path) -> bool {
         Path::Sequence(left, right) => path_may_be_empty(left) && path_may_be_empty(right),
         Path::Alternative(left, right) => path_may_be_empty(left) || path_may_be_empty(right),
         Path::NamedNode(_) | Path::NegatedPropertySet(_) => false,
+    }
+}
+
+/// The properties that a path may go along; none for any.
+fn all_steps(path: &Path) -> Vec<Option<&NamedNode>> {
+    match path {
+        Path::NamedNode(iri) => vec![Some(iri)],
+        Path::NegatedPropertySet(_) => vec![None],
+        Path::Sequence(left, right) | Path::Alternative(left, right) => {
+            [all_steps(left), all_steps(right)].concat()
+        }
+        Path::Reverse(path)
+        | Path::ZeroOrMore(path)
+        | Path::OneOrMore(path)
+        | Path::ZeroOrOne(path) => all_steps(path),
     }
 }
 
@@ -595,13 +305,10 @@ fn grouping(mut pattern: &GraphPattern) -> Option<usize> {
     }
 }
 
-fn is_grouped(pattern: &GraphPattern) -> bool {
-    grouping(pattern).is_some()
-}
-
 // --- Branches -----------------------------------------------------------------------------------
 
-/// What was found necessary for a query.
+/// What was found out about a query.
+#[derive(Default)]
 pub(crate) struct Analysis<'a> {
     pub constants: Constants,
     /// The names of variables; none for fresh ones.
@@ -610,45 +317,59 @@ pub(crate) struct Analysis<'a> {
     pub remainder: Vec<Cow<'static, str>>,
     /// The patterns that a solution can rest on, each with its own variables.
     pub supports: Vec<Places>,
+    /// The properties and objects that patterns ask for, those under MINUS and EXISTS included.
+    pub mentions: Vec<[u32; 2]>,
+    /// Literals that synonyms leave alone.
+    pub kept: Vec<u32>,
+    pub misuse: Option<Misuse>,
     /// Whether the query groups its solutions.
     pub aggregates: bool,
     /// Whether it has a query inside.
     pub subquery: bool,
     /// Whether it is a DESCRIBE, in which IRIs are written as expressions.
     pub describe: bool,
+    /// Subject, property, object, and the object if it is a constant, for units.
+    pub stated: Vec<[u32; 4]>,
+    /// Variables, the constants they are compared with, and whether for equality, for units.
+    pub compared: Vec<(u32, u32, bool)>,
     most: usize,
+    /// Whether what is looked at only takes solutions away.
+    aside: bool,
+    /// The ends of paths that may have no steps.
+    loose: Vec<[u32; 2]>,
     supported: HashSet<Places>,
+    mentioned: HashSet<[u32; 2]>,
     named: HashMap<&'a str, u32>,
     blanks: HashMap<&'a str, u32>,
 }
 
 impl<'a> Analysis<'a> {
-    pub fn new(constants: Constants, most: usize, describe: bool) -> Self {
-        Self {
-            constants,
-            variables: Vec::new(),
-            remainder: Vec::new(),
-            supports: Vec::new(),
-            aggregates: false,
-            subquery: false,
-            describe,
-            most: most.max(1),
-            supported: HashSet::new(),
-            named: HashMap::new(),
-            blanks: HashMap::new(),
-        }
+    pub fn new(slots: u32, most: usize, describe: bool) -> Self {
+        let constants = Constants { slots, ..Constants::default() };
+        Self { constants, most: most.max(1), describe, ..Self::default() }
     }
 
     /// The branches of a whole query.
     pub fn query(&mut self, pattern: &'a GraphPattern) -> Vec<Draft> {
         let (inner, _) = self.modifiers(pattern);
-        self.branches(inner)
+        let branches = self.branches(inner);
+        self.settle(&branches, 0);
+        branches
     }
 
     pub fn leave_open(&mut self, reason: impl Into<Cow<'static, str>>) {
         let reason = reason.into();
         if !self.remainder.contains(&reason) {
             self.remainder.push(reason);
+        }
+    }
+
+    pub fn mention(&mut self, property: u32, object: u32) {
+        let [property, object] =
+            [property, object].map(|place| if place & VARIABLE == 0 { place } else { OPEN });
+        let mention = [property, if property == OPEN { OPEN } else { object }];
+        if self.mentioned.insert(mention) {
+            self.mentions.push(mention);
         }
     }
 
@@ -667,7 +388,7 @@ impl<'a> Analysis<'a> {
     fn term(&mut self, term: &'a TermPattern) -> u32 {
         match term {
             TermPattern::NamedNode(iri) => self.constants.iri(iri),
-            TermPattern::Literal(literal) => self.constants.literal(literal, true),
+            TermPattern::Literal(literal) => self.constants.literal(literal),
             TermPattern::Variable(variable) => self.variable(variable.as_str()),
             TermPattern::BlankNode(node) => match self.blanks.get(node.as_str()) {
                 Some(&known) => known,
@@ -682,6 +403,37 @@ impl<'a> Analysis<'a> {
                 self.fresh()
             }
         }
+    }
+
+    fn property(&mut self, property: &'a NamedNodePattern) -> u32 {
+        match property {
+            NamedNodePattern::NamedNode(iri) => self.constants.iri(iri),
+            NamedNodePattern::Variable(variable) => self.variable(variable.as_str()),
+        }
+    }
+
+    fn ground(&mut self, term: &GroundTerm) -> Option<u32> {
+        match term {
+            GroundTerm::NamedNode(iri) => Some(self.constants.iri(iri)),
+            GroundTerm::Literal(literal) => Some(self.constants.literal(literal)),
+            GroundTerm::Triple(_) => None,
+        }
+    }
+
+    /// The triples of a CONSTRUCT, of which synonyms replace IRIs only.
+    pub fn template(&mut self, template: &[TriplePattern]) {
+        for end in template.iter().flat_map(|triple| [&triple.subject, &triple.object]) {
+            match end {
+                TermPattern::Literal(literal) => self.keep(literal),
+                TermPattern::Triple(triple) => self.template(std::slice::from_ref(triple)),
+                _ => {}
+            }
+        }
+    }
+
+    fn keep(&mut self, literal: &Literal) {
+        let number = self.constants.literal(literal);
+        self.kept.push(number);
     }
 
     /// Passes the operators that a SELECT ends with; returns what is inside, and the projection.
@@ -699,12 +451,15 @@ impl<'a> Analysis<'a> {
                     inner
                 }
                 GraphPattern::Project { inner, variables } if projected.is_none() => {
-                    projected =
-                        Some(variables.iter().map(|one| self.variable(one.as_str())).collect());
+                    let variables = variables.iter().map(|one| self.variable(one.as_str()));
+                    projected = Some(variables.collect());
                     inner
                 }
-                GraphPattern::OrderBy { inner, .. } => {
+                GraphPattern::OrderBy { inner, expression } => {
                     self.leave_open("ORDER BY");
+                    for OrderExpression::Asc(one) | OrderExpression::Desc(one) in expression {
+                        self.expression(one);
+                    }
                     inner
                 }
                 _ => return (pattern, projected),
@@ -718,13 +473,12 @@ impl<'a> Analysis<'a> {
                 let mut draft = Draft::default();
                 for TriplePattern { subject, predicate, object } in patterns {
                     let subject = self.term(subject);
-                    let predicate = match predicate {
-                        NamedNodePattern::NamedNode(iri) => self.constants.iri(iri),
-                        NamedNodePattern::Variable(variable) => self.variable(variable.as_str()),
-                    };
+                    let predicate = self.property(predicate);
                     let object = self.term(object);
-                    draft.patterns.push([subject, predicate, object]);
+                    self.mention(predicate, object);
+                    self.state(subject, predicate, object);
                     self.support([subject, predicate, object]);
+                    draft.patterns.push([subject, predicate, object]);
                 }
                 vec![draft]
             }
@@ -734,14 +488,14 @@ impl<'a> Analysis<'a> {
             }
             GraphPattern::Join { left, right } => {
                 let (left, right) = (self.branches(left), self.branches(right));
-                let joined = joined(left, right);
-                self.bounded(joined)
+                self.bounded(joined(left, right))
             }
-            GraphPattern::LeftJoin { left, right, .. } => {
+            GraphPattern::LeftJoin { left, right, expression } => {
                 self.leave_open("OPTIONAL");
                 let required = self.branches(left);
                 let before = self.remainder.len();
                 self.branches(right); // for the patterns that a solution can rest on
+                expression.iter().for_each(|one| self.expression(one));
                 self.remainder.truncate(before);
                 required
             }
@@ -751,19 +505,23 @@ impl<'a> Analysis<'a> {
                 all.append(&mut self.branches(right));
                 self.bounded(all)
             }
-            GraphPattern::Minus { left, .. } => {
+            GraphPattern::Minus { left, right } => {
                 self.leave_open("MINUS");
-                self.branches(left)
+                let required = self.branches(left);
+                self.look_aside(right);
+                required
             }
             GraphPattern::Filter { expr, inner } => {
                 let branches = self.branches(inner);
-                self.filtered(branches, expr, is_grouped(inner))
+                self.expression(expr);
+                self.filtered(branches, expr, grouping(inner).is_some())
             }
             GraphPattern::Extend { inner, variable, expression } => {
                 if !(self.describe && matches!(expression, Expression::NamedNode(_))) {
                     self.leave_open("BIND or expression");
                 }
                 let mut branches = self.branches(inner);
+                self.expression(expression);
                 if let Some(&shadowed) = self.named.get(variable.as_str()) {
                     self.rename(&mut branches, |variable| variable == shadowed);
                 }
@@ -773,21 +531,27 @@ impl<'a> Analysis<'a> {
                 self.leave_open("GRAPH");
                 self.branches(inner)
             }
-            GraphPattern::Values { .. } => {
+            GraphPattern::Values { variables, bindings } => {
                 self.leave_open("VALUES");
+                for (variable, term) in bindings.iter().flat_map(|row| variables.iter().zip(row)) {
+                    if let Some(number) = term.as_ref().and_then(|term| self.ground(term)) {
+                        let variable = self.variable(variable.as_str());
+                        self.compared.push((variable, number, true));
+                    }
+                }
                 vec![Draft::default()]
             }
-            GraphPattern::Group { inner, .. } => {
+            GraphPattern::Group { inner, aggregates, .. } => {
                 self.leave_open("aggregate");
                 self.aggregates = true;
+                for (_, aggregate) in aggregates {
+                    if let AggregateExpression::FunctionCall { expr, .. } = aggregate {
+                        self.expression(expr);
+                    }
+                }
                 self.branches(inner)
             }
-            GraphPattern::Lateral { left: inner, .. } => self.branches(inner),
-            GraphPattern::Service { inner, .. } => {
-                self.leave_open("SERVICE");
-                self.branches(inner);
-                vec![Draft::default()]
-            }
+            GraphPattern::Service { .. } => vec![Draft::default()], // refused before it is parsed
             GraphPattern::Project { .. }
             | GraphPattern::Distinct { .. }
             | GraphPattern::Reduced { .. }
@@ -799,9 +563,10 @@ impl<'a> Analysis<'a> {
     fn subquery(&mut self, pattern: &'a GraphPattern) -> Vec<Draft> {
         self.leave_open("subquery");
         self.subquery = true;
-        let outer = self.aggregates;
+        let (outer, loose) = (self.aggregates, self.loose.len());
         let (inner, projected) = self.modifiers(pattern);
         let mut branches = self.branches(inner);
+        self.settle(&branches, loose);
         self.aggregates = outer;
         if grouping(inner) == Some(0) {
             return vec![Draft::default()]; // it has a row for no solutions
@@ -813,24 +578,54 @@ impl<'a> Analysis<'a> {
         branches
     }
 
+    /// Looks at patterns on which no solution rests, for what they mention.
+    fn look_aside(&mut self, pattern: &'a GraphPattern) {
+        let before = (self.remainder.len(), self.aggregates, self.subquery, self.aside);
+        self.aside = true;
+        self.branches(pattern);
+        self.remainder.truncate(before.0);
+        (_, self.aggregates, self.subquery, self.aside) = before;
+    }
+
     /// Gives fresh variables for those that are others outside.
     fn rename(&mut self, branches: &mut [Draft], is_local: impl Fn(u32) -> bool) {
         let mut names: HashMap<u32, u32> = HashMap::new();
         for draft in branches {
             let tested = draft.filters.iter_mut().map(|filter| &mut filter.0);
-            for place in draft.patterns.iter_mut().flatten().chain(tested) {
+            for place in draft.patterns.iter_mut().flatten().chain(tested).chain(&mut draft.ends) {
                 let number = (*place & !VARIABLE) as usize;
                 let is_named = *place & VARIABLE != 0 && self.variables[number].is_some();
                 if is_named && is_local(*place) {
-                    *place = match names.get(place) {
-                        Some(&name) => name,
-                        None => {
-                            let name = self.fresh();
-                            names.insert(*place, name);
-                            name
-                        }
-                    };
+                    *place = *names.entry(*place).or_insert_with(|| {
+                        self.variables.push(None);
+                        VARIABLE | (self.variables.len() - 1) as u32
+                    });
                 }
+            }
+        }
+    }
+
+    /// The variables that the patterns of all branches bind; with the ends of paths, if asked.
+    fn certain(branches: &[Draft], ends: bool) -> HashSet<u32> {
+        let bound = |draft: &Draft| -> HashSet<u32> {
+            let ends = if ends { draft.ends.as_slice() } else { &[] };
+            draft.patterns.iter().flatten().chain(ends).copied().collect()
+        };
+        let mut all = branches.iter().map(bound);
+        let first = all.next().unwrap_or_default();
+        all.fold(first, |mut shared, other| {
+            shared.retain(|place| other.contains(place));
+            shared
+        })
+    }
+
+    /// Notes that a path of no steps leads from any node to itself, where its ends are not bound.
+    fn settle(&mut self, branches: &[Draft], from: usize) {
+        if self.loose.len() > from {
+            let certain = Self::certain(branches, true);
+            let is_free = |end: &u32| end & VARIABLE != 0 && !certain.contains(end);
+            if self.loose.drain(from..).any(|ends| ends.iter().all(is_free)) {
+                self.mention(OPEN, OPEN);
             }
         }
     }
@@ -841,28 +636,19 @@ impl<'a> Analysis<'a> {
         expression: &'a Expression,
         grouped: bool,
     ) -> Vec<Draft> {
-        let mut counts = vec![0; self.variables.len()];
-        for (draft, round) in branches.iter().zip(1..) {
-            for place in draft.patterns.iter().flatten().filter(|place| **place & VARIABLE != 0) {
-                let count = &mut counts[(*place & !VARIABLE) as usize];
-                *count = if *count + 1 == round { round } else { *count };
-            }
-        }
+        let certain = Self::certain(if grouped { &[] } else { &branches }, false);
         for part in conjuncts(expression) {
             let found = part.necessary(&mut self.constants);
-            let certain = found.as_ref().and_then(|taken| {
-                let variable = *self.named.get(taken.variable)?;
-                let is_certain = counts.get((variable & !VARIABLE) as usize)? == &branches.len();
-                (is_certain && !grouped).then_some(variable)
-            });
             let decides = found.as_ref().is_some_and(|taken| taken.decides);
-            if certain.is_none() || !decides {
+            let found = found.and_then(|taken| {
+                let variable = self.named.get(taken.variable).filter(|v| certain.contains(*v))?;
+                Some((*variable, taken.test))
+            });
+            if found.is_none() || !decides {
                 self.leave_open(format!("FILTER {}", part.word()));
             }
-            if let (Some(taken), Some(variable)) = (found, certain) {
-                for draft in &mut branches {
-                    draft.filters.push((variable, taken.test.clone()));
-                }
+            if let Some(filter) = found {
+                branches.iter_mut().for_each(|draft| draft.filters.push(filter.clone()));
             }
         }
         branches
@@ -879,6 +665,7 @@ impl<'a> Analysis<'a> {
             let patterns: HashSet<&Places> = other.patterns.iter().collect();
             shared.patterns.retain(|pattern| patterns.contains(pattern));
             shared.filters.retain(|filter| other.filters.contains(filter));
+            shared.ends.retain(|end| other.ends.contains(end));
         }
         vec![shared]
     }
@@ -886,20 +673,111 @@ impl<'a> Analysis<'a> {
     /// Notes a pattern that a solution can rest on.
     fn support(&mut self, mut pattern: Places) {
         let original = pattern;
-        let mut next = 0;
-        for at in 0..3 {
-            if original[at] & VARIABLE != 0 {
-                pattern[at] = match original[..at].iter().position(|place| *place == original[at]) {
-                    Some(first) => pattern[first],
-                    None => {
-                        next += 1;
-                        VARIABLE | (next - 1)
-                    }
-                };
+        let mut next = VARIABLE;
+        for at in (0..3).filter(|at| original[*at] & VARIABLE != 0) {
+            let first = original[..at].iter().position(|place| *place == original[at]);
+            pattern[at] = first.map_or(next, |first| pattern[first]);
+            next += u32::from(first.is_none());
+        }
+        if !self.aside && self.supported.insert(pattern) {
+            self.supports.push(pattern);
+        }
+    }
+
+    /// Notes whose value an object is.
+    fn state(&mut self, subject: u32, property: u32, object: u32) {
+        if property & VARIABLE == 0 {
+            let own = if object & VARIABLE == 0 { object } else { OPEN };
+            self.stated.push([subject, property, object, own]);
+        }
+    }
+
+    // --- Expressions ---
+
+    fn expression(&mut self, expression: &'a Expression) {
+        if let Some((operator, left, right)) = comparison_of(expression) {
+            return self.comparison(operator, left, right);
+        }
+        match expression {
+            Expression::Literal(literal) => {
+                self.misplaced(literal);
+                self.keep(literal);
+            }
+            Expression::In(value, list) => self.list(value, list, true),
+            Expression::Not(inner) => match inner.as_ref() {
+                Expression::In(value, list) => self.list(value, list, false),
+                inner => self.expression(inner),
+            },
+            Expression::Exists(pattern) => self.look_aside(pattern),
+            _ => {
+                if let Expression::FunctionCall(Function::Custom(name), arguments) = expression {
+                    self.custom(name, arguments.len());
+                }
+                operands(expression).into_iter().for_each(|one| self.expression(one));
             }
         }
-        if self.supported.insert(pattern) {
-            self.supports.push(pattern);
+    }
+
+    fn custom(&mut self, name: &NamedNode, arguments: usize) {
+        let known = match (name.as_str().strip_prefix(GM), name.as_str().strip_prefix(XSD)) {
+            (Some("descendantOf" | "ancestorOf" | "childOf" | "compare"), _) => true,
+            (_, Some(cast)) => CASTS.contains(&cast) && arguments == 1,
+            _ => false,
+        };
+        if !known {
+            self.misuse.get_or_insert(Misuse::Function(name.to_string()));
+        }
+    }
+
+    fn misplaced(&mut self, literal: &Literal) {
+        if let Some((number, true)) = slot_of_literal(literal) {
+            match &mut self.misuse {
+                Some(Misuse::Quantity(first)) => *first = number.min(*first),
+                misuse => *misuse = Some(Misuse::Quantity(number)),
+            }
+        }
+    }
+
+    fn comparison(&mut self, operator: Comparison, left: &'a Expression, right: &'a Expression) {
+        let same = operator == Comparison::Equal;
+        for (one, other) in [(left, right), (right, left)] {
+            if let Expression::Literal(literal) = one {
+                if !matches!(other, Expression::Variable(_)) {
+                    self.misplaced(literal);
+                }
+                if !same && operator != Comparison::Unequal {
+                    self.keep(literal);
+                }
+            }
+            self.compared_with(other, one, same);
+        }
+    }
+
+    fn list(&mut self, value: &'a Expression, list: &'a [Expression], same: bool) {
+        for one in list {
+            match one {
+                // among other inequalities it would be an error
+                Expression::Literal(literal) if !same => self.misplaced(literal),
+                _ => {}
+            }
+            self.compared_with(value, one, same);
+        }
+        match value {
+            Expression::Literal(literal) => self.misplaced(literal),
+            value => self.expression(value),
+        }
+    }
+
+    /// Looks at an operand, and notes its constant where a variable is compared with it.
+    fn compared_with(&mut self, other: &'a Expression, one: &'a Expression, same: bool) {
+        let number = match one {
+            Expression::Literal(literal) => self.constants.literal(literal),
+            Expression::NamedNode(iri) => self.constants.iri(iri),
+            one => return self.expression(one),
+        };
+        if let Expression::Variable(variable) = other {
+            let variable = self.variable(variable.as_str());
+            self.compared.push((variable, number, same));
         }
     }
 
@@ -909,34 +787,30 @@ impl<'a> Analysis<'a> {
         let (steps, open) = self.expand(subject, path, object);
         if open.is_empty() {
             steps.iter().flatten().for_each(|pattern| self.support(*pattern));
-        } else {
-            self.support_steps(path);
+        }
+        for step in all_steps(path) {
+            let step = step.map_or(VARIABLE | 2, |iri| self.constants.iri(iri));
+            self.mention(step, OPEN);
+            if !open.is_empty() {
+                self.support([VARIABLE, step, VARIABLE | 1]); // any that a walk can use
+            }
+        }
+        for last in last_steps(path) {
+            let property = self.constants.iri(last);
+            self.state(subject, property, object);
         }
         open.into_iter().for_each(|reason| self.leave_open(reason));
         if steps.len() > 1 {
             self.leave_open("path |");
         }
-        let drafts = steps.into_iter().map(|patterns| Draft { patterns, filters: Vec::new() });
-        self.bounded(drafts.collect())
-    }
-
-    /// Notes any triple that a walk along a path can use.
-    fn support_steps(&mut self, path: &'a Path) {
-        match path {
-            Path::NamedNode(iri) => {
-                let step = self.constants.iri(iri);
-                self.support([VARIABLE, step, VARIABLE | 1]);
-            }
-            Path::NegatedPropertySet(_) => self.support([VARIABLE, VARIABLE | 1, VARIABLE | 2]),
-            Path::Sequence(left, right) | Path::Alternative(left, right) => {
-                self.support_steps(left);
-                self.support_steps(right);
-            }
-            Path::Reverse(path)
-            | Path::ZeroOrMore(path)
-            | Path::OneOrMore(path)
-            | Path::ZeroOrOne(path) => self.support_steps(path),
-        }
+        let ends = if path_may_be_empty(path) {
+            self.loose.push([subject, object]);
+            Vec::new()
+        } else {
+            vec![subject, object]
+        };
+        let draft = |patterns| Draft { patterns, ends: ends.clone(), filters: Vec::new() };
+        self.bounded(steps.into_iter().map(draft).collect())
     }
 
     /// Alternatives of patterns of which one holds wherever the path does, and why they may hold
@@ -999,12 +873,14 @@ fn joined(mut left: Vec<Draft>, mut right: Vec<Draft>) -> Vec<Draft> {
     if let ([one], [other]) = (left.as_mut_slice(), right.as_mut_slice()) {
         one.patterns.append(&mut other.patterns);
         one.filters.append(&mut other.filters);
+        one.ends.append(&mut other.ends);
         return left;
     }
     let both = |a: &Draft| {
         let with = |b: &Draft| Draft {
             patterns: [a.patterns.as_slice(), &b.patterns].concat(),
             filters: [a.filters.as_slice(), &b.filters].concat(),
+            ends: [a.ends.as_slice(), &b.ends].concat(),
         };
         right.iter().map(with).collect::<Vec<_>>()
     };
@@ -1064,27 +940,16 @@ impl<'a> Part<'a> {
 }
 
 fn necessary<'a>(expression: &'a Expression, constants: &mut Constants) -> Option<Taken<'a>> {
-    let decides = |(variable, test)| Taken { variable, test, decides: true };
+    if let Some((operator, left, right)) = comparison_of(expression) {
+        return relation(operator, left, right, constants);
+    }
     match expression {
-        Expression::Equal(l, r) => relation(Comparison::Equal, l, r, constants),
-        Expression::Less(l, r) => relation(Comparison::Less, l, r, constants),
-        Expression::LessOrEqual(l, r) => relation(Comparison::LessOrEqual, l, r, constants),
-        Expression::Greater(l, r) => relation(Comparison::Greater, l, r, constants),
-        Expression::GreaterOrEqual(l, r) => relation(Comparison::GreaterOrEqual, l, r, constants),
-        Expression::Not(inner) => match inner.as_ref() {
-            Expression::Equal(l, r) => relation(Comparison::Unequal, l, r, constants),
-            Expression::Not(inner) => match inner.as_ref() {
-                Expression::Equal(l, r) => relation(Comparison::Equal, l, r, constants),
-                _ => None,
-            },
-            _ => None,
-        },
-        Expression::In(_, list) if list.is_empty() => None,
-        Expression::In(value, list) => {
+        Expression::In(value, list) if !list.is_empty() => {
             let Expression::Variable(variable) = value.as_ref() else { return None };
             let equal = |one| comparison(Comparison::Equal, one, constants);
             let tests = list.iter().map(equal).collect::<Option<_>>()?;
-            Some(decides((variable.as_str(), Test::Any { list: true, tests })))
+            let test = Test::Any { list: true, tests };
+            Some(Taken { variable: variable.as_str(), test, decides: true })
         }
         Expression::Or(..) => any_of(expression, constants),
         Expression::FunctionCall(function, arguments) => call(function, arguments, constants),
@@ -1100,13 +965,7 @@ fn relation<'a>(
 ) -> Option<Taken<'a>> {
     let is_constant = matches!(left, Expression::NamedNode(_) | Expression::Literal(_));
     let (left, right) = if is_constant { (right, left) } else { (left, right) };
-    let operator = match operator {
-        Comparison::Less if is_constant => Comparison::Greater,
-        Comparison::LessOrEqual if is_constant => Comparison::GreaterOrEqual,
-        Comparison::Greater if is_constant => Comparison::Less,
-        Comparison::GreaterOrEqual if is_constant => Comparison::LessOrEqual,
-        other => other,
-    };
+    let operator = if is_constant { mirrored(operator) } else { operator };
     if let Expression::Variable(variable) = left {
         let test = comparison(operator, right, constants)?;
         return Some(Taken { variable: variable.as_str(), test, decides: true });
@@ -1123,16 +982,13 @@ fn comparison(
     constant: &Expression,
     constants: &mut Constants,
 ) -> Option<Test> {
-    let named = matches!(operator, Comparison::Equal | Comparison::Unequal);
     let constant = match constant {
         Expression::NamedNode(iri) => constants.iri(iri),
         // in base units a quantity may be a number, and yet no other kind of term passes
-        Expression::Literal(literal)
-            if operator == Comparison::Unequal && constants.is_quantity(literal) =>
-        {
+        Expression::Literal(literal) if operator == Comparison::Unequal && is_quantity(literal) => {
             return None;
         }
-        Expression::Literal(literal) => constants.literal(literal, named),
+        Expression::Literal(literal) => constants.literal(literal),
         _ => return None,
     };
     Some(Test::Compare { operator, constant })
@@ -1152,10 +1008,10 @@ fn call<'a>(
             let (variable, view, folding) = looked_at(text)?;
             let flags = match flags {
                 [] => None,
-                [Expression::Literal(flags)] => Some(constants.literal(flags, false)),
+                [Expression::Literal(flags)] => Some(constants.literal(flags)),
                 _ => return None,
             };
-            let pattern = constants.literal(pattern, false);
+            let pattern = constants.literal(pattern);
             let test = Test::Regex { view, folding, pattern, flags };
             return Some(Taken { variable, test, decides: false });
         }
@@ -1185,8 +1041,7 @@ fn text_test<'a>(
     let (variable, view, folding) = looked_at(text)?;
     let (argument_folding, argument) = unfolded(argument);
     let Expression::Literal(literal) = argument else { return None };
-    let named = operator == TextOperator::Equals && argument_folding == Folding::None;
-    let argument = constants.literal(literal, named);
+    let argument = constants.literal(literal);
     Some((variable, Test::Text { operator, view, folding, argument, argument_folding }))
 }
 
@@ -1256,25 +1111,18 @@ fn by_variable<'a>(expression: &'a Expression, constants: &mut Constants) -> Vec
 
 /// Names an expression for the remainder: its operator or function.
 fn word(expression: &Expression) -> String {
+    if let Some((operator, ..)) = comparison_of(expression) {
+        return sign(operator).to_owned();
+    }
     let word = match expression {
-        Expression::NamedNode(_) | Expression::Literal(_) | Expression::Variable(_) => {
-            "of a variable"
-        }
         Expression::Or(..) => "||",
-        Expression::And(..) => "&&",
-        Expression::Equal(..) => "=",
         Expression::SameTerm(..) => "sameTerm",
-        Expression::Greater(..) => ">",
-        Expression::GreaterOrEqual(..) => ">=",
-        Expression::Less(..) => "<",
-        Expression::LessOrEqual(..) => "<=",
         Expression::In(..) => "IN",
         Expression::Add(..) | Expression::UnaryPlus(_) => "+",
         Expression::Subtract(..) | Expression::UnaryMinus(_) => "-",
         Expression::Multiply(..) => "*",
         Expression::Divide(..) => "/",
         Expression::Not(inner) => match inner.as_ref() {
-            Expression::Equal(..) => "!=",
             Expression::In(..) => "NOT IN",
             Expression::Exists(_) => "NOT EXISTS",
             _ => "!",
@@ -1284,6 +1132,7 @@ fn word(expression: &Expression) -> String {
         Expression::If(..) => "IF",
         Expression::Coalesce(_) => "COALESCE",
         Expression::FunctionCall(function, _) => return function.to_string(),
+        _ => "of a variable",
     };
     word.to_owned()
 }

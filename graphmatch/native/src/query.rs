@@ -8,25 +8,22 @@
 //! A template keeps no algebra: it is parsed again from the skeleton where it is needed
 //! ([`Template::algebra`], [`Template::substituted`], [`Template::uses`]).
 //!
-//! Memory: some 150 bytes, the skeleton, and 6 bytes for each triple pattern.
+//! Memory: 80 bytes, the skeleton, the names of variables, and 6 bytes for each triple pattern; some
+//! 100 bytes more where there are filters or something is left open.
 
-use crate::cut::{self, Cut, Cutter, quote, slot_of_iri, slot_of_literal, split_literal};
+use crate::cut::{self, Cut, Cutter, quote, slot_of_literal, split_literal};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::necessary::{
-    Analysis, Constants, Draft, GM, Misuse, OPEN, Places, Survey, VARIABLE, may_be_empty,
-    without_modifiers,
+    Analysis, Draft, GM, Misuse, OPEN, Places, VARIABLE, comparison_of, may_be_empty, mirrored,
+    operands_mut, parts_mut, without_modifiers,
 };
 use crate::pattern::{
     Branch, Comparison, Filter, Folding, Node, Pattern, TaxonomyOperator, TextOperator, View,
 };
 use crate::regex::required_parts;
 use hashbrown::{HashMap, HashSet};
-use oxrdf::{Literal, NamedNode, Term};
-use spargebra::algebra::{
-    AggregateExpression, Expression, Function, GraphPattern, OrderExpression,
-    PropertyPathExpression as Path,
-};
-use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
+use oxrdf::{Literal, NamedNode};
+use spargebra::algebra::{Expression, Function, GraphPattern};
 use spargebra::{Query, SparqlParser};
 use std::borrow::Cow;
 
@@ -254,7 +251,7 @@ impl Test {
     }
 }
 
-fn sign(operator: Comparison) -> &'static str {
+pub(crate) fn sign(operator: Comparison) -> &'static str {
     match operator {
         Comparison::Equal => "=",
         Comparison::Unequal => "!=",
@@ -359,33 +356,35 @@ struct More {
     supports: Box<[Places]>,
     mentions: Box<[[u32; 2]]>,
     kept: Box<[u32]>,
-    fixed: Box<[(Box<str>, bool)]>,
+    fixed: Box<[Box<str>]>,
 }
 
 impl Template {
     /// Makes the template of a text that was cut.
     ///
-    /// Where the text can only be parsed whole, the cut is made whole: its skeleton and constants
-    /// are others then.
+    /// A text that parses only as it is, not cut, is written again by the parser: the cut has
+    /// another skeleton and other constants then.
     pub fn new(cutter: &Cutter, text: &str, cut: &mut Cut) -> Result<Self, QueryError> {
         let deep = cutter.checked(text, cut)?;
-        on_stack(deep, || Self::parsed(cutter, text, cut, deep))
-    }
-
-    fn parsed(cutter: &Cutter, text: &str, cut: &mut Cut, deep: bool) -> Result<Self, QueryError> {
-        let query = match parse(cut.skeleton()) {
-            Ok(query) => query,
-            Err(error) => {
-                cutter.parse(text)?;
-                cutter.keep_whole(text, cut);
-                parse(cut.skeleton()).map_err(|_| error)?
-            }
-        };
-        Self::analysed(&query, cut, cutter.limits.branches, deep).map_err(|(error, constant)| {
-            match constant.and_then(|constant| cut.offset(constant)) {
-                Some(offset) => error.at(text, offset),
-                None => error,
-            }
+        on_stack(deep, || {
+            let query = match parse(&cut::expanded(cut.skeleton())) {
+                Ok(query) => query,
+                Err(error) => {
+                    let whole = cutter.parse(text)?;
+                    let written = whole.to_string();
+                    if parse(&written)? != whole {
+                        return Err(error);
+                    }
+                    cutter.checked(&written, cut)?;
+                    parse(&cut::expanded(cut.skeleton()))?
+                }
+            };
+            Self::analysed(&query, cut, cutter.limits.branches, deep).map_err(
+                |(error, constant)| match constant.and_then(|constant| cut.offset(constant)) {
+                    Some(offset) => error.at(text, offset),
+                    None => error,
+                },
+            )
         })
     }
 
@@ -404,15 +403,20 @@ impl Template {
             Query::Describe { pattern, .. } => (Form::Describe, pattern),
         };
         let slots = u32::try_from(cut.len()).unwrap_or(u32::MAX);
-        let mut survey = Survey::new(Constants::new(slots, cut::is_whole(skeleton)), false);
-        if form == Form::Describe {
-            survey.mention(OPEN, OPEN);
+        let mut analysis = Analysis::new(slots, most, form == Form::Describe);
+        let drafts = analysis.query(pattern);
+        match form {
+            Form::Construct => analysis.leave_open("CONSTRUCT"),
+            Form::Describe => {
+                analysis.leave_open("DESCRIBE");
+                analysis.mention(OPEN, OPEN);
+            }
+            _ => {}
         }
-        survey.pattern(pattern);
         if let Query::Construct { template, .. } = query {
-            survey.template(template);
+            analysis.template(template);
         }
-        match survey.misuse {
+        match analysis.misuse {
             None => {}
             Some(Misuse::Quantity(number)) => {
                 let what = "a quantity can only be compared with a variable";
@@ -423,17 +427,6 @@ impl Template {
                 let what = format!("The custom function {name} is not supported");
                 return refused(&what, "Use SPARQL 1.1's functions or those of gm:.");
             }
-            Some(Misuse::Lateral) => {
-                return refused("LATERAL is not in SPARQL", "Write a subquery, or OPTIONAL.");
-            }
-            Some(Misuse::Service) => {
-                let what = "SERVICE: a subscription does not reach out";
-                return refused(what, "Leave it out; the publication is the data.");
-            }
-        }
-        if query.dataset().is_some() {
-            let what = "FROM: a subscription does not reach out";
-            return refused(what, "Leave it out; the publication is the data.");
         }
         if form == Form::Describe && !skeleton.contains('{') {
             return refused("it has no WHERE", "Say which triples it waits for: WHERE { … }.");
@@ -443,14 +436,6 @@ impl Template {
                 "its pattern can be met by nothing at all, so it would match every publication",
                 "Add a triple pattern that is not optional.",
             );
-        }
-        let (mentions, kept) = (survey.mentions, survey.kept);
-        let mut analysis = Analysis::new(survey.constants, most, form == Form::Describe);
-        let drafts = analysis.query(pattern);
-        match form {
-            Form::Construct => analysis.leave_open("CONSTRUCT"),
-            Form::Describe => analysis.leave_open("DESCRIBE"),
-            _ => {}
         }
         let mut distinct = false;
         let mut projection: Vec<&str> = Vec::new();
@@ -488,14 +473,9 @@ impl Template {
             filters: parts.filters.into(),
             remainder: analysis.remainder.into(),
             supports: if is_exact { Box::default() } else { analysis.supports.into() },
-            mentions: if is_exact { Box::default() } else { mentions.into() },
-            kept: kept.into(),
-            fixed: analysis
-                .constants
-                .fixed
-                .into_iter()
-                .map(|(text, one)| (text.into(), one))
-                .collect(),
+            mentions: if is_exact { Box::default() } else { analysis.mentions.into() },
+            kept: analysis.kept.into(),
+            fixed: analysis.constants.fixed.into_iter().map(Into::into).collect(),
         };
         let is_plain = is_exact
             && more.branches.is_empty()
@@ -546,10 +526,10 @@ impl Template {
         self.slots as usize
     }
 
-    /// The constants that every query of this template has behind those of its text.
-    pub fn fixed(&self) -> impl ExactSizeIterator<Item = &str> {
-        let fixed: &[(Box<str>, bool)] = self.more.as_ref().map_or(&[], |more| &more.fixed);
-        fixed.iter().map(|(text, _)| text.as_ref())
+    /// The constants that every query of this template has behind those of its text, of RDF's own
+    /// vocabulary.
+    pub fn fixed(&self) -> &[Box<str>] {
+        self.more.as_ref().map_or(&[], |more| &more.fixed)
     }
 
     /// Whether synonyms replace a constant that is a literal; IRIs are always replaced.
@@ -708,40 +688,37 @@ impl Template {
 
     /// The algebra, with placeholders for constants (see [`cut::expanded`]).
     pub fn algebra(&self) -> Result<Query, QueryError> {
-        on_stack(self.deep, || parse(&self.skeleton))
+        on_stack(self.deep, || parse(&cut::expanded(&self.skeleton)))
     }
 
-    /// The algebra of a query with these constants: those of its text, and behind them
-    /// [`Template::fixed`]. `NOW()` is replaced by a literal where one is given; comparisons with
-    /// quantities are calls of `gm:compare(left, "operator", right)`.
+    /// The algebra of a query with these constants, as N-Triples texts, and with the literal of the
+    /// time in the place of `NOW()` where one is given. Comparisons with quantities are calls of
+    /// `gm:compare(left, "operator", right)`.
     pub fn substituted(
         &self,
-        constants: &[Term],
-        now: Option<&Literal>,
+        constants: &[impl AsRef<str>],
+        now: Option<&str>,
     ) -> Result<Query, QueryError> {
-        on_stack(self.deep, || {
-            let mut query = parse(&self.skeleton)?;
-            let fixed = self.more.as_ref().map_or(&[][..], |more| &more.fixed);
-            let known = (self.slots..).zip(fixed);
-            let mut substitution = Substitution {
-                constants,
-                now,
-                whole: cut::is_whole(&self.skeleton),
-                fixed: known.map(|(n, (text, kind))| ((text.as_ref(), *kind), n)).collect(),
-                failed: false,
-            };
-            match &mut query {
-                Query::Select { pattern, .. }
-                | Query::Ask { pattern, .. }
-                | Query::Describe { pattern, .. } => substitution.pattern(pattern),
-                Query::Construct { pattern, template, .. } => {
-                    template.iter_mut().for_each(|triple| substitution.triple(triple, false));
-                    substitution.pattern(pattern);
-                }
+        let (mut quantities, mut measured) = (Vec::new(), false);
+        let text = cut::filled(&self.skeleton, now, |number, is_quantity, text| {
+            let constant = constants.get(number).map(AsRef::as_ref).unwrap_or_default();
+            let literal = if is_quantity { constant.parse().ok() } else { None };
+            measured |= literal.is_some();
+            if literal.is_none() {
+                text.push_str(constant);
+                text.push(' '); // a language tag would run into a name
             }
-            if substitution.failed {
-                let what = "a constant has a root that cannot stand in its place";
-                return Err(QueryError::new(what, "Correct the synonyms."));
+            quantities.push(literal);
+            is_quantity && quantities.last().is_some_and(Option::is_some)
+        });
+        on_stack(self.deep, || {
+            let mut query = parse(&text)?;
+            let (Query::Select { pattern, .. }
+            | Query::Ask { pattern, .. }
+            | Query::Construct { pattern, .. }
+            | Query::Describe { pattern, .. }) = &mut query;
+            if measured {
+                Calls { quantities: &quantities }.pattern(pattern);
             }
             Ok(query)
         })
@@ -750,27 +727,25 @@ impl Template {
     /// Which values of which properties the constants of a query are: what their units depend on.
     pub fn uses(&self) -> Result<Vec<Use>, QueryError> {
         on_stack(self.deep, || {
-            let query = parse(&self.skeleton)?;
+            let query = parse(&cut::expanded(&self.skeleton))?;
             let (Query::Select { pattern, .. }
             | Query::Ask { pattern, .. }
             | Query::Construct { pattern, .. }
             | Query::Describe { pattern, .. }) = &query;
-            let constants = Constants::new(self.slots, cut::is_whole(&self.skeleton));
-            let mut survey = Survey::new(constants, true);
-            survey.pattern(pattern);
-            Ok(uses_among(&survey.stated.unwrap_or_default(), &survey.compared))
+            let mut analysis = Analysis::new(self.slots, 1, false);
+            analysis.query(pattern);
+            Ok(uses_among(&analysis.stated, &analysis.compared))
         })
     }
 }
 
-fn parse(skeleton: &str) -> Result<Query, QueryError> {
-    let text = cut::expanded(skeleton);
-    let parsed = SparqlParser::new().parse_query(&text);
-    parsed.map_err(|error| QueryError::unreadable(&text, &error.to_string()))
+fn parse(text: &str) -> Result<Query, QueryError> {
+    let parsed = SparqlParser::new().parse_query(text);
+    parsed.map_err(|error| QueryError::unreadable(text, &error.to_string()))
 }
 
 /// Runs what is recursive over a query, on a stack that is large enough.
-fn on_stack<T: Send>(
+pub(crate) fn on_stack<T: Send>(
     deep: bool,
     run: impl FnOnce() -> Result<T, QueryError> + Send,
 ) -> Result<T, QueryError> {
@@ -996,315 +971,94 @@ fn is_tag(suffix: &str) -> bool {
     suffix.starts_with('@') && !suffix.contains("--")
 }
 
-// --- Constants in the algebra -------------------------------------------------------------------
+// --- Comparisons with quantities ----------------------------------------------------------------
 
-struct Substitution<'a> {
-    constants: &'a [Term],
-    now: Option<&'a Literal>,
-    whole: bool,
-    fixed: HashMap<(&'a str, bool), u32>,
-    failed: bool,
+/// Makes calls of comparisons with quantities, which the evaluator knows nothing of, and puts the
+/// quantities in.
+struct Calls<'a> {
+    quantities: &'a [Option<Literal>],
 }
 
-impl Substitution<'_> {
-    fn constant(&mut self, number: u32) -> Option<Term> {
-        let found = self.constants.get(number as usize).cloned();
-        self.failed |= found.is_none();
-        found
+impl Calls<'_> {
+    fn pattern(&self, pattern: &mut GraphPattern) {
+        let (patterns, expressions) = parts_mut(pattern);
+        patterns.into_iter().for_each(|inner| self.pattern(inner));
+        expressions.into_iter().for_each(|inner| self.expression(inner));
     }
 
-    fn of_iri(&mut self, iri: &NamedNode) -> Option<Term> {
-        let slot = if self.whole { None } else { slot_of_iri(iri.as_str()) };
-        let number = slot.or_else(|| self.fixed.get(&(iri.to_string().as_str(), true)).copied())?;
-        self.constant(number)
+    fn quantity(&self, expression: &Expression) -> Option<Expression> {
+        let Expression::Literal(literal) = expression else { return None };
+        let (number, _) = slot_of_literal(literal)?;
+        self.quantities.get(number as usize)?.clone().map(Expression::Literal)
     }
 
-    fn slot(&self, literal: &Literal) -> Option<(u32, bool)> {
-        if self.whole {
-            return None;
+    fn expression(&self, expression: &mut Expression) {
+        if let Some(quantity) = self.quantity(expression) {
+            *expression = quantity;
+        } else if let Some(call) = self.call(expression) {
+            *expression = call;
+        } else if let Expression::Exists(pattern) = expression {
+            self.pattern(pattern);
+        } else {
+            operands_mut(expression).into_iter().for_each(|inner| self.expression(inner));
         }
-        slot_of_literal(literal.value(), literal.datatype().as_str())
     }
 
-    fn of_literal(&mut self, literal: &Literal, rewritten: bool) -> Option<Term> {
-        let number = match self.slot(literal) {
-            Some((number, _)) => number,
-            None => *self.fixed.get(&(literal.to_string().as_str(), rewritten))?,
+    fn call(&self, expression: &Expression) -> Option<Expression> {
+        if let Expression::In(value, list) = expression {
+            list.iter().find_map(|one| self.quantity(one))?;
+            let equal = |one: &Expression| {
+                let equal = Expression::Equal(value.clone(), Box::new(one.clone()));
+                self.call(&equal).unwrap_or(equal)
+            };
+            let either = |a, b| Expression::Or(Box::new(a), Box::new(b));
+            return list.iter().map(equal).reduce(either);
+        }
+        let (operator, left, right) = comparison_of(expression)?;
+        let (operator, value, quantity) = match self.quantity(right) {
+            Some(quantity) => (operator, left, quantity),
+            None => (mirrored(operator), right, self.quantity(left)?),
         };
-        self.constant(number)
-    }
-
-    fn is_quantity(&self, expression: &Expression) -> bool {
-        let Expression::Literal(literal) = expression else { return false };
-        match self.slot(literal) {
-            Some((_, quantity)) => quantity,
-            None => self.whole && cut::is_quantity(&literal.datatype().to_string()),
-        }
-    }
-
-    fn iri(&mut self, iri: &mut NamedNode) {
-        match self.of_iri(iri) {
-            Some(Term::NamedNode(root)) => *iri = root,
-            Some(_) => self.failed = true,
-            None => {}
-        }
-    }
-
-    fn property(&mut self, property: &mut NamedNodePattern) {
-        if let NamedNodePattern::NamedNode(iri) = property {
-            self.iri(iri);
-        }
-    }
-
-    fn term(&mut self, term: &mut TermPattern, rewritten: bool) {
-        let found = match term {
-            TermPattern::NamedNode(iri) => self.of_iri(iri),
-            TermPattern::Literal(literal) => self.of_literal(literal, rewritten),
-            TermPattern::Triple(triple) => return self.triple(triple, rewritten),
-            TermPattern::Variable(_) | TermPattern::BlankNode(_) => None,
-        };
-        if let Some(found) = found {
-            *term = found.into();
-        }
-    }
-
-    fn triple(&mut self, triple: &mut TriplePattern, rewritten: bool) {
-        self.term(&mut triple.subject, rewritten);
-        self.property(&mut triple.predicate);
-        self.term(&mut triple.object, rewritten);
-    }
-
-    fn ground(&mut self, term: &mut GroundTerm) {
-        let found = match term {
-            GroundTerm::NamedNode(iri) => self.of_iri(iri),
-            GroundTerm::Literal(literal) => self.of_literal(literal, true),
-            GroundTerm::Triple(triple) => {
-                self.iri(&mut triple.subject);
-                self.iri(&mut triple.predicate);
-                return self.ground(&mut triple.object);
-            }
-        };
-        if let Some(found) = found {
-            match GroundTerm::try_from(found) {
-                Ok(found) => *term = found,
-                Err(_) => self.failed = true,
-            }
-        }
-    }
-
-    fn path(&mut self, path: &mut Path) {
-        match path {
-            Path::NamedNode(iri) => self.iri(iri),
-            Path::NegatedPropertySet(iris) => iris.iter_mut().for_each(|iri| self.iri(iri)),
-            Path::Sequence(left, right) | Path::Alternative(left, right) => {
-                self.path(left);
-                self.path(right);
-            }
-            Path::Reverse(path)
-            | Path::ZeroOrMore(path)
-            | Path::OneOrMore(path)
-            | Path::ZeroOrOne(path) => self.path(path),
-        }
-    }
-
-    fn pattern(&mut self, pattern: &mut GraphPattern) {
-        match pattern {
-            GraphPattern::Bgp { patterns } => {
-                patterns.iter_mut().for_each(|triple| self.triple(triple, true));
-            }
-            GraphPattern::Path { subject, path, object } => {
-                self.term(subject, true);
-                self.path(path);
-                self.term(object, true);
-            }
-            GraphPattern::Join { left, right }
-            | GraphPattern::Union { left, right }
-            | GraphPattern::Lateral { left, right }
-            | GraphPattern::Minus { left, right } => {
-                self.pattern(left);
-                self.pattern(right);
-            }
-            GraphPattern::LeftJoin { left, right, expression } => {
-                self.pattern(left);
-                self.pattern(right);
-                expression.iter_mut().for_each(|one| self.expression(one));
-            }
-            GraphPattern::Filter { expr, inner } => {
-                self.pattern(inner);
-                self.expression(expr);
-            }
-            GraphPattern::Extend { inner, expression, .. } => {
-                self.pattern(inner);
-                self.expression(expression);
-            }
-            GraphPattern::Graph { name, inner } | GraphPattern::Service { name, inner, .. } => {
-                self.property(name);
-                self.pattern(inner);
-            }
-            GraphPattern::Values { bindings, .. } => {
-                bindings.iter_mut().flatten().flatten().for_each(|term| self.ground(term));
-            }
-            GraphPattern::OrderBy { inner, expression } => {
-                self.pattern(inner);
-                for OrderExpression::Asc(one) | OrderExpression::Desc(one) in expression {
-                    self.expression(one);
-                }
-            }
-            GraphPattern::Group { inner, aggregates, .. } => {
-                self.pattern(inner);
-                for (_, aggregate) in aggregates {
-                    if let AggregateExpression::FunctionCall { expr, .. } = aggregate {
-                        self.expression(expr);
-                    }
-                }
-            }
-            GraphPattern::Project { inner, .. }
-            | GraphPattern::Distinct { inner }
-            | GraphPattern::Reduced { inner }
-            | GraphPattern::Slice { inner, .. } => self.pattern(inner),
-        }
-    }
-
-    fn expression(&mut self, expression: &mut Expression) {
-        self.compare(expression);
-        match expression {
-            Expression::NamedNode(_) | Expression::Literal(_) => self.operand(expression, false),
-            Expression::Variable(_) | Expression::Bound(_) => {}
-            Expression::Equal(left, right) => {
-                self.operand(left, true);
-                self.operand(right, true);
-            }
-            Expression::In(value, list) => {
-                self.operand(value, true);
-                list.iter_mut().for_each(|one| self.operand(one, true));
-            }
-            Expression::Or(left, right)
-            | Expression::And(left, right)
-            | Expression::SameTerm(left, right)
-            | Expression::Less(left, right)
-            | Expression::LessOrEqual(left, right)
-            | Expression::Greater(left, right)
-            | Expression::GreaterOrEqual(left, right)
-            | Expression::Add(left, right)
-            | Expression::Subtract(left, right)
-            | Expression::Multiply(left, right)
-            | Expression::Divide(left, right) => {
-                self.expression(left);
-                self.expression(right);
-            }
-            Expression::UnaryPlus(inner)
-            | Expression::UnaryMinus(inner)
-            | Expression::Not(inner) => self.expression(inner),
-            Expression::Exists(pattern) => self.pattern(pattern),
-            Expression::If(condition, left, right) => {
-                [condition, left, right].into_iter().for_each(|one| self.expression(one));
-            }
-            Expression::Coalesce(all) => all.iter_mut().for_each(|one| self.expression(one)),
-            Expression::FunctionCall(Function::Now, _) => {
-                if let Some(now) = self.now {
-                    *expression = Expression::Literal(now.clone());
-                }
-            }
-            Expression::FunctionCall(_, all) => all.iter_mut().for_each(|one| self.expression(one)),
-        }
-    }
-
-    fn operand(&mut self, expression: &mut Expression, rewritten: bool) {
-        let found = match expression {
-            Expression::NamedNode(iri) => self.of_iri(iri),
-            Expression::Literal(literal) => self.of_literal(literal, rewritten),
-            other => return self.expression(other),
-        };
-        match found {
-            Some(Term::NamedNode(iri)) => *expression = iri.into(),
-            Some(Term::Literal(literal)) => *expression = literal.into(),
-            Some(_) => self.failed = true,
-            None => {}
-        }
-    }
-
-    /// Makes calls of comparisons with quantities, which the evaluator knows nothing of; the
-    /// constants in them are put in by the caller.
-    fn compare(&mut self, expression: &mut Expression) {
-        let (sign, left, right) = match expression {
-            Expression::Equal(left, right) => ("=", left, right),
-            Expression::Less(left, right) => ("<", left, right),
-            Expression::LessOrEqual(left, right) => ("<=", left, right),
-            Expression::Greater(left, right) => (">", left, right),
-            Expression::GreaterOrEqual(left, right) => (">=", left, right),
-            Expression::In(value, list) if list.iter().any(|one| self.is_quantity(one)) => {
-                let equal = |one| Expression::Equal(value.clone(), Box::new(one));
-                let either = |a, b| Expression::Or(Box::new(a), Box::new(b));
-                if let Some(any) = std::mem::take(list).into_iter().map(equal).reduce(either) {
-                    *expression = any;
-                }
-                return;
-            }
-            _ => return,
-        };
-        let mirrored = self.is_quantity(left);
-        if !mirrored && !self.is_quantity(right) {
-            return;
-        }
-        let sign = match sign {
-            "<" if mirrored => ">",
-            "<=" if mirrored => ">=",
-            ">" if mirrored => "<",
-            ">=" if mirrored => "<=",
-            sign => sign,
-        };
-        let take = |one: &mut Expression| std::mem::replace(one, Expression::Coalesce(Vec::new()));
-        let (mut left, mut right) = (take(left), take(right));
-        if mirrored {
-            std::mem::swap(&mut left, &mut right);
-        }
-        self.operand(&mut right, sign == "=");
         let compare = Function::Custom(NamedNode::new_unchecked(format!("{GM}compare")));
-        let sign = Literal::new_simple_literal(sign).into();
-        *expression = Expression::FunctionCall(compare, vec![left, sign, right]);
+        let sign = Literal::new_simple_literal(sign(operator)).into();
+        Some(Expression::FunctionCall(compare, vec![value.clone(), sign, quantity]))
     }
 }
 
 // --- Units --------------------------------------------------------------------------------------
 
-type Stated<'a> = (Cow<'a, str>, u32, Cow<'a, str>, u32);
-
-fn uses_among(stated: &[Stated<'_>], compared: &[(Cow<'_, str>, u32, bool)]) -> Vec<Use> {
-    let mut equal: HashMap<&str, Vec<u32>> = HashMap::new();
-    let mut partners: HashMap<&str, Vec<u32>> = HashMap::new();
+fn uses_among(stated: &[[u32; 4]], compared: &[(u32, u32, bool)]) -> Vec<Use> {
+    let mut equal: HashMap<u32, Vec<u32>> = HashMap::new();
+    let mut partners: HashMap<u32, Vec<u32>> = HashMap::new();
     for (variable, constant, same) in compared {
-        partners.entry(variable).or_default().push(*constant);
+        partners.entry(*variable).or_default().push(*constant);
         if *same {
-            equal.entry(variable).or_default().push(*constant);
+            equal.entry(*variable).or_default().push(*constant);
         }
     }
-    let mut siblings: HashMap<&str, Vec<(u32, Option<u32>)>> = HashMap::new();
-    for (subject, attribute, object, own) in stated {
-        let beside = siblings.entry(subject).or_default();
-        let known = if *own == OPEN {
-            equal.get(object.as_ref()).map(Vec::as_slice).unwrap_or_default()
-        } else {
-            std::slice::from_ref(own)
-        };
-        let known = known.iter().copied().map(Some);
-        let all =
-            known.chain((*own == OPEN && !equal.contains_key(object.as_ref())).then_some(None));
-        for one in all {
+    // the constant that an object is, or those that it is compared with
+    let among = |known: &HashMap<u32, Vec<u32>>, object: u32, own: u32| match own {
+        OPEN => known.get(&object).cloned().unwrap_or_default(),
+        own => vec![own],
+    };
+    let mut siblings: HashMap<u32, Vec<(u32, Option<u32>)>> = HashMap::new();
+    for [subject, attribute, object, own] in stated {
+        let beside = siblings.entry(*subject).or_default();
+        let mut known: Vec<_> = among(&equal, *object, *own).into_iter().map(Some).collect();
+        if known.is_empty() {
+            known.push(None);
+        }
+        for one in known {
             if !beside.contains(&(*attribute, one)) {
                 beside.push((*attribute, one));
             }
         }
     }
     let mut found: Vec<Use> = Vec::new();
-    for (subject, attribute, object, own) in stated {
-        let constants = if *own == OPEN {
-            partners.get(object.as_ref()).map(Vec::as_slice).unwrap_or_default()
-        } else {
-            std::slice::from_ref(own)
-        };
-        for constant in constants {
-            let siblings = siblings.get(subject.as_ref()).cloned().unwrap_or_default();
-            let one = Use { constant: *constant, attribute: *attribute, siblings };
+    for [subject, attribute, object, own] in stated {
+        for constant in among(&partners, *object, *own) {
+            let siblings = siblings.get(subject).cloned().unwrap_or_default();
+            let one = Use { constant, attribute: *attribute, siblings };
             if !found.contains(&one) {
                 found.push(one);
             }
