@@ -121,23 +121,6 @@ pub(crate) fn filled(
     text
 }
 
-/// Writes a skeleton as SPARQL with constants, given by their N-Triples texts.
-pub fn filled<'a>(skeleton: &str, constants: impl IntoIterator<Item = Cow<'a, str>>) -> String {
-    if is_whole(skeleton) {
-        return skeleton[1..].to_owned();
-    }
-    let mut constants = constants.into_iter();
-    let mut text = String::with_capacity(skeleton.len() * 4);
-    let mut begin = 0;
-    for (at, _) in skeleton.bytes().enumerate().filter(|(_, byte)| *byte <= QUANTITY) {
-        text.push_str(&skeleton[begin..at]);
-        text.push_str(constants.next().as_deref().unwrap_or_default());
-        begin = at + 1;
-    }
-    text.push_str(&skeleton[begin..]);
-    text
-}
-
 /// The number of a constant in the algebra of an expanded skeleton, by its IRI.
 pub fn slot_of_iri(iri: &str) -> Option<u32> {
     iri.strip_prefix("slot:")?.parse().ok()

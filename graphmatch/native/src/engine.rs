@@ -7,8 +7,8 @@
 
 use crate::cut::{self, Cut, Cutter};
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms};
-use crate::evaluate::{Answer, EvaluationError, Functions, Prepared};
 use crate::evaluate::Limits as EvaluationLimits;
+use crate::evaluate::{Answer, EvaluationError, Functions, Prepared};
 use crate::matching::{Context, PYTHON, Worker};
 use crate::mentions::Mentions;
 use crate::ontology::{Ontology, Stated, Steps, UNITS};
@@ -22,11 +22,9 @@ use crate::subscriptions::{
 use crate::values;
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet, HashTable};
-use oxrdf::{Literal, Term};
-use std::borrow::Cow;
+use oxrdf::Literal;
 use std::collections::BTreeSet;
 use std::hash::BuildHasher;
-use std::str::FromStr;
 
 /// IRIs that stand for a class by its name, until Python finds it in the ontology.
 const CONCEPT: &[u8] = b"<urn:graphmatch:concept:";
@@ -111,7 +109,8 @@ impl Templates {
     }
 
     fn add(&mut self, template: Template, dictionary: &mut Dictionary) -> u32 {
-        let fixed = template.fixed().map(|text| dictionary.intern(text.as_bytes())).collect();
+        let fixed =
+            template.fixed().iter().map(|text| dictionary.intern(text.as_bytes())).collect();
         let kept = Some(Kept { template, fixed, uses: 0 });
         let number = match self.free.pop() {
             Some(number) => {
@@ -301,8 +300,7 @@ impl State {
         }
         let template = self.template(text)?;
         let cut = std::mem::take(&mut self.cut);
-        let constants: Vec<Id> =
-            cut.constants().map(|text| self.dictionary.intern(text)).collect();
+        let constants: Vec<Id> = cut.constants().map(|text| self.dictionary.intern(text)).collect();
         self.cut = cut;
         let filed = filed.map(|texts| {
             texts.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect()
@@ -537,7 +535,11 @@ impl State {
         let constants = self.all_constants(template, rooted);
         let Some(kept) = self.templates.kept(template) else { return };
         for (property, object) in kept.template.mentions(&constants) {
-            let text = if property == ANY { b"".as_slice().into() } else { self.dictionary.text(property) };
+            let text = if property == ANY {
+                b"".as_slice().into()
+            } else {
+                self.dictionary.text(property)
+            };
             let mention = (property, object);
             if comes {
                 self.mentions.add(mention, 1, &text);
@@ -606,11 +608,14 @@ impl State {
     /// A subscription's text as it was submitted, but for white space and prefixes.
     pub fn text(&self, number: Number) -> String {
         let record = self.subscriptions.get(number);
-        let text = |&id: &Id| {
-            let text = self.dictionary.text(id).into_owned();
-            Cow::Owned(String::from_utf8(text).unwrap_or_default())
-        };
-        cut::filled(self.templates.skeleton(record.template()), record.constants().iter().map(text))
+        let constants = record.constants();
+        let skeleton = self.templates.skeleton(record.template());
+        cut::filled(skeleton, None, |number, _, text| {
+            let id = constants.get(number).copied().unwrap_or_default();
+            text.push_str(&String::from_utf8_lossy(&self.dictionary.text(id)));
+            text.push(' ');
+            false
+        })
     }
 
     /// The algebra of a query with some constants.
@@ -622,12 +627,12 @@ impl State {
             column: None,
         };
         let kept = self.templates.kept(template).ok_or_else(missing)?;
-        let terms: Option<Vec<Term>> = self
+        let texts: Vec<String> = self
             .all_constants(template, constants)
             .into_iter()
-            .map(|id| Term::from_str(std::str::from_utf8(&self.dictionary.text(id)).ok()?).ok())
+            .map(|id| String::from_utf8_lossy(&self.dictionary.text(id)).into_owned())
             .collect();
-        kept.template.substituted(&terms.ok_or_else(missing)?, None)
+        kept.template.substituted(&texts, None)
     }
 
     // -- matching -----------------------------------------------------------------------------
@@ -645,7 +650,10 @@ impl State {
         if steps & PYTHON != 0 {
             return Err(steps & PYTHON);
         }
-        worker.enrich(context, stated, steps);
+        let late = worker.enrich(context, stated, steps) & PYTHON & !done;
+        if late != 0 {
+            return Err(late);
+        }
         worker.rows.counters = Counters::default();
         worker.find(context, &self.index);
         Ok(self.decided(worker, now))

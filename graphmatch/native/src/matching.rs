@@ -156,8 +156,8 @@ impl Worker {
     /// Makes the graph that subscriptions are asked of.
     ///
     /// `stated` is how many of the publication's triples somebody stated; `steps` are those that are
-    /// left to be done.
-    pub fn enrich(&mut self, context: Context, stated: usize, steps: Steps) {
+    /// left to be done. Returns the steps that derived triples call for.
+    pub fn enrich(&mut self, context: Context, stated: usize, steps: Steps) -> Steps {
         let Context { dictionary, ontology, mentions } = context;
         let Self { publication, graph, closing, flattening, walk, memo, .. } = self;
         graph.clear();
@@ -186,27 +186,28 @@ impl Worker {
                 steps |= RULES;
             }
         }
+        let mut late = 0;
+        if steps & (EVENT | ROOTS) != 0 {
+            for [_, property, object] in &graph.triples {
+                late |= (ontology.steps(*property, terms) | ontology.steps(*object, terms)) & UNITS;
+            }
+        }
         let triples = publication.triples[..stated].iter().copied();
         walk.get_mut().begin(ontology, triples, terms);
         if steps & RULES != 0 {
             ontology.close(graph, 0, terms, mentions, closing, None);
+        }
+        for [_, property, _] in graph.triples.iter().skip(publication.triples.len().min(stated)) {
+            late |= ontology.steps_of_property(*property, terms) & MAPPING;
         }
         if !mentions.asked().is_empty() {
             let name = dictionary.get(format!("<{}>", publication.id).as_bytes());
             let own = graph.triples.len();
             graph.begin_named_only();
             let walk = walk.get_mut();
-            ontology.add_attributes(
-                graph,
-                own,
-                name,
-                terms,
-                mentions,
-                walk,
-                flattening,
-                None,
-            );
+            ontology.add_attributes(graph, own, name, terms, mentions, walk, flattening, None);
         }
+        late
     }
 
     /// Finds the rows that have a solution; they are in `rows.matches`.

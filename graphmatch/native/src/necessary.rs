@@ -82,6 +82,7 @@ pub(crate) fn parts_mut(
         }
         GraphPattern::Graph { inner, .. }
         | GraphPattern::Service { inner, .. }
+        | GraphPattern::Lateral { left: inner, .. }
         | GraphPattern::Project { inner, .. }
         | GraphPattern::Distinct { inner }
         | GraphPattern::Reduced { inner }
@@ -551,7 +552,9 @@ impl<'a> Analysis<'a> {
                 }
                 self.branches(inner)
             }
-            GraphPattern::Service { .. } => vec![Draft::default()], // refused before it is parsed
+            GraphPattern::Service { .. } | GraphPattern::Lateral { .. } => {
+                vec![Draft::default()] // refused before it is parsed
+            }
             GraphPattern::Project { .. }
             | GraphPattern::Distinct { .. }
             | GraphPattern::Reduced { .. }

@@ -41,7 +41,8 @@ pub fn text_of<'py>(term: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> 
 
 /// pyoxigraph's object of a canonical N-Triples text.
 pub fn object_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    let text = std::str::from_utf8(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let text =
+        std::str::from_utf8(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
     if let Some(iri) = text.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'))
         && !iri.starts_with('<')
     {

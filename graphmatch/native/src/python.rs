@@ -8,11 +8,11 @@ use crate::dictionary::{ANY, Id};
 use crate::engine::{Change, Did, Found, Matched, Refusal, State};
 use crate::evaluate::Answer;
 use crate::matching::Worker;
+use crate::objects::{object_of, text_of};
 use crate::ontology::{Folding, Ontology, Stated, Steps};
 use crate::query::{Form, Limits, QueryError, Template};
 use crate::reader::Publication;
 use crate::subscriptions::Number;
-use crate::objects::{object_of, text_of};
 use crate::triples::Triple;
 use numpy::{PyArray1, PyReadonlyArray2};
 use oxrdf::vocab::xsd;
@@ -576,7 +576,7 @@ impl Core {
             cutter.cut(query, &mut cut)?;
             let template = Template::new(cutter, query, &mut cut)?;
             let uses = template.uses()?;
-            let fixed = template.fixed().map(str::to_owned);
+            let fixed = template.fixed().iter().map(|text| String::from(&**text));
             let texts = cut.constants().map(|text| String::from_utf8_lossy(text).into_owned());
             let texts: Vec<String> = texts.chain(fixed).collect();
             let rewritten = (0..texts.len()).map(|place| template.rewritten(place)).collect();
@@ -592,7 +592,8 @@ impl Core {
             let guarded = self.shared.read();
             let state = &guarded.state;
             let text = |id: Id| {
-                (id != ANY).then(|| String::from_utf8_lossy(&state.dictionary.text(id)).into_owned())
+                (id != ANY)
+                    .then(|| String::from_utf8_lossy(&state.dictionary.text(id)).into_owned())
             };
             state.mentions.counted().map(|((p, o), _)| (text(p), text(o))).collect()
         })
@@ -611,7 +612,8 @@ impl Core {
             let guarded = self.shared.read();
             let state = &guarded.state;
             let text = |&id: &Id| {
-                (id != ANY).then(|| String::from_utf8_lossy(&state.dictionary.text(id)).into_owned())
+                (id != ANY)
+                    .then(|| String::from_utf8_lossy(&state.dictionary.text(id)).into_owned())
             };
             let texts = |key: Triple| key.iter().map(text).collect::<Vec<_>>();
             let Some(number) = state.subscriptions.find(id) else { return Vec::new() };
@@ -690,7 +692,8 @@ impl Core {
                         called: &called,
                         prefixes: &prefixes,
                         steps: &steps,
-                        folding: folding.map_or(Folding::None, |(cases, fold)| folding_of(cases, fold)),
+                        folding: folding
+                            .map_or(Folding::None, |(cases, fold)| folding_of(cases, fold)),
                     },
                 );
                 let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
@@ -745,11 +748,8 @@ impl Core {
             let done = if current { done } else { 0 };
             texts.fill(state, &mut worker.publication);
             worker.publication.id = id.into();
-            let matched = if current {
-                state.matches(&mut worker, stated, done, &now)
-            } else {
-                Err(done)
-            };
+            let matched =
+                if current { state.matches(&mut worker, stated, done, &now) } else { Err(done) };
             match matched {
                 Ok(matched) => Ok(self.report(state, worker, matched, stated)),
                 Err(steps) => {
