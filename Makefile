@@ -42,7 +42,7 @@ test-native: $(VENV)/.dev
 	@$(CARGO) test --quiet --no-default-features
 
 native: $(BIN)/maturin
-	@$(WITH_RUST) $(BIN)/maturin develop --quiet --skip-install
+	@VIRTUAL_ENV=$(abspath $(VENV)) $(WITH_RUST) $(BIN)/maturin develop --quiet --skip-install
 
 wheel: $(BIN)/maturin
 	@$(WITH_RUST) $(BIN)/maturin build --quiet --release --out dist
