@@ -115,7 +115,9 @@ class _Measured:
 def measure(asked: str) -> Row:
     """Measure what a JSON object asks for: the arguments of `measured`, in a process of its own."""
     given = json.loads(asked)
-    return {"rows": measured(given["workload"], given["columns"], Size(*given["size"]), **given["more"])}
+    return {
+        "rows": measured(given["workload"], given["columns"], Size(*given["size"]), **given["more"])
+    }
 
 
 def measured(
@@ -279,7 +281,9 @@ def _row(run: _Measured, size: Size, wrong: str | None) -> Row:
         "events": len(run.micros),
         "build_seconds": run.built.seconds,
         "subscriptions_per_second": count / max(run.built.seconds, 1e-9),
-        "bytes_per_subscription": None if run.built.resident is None else run.built.resident / count,
+        "bytes_per_subscription": None
+        if run.built.resident is None
+        else run.built.resident / count,
         "reported_bytes_per_subscription": None if reported is None else reported / count,
         "median_microseconds_per_event": median(run.micros),
         "matches_per_event": matches if peer.matches else None,

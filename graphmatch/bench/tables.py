@@ -15,13 +15,12 @@ MICROS = "median_microseconds_per_event"
 MATCHING: Columns = (
     ("engine", "engine"),
     ("given", "form"),
-    ("documents", "documents"),
-    ("events", "events"),
+    ("", "documents"),
     ("built in s", "build_seconds"),
-    ("bytes a subscription", "bytes_per_subscription"),
+    ("bytes each", "bytes_per_subscription"),
     ("µs an event", MICROS),
-    ("times the first", "ratio"),
-    ("matches an event", "matches_per_event"),
+    ("times", "ratio"),
+    ("matches", "matches_per_event"),
 )
 SPARK: Columns = (
     ("engine", "engine"),
@@ -61,7 +60,9 @@ def table_of(rows: Sequence[Row], columns: Columns, title: str | None = None) ->
     table = Table(title=title, title_justify="left")
     for heading, name in columns:
         text = name in _TEXTS
-        table.add_column(heading, justify="left" if text else "right", no_wrap=text and name != "what")
+        table.add_column(
+            heading, justify="left" if text else "right", no_wrap=text and name != "what"
+        )
     for row in rows:
         table.add_row(*(_cell(row.get(name)) for _, name in columns))
     return table

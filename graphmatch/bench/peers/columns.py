@@ -106,7 +106,8 @@ def scan(low: Ids, high: Ids, values: Ids, found: Ids) -> int:
 def _compiled() -> Callable[..., int]:
     import numba
 
-    compiled: Callable[..., int] = numba.njit(scan)
+    compile: Any = numba.njit
+    compiled: Callable[..., int] = compile(scan)
     return compiled
 
 

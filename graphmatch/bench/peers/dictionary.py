@@ -124,7 +124,8 @@ def _rarest(patterns: NDArray[np.int32]) -> NDArray[np.int64]:
     _, kind, count = np.unique(keys, return_inverse=True, return_counts=True)
     often = count[kind.reshape(keys.shape)]
     stars = (s < 0).astype(np.int64) + (o < 0)
-    return np.argmin(often + stars * keys.size, axis=1)
+    found: NDArray[np.int64] = np.argmin(often + stars * keys.size, axis=1)
+    return found
 
 
 class _Concepts:

@@ -15,7 +15,7 @@ form: the logarithm of a value is uniform), and a range has as large a share of 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,7 +127,7 @@ class AttributeWorkload(Workload):
         """Return the subscriptions: columns of lower and of upper bounds."""
         import pyarrow as pa
 
-        columns: dict[str, pa.Array] = {"id": pa.array(ids(self.size.subscriptions))}
+        columns: dict[str, pa.Array[Any]] = {"id": pa.array(ids(self.size.subscriptions))}
         for number, (low, high) in enumerate(zip(self.rows.low, self.rows.high, strict=True)):
             for test, bound, none in ((">=", low, UNBOUNDED[0]), ("<=", high, UNBOUNDED[1])):
                 columns[f"a{number} {test}"] = pa.array(bound, mask=bound == none)

@@ -17,7 +17,7 @@ A class is numbered by a walk of its tree from the top, so that those below it a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,7 +133,7 @@ class ConceptWorkload(Workload):
         """Return the subscriptions: columns of classes, of strings, of lower and upper bounds."""
         import pyarrow as pa
 
-        columns: dict[str, pa.Array] = {"id": pa.array(ids(self.size.subscriptions))}
+        columns: dict[str, pa.Array[Any]] = {"id": pa.array(ids(self.size.subscriptions))}
         for i, classes in enumerate(self.classes.T.tolist()):
             columns[f"c{i} isa"] = pa.array([f"urn:t:{i}:{class_}" for class_ in classes])
         for i, strings in enumerate(self.strings.T.tolist()):

@@ -12,8 +12,10 @@ it. Names come from a pool of 2,000, properties from one of 50.
 A subscription has 5 nodes, and 2 of them are variables in 90 of 100 subscriptions. It has one of
 `GraphParameters.shapes` shapes, which differ in more than constants; those without variables are
 one of them. With ``shapes=0`` each subscription has a shape of its own: which edges, in which
-order, and which two or three nodes are variables. Some are cut out of each publication: those that match it. The others of the first half
-are cut out of graphs that are never published, about 30 out of each: these overlap, and match
+order, and which two or three nodes are variables.
+
+Some subscriptions are cut out of each publication: those that match it. The others of the first
+half are cut out of graphs that are never published, about 30 out of each: these overlap, and match
 nothing. The second half has names and properties at random. Another share than a half may overlap.
 
 In a new publication (`Workload.publications`) every name that its subscriptions do not mention is
@@ -36,6 +38,7 @@ from semantic.publication import Publication
 Ids: TypeAlias = NDArray[np.int32]
 Pair: TypeAlias = tuple[int, int]
 Edges: TypeAlias = tuple[int, ...]
+Edge: TypeAlias = tuple[NamedNode, NamedNode, NamedNode]
 
 NODES, EDGES, NAMES, PROPERTIES = 35, 90, 2000, 50
 GROUP, GROUPS = 5, 7
@@ -158,10 +161,17 @@ class GraphWorkload(Workload):
         nodes += [f"?x{star}" for star in range(last, 0, -1)]  # -1 is the last
         properties = [f" <urn:p:{number}> " for number in range(PROPERTIES)]
         stars = -self.patterns[:, :, ::2].min(axis=(1, 2), initial=0)
-        heads = ["ASK { ", *(f"SELECT {' '.join(nodes[:-n - 1:-1])} WHERE {{ " for n in (1, 2, 3))]
+        heads = [
+            "ASK { ",
+            *(f"SELECT {' '.join(nodes[: -n - 1 : -1])} WHERE {{ " for n in (1, 2, 3)),
+        ]
         return [
-            heads[star] + " . ".join([nodes[s] + properties[p] + nodes[o] for s, p, o in rows]) + " }"
-            for star, rows in zip(stars.tolist(), map(np.ndarray.tolist, self.patterns), strict=True)
+            heads[star]
+            + " . ".join([nodes[s] + properties[p] + nodes[o] for s, p, o in rows])
+            + " }"
+            for star, rows in zip(
+                stars.tolist(), map(np.ndarray.tolist, self.patterns), strict=True
+            )
         ]
 
     def publication(self, number: int) -> Publication:
@@ -176,14 +186,15 @@ class GraphWorkload(Workload):
     def document(self, number: int, syntax: str, serial: int | None = None) -> bytes:
         """Return the graph as bytes."""
         form = SYNTAXES[syntax]
+        triples = (Triple(*triple) for triple in self._triples(number, serial))
         prefixes = PREFIXES if syntax in ("turtle", "rdfxml") else None
-        written = serialize(self._triples(number, serial), format=form, prefixes=prefixes)
+        written = serialize(triples, format=form, prefixes=prefixes)
         assert written is not None
         return written
 
-    def _triples(self, number: int, serial: int | None) -> list[Triple]:
+    def _triples(self, number: int, serial: int | None) -> list[Edge]:
         return [
-            Triple(NamedNode(f"urn:n:{s}"), NamedNode(f"urn:p:{p}"), NamedNode(f"urn:n:{o}"))
+            (NamedNode(f"urn:n:{s}"), NamedNode(f"urn:p:{p}"), NamedNode(f"urn:n:{o}"))
             for s, p, o in self.graph(number, serial).tolist()
         ]
 
@@ -273,7 +284,9 @@ def _own(
         edge_of = random.permuted(sets[random.integers(0, len(sets), drawn)], axis=1)
         stars = starred[random.integers(0, len(starred), drawn)]
         seen = stars[np.arange(drawn)[:, None, None], ends[edge_of]].reshape(drawn, -1)
-        first = [np.where((seen == v).any(1), (seen == v).argmax(1), seen.shape[1]) for v in (1, 2, 3)]
+        first = [
+            np.where((seen == v).any(1), (seen == v).argmax(1), seen.shape[1]) for v in (1, 2, 3)
+        ]
         called = np.zeros((drawn, 4), np.int8)  # variables are numbered as they come
         called[:, 1:] = np.argsort(np.argsort(first, axis=0, kind="stable"), axis=0).T + 1
         seen = np.take_along_axis(called, seen.astype(np.intp), axis=1)

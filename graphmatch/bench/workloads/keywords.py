@@ -104,7 +104,9 @@ class KeywordWorkload(Workload):
             what, remedy = "the feeds' titles have no words", "Give a folder of feeds with --feeds."
             place = Place(str(parameters.feeds))
             raise InputError(next(iter(problems), Problem(what, place, remedy)))
-        self.feeds = [feeds[place] for place in random.permutation(len(feeds))]
+        self.feeds: list[tuple[bytes, list[Publication]]] = [
+            feeds[place] for place in random.permutation(len(feeds))
+        ]
         self._labels = [words[place] for place in random.permutation(len(words))[:CONCEPTS]]
         count = size.subscriptions
         lengths = random.integers(1, MOST, count, endpoint=True)
@@ -155,7 +157,11 @@ class KeywordWorkload(Workload):
             return super().ontology()
         concepts = [NamedNode(f"urn:topic:{number}") for number in range(len(self._labels))]
         labels = zip(concepts, self._labels, strict=True)
-        above = ((one, SKOS["broader"], concepts[n % TOPS]) for n, one in enumerate(concepts) if n >= TOPS)
+        above = (
+            (one, SKOS["broader"], concepts[n % TOPS])
+            for n, one in enumerate(concepts)
+            if n >= TOPS
+        )
         return Ontology(
             [*((one, SKOS["prefLabel"], Literal(label)) for one, label in labels), *above]
         )
@@ -171,7 +177,8 @@ class KeywordWorkload(Workload):
 
     def document(self, number: int, syntax: str, serial: int | None = None) -> bytes:  # noqa: ARG002
         """Return a feed."""
-        return self.feeds[number % len(self.feeds)][0]
+        data, _ = self.feeds[number % len(self.feeds)]
+        return data
 
     def described(self) -> dict[str, object]:
         """Return the parameters, and how many feeds and items there are."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from pyoxigraph import Literal, NamedNode
@@ -110,7 +110,7 @@ class EqualityWorkload(FlatWorkload):
         """Return the subscriptions: a column of texts for each attribute."""
         import pyarrow as pa
 
-        columns: dict[str, pa.Array] = {"id": pa.array(ids(self.size.subscriptions))}
+        columns: dict[str, pa.Array[Any]] = {"id": pa.array(ids(self.size.subscriptions))}
         texts = np.array(self._texts, object)
         for column, values in enumerate(self.tested.T):
             columns[f"a{column}"] = pa.array(texts[values], mask=values == UNTESTED)
