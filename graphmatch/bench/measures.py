@@ -52,7 +52,7 @@ def subscribing(subscriptions: int, seed: int = 1, shapes: int = 100) -> Iterato
     rest = min(SINGLY, subscriptions // 2)
     engine, warm, store = Engine(), Engine(), Store()
 
-    def each(do: Callable[..., object]) -> Callable[[Sequence[Any]], None]:
+    def each(do: Callable[..., object]) -> Callable[[Sequence[Any]], object]:
         return lambda part: deque(starmap(do, part), maxlen=0)
 
     with OneCore():

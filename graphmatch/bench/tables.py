@@ -40,29 +40,18 @@ ONE_GRAPH: Columns = (
     ("ms a pattern", "milliseconds_per_pattern"),
     ("solutions", "solutions"),
 )
-CLAIMS: Columns = (
-    ("what", "what"),
-    ("measured", "measured"),
-    ("beside", "beside"),
-    ("ratio", "ratio"),
-    ("wanted", "wanted"),
-    ("", "holds"),
-)
-_TEXTS = ("engine", "form", "documents", "what")
+_TEXTS = ("engine", "form", "documents")
 
 
-def table_of(rows: Sequence[Row], columns: Columns, title: str | None = None) -> Table:
-    """Return rows as a table; without a title, that of a run."""
-    if title is None:
-        first = rows[0]
-        parameters = ", ".join(f"{name} {value}" for name, value in first["parameters"].items())
-        title = f"{first['workload']}, {first['subscriptions']:,} subscriptions ({parameters})"
+def table_of(rows: Sequence[Row], columns: Columns) -> Table:
+    """Return the rows of one run as a table."""
+    first = rows[0]
+    parameters = ", ".join(f"{name} {value}" for name, value in first["parameters"].items())
+    title = f"{first['workload']}, {first['subscriptions']:,} subscriptions ({parameters})"
     table = Table(title=title, title_justify="left")
     for heading, name in columns:
         text = name in _TEXTS
-        table.add_column(
-            heading, justify="left" if text else "right", no_wrap=text and name != "what"
-        )
+        table.add_column(heading, justify="left" if text else "right", no_wrap=text)
     for row in rows:
         table.add_row(*(_cell(row.get(name)) for _, name in columns))
     return table
@@ -74,8 +63,6 @@ def with_ratio(rows: Sequence[Row]) -> list[Row]:
 
 
 def _cell(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
     return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)

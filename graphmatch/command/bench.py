@@ -127,7 +127,7 @@ class Generating:
     ] = None
     matches: Annotated[
         int | None,
-        _option("graph, concepts, keywords: how many match, instead of a share.", min=0),
+        _option("graph, concepts: how many match, instead of a share.", min=0),
     ] = None
     attributes: Annotated[
         int | None, _option("attributes: how many an event has.", min=1, max=1000)
@@ -142,6 +142,10 @@ class Generating:
     height: Annotated[int | None, _option("concepts: the height of the trees.", min=1, max=20)] = (
         None
     )
+    heard: Annotated[
+        int | None,
+        _option("keywords: how many have only words that are in the feeds; all by default.", min=0),
+    ] = None
     topics: Annotated[
         float | None, _option("keywords: the share of subscriptions that are topics.", min=0, max=1)
     ] = None

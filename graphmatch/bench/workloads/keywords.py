@@ -4,7 +4,7 @@ A document is a feed of a folder, byte by byte as it is, with all of its items; 
 seeded order. A subscription is 1 to 3 different words, each number as often, drawn uniformly from
 all words of 3 letters and more in the items' and channels' titles, in lower case; it matches an
 item when the item's or its channel's title has all of them in it, anywhere, as CONTAINS says. If
-only so many subscriptions are to match an item, the others have a word that is in no title: one of
+only so many subscriptions are to be heard of, the others have a word that is in no title: one of
 the words backwards.
 
 A share of the subscriptions may be topics: concepts of a thesaurus of the first 2,000 words, each
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 from xml.parsers.expat import ExpatError, ParserCreate
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 FEEDS = Path("data/feeds")
 MOST = 3
 CONCEPTS, TOPS = 2000, 250
-SAMPLED, SAMPLED_ITEMS = 5000, 100
-"""In how many subscriptions and items it is counted which share matches."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _TITLE = RSS["title"]
 _XML = frozenset({FeedFormat.RSS, FeedFormat.RSS1, FeedFormat.ATOM})
@@ -53,14 +52,14 @@ class KeywordParameters:
     ----------
     feeds
         A folder of feeds, or one feed.
-    matches
-        About how many subscriptions match an item, at the most; by default those that do.
+    heard
+        How many subscriptions have words of titles only; by default all.
     topics
         Which share of the subscriptions are topics.
     """
 
     feeds: Path = FEEDS
-    matches: int | None = None
+    heard: int | None = None
     topics: float = 0.0
 
 
@@ -104,9 +103,7 @@ class KeywordWorkload(Workload):
             what, remedy = "the feeds' titles have no words", "Give a folder of feeds with --feeds."
             place = Place(str(parameters.feeds))
             raise InputError(next(iter(problems), Problem(what, place, remedy)))
-        self.feeds: list[tuple[bytes, list[Publication]]] = [
-            feeds[place] for place in random.permutation(len(feeds))
-        ]
+        self.feeds = [feeds[place] for place in random.permutation(len(feeds)).tolist()]
         self._labels = [words[place] for place in random.permutation(len(words))[:CONCEPTS]]
         count = size.subscriptions
         lengths = random.integers(1, MOST, count, endpoint=True)
@@ -117,23 +114,11 @@ class KeywordWorkload(Workload):
             tuple(words[place] for place in row[:length])
             for row, length in zip(drawn, lengths.tolist(), strict=True)
         ]
-        if parameters.matches is not None:
-            every = [titles(item) for item in items]
-            self._thin_out(random, parameters.matches, words, every)
-
-    def _thin_out(
-        self, random: np.random.Generator, matches: int, words: list[str], every: list[list[str]]
-    ) -> None:
-        """Put a word that is in no title into all subscriptions but so many as are to match."""
-        sample = [every[place] for place in random.permutation(len(every))[:SAMPLED_ITEMS]]
-        share = _share(self.subscriptions[:SAMPLED], sample)
-        kept = round(matches / share) if share else len(self.subscriptions)
-        text = "\n".join(title for several in every for title in several)
-        unheard = {word: _unheard(word, text) for word in words}
-        for place in random.permutation(len(self.subscriptions))[kept:].tolist():
-            first, *others = self.subscriptions[place] or ("",)
-            if first:
-                self.subscriptions[place] = (unheard[first], *others)
+        text = "\n".join(title for item in items for title in titles(item))
+        heard = count if parameters.heard is None else parameters.heard
+        for place, several in enumerate(self.subscriptions[heard:], heard):
+            if several:
+                self.subscriptions[place] = (_unheard(several[0], text), *several[1:])
 
     def texts(self) -> list[str]:
         """Return the subscriptions: a filter for each word, or one pattern for a topic."""
@@ -221,16 +206,7 @@ def _is_xml(data: bytes) -> bool:
     return True
 
 
-def _share(subscriptions: list[tuple[str, ...]], items: list[list[str]]) -> float:
-    """Return which share of the subscriptions an item matches, on average."""
-    found = sum(
-        bool(words) and any(all(word in title for word in words) for title in several)
-        for words in subscriptions
-        for several in items
-    )
-    return found / (len(subscriptions) * len(items))
-
-
+@cache
 def _unheard(word: str, text: str) -> str:
     """Return a word that a text does not have in it.
 
