@@ -321,12 +321,10 @@ def run(
                 {**about, "rows": found["rows"], "claims": list(claims_of(one, found["rows"]))}
             )
     if not json and shown:
-        about = (
-            f"{scale} scale, seed {seed}, {cpu_count()} cores, Python {platform.python_version()}"
-        )
-        head = "| what | measured | beside | ratio | wanted | holds |\n| --- | --- | --- | --- | --- | --- |"
-        text = "\n".join([about, "", head, *map(_written, shown)])
-        out.print(styled(text), soft_wrap=True)
+        machine = f"{cpu_count()} cores, Python {platform.python_version()}"
+        head = [f"{scale} scale, seed {seed}, {machine}", ""]
+        head += ["| what | measured | beside | ratio | wanted | holds |", "| --- " * 6 + "|"]
+        out.print(styled("\n".join([*head, *map(_written, shown)])), soft_wrap=True)
     return status
 
 

@@ -103,22 +103,22 @@ class KeywordWorkload(Workload):
             what, remedy = "the feeds' titles have no words", "Give a folder of feeds with --feeds."
             place = Place(str(parameters.feeds))
             raise InputError(next(iter(problems), Problem(what, place, remedy)))
-        self.feeds = [feeds[place] for place in random.permutation(len(feeds)).tolist()]
+        self.feeds = [feeds[int(place)] for place in random.permutation(len(feeds))]
         self._labels = [words[place] for place in random.permutation(len(words))[:CONCEPTS]]
         count = size.subscriptions
         lengths = random.integers(1, MOST, count, endpoint=True)
         drawn = _different(random, count, len(words))
         lengths[random.random(count) < parameters.topics] = 0
         self._topics = random.integers(0, len(self._labels), count).tolist()
-        self.subscriptions = [
+        self.subscriptions: list[tuple[str, ...]] = [
             tuple(words[place] for place in row[:length])
             for row, length in zip(drawn, lengths.tolist(), strict=True)
         ]
         text = "\n".join(title for item in items for title in titles(item))
         heard = count if parameters.heard is None else parameters.heard
-        for place, several in enumerate(self.subscriptions[heard:], heard):
+        for number, several in enumerate(self.subscriptions[heard:], heard):
             if several:
-                self.subscriptions[place] = (_unheard(several[0], text), *several[1:])
+                self.subscriptions[number] = (_unheard(several[0], text), *several[1:])
 
     def texts(self) -> list[str]:
         """Return the subscriptions: a filter for each word, or one pattern for a topic."""
