@@ -30,7 +30,10 @@ from graphmatch.bench.workloads.graph import NAMES, PROPERTIES, GraphWorkload
 from graphmatch.bench.workloads.keywords import KeywordWorkload, titles
 from graphmatch.bench.workloads.workload import Workload
 
-Key: TypeAlias = tuple[int | None, int, int | None]
+Key: TypeAlias = tuple[int | None, int | None, int | None]
+
+CHUNK = 10_000
+"""So many subscriptions are made Python objects at a time."""
 
 
 class DictionaryPeer(Peer):
@@ -64,16 +67,23 @@ class DictionaryPeer(Peer):
 
 class _Graphs:
     def __init__(self, workload: GraphWorkload) -> None:
-        rarest = _rarest(workload.patterns)
-        count = int(workload.patterns.max(initial=0)) + 1
+        patterns = workload.patterns
+        rarest = np.take_along_axis(patterns, _rarest(patterns)[:, None, None], axis=1)[:, 0]
+        stars = (patterns[:, :, ::2] < 0).sum(axis=2)
+        order = np.argsort(stars, axis=1, kind="stable")[:, :, None]  # constants first
+        count = int(patterns.max(initial=0)) + 1
         numbers = [*range(count), *range(-3, 0)]  # each number is one object
         self._filed: dict[Key, list[tuple[int, tuple[int, ...]]]] = {}
-        for number, (rows, place) in enumerate(zip(workload.patterns, rarest, strict=True)):
-            s, p, o = (numbers[part] for part in rows[place].tolist())
-            first = np.argsort((rows[:, ::2] < 0).sum(axis=1), kind="stable")  # constants first
-            flat = tuple([numbers[part] for part in rows[first].ravel().tolist()])
-            key = (s if s >= 0 else None, p, o if o >= 0 else None)
-            self._filed.setdefault(key, []).append((number, flat))
+        for start in range(0, len(patterns), CHUNK):
+            some = slice(start, start + CHUNK)
+            rows = np.take_along_axis(patterns[some], order[some], axis=1)
+            flat = rows.reshape(len(rows), -1).tolist()
+            for number, (key, row) in enumerate(
+                zip(rarest[some].tolist(), flat, strict=True), start
+            ):
+                s, p, o = (numbers[part] if part >= 0 else None for part in key)
+                joined = tuple([numbers[part] for part in row])
+                self._filed.setdefault((s, p, o), []).append((number, joined))
 
     def event(self, workload: GraphWorkload, number: int, serial: int | None) -> list[list[int]]:
         found: list[list[int]] = workload.graph(number, serial).tolist()

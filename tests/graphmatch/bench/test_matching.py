@@ -200,7 +200,8 @@ def test_columns_that_are_chosen() -> None:
     ]
 
 
-def test_rows_and_a_table_of_the_command() -> None:
+def test_rows_and_a_table_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "in_own_process", lambda _, asked: runner.measure(asked))
     arguments = ["graph", "--subscriptions", "60", "--events", "4", "--engines", "dictionary,parse"]
     status, out, err = invoked(*arguments, "--documents", "new", "--json")
     assert status == 0, err
