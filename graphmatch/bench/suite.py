@@ -324,7 +324,8 @@ def run(
         machine = f"{cpu_count()} cores, Python {platform.python_version()}"
         head = [f"{scale} scale, seed {seed}, {machine}", ""]
         head += ["| what | measured | beside | ratio | wanted | holds |", "| --- " * 6 + "|"]
-        out.print(styled("\n".join([*head, *map(_written, shown)])), soft_wrap=True)
+        for line in (*head, *map(_written, shown)):
+            out.print(styled(line), soft_wrap=True)
     return status
 
 
@@ -377,7 +378,7 @@ def _written(row: Row) -> str:
     """Return a claim as a row of a table in Markdown."""
     wanted = {"most": "at most {:g}", "least": "at least {:,g}"}
     numbers = [_number(row[name], row["unit"]) for name in ("measured", "beside")]
-    ratio = "" if row["ratio"] is None else f"{row['ratio']:.2g}"
+    ratio = "" if row["ratio"] is None else _number(row["ratio"], "").strip()
     bounds = (form.format(row[name]) for name, form in wanted.items() if row[name] is not None)
     holds = "" if row["holds"] is None else "yes" if row["holds"] else "no"
     what = f"{row['run']}: {row['what']}"
