@@ -1,17 +1,22 @@
-"""One size of one workload, all engines in this process, on one core.
+"""One workload, all engines in this process, on one core: the only way in which events are timed.
 
-After a rehearsal on a few subscriptions, in which libraries are imported and loops compiled, each
-engine is built, and then each in turn matches the same block of events, so that times of one run
-can be compared whatever else the machine does. A block is prepared (events read, stores filled)
-before it is timed. An engine that has used up its time sits out the rest.
+What is measured is a *column*: an engine, the form in which it is given events, and whether these
+come again or are new (`Column`). Engines are rehearsed on a few subscriptions, so that libraries
+are imported and loops compiled, and then built one after the other. Each column in turn matches the
+same block of events, so that times of one run can be compared whatever else the machine does. What
+is given is made before it is timed. Before that, events that come again are matched once, others a
+few times. A column that has used up its time sits out the rest.
 
-The matches of each event are compared among the engines.
+The matches of each event are compared among the columns: speed says nothing without that.
 """
 
 from __future__ import annotations
 
+import gc
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -19,175 +24,272 @@ from zlib import crc32
 
 import numpy as np
 
-from graphmatch.bench.memory import resident_bytes
-from graphmatch.bench.peers import peer_class
-from graphmatch.bench.peers.peer import Peer
-from graphmatch.bench.process import OneCore, Row
+from graphmatch.bench.peers import make_peer
+from graphmatch.bench.peers.peer import Asked, Peer
+from graphmatch.bench.process import OneCore, Row, resident_bytes
 from graphmatch.bench.workloads import workload_class
 from graphmatch.bench.workloads.workload import Size, Workload
 
-BLOCK = 10
-WARM_EVENTS, WARM_SECONDS = 10, 1.0
-LEAST_EVENTS, MOST_SECONDS = 3, 20.0
-"""Each engine matches at least so many events, and then goes on for at most so long."""
+BLOCK = 50
+WARM_NEW, WARM_SECONDS = 20, 3.0
+LEAST_EVENTS = 3
+"""Each column matches at least so many events, and then goes on for at most its time."""
 
-REHEARSAL = Size(200, 3)
+SECONDS = 20.0
+REHEARSAL, REHEARSED = 200, 3
+"""How many subscriptions and events a rehearsal has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What is measured beside each other.
+
+    Parameters
+    ----------
+    engine
+        As `graphmatch.bench.peers.PEERS` names it, or a published algorithm.
+    form
+        How it is given events: one of its `Peer.forms`.
+    new
+        Whether events are new ones.
+    subscriptions
+        How many it has, where that is not the size of the run.
+    """
+
+    engine: str
+    form: str
+    new: bool = False
+    subscriptions: int | None = None
+
+    @classmethod
+    def of(cls, text: str) -> Column:
+        """Read ``ENGINE:FORM``, ``ENGINE:FORM+new``, ``ENGINE:FORM@SUBSCRIPTIONS``.
+
+        Examples
+        --------
+        >>> Column.of("graphmatch:nt+new")
+        Column(engine='graphmatch', form='nt', new=True, subscriptions=None)
+        >>> str(Column.of("graphmatch:feed@100"))
+        'graphmatch:feed@100'
+        """
+        rest, _, size = text.partition("@")
+        engine, _, form = rest.partition(":")
+        new = form.endswith("+new")
+        return cls(engine, form.removesuffix("+new"), new, int(size) if size else None)
+
+    def __str__(self) -> str:
+        size = "" if self.subscriptions is None else f"@{self.subscriptions}"
+        return f"{self.engine}:{self.form}{'+new' if self.new else ''}{size}"
+
+
+@dataclass(slots=True)
+class _Built:
+    """An engine with its subscriptions."""
+
+    peer: Peer
+    workload: Workload
+    seconds: float
+    resident: int | None
 
 
 @dataclass(slots=True)
 class _Measured:
-    """What one engine did."""
+    """What one column did."""
 
-    peer: Peer
-    build_seconds: float
-    resident: int | None
+    column: Column
+    built: _Built
+    seconds: float
     micros: list[float] = field(default_factory=list)
+    spent: float = 0.0
     matched: dict[int, tuple[int, int]] = field(default_factory=dict)
-    counted: list[Mapping[str, int]] = field(default_factory=list)
 
     def is_done(self) -> bool:
-        """Say whether the engine has used up its time."""
-        return len(self.micros) >= LEAST_EVENTS and sum(self.micros) > MOST_SECONDS * 1e6
+        """Say whether the column has used up its time."""
+        return len(self.micros) >= LEAST_EVENTS and self.spent > self.seconds
 
-    def matches(self) -> float | None:
-        """Return how many subscriptions an event matched, on average."""
-        if not self.peer.matches:
-            return None
-        return sum(count for count, _ in self.matched.values()) / len(self.matched)
-
-    def counters(self) -> dict[str, float]:
-        """Return the means of the engine's counters."""
-        names = self.counted[0]
-        return {name: sum(row[name] for row in self.counted) / len(self.counted) for name in names}
+    def asked(self, block: range, serials: Callable[[], int]) -> list[Asked]:
+        """Return what is asked of the workload: new events have a serial number of their own."""
+        return [(number, serials() if self.column.new else None) for number in block]
 
 
-def measure(
-    name: str, engines: Sequence[str], size: Size, parameters: Mapping[str, Any]
+def measure(asked: str) -> Row:
+    """Measure what a JSON object asks for: the arguments of `measured`, in a process of its own."""
+    given = json.loads(asked)
+    return {
+        "rows": measured(given["workload"], given["columns"], Size(*given["size"]), **given["more"])
+    }
+
+
+def measured(
+    name: str,
+    columns: Sequence[str],
+    size: Size,
+    parameters: Mapping[str, Any],
+    seconds: float = SECONDS,
 ) -> list[Row]:
-    """Measure each engine on a workload.
+    """Measure columns on a workload.
 
     Parameters
     ----------
-    name, engines
-        As `WORKLOADS` and `PEERS` name them; each engine knows the workload, and is installed.
+    name
+        As `WORKLOADS` names it.
+    columns
+        See `Column.of`; each engine knows the workload, and is installed.
     parameters
         Of the workload, those that differ from its defaults.
+    seconds
+        How long a column may match.
 
     Returns
     -------
     list of rows
-        One for each engine, in their order; docs/reference/command.md names what is in it.
+        One for each column, in their order; docs/benchmarks.md says what is in it.
 
     Examples
     --------
-    >>> rows = measure("attributes", ["scan"], Size(100, 5), {"attributes": 2})
+    >>> rows = measured("attributes", ["scan:integers"], Size(100, 5), {"attributes": 2})
     >>> rows[0]["engine"], rows[0]["subscriptions"], rows[0]["events"], rows[0]["agrees"]
     ('scan', 100, 5, True)
     """
-    made = _workload(name, size, parameters)
+    several = [Column.of(column) for column in columns]
+    serials = count().__next__
     with OneCore():
-        _rehearse(name, engines, parameters)
-        measured = [_build(engine, made) for engine in engines]
-        for one in measured:
-            _warm(one.peer, made)
+        rehearsal = Size(min(REHEARSAL, size.subscriptions), REHEARSED, size.seed)
+        for engine in _built(name, several, rehearsal, parameters, alike=True, seconds=seconds):
+            _warm(engine, serials)
+            engine.built.peer.close()
+        runs = _built(name, several, size, parameters, alike=False, seconds=seconds)
+        gc.collect()
+        gc.freeze()  # so that no engine's objects cost another one's time
+        for run in runs:
+            _warm(run, serials)
         for start in range(0, size.events, BLOCK):
             block = range(start, min(start + BLOCK, size.events))
-            for one in measured:
-                if not one.is_done():
-                    _match(one, made, block)
-    wrong = _disagreements(measured)
-    rows = [_row(one, made, wrong) for one in measured]
-    for one in measured:
-        one.peer.close()
+            for run in runs:
+                if not run.is_done():
+                    _match(run, block, serials)
+        gc.unfreeze()
+    wrong = _disagreements(runs)
+    rows = [_row(run, size, wrong) for run in runs]
+    for peer in {id(run.built.peer): run.built.peer for run in runs}.values():
+        peer.close()
     return rows
 
 
-def _workload(name: str, size: Size, parameters: Mapping[str, Any]) -> Workload:
+def _built(
+    name: str,
+    columns: Sequence[Column],
+    size: Size,
+    parameters: Mapping[str, Any],
+    *,
+    alike: bool,
+    seconds: float,
+) -> list[_Measured]:
+    """Build each engine once for all of its columns; `alike`, all of one size."""
     class_ = workload_class(name)
-    return class_(size, class_.parameters_class(**parameters))
+    workloads: dict[int, Workload] = {}
+    engines: dict[tuple[str, int], _Built] = {}
+    for column in columns:
+        wanted = size.subscriptions if alike else column.subscriptions or size.subscriptions
+        if wanted not in workloads:
+            own = Size(wanted, size.events, size.seed)
+            workloads[wanted] = class_(own, class_.parameters_class(**parameters))
+        if (column.engine, wanted) not in engines:
+            engines[column.engine, wanted] = _build(column.engine, workloads[wanted])
+    return [
+        _Measured(
+            column,
+            engines[
+                column.engine,
+                size.subscriptions if alike else column.subscriptions or size.subscriptions,
+            ],
+            seconds,
+        )
+        for column in columns
+    ]
 
 
-def _rehearse(name: str, engines: Sequence[str], parameters: Mapping[str, Any]) -> None:
-    made = _workload(name, REHEARSAL, parameters)
-    for engine in engines:
-        peer = peer_class(engine)()
-        peer.build(peer.given(made))
-        _warm(peer, made)
-        peer.close()
-
-
-def _build(engine: str, made: Workload) -> _Measured:
+def _build(engine: str, workload: Workload) -> _Built:
     """Build one engine; memory is what the process has more, its input given back."""
-    peer = peer_class(engine)()
+    peer = make_peer(engine)
     before = resident_bytes()
-    given: list[Any] = [peer.given(made)]
-    seconds = _timed(lambda: peer.build(given.pop()))
+    given: list[Any] = [peer.given(workload)]
+    started = perf_counter()
+    peer.build(given.pop())
+    seconds = perf_counter() - started
     after = resident_bytes()
     more = None if before is None or after is None else max(0, after - before)
-    return _Measured(peer, seconds, more)
+    return _Built(peer, workload, seconds, more)
 
 
-def _timed(run: Callable[[], object]) -> float:
+def _warm(run: _Measured, serials: Callable[[], int]) -> None:
     started = perf_counter()
-    run()
-    return perf_counter() - started
+    events = run.built.workload.size.events
+    for start in range(0, min(events, WARM_NEW) if run.column.new else events, WARM_NEW):
+        block = range(start, min(start + WARM_NEW, events))
+        form = run.column.form
+        for event in run.built.peer.prepare(run.built.workload, run.asked(block, serials), form):
+            run.built.peer.match(event, form)
+            if perf_counter() - started > WARM_SECONDS:
+                return
 
 
-def _warm(peer: Peer, made: Workload) -> None:
-    started = perf_counter()
-    for number in range(min(WARM_EVENTS, made.size.events)):
-        peer.match(peer.event(made, number))
-        if perf_counter() - started > WARM_SECONDS:
-            return
-
-
-def _match(one: _Measured, made: Workload, block: range) -> None:
-    """Match a block of events, each timed alone."""
-    events = [one.peer.event(made, number) for number in block]
-    for number, event in zip(block, events, strict=True):
+def _match(run: _Measured, block: range, serials: Callable[[], int]) -> None:
+    """Match a block of events, each timed alone, a table's together."""
+    peer, form = run.built.peer, run.column.form
+    numbers = iter(block)
+    for event in peer.prepare(run.built.workload, run.asked(block, serials), form):
         started = perf_counter()
-        found = one.peer.match(event)
-        one.micros.append((perf_counter() - started) * 1e6)
-        ids = np.sort(one.peer.numbers(found))
-        one.matched[number] = (ids.size, crc32(ids.tobytes()))
-        one.counted.append(one.peer.counters(found))
-        if one.is_done():
+        answers = peer.match(event, form)
+        took = perf_counter() - started
+        run.spent += took
+        run.micros += [took / len(answers) * 1e6] * len(answers)
+        for answer in answers:
+            found = np.sort(peer.numbers(answer))
+            run.matched[next(numbers)] = (found.size, crc32(found.tobytes()))
+        if run.is_done():
             return
 
 
-def _disagreements(measured: Sequence[_Measured]) -> dict[int, list[str]]:
-    """Return the events of which engines report different matches, and what each reports."""
-    measured = [one for one in measured if one.peer.matches]
-    events = sorted({number for one in measured for number in one.matched})
-    found = {}
-    for number in events:
-        said = {one.peer.name: one.matched[number] for one in measured if number in one.matched}
+def _disagreements(runs: Sequence[_Measured]) -> str | None:
+    """Say of the first event of which columns report different matches what each reports."""
+    groups: dict[tuple[int, bool, int], dict[str, tuple[int, int]]] = {}
+    for run in runs:
+        size = run.built.workload.size.subscriptions
+        for number, found in run.matched.items():
+            if run.built.peer.matches:
+                groups.setdefault((number, run.column.new, size), {})[str(run.column)] = found
+    for (number, _, _), said in sorted(groups.items()):
         if len(set(said.values())) > 1:
-            found[number] = [
-                f"{engine} {count} (checksum {sum_:08x})" for engine, (count, sum_) in said.items()
-            ]
-    return found
+            parts = (f"{of} {many} (checksum {sum_:08x})" for of, (many, sum_) in said.items())
+            return f"event {number}: {', '.join(parts)}"
+    return None
 
 
-def _row(one: _Measured, made: Workload, wrong: Mapping[int, list[str]]) -> Row:
-    count = made.size.subscriptions
-    reported = one.peer.reported_bytes()
+def _row(run: _Measured, size: Size, wrong: str | None) -> Row:
+    column, peer, workload = run.column, run.built.peer, run.built.workload
+    count = workload.size.subscriptions
+    reported = peer.reported_bytes()
+    matches = sum(many for many, _ in run.matched.values()) / len(run.matched)
     row: Row = {
-        "workload": made.name,
-        "engine": one.peer.name,
+        "workload": workload.name,
+        "column": str(column),
+        "engine": column.engine,
+        "form": column.form,
+        "documents": "new" if column.new else "again",
         "subscriptions": count,
-        "events": len(one.micros),
-        "build_seconds": one.build_seconds,
-        "bytes_per_subscription": None if one.resident is None else one.resident / count,
+        "events": len(run.micros),
+        "build_seconds": run.built.seconds,
+        "subscriptions_per_second": count / max(run.built.seconds, 1e-9),
+        "bytes_per_subscription": None
+        if run.built.resident is None
+        else run.built.resident / count,
         "reported_bytes_per_subscription": None if reported is None else reported / count,
-        "median_microseconds_per_event": median(one.micros),
-        "matches_per_event": one.matches(),
-        "counters": one.counters(),
-        "parameters": {"seed": made.size.seed, **made.described()},
-        "agrees": not wrong,
-        **made.row(),
+        "median_microseconds_per_event": median(run.micros),
+        "matches_per_event": matches if peer.matches else None,
+        "parameters": {"seed": size.seed, **workload.described()},
+        "agrees": wrong is None,
     }
-    if wrong:
-        number = min(wrong)
-        row["disagreement"] = f"event {number}: {', '.join(wrong[number])}"
+    if wrong is not None:
+        row["disagreement"] = wrong
     return row

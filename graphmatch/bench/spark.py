@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphmatch.bench.process import Row, in_own_process
-from graphmatch.bench.tables import table_of
+from graphmatch.bench.tables import ONE_GRAPH, SPARK, Columns, table_of
 from graphmatch.bench.workloads.graph import GraphParameters, GraphWorkload
 from graphmatch.bench.workloads.workload import Size
 from graphmatch.command.console import CommandConsole, styled
@@ -72,7 +72,7 @@ def run(
     agrees = True
     for size in sizes:
         rows = list(_measured(size, publications, seed))
-        agrees &= _show(out, rows, "matches_per_event", json=json)
+        agrees &= _show(out, rows, "matches_per_event", SPARK, json=json)
     for size in graphs:
         found = in_own_process("graphmatch.bench.big_graph", str(size), str(seed))
         if "failed" in found:
@@ -80,11 +80,13 @@ def run(
             raise SparkError(what, "--triples", "Give a smaller number, or free some memory.")
         if found["left_out"]:
             err.print(styled(f"left out: motifs ({found['left_out']})"))
-        agrees &= _show(out, found["rows"], "solutions", json=json)
+        agrees &= _show(out, found["rows"], "solutions", ONE_GRAPH, json=json)
     return 0 if agrees else 2
 
 
-def _show(out: CommandConsole, rows: Sequence[Row], same: str, *, json: bool) -> bool:
+def _show(
+    out: CommandConsole, rows: Sequence[Row], same: str, columns: Columns, *, json: bool
+) -> bool:
     """Show the rows of one run; return whether those that did the same found the same."""
     whole = max(row.get("patterns", 0) for row in rows)
     agrees = len({row[same] for row in rows if row.get("patterns", 0) == whole}) == 1
@@ -92,7 +94,7 @@ def _show(out: CommandConsole, rows: Sequence[Row], same: str, *, json: bool) ->
         for row in rows:
             out.write_json({**row, "agrees": agrees})
     else:
-        out.print(table_of(rows))
+        out.print(table_of(rows, columns))
     return agrees
 
 

@@ -10,20 +10,20 @@ from typing import Annotated, Any, Literal, TypeAlias
 import typer
 
 What: TypeAlias = Literal[
-    "ontology",
+    "all",
     "graph",
     "attributes",
     "concepts",
     "keywords",
-    "ingest",
-    "subscribe",
+    "ontology",
     "spark",
     "paper",
 ]
 
-_MATCHING = "Matching and subscribing"
-_PAPERS = "The papers' experiments"
+_MATCHING = "Matching"
+_SCALED = "The whole list, and the papers' experiments"
 _CLASSES = 1_000_000
+_FIGURES = Path("figures")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,27 @@ class Taxonomies:
     classes: Annotated[
         int, typer.Option(min=21, help="How many classes the generated taxonomies have.")
     ] = _CLASSES
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How much of the list and of the papers' experiments is measured."""
+
+    scale: Annotated[
+        Literal["small", "full", "paper"],
+        typer.Option(
+            help="all: small or full; paper: small or paper (as large as a machine allows).",
+            rich_help_panel=_SCALED,
+        ),
+    ] = "small"
+    output: Annotated[
+        Path,
+        typer.Option(
+            metavar="FOLDER",
+            help="paper: where figures and JSON are written.",
+            rich_help_panel=_SCALED,
+        ),
+    ] = _FIGURES
 
 
 def _numbers(text: str, option: str) -> tuple[int, ...]:
@@ -46,53 +67,32 @@ def _numbers(text: str, option: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-_FIGURES = Path("figures")
-
-
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """What can be chosen of the papers' experiments."""
-
-    scale: Annotated[
-        Literal["small", "paper"],
-        typer.Option(
-            help="paper: a minute, or as large as a machine allows.", rich_help_panel=_PAPERS
-        ),
-    ] = "small"
-    output: Annotated[
-        Path,
-        typer.Option(
-            metavar="FOLDER",
-            help="paper: where figures and JSON are written.",
-            rich_help_panel=_PAPERS,
-        ),
-    ] = _FIGURES
+def _option(help: str, metavar: str | None = None, **more: Any) -> Any:
+    return typer.Option(metavar=metavar, help=help, rich_help_panel=_MATCHING, **more)
 
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """How much is generated, and which engines are measured."""
+    """How much is generated, which engines are measured, and what they are given."""
 
     subscriptions: Annotated[
-        str,
-        typer.Option(
-            metavar="N[,N…]",
-            help="How many subscriptions; several numbers are several runs.",
-            rich_help_panel=_MATCHING,
-        ),
+        str, _option("How many subscriptions; several numbers are several runs.", "N[,N…]")
     ] = "10000"
-    events: Annotated[
-        int, typer.Option(min=1, help="How many events.", rich_help_panel=_MATCHING)
-    ] = 200
-    seed: Annotated[
-        int, typer.Option(min=0, help="What is generated.", rich_help_panel=_MATCHING)
-    ] = 1
-    engines: Annotated[
+    events: Annotated[int, _option("How many events.", min=1)] = 200
+    seed: Annotated[int, _option("What is generated.", min=0)] = 1
+    engines: Annotated[str | None, _option("Only these, whatever they take.", "A[,B…]")] = None
+    forms: Annotated[
         str | None,
-        typer.Option(
-            metavar="A[,B…]", help="Only these, whatever they take.", rich_help_panel=_MATCHING
+        _option(
+            "Publications as nt, turtle, rdfxml, jsonld, feed, objects, arrow, dicts.", "A[,B…]"
         ),
     ] = None
+    documents: Annotated[
+        Literal["again", "new", "both"], _option("graph: documents that come again, or new ones.")
+    ] = "both"
+    core: Annotated[
+        bool, typer.Option("--core", help="The core alone, too.", rich_help_panel=_MATCHING)
+    ] = False
 
     def sizes(self) -> tuple[int, ...]:
         """Return the numbers of subscriptions.
@@ -109,102 +109,52 @@ class Measuring:
         """
         return _numbers(self.subscriptions, "--subscriptions")
 
-    def names(self) -> tuple[str, ...] | None:
-        """Return the names of engines, if any were given."""
-        return None if self.engines is None else tuple(self.engines.replace(" ", "").split(","))
-
 
 @dataclass(frozen=True, slots=True)
 class Generating:
     """What can be chosen of a workload; each has its own defaults."""
 
-    edges: Annotated[
-        int | None,
-        typer.Option(
-            min=4,
-            max=12,
-            help="graph, ingest: edges of a subscription.",
-            rich_help_panel=_MATCHING,
-        ),
-    ] = None
+    edges: Annotated[int | None, _option("graph: edges of a subscription.", min=4, max=12)] = None
     shapes: Annotated[
         int | None,
-        typer.Option(
-            min=2,
-            help="graph, attributes, ingest, subscribe: how many shapes subscriptions have.",
-            rich_help_panel=_MATCHING,
+        _option(
+            "graph, attributes: how many shapes subscriptions have; graph: 0 for one each.", min=0
         ),
     ] = None
     matching: Annotated[
         float | None,
-        typer.Option(
-            min=1e-6,
-            max=0.5,
-            help="graph, attributes, concepts, ingest: the share that matches an event.",
-            rich_help_panel=_MATCHING,
-        ),
+        _option("graph, attributes, concepts: the share that matches an event.", min=1e-6, max=0.5),
     ] = None
     matches: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help="graph, concepts, keywords, ingest: how many match, instead of a share.",
-            rich_help_panel=_MATCHING,
-        ),
+        _option("graph, concepts: how many match, instead of a share.", min=0),
     ] = None
     attributes: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=1000,
-            help="attributes, subscribe: how many an event has.",
-            rich_help_panel=_MATCHING,
-        ),
+        int | None, _option("attributes: how many an event has.", min=1, max=1000)
     ] = None
     absent: Annotated[
         float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="attributes, subscribe: the share of them that a subscription leaves out.",
-            rich_help_panel=_MATCHING,
-        ),
+        _option("attributes: the share of them that a subscription leaves out.", min=0, max=1),
     ] = None
     values: Annotated[
-        Literal["uniform", "zipf"] | None,
-        typer.Option(help="attributes: how values are spread.", rich_help_panel=_MATCHING),
+        Literal["uniform", "zipf"] | None, _option("attributes: how values are spread.")
     ] = None
-    height: Annotated[
+    height: Annotated[int | None, _option("concepts: the height of the trees.", min=1, max=20)] = (
+        None
+    )
+    heard: Annotated[
         int | None,
-        typer.Option(
-            min=1, max=20, help="concepts: the height of the trees.", rich_help_panel=_MATCHING
-        ),
+        _option("keywords: how many have only words that are in the feeds; all by default.", min=0),
     ] = None
-    feeds: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="keywords, ingest, subscribe: where the items are.",
-            rich_help_panel=_MATCHING,
-        ),
+    topics: Annotated[
+        float | None, _option("keywords: the share of subscriptions that are topics.", min=0, max=1)
     ] = None
-    syntax: Annotated[
-        Literal["nt", "turtle", "rss"] | None,
-        typer.Option(help="ingest: only this one.", rich_help_panel=_MATCHING),
-    ] = None
+    feeds: Annotated[Path | None, _option("keywords, all: where the feeds are.", "FOLDER")] = None
     triples: Annotated[
         str | None,
-        typer.Option(
-            metavar="N[,N…]",
-            help="spark: how many one big graph has; 0 for none; 100000 and 1000000 by default.",
-            rich_help_panel=_MATCHING,
-        ),
-    ] = None
-    source: Annotated[
-        Literal["graph", "keywords", "lines", "arrow"] | None,
-        typer.Option(
-            help="subscribe: only from there: texts of a workload, or rows of constraints.",
-            rich_help_panel=_MATCHING,
+        _option(
+            "spark: how many one big graph has; 0 for none; 100000 and 1000000 by default.",
+            "N[,N…]",
         ),
     ] = None
 
@@ -223,26 +173,37 @@ def run(
     from graphmatch.command.session import Session
     from semantic.errors import InputError
 
+    names = [str(name) for name in files]
+    given = {
+        name: value
+        for group in (taxonomies, measuring, generating, figures)
+        for name, value in _given(group).items()
+    }
     try:
-        if what == "paper":
-            _refuse(what, [*_given(taxonomies), *_given(measuring), *_given(generating)])
-            from graphmatch.bench.paper.running import run as run_paper
+        match what:
+            case "paper":
+                _refuse(what, given, {"scale", "output"}, names=True)
+                scale = "paper" if figures.scale == "full" else figures.scale
+                from graphmatch.bench.paper.running import run as run_paper
 
-            return run_paper(
-                [str(name) for name in files], figures.scale, figures.output, json=json
-            )
-        _refuse(what, [*_given(figures)])
-        if what == "ontology":
-            _refuse(what, [*_given(measuring), *_given(generating)])
-            from graphmatch.bench.ontology import run as run_ontology
+                return run_paper(names, scale, figures.output, json=json)
+            case "ontology":
+                _refuse(what, given, {"classes"}, names=True)
+                from graphmatch.bench.ontology import run as run_ontology
 
-            return run_ontology(files, taxonomies.classes, json=json)
-        if what == "spark":
-            _refuse(what, [*(["FILES"] if files else []), *_given(taxonomies)])
-            _refuse(what, [*_given(generating).keys() - {"triples"}])
-            _refuse(what, [*_given(measuring).keys() & {"engines"}])
-            return _run_spark(measuring, generating, json=json)
-        return _run_matching(what, files, taxonomies, measuring, generating, json=json)
+                return run_ontology(files, taxonomies.classes, json=json)
+            case "all":
+                _refuse(what, given, {"scale", "seed", "feeds"}, names=True)
+                from graphmatch.bench.suite import run as run_all
+
+                large: Literal["small", "full"] = "small" if figures.scale == "small" else "full"
+                return run_all(names, large, measuring.seed, generating.feeds, json=json)
+            case "spark":
+                _refuse(
+                    what, given, {"subscriptions", "events", "seed", "triples"}, names=not names
+                )
+                return _run_spark(measuring, generating, json=json)
+        return _run_matching(what, given, measuring, generating, named=bool(names), json=json)
     except InputError as error:
         return Session().fail(error)
 
@@ -260,36 +221,39 @@ def _run_spark(measuring: Measuring, generating: Generating, *, json: bool) -> i
 
 def _run_matching(
     what: str,
-    files: Sequence[Path],
-    taxonomies: Taxonomies,
+    given: dict[str, Any],
     measuring: Measuring,
     generating: Generating,
     *,
+    named: bool,
     json: bool,
 ) -> int:
     from graphmatch.bench.matching import Asked
     from graphmatch.bench.matching import run as run_matching
+    from graphmatch.bench.workloads import workload_class
 
-    known = {field.name for field in fields(_parameters_class(what))}
-    chosen = _given(generating)
-    _refuse(what, ["FILES"] if files else [])
-    _refuse(what, [*_given(taxonomies), *(name for name in chosen if name not in known)])
-    if what == "subscribe":
-        _refuse(what, [name for name in _given(measuring) if name == "events"])
-    names = measuring.names()
-    asked = Asked(what, measuring.sizes(), measuring.events, measuring.seed, names, chosen)
+    class_ = workload_class(what)
+    known = {field.name for field in fields(class_.parameters_class)}
+    own = {field.name for field in fields(measuring)} - (set() if class_.renews else {"documents"})
+    _refuse(what, given, known | own, names=not named)
+    parameters = {name: value for name, value in _given(generating).items() if name in known}
+    engines, forms = _list(measuring.engines), _list(measuring.forms)
+    asked = Asked(
+        what,
+        measuring.sizes(),
+        measuring.events,
+        measuring.seed,
+        engines,
+        forms,
+        measuring.core,
+        measuring.documents,
+        parameters,
+    )
     return run_matching(asked, json=json)
 
 
-def _parameters_class(what: str) -> type[Any]:
-    """Return what can be chosen of a workload."""
-    if what == "subscribe":
-        from graphmatch.bench.subscribing import SubscribeParameters
-
-        return SubscribeParameters
-    from graphmatch.bench.workloads import workload_class
-
-    return workload_class(what).parameters_class
+def _list(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(text.replace(" ", "").split(","))
 
 
 def _given(group: Any) -> dict[str, Any]:
@@ -301,11 +265,11 @@ def _given(group: Any) -> dict[str, Any]:
     }
 
 
-def _refuse(what: str, names: Sequence[str]) -> None:
-    """Refuse options that say nothing to a workload."""
+def _refuse(what: str, given: dict[str, Any], known: set[str], *, names: bool) -> None:
+    """Refuse options, and names of files, that say nothing to a workload."""
     from semantic.errors import InputError, Place, Problem
 
-    for name in names:
+    for name in [*([] if names else ["FILES"]), *(name for name in given if name not in known)]:
         written = name if name.isupper() else f"--{name}"
         remedy = "Leave it out; `graphmatch bench --help` says what each option is for."
         raise InputError(Problem(f"bench {what} takes no {written}", Place(written), remedy))

@@ -115,7 +115,7 @@ _ALL = (
             Line("dexin-exclusive"),
             Line("dexin-inclusive"),
             Line("rein"),
-            Line("index"),
+            Line("core"),
         ),
         (Panel(Axis("matching subscriptions ξ, %"), TIME),),
         RATED,

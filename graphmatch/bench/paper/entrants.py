@@ -3,14 +3,15 @@
 An algorithm on attributes is given conjunctions and events that are read already, and what is timed
 is which conjunctions an event matches. An algorithm on graphs, and the engine (`graphmatch`), are
 given subscriptions and publications; what is timed is the report, solutions included where it
-makes them. `index` is the engine from a publication's ids, enriched, to the numbers of the
-subscriptions: it is the engine's counterpart of an algorithm on attributes.
+makes them. `core` is the engine on publications that it has been given before, without reading ids:
+it is the engine's counterpart of an algorithm on attributes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
+from functools import partial
 from inspect import signature
 from pkgutil import resolve_name
 from typing import Any
@@ -20,9 +21,10 @@ from pyoxigraph import NamedNode
 
 from graphmatch.bench.paper.entrant import Entrant, Numbers, Weighed
 from graphmatch.bench.paper.workloads.flat import FlatWorkload
-from graphmatch.bench.paper.workloads.trees import TreeWorkload
-from graphmatch.bench.peers import peer_class
-from graphmatch.bench.peers.graphmatch import Given, take_in
+from graphmatch.bench.peers.columns import ScanPeer
+from graphmatch.bench.peers.engine import take_in
+from graphmatch.bench.peers.peer import Peer
+from graphmatch.bench.workloads.graph import GraphWorkload
 from graphmatch.bench.workloads.workload import Workload
 from graphmatch.engine import Engine
 from graphmatch.matcher import Matcher, MatchReport
@@ -30,6 +32,9 @@ from graphmatch.published import MATCHERS
 from graphmatch.published.flat.constraints import Conjunction
 from graphmatch.published.flat.events import Event
 from graphmatch.published.flat.matcher import FlatMatcher, Tally
+from graphmatch.published.graphs.matcher import Tally as GraphTally
+from graphmatch.published.graphs.merged import MergedGraph
+from graphmatch.published.graphs.numbers import Ids
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.sparql.parse import SubscriptionParser
@@ -37,14 +42,11 @@ from semantic.subscription import Subscription
 
 OURS: Mapping[str, str] = {
     "graphmatch": "the engine: publications in, reports out",
-    "index": "the engine from a publication's ids to the numbers of the subscriptions",
+    "core": "the engine's core: publications that are prepared, and a report that is not read",
     "gtopss-integers": "G-ToPSS as printed, given integers, which gives ids",
     "scan": "a compiled scan over columns",
 }
 """What is measured beside the algorithms of `MATCHERS`, and what it is."""
-
-_PEERS = {"index": "index", "gtopss-integers": "gtopss", "scan": "scan"}
-
 
 _OF_ATTRIBUTES = frozenset({"index"})
 """Options that are attributes, given as IRIs."""
@@ -152,13 +154,22 @@ class GraphEntrant(Entrant):
 
 
 class EngineEntrant(Entrant):
-    """The engine, by `Engine.subscribe_many` and `Engine.match`."""
+    """The engine, by `Engine.subscribe_many` and `Engine.match`.
 
-    def given(self, workload: Workload) -> Given:
+    Parameters
+    ----------
+    core
+        Whether publications are prepared, by matching them once, and ids are not read.
+    """
+
+    def __init__(self, *, core: bool = False) -> None:
+        self._core = core
+
+    def given(self, workload: Workload) -> tuple[Ontology, list[tuple[str, str]]]:
         """Return the ontology, and ids with texts."""
         return workload.ontology(), [(str(n), text) for n, text in enumerate(workload.texts())]
 
-    def build(self, given: Given) -> None:
+    def build(self, given: tuple[Ontology, list[tuple[str, str]]]) -> None:
         """Subscribe all at once."""
         ontology, subscriptions = given
         self._engine = Engine(ontology)
@@ -166,12 +177,16 @@ class EngineEntrant(Entrant):
 
     def event(self, workload: Workload, number: int) -> Publication:
         """Return the publication."""
-        return workload.publication(number)
+        publication = workload.publication(number)
+        if self._core:
+            len(self._engine.match(publication))
+        return publication
 
     def match(self, event: Publication) -> MatchReport:
         """Match it, and say which subscriptions match."""
         report = self._engine.match(event)
-        list(report.subscriptions)
+        if not self._core:
+            list(report.subscriptions)
         return report
 
     def numbers(self, found: MatchReport) -> Numbers:
@@ -189,47 +204,79 @@ class EngineEntrant(Entrant):
         return True
 
 
-class PeerEntrant(Entrant):
-    """What other benchmarks measure, too.
+class ScanEntrant(Entrant):
+    """A compiled scan over columns: `graphmatch.bench.peers.columns.ScanPeer`."""
 
-    Parameters
-    ----------
-    exact
-        Whether it reports what matches only; the index alone leaves filters of some workloads to
-        be decided afterwards.
-    """
-
-    def __init__(self, name: str, *, exact: bool = True) -> None:
-        self._peer = peer_class(name)()
-        self.exact = exact
+    def __init__(self) -> None:
+        self._peer: Peer = ScanPeer()
 
     def given(self, workload: Workload) -> Any:
-        """Return what the peer wants."""
+        """Return the columns."""
         return self._peer.given(workload)
 
     def build(self, given: Any) -> None:
-        """Take it in."""
+        """Take them in."""
         self._peer.build(given)
 
     def event(self, workload: Workload, number: int) -> Any:
-        """Return what the peer wants."""
-        return self._peer.event(workload, number)
+        """Return its integers."""
+        return self._peer.event(workload, number, None, "integers")
 
     def match(self, event: Any) -> Any:
-        """Match it."""
-        return self._peer.match(event)
+        """Scan."""
+        return self._peer.match(event, "integers")[0]
 
     def numbers(self, found: Any) -> Numbers:
-        """Return what the peer found."""
+        """Return the rows."""
         return self._peer.numbers(found)
 
-    def counters(self, found: Any) -> Mapping[str, int]:
-        """Return what the peer counted."""
-        return self._peer.counters(found)
+    def counters(self, found: Any) -> Mapping[str, int]:  # noqa: ARG002 - it looks at all
+        """Return nothing."""
+        return {}
 
     def nbytes(self) -> int | None:
-        """Return what the peer says."""
+        """Return the size of the arrays."""
         return self._peer.reported_bytes()
+
+
+class IntegersEntrant(Entrant):
+    """G-ToPSS as printed (section 4): the merged graph, given integers; only ids are returned."""
+
+    def given(self, workload: Workload) -> Ids:
+        """Return the triple patterns."""
+        assert isinstance(workload, GraphWorkload)
+        return workload.patterns
+
+    def build(self, given: Ids) -> None:
+        """Merge the subscriptions into one graph: edges with fewer stars are joined first."""
+        stars = (given[:, :, ::2] < 0).sum(axis=2)
+        order = np.argsort(stars, axis=1, kind="stable")[:, :, None]
+        edges = np.take_along_axis(given, order, axis=1).reshape(-1, 3)
+        subscriptions = np.repeat(np.arange(len(given), dtype=np.int32), given.shape[1])
+        self._merged = MergedGraph()
+        self._merged.insert(subscriptions, edges)
+
+    def event(self, workload: Workload, number: int) -> Ids:
+        """Return the triples."""
+        assert isinstance(workload, GraphWorkload)
+        return workload.graph(number)
+
+    def match(self, event: Ids) -> tuple[Ids, GraphTally]:
+        """Match a publication (Algorithm match)."""
+        tally = GraphTally()
+        return self._merged.match(event, tally).subscriptions, tally
+
+    def numbers(self, found: tuple[Ids, GraphTally]) -> Numbers:
+        """Return them as they are."""
+        return found[0].astype(np.int64)
+
+    def counters(self, found: tuple[Ids, GraphTally]) -> Mapping[str, int]:
+        """Return candidates and joins, as `graphmatch.matcher.Counters` names them."""
+        return {"candidates": found[1].candidates, "joins": found[1].joins}
+
+    def nbytes(self) -> int | None:
+        """Return the size of the arrays."""
+        return self._merged.nbytes
 
 
 def entrant(name: str, options: Mapping[str, Any], workload: type[Workload]) -> Entrant | str:
@@ -247,10 +294,13 @@ def entrant(name: str, options: Mapping[str, Any], workload: type[Workload]) -> 
     'it knows no Below, Equal'
     """
     if name not in MATCHERS:
-        if name == "graphmatch":
-            return EngineEntrant()
-        exact = not (name == "index" and issubclass(workload, TreeWorkload))
-        return PeerEntrant(_PEERS[name], exact=exact)
+        ours: dict[str, Callable[[], Entrant]] = {
+            "graphmatch": EngineEntrant,
+            "core": partial(EngineEntrant, core=True),
+            "gtopss-integers": IntegersEntrant,
+            "scan": ScanEntrant,
+        }
+        return ours[name]()
     class_: type[Matcher] = resolve_name(MATCHERS[name])
     unknown = options.keys() - signature(class_).parameters.keys()
     if unknown:

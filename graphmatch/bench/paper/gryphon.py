@@ -66,7 +66,7 @@ _ALL = (
             Line("betree"),
             Line("opindex"),
             Line("naive", most=1000),
-            Line("index"),
+            Line("core"),
         ),
         (
             Panel(SUBSCRIPTIONS, VISITED, bounds={BOUND: _bound}, labels=TREES),

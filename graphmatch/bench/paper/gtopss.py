@@ -52,9 +52,9 @@ EFFORTS: Efforts = {"small": Effort(50, 0.8), "paper": Effort(200, 5.0)}
 
 GTOPSS, COMPILED = Line("gtopss"), Line("gtopss-integers")
 OPS, NAIVE = Line("ops"), Line("naive")
-GRAPHMATCH, INDEX = Line("graphmatch"), Line("index")
+GRAPHMATCH, CORE = Line("graphmatch"), Line("core")
 KEEPING = (GTOPSS, COMPILED, GRAPHMATCH)
-MATCHING = (GTOPSS, COMPILED, Line("ibroker", most=10_000), GRAPHMATCH, INDEX)
+MATCHING = (GTOPSS, COMPILED, Line("ibroker", most=10_000), GRAPHMATCH, CORE)
 
 _BYTES, _MICROS = Where("bytes"), Where("median_microseconds")
 

@@ -23,12 +23,11 @@ from zlib import crc32
 
 import numpy as np
 
-from graphmatch.bench.memory import resident_bytes
 from graphmatch.bench.paper.entrant import Entrant, Numbers
 from graphmatch.bench.paper.entrants import entrant
 from graphmatch.bench.paper.workloads import workload_class
 from graphmatch.bench.paper.workloads.flat import FlatWorkload
-from graphmatch.bench.process import OneCore, Row
+from graphmatch.bench.process import OneCore, Row, resident_bytes
 from graphmatch.bench.workloads.workload import Size, Workload
 from graphmatch.matcher import UnsupportedError
 

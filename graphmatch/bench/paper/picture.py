@@ -24,7 +24,7 @@ WIDE = 30
 """Where the largest value is so many times the least one, an axis is logarithmic."""
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C510A", "#999933")
-OURS = {"graphmatch": "#000000", "index": "#666666", "scan": "#AAAAAA"}
+OURS = {"graphmatch": "#000000", "core": "#666666", "scan": "#AAAAAA"}
 """The engine's own, and the floor."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h", "p")
 STYLES = ("-", "--", ":")

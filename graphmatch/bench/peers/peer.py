@@ -1,42 +1,49 @@
 """What a peer is: an engine that takes a workload's subscriptions, and matches its events.
 
 Only `Peer.build` and `Peer.match` are timed. What they are given is made by `Peer.given` and
-`Peer.event` beforehand, in the form in which a user of that engine would have it; what
-`Peer.match` returns is read by `Peer.numbers` and `Peer.counters` afterwards.
+`Peer.prepare` beforehand, in the *form* in which a user of that engine has it (bytes of a syntax,
+Python objects, an Arrow table, integers); what `Peer.match` returns is what a user reads: the ids
+of the subscriptions that match.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphmatch.bench.workloads.workload import Workload
 
+Asked: TypeAlias = tuple[int, int | None]
+"""The number of an event, and a serial number if it is to be new."""
 
-class Listed(ABC):
-    """What can be measured, as a list of engines shows it.
+
+class Peer(ABC):
+    """An engine with one workload's subscriptions.
 
     Attributes
     ----------
     name
         As it is listed.
-    workloads
-        Those that it can express.
+    forms
+        The workloads that it can express, and the forms in which it takes their events.
     requires
         The module that has to be installed, if any.
     most
         How many subscriptions it is given at the most, unless it is named; ``None`` for any number.
+    matches
+        Whether it says which subscriptions match; one that does not is the floor of others.
     """
 
     name: ClassVar[str]
-    workloads: ClassVar[frozenset[str]]
+    forms: ClassVar[Mapping[str, Sequence[str]]]
     requires: ClassVar[str | None] = None
     most: ClassVar[int | None] = None
+    matches: ClassVar[bool] = True
 
     @classmethod
     def is_installed(cls) -> bool:
@@ -48,18 +55,6 @@ class Listed(ABC):
         """Say whether it can express a workload that it knows, with these parameters."""
         return True
 
-
-class Peer(Listed):
-    """An engine with one workload's subscriptions.
-
-    Attributes
-    ----------
-    matches
-        Whether it says which subscriptions match; one that does not is the floor of others.
-    """
-
-    matches: ClassVar[bool] = True
-
     @abstractmethod
     def given(self, workload: Workload) -> Any:
         """Return the subscriptions as the engine takes them; not timed."""
@@ -68,21 +63,24 @@ class Peer(Listed):
     def build(self, given: Any) -> None:
         """Take the subscriptions in; timed."""
 
-    @abstractmethod
-    def event(self, workload: Workload, number: int) -> Any:
-        """Return an event as the engine takes it, read already; not timed."""
+    def prepare(self, workload: Workload, asked: Sequence[Asked], form: str) -> list[Any]:
+        """Return events as the engine takes them; not timed."""
+        return [self.event(workload, number, serial, form) for number, serial in asked]
+
+    def event(self, workload: Workload, number: int, serial: int | None, form: str) -> Any:
+        """Return one event."""
+        raise NotImplementedError
 
     @abstractmethod
-    def match(self, event: Any) -> Any:
-        """Match an event; timed."""
+    def match(self, event: Any, form: str) -> Sequence[Any]:
+        """Match what `prepare` made, and read the ids; timed. Return one answer an event."""
 
-    @abstractmethod
-    def numbers(self, found: Any) -> NDArray[np.int64]:
-        """Return which subscriptions matched, in any order, each once a publication."""
-
-    def counters(self, found: Any) -> Mapping[str, int]:  # noqa: ARG002 - some have none
-        """Return what the engine says that it did for an event."""
-        return {}
+    def numbers(self, answer: Any) -> NDArray[np.int64]:
+        """Return which subscriptions matched, in any order; not timed."""
+        if isinstance(answer, np.ndarray):
+            return answer.astype(np.int64)
+        ids: Iterable[Any] = answer
+        return np.array([int(id) for id in ids], np.int64)
 
     def reported_bytes(self) -> int | None:
         """Return how much memory the engine itself says that it has, if it does."""

@@ -1,6 +1,7 @@
 """The workloads of `graphmatch bench`: seeded subscriptions and events, a module each.
 
-`WORKLOADS` names them all; a module is imported when its workload is asked for.
+`WORKLOADS` names them; the last three are those of the papers' experiments. A module is imported
+when its workload is asked for.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ WORKLOADS: Mapping[str, str] = {
     "attributes": "graphmatch.bench.workloads.attributes:AttributeWorkload",
     "concepts": "graphmatch.bench.workloads.concepts:ConceptWorkload",
     "keywords": "graphmatch.bench.workloads.keywords:KeywordWorkload",
-    "ingest": "graphmatch.bench.workloads.ingest:IngestWorkload",
+    "ranges": "graphmatch.bench.paper.workloads.ranges:RangeWorkload",
+    "trees": "graphmatch.bench.paper.workloads.trees:TreeWorkload",
+    "equalities": "graphmatch.bench.paper.workloads.equalities:EqualityWorkload",
 }
 """Name to where the class is."""
 

@@ -15,15 +15,18 @@ form: the logarithm of a value is uniform), and a range has as large a share of 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Literal as RdfLiteral
 from pyoxigraph import NamedNode
 
-from graphmatch.bench.workloads.workload import UNBOUNDED, Rows, Size, Workload, formatted
+from graphmatch.bench.workloads.workload import UNBOUNDED, Rows, Size, Workload, ids
 from semantic.publication import Publication
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Values: TypeAlias = Literal["uniform", "zipf"]
 
@@ -85,6 +88,7 @@ class AttributeWorkload(Workload):
 
     name: ClassVar = "attributes"
     parameters_class: ClassVar = AttributeParameters
+    tabular: ClassVar = True
     parameters: AttributeParameters
 
     def __init__(self, size: Size, parameters: AttributeParameters) -> None:
@@ -93,11 +97,10 @@ class AttributeWorkload(Workload):
         count, columns = size.subscriptions, parameters.attributes
         self._constrained = _sets(random, parameters)
         chosen = random.integers(0, len(self._constrained), count)
-        self._shape_of = chosen.astype(np.int32)
         width = parameters.matching ** (1 / int(self._constrained[0].sum()))
         low, high = (np.full((columns, count), bound, np.int32) for bound in UNBOUNDED)
         for column in range(columns):
-            has = self._constrained[self._shape_of, column]
+            has = self._constrained[chosen, column]
             start = random.random(count)[has] * (1 - width)
             low[column, has] = _value(start, parameters.values)
             high[column, has] = _value(start + width, parameters.values)
@@ -108,29 +111,27 @@ class AttributeWorkload(Workload):
 
     def texts(self) -> list[str]:
         """Return the subscriptions: a pattern and a filter for each attribute."""
-        columns = self.parameters.attributes
-        formats, places = [], []
-        for has in self._constrained:
-            attributes = np.flatnonzero(has)
-            pattern = (
-                f"?e <urn:a:{a}> ?v{a} FILTER(?v{a} >= %d && ?v{a} <= %d)" for a in attributes
-            )
-            formats.append(f"SELECT ?e WHERE {{ {' '.join(pattern)} }}")
-            places.append(np.stack([attributes, attributes + columns], axis=1).ravel())
-        numbers = np.concatenate([self.rows.low, self.rows.high]).T
-        return formatted(formats, places, self._shape_of, numbers)
-
-    def constraints(self, part: slice = slice(None)) -> list[dict[str, object]]:
-        """Return subscriptions as constraints on attributes (docs/reference/attributes.md)."""
-        low, high = (bound[:, part].T.tolist() for bound in (self.rows.low, self.rows.high))
+        part = "?e <urn:a:{0}> ?v{0} FILTER(?v{0} >= {1} && ?v{0} <= {2})"
         return [
-            {
-                f"a{attribute}": {">=": first, "<=": last}
-                for attribute, (first, last) in enumerate(zip(lows, highs, strict=True))
-                if (first, last) != UNBOUNDED
-            }
-            for lows, highs in zip(low, high, strict=True)
+            "SELECT ?e WHERE { "
+            + " ".join(
+                part.format(column, *interval)
+                for column, interval in enumerate(zip(lows, highs, strict=True))
+                if interval != UNBOUNDED
+            )
+            + " }"
+            for lows, highs in zip(self.rows.low.T.tolist(), self.rows.high.T.tolist(), strict=True)
         ]
+
+    def table(self) -> pa.Table:
+        """Return the subscriptions: columns of lower and of upper bounds."""
+        import pyarrow as pa
+
+        columns: dict[str, pa.Array[Any]] = {"id": pa.array(ids(self.size.subscriptions))}
+        for number, (low, high) in enumerate(zip(self.rows.low, self.rows.high, strict=True)):
+            for test, bound, none in ((">=", low, UNBOUNDED[0]), ("<=", high, UNBOUNDED[1])):
+                columns[f"a{number} {test}"] = pa.array(bound, mask=bound == none)
+        return pa.table(columns)
 
     def attributes(self, number: int) -> dict[str, object]:
         """Return an event as attributes and values."""

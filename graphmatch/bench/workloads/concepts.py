@@ -17,17 +17,19 @@ A class is numbered by a walk of its tree from the top, so that those below it a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode
 
-from graphmatch.bench.workloads.workload import Rows, Size, Workload
+from graphmatch.bench.workloads.workload import Rows, Size, Workload, ids
 from semantic.publication import Publication
 from semantic.vocabulary import SUBCLASS, TYPE
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from semantic.ontology.ontology import Ontology
 
 Numbers: TypeAlias = NDArray[np.int64]
@@ -81,6 +83,7 @@ class ConceptWorkload(Workload):
 
     name: ClassVar = "concepts"
     parameters_class: ClassVar = ConceptParameters
+    tabular: ClassVar = True
     parameters: ConceptParameters
 
     def __init__(self, size: Size, parameters: ConceptParameters) -> None:
@@ -126,16 +129,19 @@ class ConceptWorkload(Workload):
         numbers = np.concatenate([self.classes.T, self.strings.T, ranges]).T.tolist()
         return [form % tuple(row) for row in numbers]
 
-    def constraints(self) -> list[dict[str, object]]:
-        """Return the subscriptions as constraints on attributes (docs/reference/attributes.md)."""
-        ranges = np.stack([self.rows.low[-RANGES:], self.rows.high[-RANGES:]]).T
-        rows = zip(self.classes.tolist(), self.strings.tolist(), ranges.tolist(), strict=True)
-        return [
-            {f"c{i}": {"isa": f"urn:t:{i}:{class_}"} for i, class_ in enumerate(classes)}
-            | {f"s{i}": f"s{text}" for i, text in enumerate(strings)}
-            | {f"r{i}": {">=": low, "<=": high} for i, (low, high) in enumerate(several)}
-            for classes, strings, several in rows
-        ]
+    def table(self) -> pa.Table:
+        """Return the subscriptions: columns of classes, of strings, of lower and upper bounds."""
+        import pyarrow as pa
+
+        columns: dict[str, pa.Array[Any]] = {"id": pa.array(ids(self.size.subscriptions))}
+        for i, classes in enumerate(self.classes.T.tolist()):
+            columns[f"c{i} isa"] = pa.array([f"urn:t:{i}:{class_}" for class_ in classes])
+        for i, strings in enumerate(self.strings.T.tolist()):
+            columns[f"s{i}"] = pa.array([f"s{text}" for text in strings])
+        for i in range(RANGES):
+            columns[f"r{i} >="] = pa.array(self.rows.low[i - RANGES])
+            columns[f"r{i} <="] = pa.array(self.rows.high[i - RANGES])
+        return pa.table(columns)
 
     def attributes(self, number: int) -> dict[str, object]:
         """Return an event as attributes and values."""

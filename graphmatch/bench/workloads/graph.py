@@ -11,9 +11,15 @@ it. Names come from a pool of 2,000, properties from one of 50.
 
 A subscription has 5 nodes, and 2 of them are variables in 90 of 100 subscriptions. It has one of
 `GraphParameters.shapes` shapes, which differ in more than constants; those without variables are
-one of them. Some are cut out of each publication: those that match it. The others of the first half
-are cut out of graphs that are never published, about 30 out of each: these overlap, and match
+one of them. With ``shapes=0`` each subscription has a shape of its own: which edges, in which
+order, and which two or three nodes are variables.
+
+Some subscriptions are cut out of each publication: those that match it. The others of the first
+half are cut out of graphs that are never published, about 30 out of each: these overlap, and match
 nothing. The second half has names and properties at random. Another share than a half may overlap.
+
+In a new publication (`Workload.publications`) every name that its subscriptions do not mention is
+one that nobody has seen before: most readers know the properties of what they read, not the things.
 """
 
 from __future__ import annotations
@@ -24,14 +30,15 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import NamedNode
+from pyoxigraph import NamedNode, RdfFormat, Triple, serialize
 
-from graphmatch.bench.workloads.workload import Size, Workload, distinct_rows, formatted
+from graphmatch.bench.workloads.workload import Size, Workload, distinct_rows
 from semantic.publication import Publication
 
 Ids: TypeAlias = NDArray[np.int32]
 Pair: TypeAlias = tuple[int, int]
 Edges: TypeAlias = tuple[int, ...]
+Edge: TypeAlias = tuple[NamedNode, NamedNode, NamedNode]
 
 NODES, EDGES, NAMES, PROPERTIES = 35, 90, 2000, 50
 GROUP, GROUPS = 5, 7
@@ -39,8 +46,19 @@ WITH_VARIABLES, VARIABLES = 0.9, 2
 OVERLAPPING = 0.5
 TOPOLOGIES = 10
 """How many sets of edges those subscriptions have that have no variables."""
+OWN_VARIABLES = (2, 3)
+"""How many variables subscriptions have that each have a shape of their own."""
 TOGETHER = 30
 """How many overlapping subscriptions are cut out of one graph that is never published."""
+SYNTAXES = {
+    "nt": RdfFormat.N_TRIPLES,
+    "turtle": RdfFormat.TURTLE,
+    "rdfxml": RdfFormat.RDF_XML,
+    "jsonld": RdfFormat.JSON_LD,
+}
+"""What documents are written in."""
+PREFIXES = {"n": "urn:n:", "p": "urn:p:"}
+"""What Turtle and RDF/XML are written with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +72,8 @@ class GraphParameters:
     matching, matches
         Which share of the subscriptions a publication matches, or how many of them.
     shapes
-        How many texts that differ in more than constants there are at the most.
+        How many texts that differ in more than constants there are at the most; 0 for one
+        each.
     overlap
         Which share of the subscriptions overlaps with others.
     """
@@ -94,6 +113,7 @@ class GraphWorkload(Workload):
 
     name: ClassVar = "graph"
     parameters_class: ClassVar = GraphParameters
+    renews: ClassVar = True
     parameters: GraphParameters
 
     def __init__(self, size: Size, parameters: GraphParameters) -> None:
@@ -101,20 +121,19 @@ class GraphWorkload(Workload):
         random = np.random.default_rng(size.seed)
         cut, published = size.planted(parameters.matching, parameters.matches)
         self._motif = _motif(random)
-        shapes = _Shapes.draw(self._motif, parameters, random)
+        shapes = _Shapes.draw(self._motif, parameters, size.subscriptions, random)
         names, properties = _names(random, published)
         self.graphs = _edges(self._motif, names, properties)
         nodes, labels = self._cut(random, cut, names, properties)
-        self._shape_of = _spread(random, size.subscriptions, shapes)
-        stars = shapes.stars[self._shape_of]
+        shape_of = _spread(random, size.subscriptions, shapes)
+        stars = shapes.stars[shape_of]
         nodes = np.where(stars > 0, -stars, nodes).astype(np.int32)
-        edge_of = shapes.edge_of[self._shape_of]
-        ends = np.array(self._motif)[edge_of]
+        edge_of = shapes.edge_of[shape_of]
+        ends = np.array(self._motif, np.int8)[edge_of]
         self.patterns = np.empty((*edge_of.shape, 3), np.int32)
         self.patterns[:, :, 0] = np.take_along_axis(nodes, ends[:, :, 0], axis=1)
         self.patterns[:, :, 1] = np.take_along_axis(labels, edge_of, axis=1)
         self.patterns[:, :, 2] = np.take_along_axis(nodes, ends[:, :, 1], axis=1)
-        self._shapes = shapes
 
     def _cut(
         self, random: np.random.Generator, cut: int, names: Ids, properties: Ids
@@ -131,31 +150,65 @@ class GraphWorkload(Workload):
         drawn = distinct_rows(random, rest, GROUP, NAMES)
         parts.append((drawn, random.integers(0, PROPERTIES, (rest, width), dtype=np.int32)))
         order = random.permutation(count)
+        self._planted = np.argsort(order)[: cut * len(names)].reshape(len(names), cut)
         nodes, labels = (np.concatenate(part)[order] for part in zip(*parts, strict=True))
         return nodes, labels
 
     def texts(self) -> list[str]:
         """Return the subscriptions: SELECT of the variables, or ASK where there are none."""
-        flat = self.patterns.reshape(len(self.patterns), -1)
-        formats, columns = [], []
-        for shape in range(len(self._shapes.stars)):
-            form, places = _format(self._motif, self._shapes, shape)
-            formats.append(form)
-            columns.append(np.array(places, np.intp))
-        return formatted(formats, columns, self._shape_of, flat)
+        last = -int(self.patterns.min(initial=0))
+        nodes = [f"<urn:n:{name}>" for name in range(NAMES)]
+        nodes += [f"?x{star}" for star in range(last, 0, -1)]  # -1 is the last
+        properties = [f" <urn:p:{number}> " for number in range(PROPERTIES)]
+        stars = -self.patterns[:, :, ::2].min(axis=(1, 2), initial=0)
+        heads = [
+            "ASK { ",
+            *(f"SELECT {' '.join(nodes[: -n - 1 : -1])} WHERE {{ " for n in (1, 2, 3)),
+        ]
+        return [
+            heads[star]
+            + " . ".join([nodes[s] + properties[p] + nodes[o] for s, p, o in rows])
+            + " }"
+            for star, rows in zip(
+                stars.tolist(), map(np.ndarray.tolist, self.patterns), strict=True
+            )
+        ]
 
     def publication(self, number: int) -> Publication:
         """Return an event's graph."""
-        node, property_ = "urn:n:%d", "urn:p:%d"
-        triples = [
-            (NamedNode(node % s), NamedNode(property_ % p), NamedNode(node % o))
-            for s, p, o in self.graph(number).tolist()
-        ]
-        return Publication.of(f"urn:e:{number}", triples)
+        return self.publications(number)[0]
 
-    def graph(self, number: int) -> Ids:
-        """Return an event's triples, shape ``(90, 3)``."""
-        found: Ids = self.graphs[number % len(self.graphs)]
+    def publications(self, number: int, serial: int | None = None) -> list[Publication]:
+        """Return the one graph of an event."""
+        id = f"urn:e:{number}" if serial is None else f"urn:new:{serial}"
+        return [Publication.of(id, self._triples(number, serial))]
+
+    def document(self, number: int, syntax: str, serial: int | None = None) -> bytes:
+        """Return the graph as bytes."""
+        form = SYNTAXES[syntax]
+        triples = (Triple(*triple) for triple in self._triples(number, serial))
+        prefixes = PREFIXES if syntax in ("turtle", "rdfxml") else None
+        written = serialize(triples, format=form, prefixes=prefixes)
+        assert written is not None
+        return written
+
+    def _triples(self, number: int, serial: int | None) -> list[Edge]:
+        return [
+            (NamedNode(f"urn:n:{s}"), NamedNode(f"urn:p:{p}"), NamedNode(f"urn:n:{o}"))
+            for s, p, o in self.graph(number, serial).tolist()
+        ]
+
+    def graph(self, number: int, serial: int | None = None) -> Ids:
+        """Return an event's triples, shape ``(90, 3)``; new names are `NAMES` and above."""
+        place = number % len(self.graphs)
+        found: Ids = self.graphs[place]
+        if serial is not None:
+            nodes = found[:, ::2]
+            names = np.unique(nodes)
+            new = NAMES + serial * NODES + np.arange(names.size)
+            put = np.where(np.isin(names, self.patterns[self._planted[place], :, ::2]), names, new)
+            found = found.copy()
+            found[:, ::2] = put[np.searchsorted(names, nodes)]
         return found
 
 
@@ -173,21 +226,27 @@ class _Shapes:
 
     @classmethod
     def draw(
-        cls, motif: list[Pair], parameters: GraphParameters, random: np.random.Generator
+        cls,
+        motif: list[Pair],
+        parameters: GraphParameters,
+        subscriptions: int,
+        random: np.random.Generator,
     ) -> _Shapes:
         """Draw shapes, none of them twice.
 
         Raises
         ------
         ValueError
-            When subscriptions of 5 nodes cannot have so many edges, or there are to be fewer
-            than two shapes.
+            When subscriptions of 5 nodes cannot have so many edges, or there is to be one shape
+            only, or there are not enough for each subscription to have its own.
         """
         if not GROUP - 1 <= parameters.edges <= len(motif):
             raise ValueError(f"a subscription has from {GROUP - 1} to {len(motif)} edges")
-        if parameters.shapes < 2:
+        if parameters.shapes == 1:
             raise ValueError("there are at least two shapes: with variables, and without")
         whole = [s for s in combinations(range(len(motif)), parameters.edges) if _spans(motif, s)]
+        if not parameters.shapes:
+            return cls(*_own(motif, whole, subscriptions, random), 0)
         named = [whole[i] for i in random.permutation(len(whole))[:TOPOLOGIES]]
         starred = _starred(motif, whole, parameters.shapes - 1, random)
         stars = np.zeros((len(named) + len(starred), GROUP), np.int32)
@@ -209,6 +268,36 @@ def _starred(
         if len(drawn) == count:
             break
     return list(drawn.values())
+
+
+def _own(
+    motif: list[Pair], whole: list[Edges], count: int, random: np.random.Generator
+) -> tuple[NDArray[np.intp], Ids]:
+    """Draw edges in an order and variables for each subscription, no shape twice."""
+    sets, ends = np.array(whole, np.int8), np.array(motif, np.int8)
+    choices = [c for several in OWN_VARIABLES for c in combinations(range(GROUP), several)]
+    starred = np.zeros((len(choices), GROUP), np.int8)
+    for row, choice in zip(starred, choices, strict=True):
+        row[list(choice)] = range(1, len(choice) + 1)
+    drawn = 2 * count + 1000
+    while True:
+        edge_of = random.permuted(sets[random.integers(0, len(sets), drawn)], axis=1)
+        stars = starred[random.integers(0, len(starred), drawn)]
+        seen = stars[np.arange(drawn)[:, None, None], ends[edge_of]].reshape(drawn, -1)
+        first = [
+            np.where((seen == v).any(1), (seen == v).argmax(1), seen.shape[1]) for v in (1, 2, 3)
+        ]
+        called = np.zeros((drawn, 4), np.int8)  # variables are numbered as they come
+        called[:, 1:] = np.argsort(np.argsort(first, axis=0, kind="stable"), axis=0).T + 1
+        seen = np.take_along_axis(called, seen.astype(np.intp), axis=1)
+        _, at = np.unique(seen @ 4 ** np.arange(seen.shape[1]), return_index=True)
+        if at.size >= count:
+            at = np.sort(at)[:count]
+            stars = np.take_along_axis(called[at], stars[at].astype(np.intp), axis=1)
+            return edge_of[at].astype(np.intp), stars.astype(np.int32)
+        if drawn > 50 * count + 100_000:
+            raise ValueError(f"there are {at.size:,} shapes, too few for {count:,} subscriptions")
+        drawn *= 4
 
 
 def _motif(random: np.random.Generator) -> list[Pair]:
@@ -261,6 +350,8 @@ def _groups(
 
 def _spread(random: np.random.Generator, count: int, shapes: _Shapes) -> Ids:
     """Draw a shape for each subscription; the share with variables is exact."""
+    if not shapes.named:
+        return np.arange(count, dtype=np.int32)
     starred = round(count * WITH_VARIABLES) if len(shapes.stars) > shapes.named else 0
     drawn = np.concatenate(
         [
@@ -269,20 +360,3 @@ def _spread(random: np.random.Generator, count: int, shapes: _Shapes) -> Ids:
         ]
     )
     return random.permutation(drawn).astype(np.int32)
-
-
-def _format(motif: list[Pair], shapes: _Shapes, shape: int) -> tuple[str, list[int]]:
-    """Return a shape's query with holes, and which numbers go into them."""
-    patterns, places = [], []
-    for row, edge in enumerate(shapes.edge_of[shape].tolist()):
-        written = []
-        for part, node in ((0, motif[edge][0]), (1, None), (2, motif[edge][1])):
-            star = 0 if node is None else int(shapes.stars[shape, node])
-            if star:
-                written.append(f"?x{star}")
-            else:
-                written.append("<urn:p:%d>" if node is None else "<urn:n:%d>")
-                places.append(3 * row + part)
-        patterns.append(" ".join(written))
-    head = "SELECT ?x1 ?x2 WHERE" if shapes.stars[shape].any() else "ASK"
-    return f"{head} {{ {' . '.join(patterns)} }}", places

@@ -1,35 +1,47 @@
-"""``keywords``: feed items, filtered by words of their titles.
+"""``keywords``: feeds, filtered by words of their items' titles, and by topics.
 
-Events are the items of a folder of feeds, as `semantic.feeds` reads them, in a seeded order. A
-subscription is 1 to 3 different words, each number as often, drawn uniformly from all words of
-3 letters and more in the items' and channels' titles, in lower case; it matches an item when the
-item's or its channel's title has all of them in it, anywhere, as CONTAINS says. If only so many
-subscriptions are to match an item, the others have a word that is in no title: one of the words
-backwards.
+A document is a feed of a folder, byte by byte as it is, with all of its items; documents come in a
+seeded order. A subscription is 1 to 3 different words, each number as often, drawn uniformly from
+all words of 3 letters and more in the items' and channels' titles, in lower case; it matches an
+item when the item's or its channel's title has all of them in it, anywhere, as CONTAINS says. If
+only so many subscriptions are to be heard of, the others have a word that is in no title: one of
+the words backwards.
+
+A share of the subscriptions may be topics: concepts of a thesaurus of the first 2,000 words, each
+with a word as its label and below one of the first 250. Such a subscription matches an item whose
+text mentions the concept or one below it.
+
+Feeds that have no items or in which an XML parser finds a fault are left out.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+from xml.parsers.expat import ExpatError, ParserCreate
 
 import numpy as np
-from pyoxigraph import Literal
+from pyoxigraph import Literal, NamedNode
 
 from graphmatch.bench.workloads.workload import Size, Workload
 from semantic.errors import InputError, Place, Problem
+from semantic.feeds import FeedFormat, read_feed, sniff_feed
+from semantic.folders import files_in
 from semantic.publication import Publication
-from semantic.reading import read_publications
-from semantic.vocabulary import RSS
+from semantic.vocabulary import DCTERMS, RSS, SKOS
+
+if TYPE_CHECKING:
+    from semantic.ontology.ontology import Ontology
 
 FEEDS = Path("data/feeds")
 MOST = 3
-SAMPLED, SAMPLED_ITEMS = 5000, 100
-"""In how many subscriptions and items it is counted which share matches."""
+CONCEPTS, TOPS = 2000, 250
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _TITLE = RSS["title"]
+_XML = frozenset({FeedFormat.RSS, FeedFormat.RSS1, FeedFormat.ATOM})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,28 +52,33 @@ class KeywordParameters:
     ----------
     feeds
         A folder of feeds, or one feed.
-    matches
-        About how many subscriptions match an item, at the most; by default those that do.
+    heard
+        How many subscriptions have words of titles only; by default all.
+    topics
+        Which share of the subscriptions are topics.
     """
 
     feeds: Path = FEEDS
-    matches: int | None = None
+    heard: int | None = None
+    topics: float = 0.0
 
 
 class KeywordWorkload(Workload):
-    """Words in the titles of real feed items.
+    """Words in the titles of real feed items, and topics of the items.
 
     Parameters
     ----------
     size
-        How much is generated.
+        How much is generated; `Size.events` is the number of documents.
     parameters
         See `KeywordParameters`.
 
     Attributes
     ----------
     subscriptions
-        The words of each.
+        The words of each; of a topic none.
+    feeds
+        The documents: each with its publications.
 
     Raises
     ------
@@ -76,52 +93,82 @@ class KeywordWorkload(Workload):
     def __init__(self, size: Size, parameters: KeywordParameters) -> None:
         super().__init__(size, parameters)
         random = np.random.default_rng(size.seed)
-        feeds = Path(parameters.feeds)
         problems: list[Problem] = []
-        items = list(read_publications(feeds, on_problem=problems.append))
-        words = sorted({word for item in items for title in titles(item) for word in _words(title)})
+        feeds = _feeds(Path(parameters.feeds), problems)
+        items = [item for _, several in feeds for item in several]
+        words = sorted(
+            {word for item in items for title in titles(item) for word in _WORD.findall(title)}
+        )
         if len(words) < MOST:
             what, remedy = "the feeds' titles have no words", "Give a folder of feeds with --feeds."
-            raise InputError(next(iter(problems), Problem(what, Place(str(feeds)), remedy)))
-        self._items: list[Publication] = [items[place] for place in random.permutation(len(items))]
+            place = Place(str(parameters.feeds))
+            raise InputError(next(iter(problems), Problem(what, place, remedy)))
+        self.feeds = [feeds[int(place)] for place in random.permutation(len(feeds))]
+        self._labels = [words[place] for place in random.permutation(len(words))[:CONCEPTS]]
         count = size.subscriptions
-        lengths = random.integers(1, MOST, count, endpoint=True).tolist()
+        lengths = random.integers(1, MOST, count, endpoint=True)
         drawn = _different(random, count, len(words))
-        self.subscriptions = [
+        lengths[random.random(count) < parameters.topics] = 0
+        self._topics = random.integers(0, len(self._labels), count).tolist()
+        self.subscriptions: list[tuple[str, ...]] = [
             tuple(words[place] for place in row[:length])
-            for row, length in zip(drawn, lengths, strict=True)
+            for row, length in zip(drawn, lengths.tolist(), strict=True)
         ]
-        if parameters.matches is not None:
-            self._thin_out(random, parameters.matches, words)
-
-    def _thin_out(self, random: np.random.Generator, matches: int, words: list[str]) -> None:
-        """Put a word that is in no title into all subscriptions but so many as are to match."""
-        every = [titles(item) for item in self._items]
-        share = _share(self.subscriptions[:SAMPLED], every[:SAMPLED_ITEMS])
-        kept = round(matches / share) if share else len(self.subscriptions)
-        text = "\n".join(title for several in every for title in several)
-        unheard = {word: _unheard(word, text) for word in words}
-        for place in random.permutation(len(self.subscriptions))[kept:].tolist():
-            first, *others = self.subscriptions[place]
-            self.subscriptions[place] = (unheard[first], *others)
+        text = "\n".join(title for item in items for title in titles(item))
+        heard = count if parameters.heard is None else parameters.heard
+        for number, several in enumerate(self.subscriptions[heard:], heard):
+            if several:
+                self.subscriptions[number] = (_unheard(several[0], text), *several[1:])
 
     def texts(self) -> list[str]:
-        """Return the subscriptions: a filter for each word."""
+        """Return the subscriptions: a filter for each word, or one pattern for a topic."""
+        topic = f"SELECT ?item WHERE {{ ?item <{DCTERMS['subject'].value}> <urn:topic:%d> }}"
         forms = [
             f"SELECT ?item WHERE {{ ?item <{_TITLE.value}> ?title "
             + " ".join(['FILTER(CONTAINS(LCASE(STR(?title)), "%s"))'] * length)
             + " }"
             for length in range(MOST + 1)
         ]
-        return [forms[len(words)] % words for words in self.subscriptions]
+        return [
+            forms[len(words)] % words if words else topic % number
+            for words, number in zip(self.subscriptions, self._topics, strict=True)
+        ]
+
+    def ontology(self) -> Ontology:
+        """Return the thesaurus, where there are topics."""
+        from semantic.ontology.ontology import Ontology
+
+        if not self.parameters.topics:
+            return super().ontology()
+        concepts = [NamedNode(f"urn:topic:{number}") for number in range(len(self._labels))]
+        labels = zip(concepts, self._labels, strict=True)
+        above = (
+            (one, SKOS["broader"], concepts[n % TOPS])
+            for n, one in enumerate(concepts)
+            if n >= TOPS
+        )
+        return Ontology(
+            [*((one, SKOS["prefLabel"], Literal(label)) for one, label in labels), *above]
+        )
 
     def publication(self, number: int) -> Publication:
-        """Return an item."""
-        return self._items[number % len(self._items)]
+        """Return the first item of a feed."""
+        return self.publications(number)[0]
+
+    def publications(self, number: int, serial: int | None = None) -> list[Publication]:  # noqa: ARG002
+        """Return the items of a feed, as if they were just read."""
+        _, items = self.feeds[number % len(self.feeds)]
+        return [Publication.of(item.id, item.triples) for item in items]
+
+    def document(self, number: int, syntax: str, serial: int | None = None) -> bytes:  # noqa: ARG002
+        """Return a feed."""
+        data, _ = self.feeds[number % len(self.feeds)]
+        return data
 
     def described(self) -> dict[str, object]:
-        """Return the parameters, and how many items there are."""
-        known = {"feeds": str(self.parameters.feeds), "items": len(self._items)}
+        """Return the parameters, and how many feeds and items there are."""
+        items = sum(len(several) for _, several in self.feeds)
+        known = {"feeds": str(self.parameters.feeds), "documents": len(self.feeds), "items": items}
         return super().described() | known
 
 
@@ -134,16 +181,32 @@ def titles(item: Publication) -> list[str]:
     ]
 
 
-def _share(subscriptions: list[tuple[str, ...]], items: list[list[str]]) -> float:
-    """Return which share of the subscriptions an item matches, on average."""
-    found = sum(
-        any(all(word in title for word in words) for title in several)
-        for words in subscriptions
-        for several in items
-    )
-    return found / (len(subscriptions) * len(items))
+def _feeds(folder: Path, problems: list[Problem]) -> list[tuple[bytes, list[Publication]]]:
+    """Return the feeds that any reader of XML takes, with their items."""
+    found = []
+    for path in files_in(str(folder), problems.append):
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            what = f"cannot be read: {error.strerror or error}"
+            problems.append(Problem(what, Place(str(path)), "Check the name and permissions."))
+            continue
+        if sniff_feed(data) in _XML and _is_xml(data):
+            items = list(read_feed(data, str(path), on_problem=problems.append))
+            if items:
+                found.append((data, items))
+    return found
 
 
+def _is_xml(data: bytes) -> bool:
+    try:
+        ParserCreate().Parse(data, True)
+    except ExpatError:
+        return False
+    return True
+
+
+@cache
 def _unheard(word: str, text: str) -> str:
     """Return a word that a text does not have in it.
 
@@ -156,10 +219,6 @@ def _unheard(word: str, text: str) -> str:
     while other in text:
         other += "q"
     return other
-
-
-def _words(title: str) -> list[str]:
-    return _WORD.findall(title)
 
 
 def _different(random: np.random.Generator, count: int, below: int) -> list[list[int]]:

@@ -1,7 +1,11 @@
 """What a workload is: subscriptions and events, generated from a seed.
 
-A workload is arrays first; texts of SPARQL and publications are made of them when a peer asks for
-them. The same class, size and parameters give the same workload.
+A workload is arrays first; SPARQL texts, Arrow tables, documents and publications are made of them
+when a peer asks for them. The same class, size and parameters give the same workload.
+
+An event is asked for by its number and, where it is to be a *new* one, by a serial number: then the
+terms that no subscription needs for its wanted matches get names that depend on the serial number
+and that nothing else has.
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ from numpy.typing import NDArray
 from semantic.publication import Publication
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from semantic.ontology.ontology import Ontology
 
 
@@ -35,7 +41,7 @@ class Size:
     seed: int = 1
 
     def planted(self, matching: float, matches: int | None) -> tuple[int, int]:
-        """Say how many subscriptions are cut out of each event, and of how many events.
+        """Return how many subscriptions are cut out of each event, and of how many events.
 
         An event is cut up only as far as half of the subscriptions go; where there are more
         events, they come again.
@@ -45,14 +51,14 @@ class Size:
         matching
             The share of the subscriptions that an event matches.
         matches
-            The number of them instead, where it is given.
+            The number of them instead, where it is given; may be 0.
 
         Examples
         --------
         >>> Size(30_000, 200).planted(0.001, None), Size(30_000, 1000).planted(0.001, None)
         ((30, 200), (30, 500))
-        >>> Size(1_000_000, 1000).planted(0.001, 30)
-        (30, 1000)
+        >>> Size(1_000_000, 1000).planted(0.001, 30), Size(1000, 20).planted(0.001, 0)
+        ((30, 1000), (0, 20))
         """
         wanted = max(1, round(matching * self.subscriptions)) if matches is None else matches
         cut = min(wanted, max(1, self.subscriptions // 2))
@@ -68,10 +74,19 @@ class Workload(ABC):
         How many of each, and the seed.
     parameters
         One of `parameters_class`.
+
+    Attributes
+    ----------
+    renews
+        Whether a new event has new terms.
+    tabular
+        Whether subscriptions and events are tables of attributes (`table`, `attributes`).
     """
 
     name: ClassVar[str]
     parameters_class: ClassVar[type]
+    renews: ClassVar[bool] = False
+    tabular: ClassVar[bool] = False
 
     def __init__(self, size: Size, parameters: Any) -> None:
         self.size = size
@@ -84,6 +99,29 @@ class Workload(ABC):
     @abstractmethod
     def publication(self, number: int) -> Publication:
         """Return an event as a publication; made anew at each call, as if it was just read."""
+
+    def publications(self, number: int, serial: int | None = None) -> list[Publication]:  # noqa: ARG002
+        """Return what is in an event's document; new if it has a serial number."""
+        return [self.publication(number)]
+
+    def document(self, number: int, syntax: str, serial: int | None = None) -> bytes:
+        """Return an event as bytes of a syntax; new if it has a serial number."""
+        raise NotImplementedError
+
+    def table(self) -> pa.Table:
+        """Return the subscriptions as an Arrow table of constraints on attributes."""
+        raise NotImplementedError
+
+    def attributes(self, number: int) -> dict[str, object]:
+        """Return an event as attributes and values."""
+        raise NotImplementedError
+
+    def events_table(self, numbers: Sequence[int]) -> pa.Table:
+        """Return events as an Arrow table: a row each, a column ``id``, a column an attribute."""
+        import pyarrow as pa
+
+        rows = [{"id": f"urn:e:{number}", **self.attributes(number)} for number in numbers]
+        return pa.Table.from_pylist(rows)
 
     def materialised(self, number: int) -> Publication:
         """Return an event with all that the ontology says of it, for peers that know none."""
@@ -101,10 +139,6 @@ class Workload(ABC):
         assert not isinstance(self.parameters, type)
         given = asdict(self.parameters)
         return {name: value for name, value in given.items() if value is not None}
-
-    def row(self) -> dict[str, object]:
-        """Return what a row of output says of this workload beside what all rows have."""
-        return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,40 +165,9 @@ UNBOUNDED = (int(np.iinfo(np.int32).min), int(np.iinfo(np.int32).max))
 """The interval that constrains nothing."""
 
 
-def formatted(
-    formats: Sequence[str],
-    columns: Sequence[NDArray[np.intp]],
-    shape_of: NDArray[np.int32],
-    numbers: NDArray[np.int32],
-) -> list[str]:
-    """Write one text for each row: its shape's format, with its numbers put in.
-
-    Parameters
-    ----------
-    formats
-        One ``%`` format for each shape.
-    columns
-        For each shape the columns whose numbers go into its format, in order.
-    shape_of
-        Shape ``(rows,)``: each row's shape.
-    numbers
-        Shape ``(rows, columns)``.
-
-    Examples
-    --------
-    >>> numbers = np.array([[1, 2], [3, 4]], np.int32)
-    >>> formatted(["a%d", "b%d-%d"], [np.array([1]), np.array([0, 1])], np.array([0, 1]), numbers)
-    ['a2', 'b3-4']
-    """
-    texts = [""] * len(shape_of)
-    order = np.argsort(shape_of, kind="stable")
-    bounds = np.searchsorted(shape_of[order], np.arange(len(formats) + 1))
-    for shape, form in enumerate(formats):
-        rows = order[bounds[shape] : bounds[shape + 1]]
-        put = numbers[np.ix_(rows, columns[shape])].tolist()
-        for row, values in zip(rows.tolist(), put, strict=True):
-            texts[row] = form % tuple(values)
-    return texts
+def ids(count: int) -> list[str]:
+    """Return the ids of so many subscriptions: their numbers."""
+    return list(map(str, range(count)))
 
 
 def distinct_rows(

@@ -14,16 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch.bench.paper.workloads.flat import FlatWorkload
-from graphmatch.bench.workloads.workload import Size
+from graphmatch.bench.workloads.workload import Size, ids
 from graphmatch.published.flat.constraints import Equal
 from graphmatch.published.flat.events import Event
 from semantic.publication import Publication
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ATTRIBUTES, VALUES = 10, 5
 POPULAR, FALLING = 0.95, 0.85
@@ -77,6 +80,7 @@ class EqualityWorkload(FlatWorkload):
 
     name: ClassVar = "equalities"
     parameters_class: ClassVar = EqualityParameters
+    tabular: ClassVar = True
     kinds: ClassVar = frozenset({Equal})
     parameters: EqualityParameters
 
@@ -101,6 +105,21 @@ class EqualityWorkload(FlatWorkload):
             f"SELECT ?e WHERE {{ {' . '.join(self._patterns(row))} }}"
             for row in self.tested.tolist()
         ]
+
+    def table(self) -> pa.Table:
+        """Return the subscriptions: a column of texts for each attribute."""
+        import pyarrow as pa
+
+        columns: dict[str, pa.Array[Any]] = {"id": pa.array(ids(self.size.subscriptions))}
+        texts = np.array(self._texts, object)
+        for column, values in enumerate(self.tested.T):
+            columns[f"a{column}"] = pa.array(texts[values], mask=values == UNTESTED)
+        return pa.table(columns)
+
+    def attributes(self, number: int) -> dict[str, object]:
+        """Return an event as attributes and values."""
+        values = enumerate(self.values[number].tolist())
+        return {f"a{column}": self._texts[value] for column, value in values}
 
     def _patterns(self, row: list[int]) -> Iterator[str]:
         for column, value in enumerate(row):

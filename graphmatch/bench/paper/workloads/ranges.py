@@ -98,8 +98,6 @@ class RangeWorkload(AttributeWorkload, FlatWorkload):
         Workload.__init__(self, size, parameters)
         random = np.random.default_rng(size.seed)
         columns = parameters.attributes
-        self._constrained = np.ones((1, columns), np.bool_)
-        self._shape_of = np.zeros(size.subscriptions, np.int32)
         self._attributes = [NamedNode(f"urn:a:{column}") for column in range(columns)]
         zipf = np.full(columns, parameters.values == "zipf")
         if parameters.mixed:

@@ -1,0 +1,230 @@
+"""What is measured beside matching: subscribing, threads, opening, starting, solutions, memory.
+
+Each function makes what it needs from a number and a seed, and returns rows with a ``column``, by
+which `graphmatch.bench.suite` refers to them. Each is run in a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import starmap
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from pyoxigraph import NamedNode, Store
+
+from graphmatch.bench.peers.engine import match_document, take_in
+from graphmatch.bench.process import OneCore, Row, resident_bytes
+from graphmatch.bench.workloads.attributes import AttributeParameters, AttributeWorkload
+from graphmatch.bench.workloads.graph import SYNTAXES, GraphParameters, GraphWorkload
+from graphmatch.bench.workloads.workload import Size, ids
+from graphmatch.engine import Engine
+from semantic.publication import Publication
+
+PARTS = 10
+SINGLY = 5000
+"""How many are subscribed, and unsubscribed, one by one."""
+REPEATS = 5
+ROUNDS = 20
+DOCUMENTS = 4000
+NT = SYNTAXES["nt"].file_extension
+
+
+def measure(name: str, asked: str) -> Row:
+    """Call a function of `MEASURES` with arguments in JSON."""
+    return {"rows": list(MEASURES[name](**json.loads(asked)))}
+
+
+def subscribing(subscriptions: int, seed: int = 1, shapes: int = 100) -> Iterator[Row]:
+    """Measure SPARQL texts in bulk, one by one, and unsubscribing, beside parsing alone."""
+    made = GraphWorkload(Size(subscriptions, 1, seed), GraphParameters(shapes=shapes, matches=0))
+    rows = list(zip(ids(subscriptions), made.texts(), strict=True))
+    rest = min(SINGLY, subscriptions // 2)
+    engine, warm, store = Engine(), Engine(), Store()
+
+    def each(do: Callable[..., object]) -> Callable[[Sequence[Any]], object]:
+        return lambda part: deque(starmap(do, part), maxlen=0)
+
+    with OneCore():
+        take_in(warm, rows[:100])
+        warm.subscribe("one", rows[0][1])
+        yield _rate("many", rows[rest:], partial(take_in, engine))
+        yield _rate("one", rows[:rest], each(engine.subscribe))
+        order = [(rows[n][0],) for n in np.random.default_rng(seed).permutation(rest)]
+        yield _rate("unsubscribe", order, each(engine.unsubscribe))
+        yield _rate("parse", [(text,) for _, text in rows[:rest]], each(store.query))
+    if len(engine) != subscriptions - rest:
+        raise RuntimeError(f"{len(engine):,} are left of {subscriptions - rest:,} subscriptions")
+
+
+def rows(subscriptions: int, seed: int = 1) -> Iterator[Row]:
+    """Measure rows of ten ranges from Arrow tables."""
+    table = AttributeWorkload(Size(subscriptions, 1, seed), AttributeParameters()).table()
+    with OneCore():
+        take_in(Engine(), table.slice(0, 100))
+        yield _rate("many", table, partial(take_in, Engine()))
+
+
+def _rate(column: str, items: Any, do: Callable[[Any], object]) -> Row:
+    """Return how many items a second something is done with: the median of `PARTS` parts."""
+    step = -(-len(items) // PARTS)
+    rates, spent = [], 0.0
+    for start in range(0, len(items), step):
+        end = min(start + step, len(items))
+        part = items[start:end] if isinstance(items, list) else items.slice(start, step)
+        seconds = _timed(partial(do, part))
+        rates.append((end - start) / max(seconds, 1e-9))
+        spent += seconds
+    return {"column": column, "per_second": median(rates), "seconds": spent}
+
+
+def _timed(do: Callable[[], object]) -> float:
+    started = perf_counter()
+    do()
+    return perf_counter() - started
+
+
+def _engine(subscriptions: int, seed: int) -> tuple[Engine, GraphWorkload, float]:
+    """Return an engine with graph subscriptions of few shapes, and how long that took."""
+    made = GraphWorkload(Size(subscriptions, 200, seed), GraphParameters(matches=1))
+    rows = list(zip(ids(subscriptions), made.texts(), strict=True))
+    engine = Engine()
+    return engine, made, _timed(lambda: take_in(engine, rows))
+
+
+def threads(subscriptions: int, seed: int = 1, documents: int = DOCUMENTS) -> Iterator[Row]:
+    """Measure documents a second, on one thread and on two, in turns."""
+    engine, made, _ = _engine(subscriptions, seed)
+    new = [made.document(number, "nt", number) for number in range(documents)]
+
+    def match(some: Sequence[bytes]) -> int:
+        found = (report for data in some for report in match_document(engine, data, NT))
+        return sum(len(list(report.subscriptions)) for report in found)
+
+    expected = match(new)
+    times: dict[str, list[float]] = {"one": [], "two": []}
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(REPEATS):
+            started = perf_counter()
+            match(new)
+            times["one"].append(perf_counter() - started)
+            started = perf_counter()
+            several = sum(pool.map(match, (new[::2], new[1::2])))
+            times["two"].append(perf_counter() - started)
+            if several != expected:
+                raise RuntimeError(f"two threads found {several} matches, one {expected}")
+    for column, seconds in times.items():
+        yield {"column": column, "microseconds": median(seconds) / documents * 1e6}
+
+
+def opening(subscriptions: int, seed: int = 1) -> Iterator[Row]:
+    """Measure saving and opening, beside subscribing."""
+    engine, made, seconds = _engine(subscriptions, seed)
+    yield {"column": "subscribed", "seconds": seconds}
+    with TemporaryDirectory(prefix="graphmatch-bench-") as name:
+        folder = Path(name) / "saved"
+        yield {"column": "saved", "seconds": _timed(lambda: engine.save(folder))}
+        times = []
+        for _ in range(REPEATS):
+            opened = Engine()
+            times.append(_timed(partial(opened.open, folder)))
+        yield {"column": "opened", "seconds": median(times)}
+        event = made.publication(0)
+        if list(opened.match(event).subscriptions) != list(engine.match(event).subscriptions):
+            raise RuntimeError("what was opened matches differently from what was saved")
+
+
+def starting(subscriptions: int = 0, seed: int = 1) -> Iterator[Row]:  # noqa: ARG001 - as the others
+    """Measure processes: nothing, an import, and ``graphmatch filter`` of one feed."""
+    feed = (
+        "<rss version='2.0'><channel><title>a</title><item><title>b</title></item></channel></rss>"
+    )
+    query = "SELECT ?item { ?item a <http://purl.org/rss/1.0/item> }"
+    with TemporaryDirectory(prefix="graphmatch-bench-") as name:
+        files = [Path(name) / "feed.rss", Path(name) / "items.rq"]
+        for file, text in zip(files, (feed, query), strict=True):
+            file.write_text(text, encoding="utf-8")
+        command = ["-m", "graphmatch.cli", "filter", str(files[0]), "-s", str(files[1])]
+        arguments = {
+            "nothing": ["-c", "pass"],
+            "import": ["-c", "import graphmatch"],
+            "engine": ["-c", "from graphmatch import Engine; Engine()"],
+            "filter": command,
+        }
+        times: dict[str, list[float]] = {column: [] for column in arguments}
+        for _ in range(REPEATS):
+            for column, several in arguments.items():
+                times[column].append(_timed(partial(_run, several)))
+    nothing = median(times["nothing"])
+    for column, seconds in times.items():
+        less = nothing if column in ("import", "engine") else 0
+        yield {"column": column, "seconds": max(0.0, median(seconds) - less)}
+
+
+def _run(arguments: Sequence[str]) -> None:
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True)  # noqa: S603 - ours
+
+
+def solutions(subscriptions: int = 2000, seed: int = 1) -> Iterator[Row]:  # noqa: ARG001 - as the others
+    """Measure a match of n by n solutions of which only the id is read, beside one of n."""
+    queries = {
+        "product": "SELECT * { ?a <urn:p> ?b . ?c <urn:q> ?d }",
+        "single": "SELECT * { ?a <urn:p> ?b }",
+    }
+    triples = [
+        (NamedNode(f"urn:{place}:{n}"), NamedNode(f"urn:{place}"), NamedNode(f"urn:o:{n}"))
+        for place in ("p", "q")
+        for n in range(subscriptions)
+    ]
+    engines = {column: Engine() for column in queries}
+    times: dict[str, list[float]] = {column: [] for column in queries}
+    for column, query in queries.items():
+        engines[column].subscribe(column, query)
+    for _ in range(REPEATS + 1):
+        for column, engine in engines.items():
+            started = perf_counter()
+            found = list(engine.match(Publication.of("urn:e", triples)).subscriptions)
+            times[column].append(perf_counter() - started)
+            if found != [column]:
+                raise RuntimeError(f"{column} matched {found}")
+    for column, seconds in times.items():
+        yield {"column": column, "microseconds": median(seconds[1:]) * 1e6}
+
+
+def churn(subscriptions: int, seed: int = 1, rounds: int = ROUNDS) -> Iterator[Row]:
+    """Measure the process's memory after rounds of subscribing and unsubscribing."""
+    made = GraphWorkload(Size(subscriptions, 1, seed), GraphParameters(matches=0))
+    texts, engine = made.texts(), Engine()
+    memory = []
+    for number in range(rounds):
+        new = (text.replace("<urn:n:", f"<urn:n{number}:") for text in texts)
+        take_in(engine, list(zip(ids(subscriptions), new, strict=True)))
+        for id in ids(subscriptions):
+            engine.unsubscribe(id)
+        memory.append(resident_bytes() or 0)
+    if len(engine):
+        raise RuntimeError(f"{len(engine):,} subscriptions are left")
+    yield {"column": "first", "megabytes": memory[min(1, rounds - 1)] / 2**20}
+    yield {"column": "last", "megabytes": memory[-1] / 2**20}
+
+
+MEASURES: Mapping[str, Callable[..., Iterator[Row]]] = {
+    "subscribing": subscribing,
+    "rows": rows,
+    "threads": threads,
+    "opening": opening,
+    "starting": starting,
+    "solutions": solutions,
+    "churn": churn,
+}
+"""Name to function."""

@@ -1,0 +1,75 @@
+"""The list of what users get: every run names what there is, and is judged by its claims."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from graphmatch.bench import suite
+from graphmatch.bench.measures import MEASURES
+from graphmatch.bench.peers import make_peer
+from graphmatch.bench.runner import Column
+from graphmatch.bench.suite import RUNS, Claim, Run, claims_of
+from graphmatch.bench.workloads import WORKLOADS, workload_class
+
+ROWS = [{"column": "a", "seconds": 2.0}, {"column": "b", "seconds": 4.0}]
+
+
+def test_runs_name_what_there_is() -> None:
+    assert len({run.name for run in RUNS}) == len(RUNS)
+    for run in RUNS:
+        assert set(run.sizes) == {"small", "full"}
+        if run.measured in MEASURES:
+            continue
+        assert run.measured in WORKLOADS
+        workload_class(run.measured).parameters_class(**run.parameters)
+        for claim in run.claims:
+            for text in filter(None, (claim.of, claim.beside, *run.columns)):
+                column = Column.of(text)
+                assert column.form in make_peer(column.engine).forms[run.measured], text
+
+
+def test_claims_are_judged() -> None:
+    claims = (
+        Claim("ratio", "a", "b", "seconds", most=0.5),
+        Claim("ratio", "b", "a", "seconds", most=0.5),
+        Claim("value", "a", key="seconds", least=3),
+        Claim("shown", "a", key="seconds"),
+    )
+    found = list(claims_of(Run("r", "starting", {}, claims), ROWS))
+    assert [row["holds"] for row in found] == [True, False, False, None]
+    assert [row["ratio"] for row in found] == [0.5, 2.0, None, None]
+    assert suite._written(found[1]) == "| r: ratio | 4 s | 2 s | 2 | at most 0.5 | no |"
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "more"),
+    [
+        ("subscribing", ["many", "one", "unsubscribe", "parse"], {"shapes": 0}),
+        ("rows", ["many"], {}),
+        ("threads", ["one", "two"], {"documents": 6}),
+        ("opening", ["subscribed", "saved", "opened"], {}),
+        ("solutions", ["product", "single"], {}),
+        ("churn", ["first", "last"], {"rounds": 3}),
+    ],
+)
+def test_measures(name: str, columns: list[str], more: dict[str, int]) -> None:
+    rows = list(MEASURES[name](40, 1, **more))
+    assert [row["column"] for row in rows] == columns
+    assert all(value > 0 for row in rows for key, value in row.items() if key != "column")
+
+
+def test_what_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = {"threads": {"rows": [{"column": c, "microseconds": 5.0} for c in ("one", "two")]}}
+    monkeypatch.setattr(suite, "measured", lambda run, *_: found.get(run.name, {"failed": "no"}))
+    assert suite.run(["threads"], "small", 1, None) == 0
+    out = capsys.readouterr().out
+    line = "| threads: two threads beside one | 5 µs | 5 µs | 1 | at most 0.6 | no |"
+    assert line in out.splitlines()
+    assert suite.run(["threads", "churn"], "full", 1, None, json=True) == 2
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["claims"][0]["holds"] is False
+    assert "churn failed: no" in captured.err
