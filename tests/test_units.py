@@ -13,8 +13,6 @@ from pyoxigraph import Literal, NamedNode, RdfFormat, parse
 
 from graphmatch import Engine
 from graphmatch.filing import file
-from graphmatch.index.index import Index
-from graphmatch.index.plans import compiled
 from semantic import Ontology, Publication, SubscriptionParser
 from semantic.decision import holds
 from semantic.errors import Problem, SubscriptionError
@@ -130,19 +128,16 @@ def is_asked_of(stated: str, asked: str, base: str | None) -> bool:
 
 def matches(ontology_text: str, publication_text: str, pattern: str) -> bool:
     """Say whether a publication matches; index and evaluator have to agree."""
-    ontology = Ontology(turtle(ontology_text))
-    units = Units.of(ontology.triples, ontology.properties, raise_problem, registry=REGISTRY)
-    publication = units.normal(Publication.of("p", turtle(publication_text)), raise_problem)
+    ontology = Ontology(turtle(ontology_text), registry=REGISTRY)
+    engine = Engine(ontology, on_problem=raise_problem)
+    engine.subscribe("s", f"{PREFIXES} SELECT * {{ {pattern} }}")
+    publication = Publication.of("p", turtle(publication_text))
+    units = ontology.units.normal(publication, raise_problem)
     subscription = PARSER.parse("s", f"{PREFIXES} SELECT * {{ {pattern} }}")
-    evaluator, index = Evaluator(ontology, ontology.closure), Index()
-    filed = file(subscription, ontology.root, evaluator, units)
-    for entry in filed.entries:
-        index.add(compiled(entry), any_will_do=filed.any_will_do)
-    found_rows, _ = index.match(publication.triples)
-    candidate = any(index.decided(match, holds) for match in found_rows)
-    with evaluator.publication(publication) as evaluation:
-        found = evaluation.answer(filed.query, resting=True) is not None
-    assert candidate is found if filed.exact else candidate or not found
+    query = subscription.query.rewritten(ontology.root, ontology.units)
+    with Evaluator(ontology, ontology.closure).publication(units) as evaluation:
+        found = evaluation.answer(query, resting=True) is not None
+    assert bool(engine.match(publication).matches) is found
     return found
 
 

@@ -13,7 +13,6 @@ from graphmatch.command.session import Knowing, Session
 from graphmatch.engine import Engine
 from graphmatch.explain import Explanation
 from graphmatch.explaining.placement import Placement
-from graphmatch.index.placing import GateFigures
 from semantic.errors import GraphMatchError, Place, Problem
 from semantic.terms import Triple
 
@@ -107,30 +106,14 @@ def _json(explanation: Explanation) -> dict[str, object]:
 
 
 def _placement(placement: Placement) -> dict[str, object]:
-    placed = placement.placed
     return {
-        "gate": _gate(placed.gate),
-        "others": [_gate(other) for other in placed.others],
-        "tabled": placed.tabled,
-        "counted": placed.counted,
-        "shape": {
-            "patterns": len(placement.entry.patterns),
-            "filters": len(placement.entry.filters),
-            "variables": placement.variables,
-        },
-        "same shape": placement.alike,
-        "same row": placement.same,
-        "subscriptions": placement.subscriptions,
-    }
-
-
-def _gate(figures: GateFigures) -> dict[str, object]:
-    return {
-        "pattern": figures.pattern.write({}),
-        "rows": figures.rows,
-        "tabled": figures.tabled,
-        "seen": figures.seen,
-        "probability": figures.probability,
+        "access pattern": placement.access,
+        "second pattern": placement.second,
+        "frequency": placement.frequency,
+        "met": placement.met,
+        "sampled": placement.sampled,
+        "rows": placement.postings,
+        "same template": placement.alike,
     }
 
 

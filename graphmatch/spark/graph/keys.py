@@ -3,7 +3,7 @@
 The keys in use are at most eight kinds, as each place is a constant or ``*``. Constants are
 numbered by place, so that a key is one integer, and all triples of a batch are looked up in one
 sorted array a kind. Filters are decided once for each of a batch's distinct terms: numbers by their
-floats where these are far enough apart (`graphmatch.index.numbers`), the rest one by one.
+floats where these are far enough apart (`graphmatch.spark.graph.numbers`), the rest one by one.
 
 Cost: a binary search for each triple and kind; a filter costs each distinct term of its variable.
 """
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmatch.index.numbers import ASKED, NUMBER, scale_of, scales_of
+from graphmatch.spark.graph.numbers import ASKED, NUMBER, scale_of, scales_of
 from graphmatch.spark.graph.atoms import Atom
 from semantic.decision import holds
 from semantic.pattern import Comparison, Filter

@@ -4,28 +4,64 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from itertools import product
 from decimal import Decimal
 
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from pyoxigraph import Literal, NamedNode, Variable
+from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from graphmatch import Engine
 from graphmatch.explain import Explanation
 from semantic import AttributeSubscription, Ontology, Publication
 from semantic.attributes.events import event as event_of
 from semantic.pattern import Branch, TriplePattern
-from semantic.terms import Triple
+from semantic.terms import Node, Term, Triple
 from semantic.vocabulary import SUBCLASS, TYPE, XSD
 from tests.graphmatch.explaining.test_distance import CLASSES, edges, ways
-from tests.graphmatch.index.test_index import publications, solutions_of
 from tests.oracle import Filter, Group, Pattern, Query, all_solutions, to_sparql
 from tests.strategies import BASIC, Case, cases, pairs_of
 
 FEW = settings(max_examples=settings().max_examples // 4)
 A, B, P, Q = (NamedNode(f"urn:{name}") for name in "abpq")
 NO_PREFIXES: dict[str, str] = {}
+
+NODES = tuple(NamedNode(f"urn:n{n}") for n in range(4))
+PROPERTIES = tuple(NamedNode(f"urn:p{n}") for n in range(3))
+LITERALS = (
+    Literal("1", datatype=XSD["integer"]),
+    Literal("0.1", datatype=XSD["double"]),
+    Literal("2026-01-01Z", datatype=XSD["date"]),
+    Literal("climate"),
+    Literal("climate", language="en"),
+)
+publications = st.lists(
+    st.tuples(
+        st.sampled_from((*NODES, BlankNode("b"))),
+        st.sampled_from(PROPERTIES),
+        st.sampled_from((*NODES, BlankNode("b"), *LITERALS)),
+    ),
+    max_size=14,
+    unique=True,
+)
+
+
+def solutions_of(branch: Branch, publication: Sequence[Triple]) -> bool:
+    """Whether triples can be put in the patterns' places, tried one after the other."""
+    for chosen in product(publication, repeat=len(branch.patterns)):
+        binding: dict[Node, Term] = {}
+        pairs = [
+            (node, term)
+            for pattern, triple in zip(branch.patterns, chosen, strict=True)
+            for node, term in zip(pattern, triple, strict=True)
+        ]
+        if all(
+            binding.setdefault(node, term) == term if isinstance(node, Variable) else node == term
+            for node, term in pairs
+        ):
+            return True
+    return False
 
 
 def explained(
