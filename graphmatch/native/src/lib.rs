@@ -1,6 +1,8 @@
 //! The compiled core of graphmatch: from bytes to subscriptions.
 
-pub mod columns;
+mod block;
+mod columns;
+mod conjunction;
 pub mod dictionary;
 pub mod filter;
 pub mod pattern;
