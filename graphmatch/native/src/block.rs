@@ -387,7 +387,10 @@ fn intersect<'a>(block: &'a Block, scratch: &mut TableScratch) -> bool {
     probes.sort_unstable();
     acc.clone_from(&block.alive);
     let mut is_sparse = false;
-    for &(_, at) in &*probes {
+    let rows = block.rows.len().max(1) as f64;
+    let mut expected = rows;
+    for &(estimate, at) in &*probes {
+        expected *= (f64::from(estimate) / rows).min(1.0);
         let points = &points[spans[at].clone()];
         let mut only: Option<&[u64]> = None;
         let mut count = 0;
@@ -442,8 +445,8 @@ fn intersect<'a>(block: &'a Block, scratch: &mut TableScratch) -> bool {
             });
         } else {
             acc.iter_mut().zip(bits).for_each(|(all, bits)| *all &= bits);
-            let full = acc.iter().filter(|word| **word != 0).count();
-            if full * 8 < acc.len() {
+            // from here on most words have no rows, if columns do not depend on each other
+            if expected * 4.0 < acc.len() as f64 {
                 is_sparse = true;
                 sparse.clear();
                 let full = acc.iter().enumerate().filter(|(_, word)| **word != 0);

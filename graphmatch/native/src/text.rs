@@ -5,8 +5,8 @@
 //! looking up the text's first and last bytes for each length in use, and equal texts by one
 //! look-up.
 //!
-//! What is contained is found by hashing: a keyword is filed by its anchor, eight of its bytes
-//! (four, two or one of a short one) that few other keywords are filed by. Each place of a text
+//! What is contained is found by hashing: a keyword is filed by its anchor, twelve of its bytes
+//! (eight, six, four, two or one of a shorter one) that few other keywords are filed by. Each place of a text
 //! costs a look at a bitmap, which is small enough for the cache, and goes on only where the bytes
 //! are somebody's anchor: there, the keywords are compared. Adding and removing cost a look-up for
 //! each possible anchor. Aho-Corasick automata, which must be built again as keywords come and go,
@@ -26,6 +26,8 @@ const MOST_ANCHORS: usize = 16;
 const NONE: u32 = u32::MAX;
 /// A multiplier that spreads bytes over the upper bits.
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Another.
+const OTHER_MIX: u64 = 0xd6e8_feb8_6659_fd93;
 const FOLDINGS: [Folding; 4] = [Folding::None, Folding::Lower, Folding::Upper, Folding::Caseless];
 
 /// The rows of one text.
@@ -126,17 +128,20 @@ struct Keyword {
     text: Box<[u8]>,
     rows: Rows,
     /// Its anchor: some of its bytes, from `offset` on.
-    gram: u64,
+    gram: Gram,
     offset: u32,
     /// The next keyword with the same anchor.
     next: u32,
 }
 
+/// Some bytes, filled up with zeros.
+type Gram = [u64; 2];
+
 /// Keywords filed by anchors of `Q` bytes, of which none is shorter.
 struct Anchored<const Q: usize> {
     hasher: RandomState,
     /// Anchors, the first keyword of each, and how many it has.
-    anchors: HashTable<(u64, u32, u32)>,
+    anchors: HashTable<(Gram, u32, u32)>,
     /// A bit for each anchor, by the upper bits of a hash.
     filter: Vec<u64>,
     /// How many bits are set for anchors that went, at most.
@@ -151,13 +156,13 @@ impl<const Q: usize> Default for Anchored<Q> {
 }
 
 impl<const Q: usize> Anchored<Q> {
-    fn gram(bytes: &[u8]) -> u64 {
-        let mut gram = [0; 8];
-        gram[..Q].copy_from_slice(&bytes[..Q]);
-        u64::from_le_bytes(gram)
+    fn gram(bytes: &[u8]) -> Gram {
+        let mut gram = [[0; 8]; 2];
+        gram.as_flattened_mut()[..Q].copy_from_slice(&bytes[..Q]);
+        gram.map(u64::from_le_bytes)
     }
 
-    fn find(&self, gram: u64) -> Option<&(u64, u32, u32)> {
+    fn find(&self, gram: Gram) -> Option<&(Gram, u32, u32)> {
         self.anchors.find(self.hasher.hash_one(gram), |anchor| anchor.0 == gram)
     }
 
@@ -260,8 +265,9 @@ impl<const Q: usize> Anchored<Q> {
 }
 
 /// The bit of an anchor in so many words, a power of two.
-fn bit(gram: u64, words: usize) -> usize {
-    (gram.wrapping_mul(MIX) >> (64 - (words * 64).trailing_zeros())) as usize
+fn bit([first, second]: Gram, words: usize) -> usize {
+    let mixed = first.wrapping_mul(MIX) ^ second.wrapping_mul(OTHER_MIX);
+    (mixed >> (64 - (words * 64).trailing_zeros())) as usize
 }
 
 /// Keywords that texts may contain.
@@ -271,10 +277,12 @@ struct Keywords {
     table: HashTable<u32>,
     all: Vec<Keyword>,
     free: Vec<u32>,
-    long: Anchored<8>,
-    middle: Anchored<4>,
-    short: Anchored<2>,
-    single: Anchored<1>,
+    of_twelve: Anchored<12>,
+    of_eight: Anchored<8>,
+    of_six: Anchored<6>,
+    of_four: Anchored<4>,
+    of_two: Anchored<2>,
+    of_one: Anchored<1>,
 }
 
 impl Keywords {
@@ -284,8 +292,13 @@ impl Keywords {
         if let Some(&number) = self.table.find(hash, is_same) {
             return self.all[number as usize].rows.add(row);
         }
-        let keyword =
-            Keyword { text: text.into(), rows: Rows::One(row), gram: 0, offset: 0, next: NONE };
+        let keyword = Keyword {
+            text: text.into(),
+            rows: Rows::One(row),
+            gram: [0; 2],
+            offset: 0,
+            next: NONE,
+        };
         let number = match self.free.pop() {
             Some(number) => {
                 self.all[number as usize] = keyword;
@@ -300,10 +313,12 @@ impl Keywords {
         let rehash = |&number: &u32| hasher.hash_one(&*all[number as usize].text);
         self.table.insert_unique(hash, number, rehash);
         match text.len() {
-            8.. => self.long.add(number, &mut self.all),
-            4.. => self.middle.add(number, &mut self.all),
-            2.. => self.short.add(number, &mut self.all),
-            _ => self.single.add(number, &mut self.all),
+            12.. => self.of_twelve.add(number, &mut self.all),
+            8.. => self.of_eight.add(number, &mut self.all),
+            6.. => self.of_six.add(number, &mut self.all),
+            4.. => self.of_four.add(number, &mut self.all),
+            2.. => self.of_two.add(number, &mut self.all),
+            _ => self.of_one.add(number, &mut self.all),
         }
     }
 
@@ -321,10 +336,12 @@ impl Keywords {
         if matches!(rows, Rows::None) {
             entry.remove();
             match text.len() {
-                8.. => self.long.remove(number, &mut self.all),
-                4.. => self.middle.remove(number, &mut self.all),
-                2.. => self.short.remove(number, &mut self.all),
-                _ => self.single.remove(number, &mut self.all),
+                12.. => self.of_twelve.remove(number, &mut self.all),
+                8.. => self.of_eight.remove(number, &mut self.all),
+                6.. => self.of_six.remove(number, &mut self.all),
+                4.. => self.of_four.remove(number, &mut self.all),
+                2.. => self.of_two.remove(number, &mut self.all),
+                _ => self.of_one.remove(number, &mut self.all),
             }
             self.all[number as usize].text = Box::default();
             self.free.push(number);
@@ -333,10 +350,12 @@ impl Keywords {
     }
 
     fn find(&self, text: &[u8], seen: &mut Seen, out: &mut Vec<u32>) {
-        self.long.find_in(text, &self.all, seen, out);
-        self.middle.find_in(text, &self.all, seen, out);
-        self.short.find_in(text, &self.all, seen, out);
-        self.single.find_in(text, &self.all, seen, out);
+        self.of_twelve.find_in(text, &self.all, seen, out);
+        self.of_eight.find_in(text, &self.all, seen, out);
+        self.of_six.find_in(text, &self.all, seen, out);
+        self.of_four.find_in(text, &self.all, seen, out);
+        self.of_two.find_in(text, &self.all, seen, out);
+        self.of_one.find_in(text, &self.all, seen, out);
     }
 }
 
@@ -621,7 +640,7 @@ mod tests {
                 );
             }
         }
-        assert!(keywords.all.len() < 200 && keywords.long.filter.len() < 1000);
+        assert!(keywords.all.len() < 200 && keywords.of_twelve.filter.len() < 1000);
         let mut rows = Vec::new();
         seen.begin();
         keywords.find(b"a word 19999 here, a word 19999 here, word 7 here", &mut seen, &mut rows);
