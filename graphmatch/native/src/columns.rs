@@ -43,17 +43,11 @@ fn set(bits: &mut [u64], row: usize) {
     }
 }
 
-/// A bound of an interval: its constant, that constant's place on the line, and whether the
-/// constant itself is inside.
-#[derive(Clone, Copy, Debug)]
-pub struct Bound {
-    /// The constant.
-    pub id: Id,
-    /// Its order.
-    pub order: Order,
-    /// `<=` or `>=`
-    pub closed: bool,
-}
+/// A bound of an interval: its constant, and whether that itself is inside (`<=` or `>=`).
+pub type Bound = (Id, bool);
+
+/// Gives the order of a constant.
+pub type OrderOf<'a> = &'a dyn Fn(Id) -> Order;
 
 /// A value that a publication gives to a column, and between what it is on the column's line.
 #[derive(Clone, Copy, Debug)]
@@ -78,9 +72,9 @@ pub enum Scale {
 }
 
 impl Scale {
-    fn of(bounds: &[[Option<Bound>; 2]]) -> Self {
+    fn of(bounds: &[[Option<Bound>; 2]], order: OrderOf) -> Self {
         let given = || bounds.iter().flatten().flatten();
-        let mut places = given().map(|bound| inline::number(bound.id).map(|(_, places)| places));
+        let mut places = given().map(|&(id, _)| inline::number(id).map(|(_, places)| places));
         if let Some(Some(first)) = places.next()
             && places.all(|other| other == Some(first))
         {
@@ -88,24 +82,21 @@ impl Scale {
         }
         let step = (2 * bounds.len()).div_ceil(SAMPLE).max(1);
         let mut points = Vec::with_capacity(2 * SAMPLE);
-        let mut put = |order: &Order| {
+        for &(id, _) in given().step_by(step) {
+            let order = order(id);
             points.push(order.low());
             if order.high() > order.low() {
                 points.push(order.high());
             }
-        };
-        if step == 1 {
-            given().for_each(|bound| put(&bound.order));
-        } else {
-            given().step_by(step).for_each(|bound| put(&bound.order));
         }
         points.sort_unstable_by(f64::total_cmp);
         points.dedup();
         if points.len() <= SAMPLE / 2 && step > 1 {
             // perhaps these are all
             let mut seen = hashbrown::HashSet::new();
-            for bound in given() {
-                seen.extend([bound.order.low().to_bits(), bound.order.high().to_bits()]);
+            for &(id, _) in given() {
+                let order = order(id);
+                seen.extend([order.low().to_bits(), order.high().to_bits()]);
                 if seen.len() > SAMPLE {
                     break;
                 }
@@ -176,20 +167,27 @@ impl Scale {
 
     /// The codes of a bound: the one that a value must reach to meet it perhaps, and the one that
     /// it must reach to meet it for certain.
-    fn bound(&self, bound: &Bound, is_low: bool) -> (i32, i32) {
-        let (low, high) = (bound.order.low(), bound.order.high());
-        let exact = match self {
-            Self::Inline(_) => Some(BASE + 2 * ((bound.id & DIGITS) as i32 + 1) + 1),
-            Self::Exact(_) if low == high => Some(self.code(low)),
-            _ => None,
+    fn bound(&self, (id, closed): Bound, is_low: bool, order: OrderOf) -> (i32, i32) {
+        let open = if closed { 0 } else { 1 };
+        let exactly = |code: i32| {
+            let code = if is_low { code + open } else { code - open };
+            (code, code)
         };
-        let open = i32::from(!bound.closed);
-        match (exact, is_low) {
-            (Some(code), true) => (code + open, code + open),
-            (Some(code), false) => (code - open, code - open),
-            (None, true) => (self.code(low), self.code(high) + 1),
-            (None, false) => (self.code(high), self.code(low) - 1),
+        if let Self::Inline(_) = self {
+            return exactly(BASE + 2 * ((id & DIGITS) as i32 + 1) + 1);
         }
+        let order = order(id);
+        let (low, high) = (order.low(), order.high());
+        match self {
+            Self::Exact(_) if low == high => exactly(self.code(low)),
+            _ if is_low => (self.code(low), self.code(high) + 1),
+            _ => (self.code(high), self.code(low) - 1),
+        }
+    }
+
+    /// Whether codes say constants.
+    pub fn is_inline(&self) -> bool {
+        matches!(self, Self::Inline(_))
     }
 
     /// The constant of a bound by its code, where codes say constants.
@@ -291,19 +289,20 @@ impl IntervalColumn {
         position: usize,
         codes: &mut [i32],
         stride: usize,
+        order: OrderOf,
     ) -> Self {
-        let scale = Scale::of(bounds);
+        let scale = Scale::of(bounds, order);
         let mut slack = 0;
         for ([low, high], codes) in bounds.iter().zip(codes.chunks_exact_mut(stride)) {
-            let mut code = |bound: &Option<Bound>, is_low, otherwise| {
+            let mut code = |bound: Option<Bound>, is_low, otherwise| {
                 bound.map_or(otherwise, |bound| {
-                    let (perhaps, certain) = scale.bound(&bound, is_low);
+                    let (perhaps, certain) = scale.bound(bound, is_low, order);
                     slack = slack.max((certain - perhaps).abs());
                     perhaps
                 })
             };
-            codes[2 * position] = code(low, true, NO_LOW);
-            codes[2 * position + 1] = !code(high, false, NO_HIGH);
+            codes[2 * position] = code(*low, true, NO_LOW);
+            codes[2 * position + 1] = !code(*high, false, NO_HIGH);
         }
         let ends = |codes: &[i32]| (codes[2 * position], !codes[2 * position + 1]);
         let cuts = cuts(codes.chunks_exact(stride).map(ends), bounds.len());

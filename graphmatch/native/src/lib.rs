@@ -1,13 +1,9 @@
 //! The compiled core of graphmatch: from bytes to subscriptions.
 #![allow(dead_code)]
 
-mod arena;
-pub mod attributes;
-mod bounded;
-pub mod closing;
-pub mod columns;
-mod compare;
-pub mod cut;
+mod block;
+mod columns;
+mod conjunction;
 pub mod dictionary;
 pub mod engine;
 pub mod evaluate;

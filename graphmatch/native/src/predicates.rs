@@ -23,300 +23,29 @@
 //! and some 13,000 rows compared; about 120 bytes a row. A row is stored here only: its branch is
 //! made again from its template and its constants.
 
-use crate::columns::{
-    Bits, BlockColumn, Bound, IntervalColumn, MOST_ROWS, NO_HIGH, NO_LOW, Point, TermColumn, words,
+pub use crate::block::TableScratch;
+use crate::block::{Block, Known, Orders, candidates};
+use crate::columns::{BlockColumn, MOST_ROWS, Point};
+use crate::conjunction::{
+    Column, MOST_COLUMNS, Template, Test, Use, class_of, mapped, template_of, uses_of,
 };
-use crate::dictionary::{ANY, Dictionary, INLINE, Id};
+use crate::dictionary::{ANY, Dictionary, Id};
 use crate::filter::Deciding;
-use crate::pattern::{Branch, Comparison, Filter, Folding, Node, Pattern, Tested};
-use crate::pattern::{TextOperator, View};
+use crate::pattern::{Branch, Node};
 use crate::text::sort_from;
-use crate::values::{Class, Literal, Order, Value};
+use crate::values::Order;
 use foldhash::fast::{FixedState, RandomState};
 use hashbrown::HashMap;
 use std::hash::BuildHasher;
 use std::hint::black_box;
 use std::ops::Range;
 
-/// The most columns of a table, and patterns of a row.
-const MOST_COLUMNS: usize = 64;
-/// The most constants of a row.
-const MOST_CONSTANTS: usize = 1 << 12;
 /// How many rows wait in a table's tail.
 const TAIL: usize = 256;
 /// How many blocks there are at most, in all tables.
 const MOST_BLOCKS: usize = (1 << 16) - 1;
 /// A row that is not here.
 const NOWHERE: u32 = u32::MAX;
-
-/// How a property is tested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Test {
-    /// It has a value.
-    Present,
-    /// It has one of some terms.
-    Term,
-    /// It has a value between two constants of a class.
-    Interval(Class),
-}
-
-/// A property and how it is tested: the same way several times, by different variables, perhaps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Column {
-    predicate: Id,
-    test: Test,
-    repeat: u8,
-}
-
-/// A branch with its constants taken out, but for predicates, and the classes of those constants.
-/// Constants are said by numbers, from 0 on.
-#[derive(Clone, Default, PartialEq, Eq, Hash)]
-struct Template {
-    patterns: Vec<Pattern>,
-    filters: Vec<Tested<u32>>,
-    variables: u16,
-    classes: Vec<Class>,
-}
-
-/// One end of an interval: the constant's number, and whether it is inside.
-type End = Option<(u32, bool)>;
-
-/// What a template asks of one column.
-struct Use {
-    column: Column,
-    /// The numbers of the terms.
-    terms: Vec<u32>,
-    /// The lower and the upper end of the interval.
-    ends: [End; 2],
-    /// All filters of the variable.
-    filters: Vec<Filter<u32>>,
-    /// Whether filters ask more than terms or interval do.
-    rest: bool,
-}
-
-/// A template that some rows have.
-struct Known {
-    template: Template,
-    table: u32,
-    uses: Vec<Use>,
-    /// The columns of the table that are used, beside `uses`.
-    columns: Vec<usize>,
-    rest: bool,
-    rows: usize,
-}
-
-impl Known {
-    fn use_of(&self, column: usize) -> Option<&Use> {
-        Some(&self.uses[self.columns.iter().position(|&one| one == column)?])
-    }
-}
-
-/// The orders of constants that are not their own ids, by pages of ids.
-#[derive(Default)]
-struct Orders {
-    pages: Vec<Option<Box<[Order; 256]>>>,
-}
-
-impl Orders {
-    fn note(&mut self, id: Id, order: Order) {
-        if id >= INLINE {
-            return;
-        }
-        let page = id as usize / 256;
-        if page >= self.pages.len() {
-            self.pages.resize_with(page + 1, || None);
-        }
-        let page = self.pages[page].get_or_insert_with(|| Box::new([Order::default(); 256]));
-        page[id as usize % 256] = order;
-    }
-
-    fn get(&self, id: Id) -> Order {
-        Order::of_inline(id).unwrap_or_else(|| {
-            let page = self.pages.get(id as usize / 256).and_then(Option::as_ref);
-            page.map_or_else(Order::default, |page| page[id as usize % 256])
-        })
-    }
-}
-
-/// Rows of one table.
-#[derive(Default)]
-struct Block {
-    table: u32,
-    rows: Vec<u32>,
-    templates: Vec<u32>,
-    /// Where each row's constants begin, and the end; empty if all have `stride`.
-    starts: Vec<u32>,
-    stride: usize,
-    /// Constants, without those that codes say.
-    constants: Vec<Id>,
-    alive: Bits,
-    dead: usize,
-    /// Nothing in a tail.
-    columns: Vec<BlockColumn>,
-    /// Codes of intervals: lower bounds and the complements of upper ones, in turn.
-    codes: Vec<i32>,
-    width: usize,
-    is_built: bool,
-    rest: bool,
-}
-
-impl Block {
-    fn is_alive(&self, row: usize) -> bool {
-        self.alive[row / 64] >> (row % 64) & 1 == 1
-    }
-
-    fn push(&mut self, row: u32, template: u32, constants: &[Id]) {
-        if self.rows.len().is_multiple_of(64) {
-            self.alive.push(0);
-        }
-        self.alive[self.rows.len() / 64] |= 1 << (self.rows.len() % 64);
-        if self.starts.is_empty() {
-            self.starts.push(0);
-        }
-        self.rows.push(row);
-        self.templates.push(template);
-        self.constants.extend_from_slice(constants);
-        self.starts.push(self.constants.len() as u32);
-    }
-
-    fn held(&self, row: usize) -> &[Id] {
-        if self.starts.is_empty() {
-            return &self.constants[row * self.stride..(row + 1) * self.stride];
-        }
-        &self.constants[self.starts[row] as usize..self.starts[row + 1] as usize]
-    }
-
-    /// Writes all constants of a row.
-    fn constants(&self, row: usize, known: &Known, constants: &mut Vec<Id>) {
-        constants.clear();
-        let held = self.held(row);
-        if held.len() == known.template.classes.len() {
-            constants.extend_from_slice(held);
-            return;
-        }
-        constants.resize(known.template.classes.len(), ANY);
-        for (one, &column) in known.uses.iter().zip(&known.columns) {
-            let Some(BlockColumn::Intervals(built)) = self.columns.get(column) else { continue };
-            let codes = &self.codes[row * self.width + 2 * built.position..][..2];
-            for (is_low, end) in [true, false].into_iter().zip(one.ends) {
-                let Some((slot, closed)) = end else { continue };
-                let code = if is_low { codes[0] } else { !codes[1] };
-                if let Some(id) = built.scale.constant(code, is_low, closed) {
-                    constants[slot as usize] = id;
-                }
-            }
-        }
-        let missing = constants.iter_mut().filter(|id| **id == ANY);
-        missing.zip(held).for_each(|(constant, &id)| *constant = id);
-    }
-
-    /// Builds columns and codes for as many columns as the table has.
-    fn build(&mut self, columns: &[Column], templates: &[Option<Box<Known>>], orders: &Orders) {
-        let rows = self.rows.len();
-        let known = |row: usize| templates[self.templates[row] as usize].as_deref();
-        let used = |row: usize, column| known(row).and_then(|known| known.use_of(column));
-        let is_interval = |column: &Column| matches!(column.test, Test::Interval(_));
-        let mut first_of: Vec<u32> = self.templates.clone();
-        first_of.sort_unstable();
-        first_of.dedup();
-        let known_of = |&template: &u32| templates[template as usize].as_deref();
-        let is_used = |column: usize| {
-            first_of.iter().filter_map(known_of).any(|known| known.columns.contains(&column))
-        };
-        let width =
-            2 * (0..columns.len()).filter(|&c| is_interval(&columns[c]) && is_used(c)).count();
-        let mut codes = vec![0; width * rows];
-        let mut built = Vec::with_capacity(columns.len());
-        let mut position = 0;
-        for (at, column) in columns.iter().enumerate() {
-            if !is_used(at) {
-                built.push(BlockColumn::Free);
-                continue;
-            }
-            let mut free: (Bits, u32) = Default::default();
-            let mut pairs = Vec::new();
-            let mut bounds = Vec::new();
-            for row in 0..rows {
-                let Some(one) = used(row, at) else {
-                    free.0.resize(words(rows), 0);
-                    free.0[row / 64] |= 1 << (row % 64);
-                    free.1 += 1;
-                    if is_interval(column) {
-                        bounds.push([None; 2]);
-                    }
-                    continue;
-                };
-                let held = self.held(row);
-                match column.test {
-                    Test::Present => {}
-                    Test::Term => {
-                        pairs.extend(
-                            one.terms.iter().map(|&slot| (held[slot as usize], row as u16)),
-                        );
-                    }
-                    Test::Interval(_) => bounds.push(one.ends.map(|end| {
-                        end.map(|(slot, closed)| {
-                            let id = held[slot as usize];
-                            Bound { id, order: orders.get(id), closed }
-                        })
-                    })),
-                }
-            }
-            built.push(match column.test {
-                Test::Present => BlockColumn::Present(free),
-                Test::Term => BlockColumn::Terms(TermColumn::build(pairs, free, rows)),
-                Test::Interval(_) => {
-                    position += 1;
-                    let column =
-                        IntervalColumn::build(&bounds, free, position - 1, &mut codes, width);
-                    BlockColumn::Intervals(column)
-                }
-            });
-        }
-        self.rest = first_of.iter().filter_map(known_of).any(|known| known.rest);
-        // constants that codes say are left out
-        let mut constants = Vec::new();
-        let mut starts = vec![0];
-        let mut said = Vec::new();
-        for row in 0..rows {
-            let held = self.held(row);
-            said.clear();
-            for (one, &column) in
-                known(row).into_iter().flat_map(|known| known.uses.iter().zip(&known.columns))
-            {
-                if let BlockColumn::Intervals(column) = &built[column]
-                    && matches!(column.scale, crate::columns::Scale::Inline(_))
-                {
-                    said.extend(one.ends.iter().flatten().map(|&(slot, _)| slot as usize));
-                }
-            }
-            let kept = held.iter().enumerate().filter(|(slot, _)| !said.contains(slot));
-            constants.extend(kept.map(|(_, &id)| id));
-            starts.push(constants.len() as u32);
-        }
-        constants.shrink_to_fit();
-        self.constants = constants;
-        self.stride = starts[1] as usize;
-        let is_even = starts.windows(2).all(|pair| (pair[1] - pair[0]) as usize == self.stride);
-        self.starts = if is_even { Vec::new() } else { starts };
-        self.columns = built;
-        self.codes = codes;
-        self.width = width;
-        self.is_built = true;
-        self.rows.shrink_to_fit();
-        self.templates.shrink_to_fit();
-    }
-
-    fn bytes(&self) -> usize {
-        4 * (self.rows.len()
-            + self.templates.len()
-            + self.starts.len()
-            + self.constants.len()
-            + self.codes.len())
-            + 8 * self.alive.len()
-            + self.columns.iter().map(BlockColumn::bytes).sum::<usize>()
-    }
-}
 
 /// Rows that constrain much the same properties.
 #[derive(Default)]
@@ -339,26 +68,6 @@ struct Interest {
     intervals: usize,
     /// The tables that are looked up by it.
     tables: Vec<u32>,
-}
-
-/// What matching a publication needs, and is used again for the next. One for each thread.
-#[derive(Default)]
-pub struct TableScratch {
-    triples: Vec<[Id; 3]>,
-    orders: Vec<Order>,
-    asked: Vec<u32>,
-    points: Vec<Point>,
-    spans: Vec<Range<usize>>,
-    codes: Vec<(i32, i32)>,
-    probes: Vec<(u32, usize)>,
-    limits: Vec<i32>,
-    sure: Vec<i32>,
-    several: Vec<(usize, usize)>,
-    acc: Bits,
-    other: Bits,
-    sparse: Vec<u32>,
-    candidates: Vec<u32>,
-    constants: Vec<Id>,
 }
 
 /// All predicate tables.
@@ -393,7 +102,7 @@ impl Tables {
 
     /// How many bytes rows take, about.
     pub fn bytes(&self) -> usize {
-        let pages = self.orders.pages.iter().flatten().count() * size_of::<[Order; 256]>();
+        let pages = self.orders.bytes();
         let blocks: usize = self.blocks.iter().flatten().map(|block| block.bytes()).sum();
         blocks + pages + 4 * self.places.len()
     }
@@ -441,8 +150,8 @@ impl Tables {
         }
     }
 
-    /// Adds a row; returns whether that was possible. The caller keeps the branch's terms in the
-    /// dictionary until the row is removed.
+    /// Adds a row; returns whether that was possible. Rows are numbered densely. The caller keeps the
+    /// branch's terms in the dictionary until the row is removed.
     pub fn add(&mut self, branch: &Branch, row: u32, dictionary: &Dictionary) -> bool {
         let place = self.places.get(row as usize).copied().unwrap_or(NOWHERE);
         let free = self.free_blocks.len() + MOST_BLOCKS - self.blocks.len().min(MOST_BLOCKS);
@@ -475,7 +184,7 @@ impl Tables {
         let tail = match table.tail {
             Some(tail) => tail,
             None => {
-                let block = Block { table: number as u32, ..Block::default() };
+                let block = Block::of(number as u32);
                 let tail = put(&mut self.blocks, &mut self.free_blocks, block);
                 table.tail = Some(tail);
                 tail
@@ -692,7 +401,7 @@ impl Tables {
     /// Makes one block of the living rows of some, which are neighbours; a tail alone that is not
     /// full stays a tail.
     fn rebuild(&mut self, number: usize, handles: Vec<u32>) {
-        let mut new = Block { table: number as u32, ..Block::default() };
+        let mut new = Block::of(number as u32);
         let mut constants = Vec::new();
         for &handle in &handles {
             let Some(block) = self.blocks[handle as usize].take() else { continue };
@@ -887,21 +596,16 @@ impl Tables {
                 if let (Some(first), Some(last)) = (codes.first(), codes.last()) {
                     touched ^= first ^ last;
                 }
+                touched ^= block.rows[row as usize] as i32;
             }
             black_box(touched);
             for &row in batch {
                 let row = row as usize;
                 let own = &block.codes[row * width..][..width];
-                let mut over = 0;
-                let mut unsure = 0;
-                for ((&code, &limit), &sure) in own.iter().zip(&*limits).zip(&*sure) {
-                    over |= i32::from(code > limit);
-                    unsure |= i32::from(code > sure);
-                }
-                if over != 0 {
+                if is_above(own, limits) {
                     continue;
                 }
-                let mut is_sure = unsure == 0;
+                let mut is_sure = !is_above(own, sure);
                 let is_met = several.iter().all(|&(column, position)| {
                     let Some(BlockColumn::Intervals(built)) = block.columns.get(column) else {
                         return true;
@@ -932,173 +636,20 @@ impl Tables {
     }
 }
 
-/// Writes the candidates of a block; says whether only intervals are left to be compared. Nothing
-/// if there are no candidates.
-fn candidates(block: &Block, scratch: &mut TableScratch) -> Option<bool> {
-    let TableScratch { points, spans, codes, probes, limits, sure, several, candidates, .. } =
-        scratch;
-    probes.clear();
-    several.clear();
-    limits.clear();
-    limits.resize(block.width, NO_LOW);
-    codes.resize(points.len(), (0, 0));
-    for pair in limits.chunks_exact_mut(2) {
-        pair[1] = !NO_HIGH;
-    }
-    sure.clone_from(limits);
-    let rows = block.rows.len() as u32;
-    let mut shortest = None;
-    for (at, column) in block.columns.iter().enumerate() {
-        let span = spans[at].clone();
-        let estimate = match column {
-            BlockColumn::Free => rows,
-            BlockColumn::Present(_) if !span.is_empty() => rows,
-            BlockColumn::Present(free) => free.1,
-            BlockColumn::Terms(column) => {
-                let mut count = column.free.1;
-                let mut is_short = count == 0;
-                for point in &points[span] {
-                    let frequent = column.bitmap(point.id).map_or(0, |(_, count)| count);
-                    is_short &= frequent == 0;
-                    count += frequent + column.posting(point.id).len() as u32;
-                }
-                if is_short && count <= 32 + rows / 256 {
-                    shortest = shortest.max(Some((u32::MAX - count, at)));
-                }
-                count
-            }
-            BlockColumn::Intervals(column) if span.is_empty() => column.free.1,
-            BlockColumn::Intervals(column) => {
-                let mut cells = 0;
-                for (point, code) in points[span.clone()].iter().zip(&mut codes[span.clone()]) {
-                    *code = column.scale.codes(point);
-                    cells |= column.cells(*code);
-                }
-                let position = column.position;
-                if span.len() == 1 {
-                    let (a, b) = codes[span.start];
-                    limits[2 * position] = b;
-                    limits[2 * position + 1] = !a;
-                    sure[2 * position] = a.saturating_sub(column.slack);
-                    sure[2 * position + 1] = !b.saturating_add(column.slack);
-                } else {
-                    limits[2 * position..][..2].fill(i32::MAX);
-                    sure[2 * position..][..2].fill(i32::MAX);
-                    several.push((at, position));
-                }
-                column.count(cells)
-            }
-        };
-        if estimate == 0 {
-            return None;
-        }
-        if estimate < rows || matches!(column, BlockColumn::Terms(_)) {
-            probes.push((estimate, at));
+/// Whether one of some codes is above its limit. Four are compared at a time.
+#[inline]
+fn is_above(codes: &[i32], limits: &[i32]) -> bool {
+    let (fours, fours_of_limits) = (codes.chunks_exact(4), limits.chunks_exact(4));
+    let rest = fours.remainder().iter().zip(fours_of_limits.remainder());
+    let mut above = rest.fold(0, |above, (code, limit)| above | i32::from(code > limit));
+    let mut lanes = [0; 4];
+    for (codes, limits) in fours.zip(fours_of_limits) {
+        for lane in 0..4 {
+            lanes[lane] |= i32::from(codes[lane] > limits[lane]);
         }
     }
-    candidates.clear();
-    if let Some((_, at)) = shortest
-        && let BlockColumn::Terms(column) = &block.columns[at]
-    {
-        for point in &points[spans[at].clone()] {
-            candidates.extend(column.posting(point.id).iter().map(|&row| u32::from(row)));
-        }
-        candidates.sort_unstable();
-        candidates.dedup();
-        candidates.retain(|&row| block.is_alive(row as usize));
-        return Some(probes.iter().all(|&(_, other)| {
-            other == at || matches!(block.columns[other], BlockColumn::Intervals(_))
-        }));
-    }
-    intersect(block, scratch).then_some(true)
-}
-
-/// Writes the rows that are in a bitmap of each column; says whether there are any.
-fn intersect<'a>(block: &'a Block, scratch: &mut TableScratch) -> bool {
-    let TableScratch { points, spans, codes, probes, acc, other, sparse, candidates, .. } = scratch;
-    probes.sort_unstable();
-    acc.clone_from(&block.alive);
-    let mut is_sparse = false;
-    for &(_, at) in &*probes {
-        let points = &points[spans[at].clone()];
-        let mut only: Option<&[u64]> = None;
-        let mut count = 0;
-        let mut put = |bits: &'a [u64], other: &mut Bits| {
-            match only {
-                _ if bits.is_empty() => return,
-                None => only = Some(bits),
-                Some(first) => {
-                    if count == 1 {
-                        other.clear();
-                        other.extend_from_slice(first);
-                    }
-                    other.iter_mut().zip(bits).for_each(|(all, bits)| *all |= bits);
-                }
-            }
-            count += 1;
-        };
-        match &block.columns[at] {
-            BlockColumn::Free => continue,
-            BlockColumn::Present(free) => put(&free.0, other),
-            BlockColumn::Intervals(column) if points.is_empty() => put(&column.free.0, other),
-            BlockColumn::Intervals(column) => {
-                let own = codes[spans[at].clone()].iter();
-                let cells = own.fold(0, |all, code| all | column.cells(*code));
-                column.bitmaps(cells).for_each(|bits| put(bits, other));
-            }
-            BlockColumn::Terms(column) => {
-                put(&column.free.0, other);
-                for (bits, _) in points.iter().filter_map(|point| column.bitmap(point.id)) {
-                    put(bits, other);
-                }
-                let postings = || points.iter().flat_map(|point| column.posting(point.id));
-                if postings().next().is_some() {
-                    if count < 2 {
-                        other.clear();
-                        other.extend_from_slice(only.unwrap_or_default());
-                        other.resize(acc.len(), 0);
-                    }
-                    count = 2;
-                    for &row in postings() {
-                        other[usize::from(row) / 64] |= 1 << (row % 64);
-                    }
-                }
-            }
-        }
-        let bits = if count > 1 { other.as_slice() } else { only.unwrap_or_default() };
-        if is_sparse {
-            sparse.retain(|&at| {
-                let at = at as usize;
-                acc[at] &= bits.get(at).copied().unwrap_or(0);
-                acc[at] != 0
-            });
-        } else {
-            acc.iter_mut().zip(bits).for_each(|(all, bits)| *all &= bits);
-            let full = acc.iter().filter(|word| **word != 0).count();
-            if full * 8 < acc.len() {
-                is_sparse = true;
-                sparse.clear();
-                let full = acc.iter().enumerate().filter(|(_, word)| **word != 0);
-                sparse.extend(full.map(|(at, _)| at as u32));
-            }
-        }
-        if is_sparse && sparse.is_empty() {
-            return false;
-        }
-    }
-    let mut rows_of = |at: usize| {
-        let mut word = acc[at];
-        while word != 0 {
-            candidates.push((at * 64) as u32 + word.trailing_zeros());
-            word &= word - 1;
-        }
-    };
-    if is_sparse {
-        sparse.iter().for_each(|&at| rows_of(at as usize));
-    } else {
-        (0..acc.len()).for_each(rows_of);
-    }
-    !candidates.is_empty()
+    above |= lanes[0] | lanes[1] | lanes[2] | lanes[3];
+    above != 0
 }
 
 /// Finds the values that a subject gives to each column of a table; says whether it has some for
@@ -1146,224 +697,12 @@ fn put<T>(all: &mut Vec<Option<Box<T>>>, free: &mut Vec<u32>, one: T) -> u32 {
     }
 }
 
-/// The order of a filter's constant, or its class only.
-fn class_of(id: Id, kind: Compared, dictionary: &Dictionary) -> Order {
-    if kind == Compared::Other {
-        return Order::default();
-    }
-    let number = Order::of_inline(id);
-    if kind == Compared::Value
-        && let Some(order) = number
-    {
-        return order;
-    }
-    let text = dictionary.text(id);
-    let is_string = Literal::of(&text).is_some_and(|literal| literal.datatype.is_none());
-    // no text is equal to anything but a string
-    if kind == Compared::Value || is_string {
-        Order::of(&Value::of(&text))
-    } else {
-        Order::default()
-    }
-}
-
-/// A filter with its constants said in another way.
-fn mapped<C, D>(filter: &Filter<C>, constant: &mut dyn FnMut(&C) -> D) -> Filter<D> {
-    match filter {
-        Filter::Compare { operator, constant: right } => {
-            Filter::Compare { operator: *operator, constant: constant(right) }
-        }
-        Filter::Text { operator, view, folding, argument } => Filter::Text {
-            operator: *operator,
-            view: *view,
-            folding: *folding,
-            argument: constant(argument),
-        },
-        Filter::Taxonomy { operator, concept } => {
-            Filter::Taxonomy { operator: *operator, concept: constant(concept) }
-        }
-        Filter::Any(filters) => {
-            Filter::Any(filters.iter().map(|filter| mapped(filter, constant)).collect())
-        }
-    }
-}
-
-/// The template of a branch, and its constants; nothing if it is no conjunction around a subject.
-fn template_of(
-    branch: &Branch,
-    class: &mut dyn FnMut(Id, Compared) -> Class,
-) -> Option<(Template, Vec<Id>)> {
-    let subject = branch.patterns.first()?[0];
-    let is_variable = matches!(subject, Node::Variable(_));
-    if !is_variable || branch.patterns.len() > MOST_COLUMNS {
-        return None;
-    }
-    let count: usize = branch.filters.iter().map(|(_, filter)| constants_of(filter)).sum();
-    if count + branch.patterns.len() > MOST_CONSTANTS {
-        return None;
-    }
-    let mut template = Template {
-        patterns: Vec::with_capacity(branch.patterns.len()),
-        filters: Vec::with_capacity(branch.filters.len()),
-        variables: branch.variables,
-        classes: Vec::with_capacity(count + branch.patterns.len()),
-    };
-    let mut constants: Vec<Id> = Vec::with_capacity(count + branch.patterns.len());
-    let mut objects = 0u128;
-    for &[s, p, o] in &branch.patterns {
-        let is_predicate = matches!(p, Node::Constant(_));
-        if s != subject || !is_predicate || o == subject {
-            return None;
-        }
-        let object = match o {
-            Node::Variable(variable) => {
-                let bit = 1u128.checked_shl(variable.into())?;
-                if objects & bit != 0 {
-                    return None;
-                }
-                objects |= bit;
-                o
-            }
-            Node::Constant(id) => {
-                constants.push(id);
-                template.classes.push(Class::Term);
-                Node::Constant(constants.len() as u32 - 1)
-            }
-        };
-        template.patterns.push([s, p, object]);
-    }
-    for (variable, filter) in &branch.filters {
-        if objects & 1u128.checked_shl((*variable).into())? == 0 {
-            return None;
-        }
-        let begin = constants.len() as u32;
-        let slots = mapped(filter, &mut |&id| {
-            constants.push(id);
-            constants.len() as u32 - 1
-        });
-        for slot in begin..constants.len() as u32 {
-            template.classes.push(class(constants[slot as usize], kind_of(&slots, slot)));
-        }
-        template.filters.push((*variable, slots));
-    }
-    Some((template, constants))
-}
-
-fn constants_of(filter: &Filter) -> usize {
-    if let Filter::Any(filters) = filter { filters.len() } else { 1 }
-}
-
-/// What a constant of a filter is compared with.
-#[derive(Clone, Copy, PartialEq)]
-enum Compared {
-    /// A term's value.
-    Value,
-    /// A string literal, by term.
-    Text,
-    Other,
-}
-
-fn kind_of(filter: &Filter<u32>, slot: u32) -> Compared {
-    match filter {
-        Filter::Compare { constant, .. } if *constant == slot => Compared::Value,
-        Filter::Text {
-            operator: TextOperator::Equals,
-            view: View::Term,
-            folding: Folding::None,
-            argument,
-        } if *argument == slot => Compared::Text,
-        Filter::Any(filters) => filters
-            .iter()
-            .map(|filter| kind_of(filter, slot))
-            .find(|kind| *kind != Compared::Other)
-            .unwrap_or(Compared::Other),
-        _ => Compared::Other,
-    }
-}
-
-/// What a template asks of which columns, in the order of columns.
-fn uses_of(template: &Template) -> Option<Vec<Use>> {
-    let mut uses = Vec::with_capacity(template.patterns.len());
-    for [_, predicate, object] in &template.patterns {
-        let &Node::Constant(predicate) = predicate else { return None };
-        let mut one = match *object {
-            Node::Constant(slot) => Use {
-                column: Column { predicate, test: Test::Term, repeat: 0 },
-                terms: vec![slot],
-                ends: [None; 2],
-                filters: Vec::new(),
-                rest: false,
-            },
-            Node::Variable(variable) => use_of_variable(template, predicate, variable),
-        };
-        let is_same = |other: &&Use| {
-            (other.column.predicate, other.column.test) == (predicate, one.column.test)
-        };
-        one.column.repeat = uses.iter().filter(is_same).count() as u8;
-        uses.push(one);
-    }
-    uses.sort_by_key(|one| one.column);
-    Some(uses)
-}
-
-fn use_of_variable(template: &Template, predicate: Id, variable: u16) -> Use {
-    let class = |slot: u32| template.classes.get(slot as usize).copied().unwrap_or_default();
-    let own = template.filters.iter().filter(|(tested, _)| *tested == variable);
-    let filters: Vec<Filter<u32>> = own.map(|(_, filter)| filter.clone()).collect();
-    let terms = filters.iter().find_map(|filter| {
-        let equal = |filter: &Filter<u32>| match filter {
-            Filter::Compare { operator: Comparison::Equal, constant: slot }
-            | Filter::Text {
-                operator: TextOperator::Equals,
-                view: View::Term,
-                folding: Folding::None,
-                argument: slot,
-            } if class(*slot) == Class::Term => Some(*slot),
-            _ => None,
-        };
-        match filter {
-            Filter::Any(filters) => filters.iter().map(equal).collect(),
-            filter => equal(filter).map(|slot| vec![slot]),
-        }
-    });
-    let column = |test| Column { predicate, test, repeat: 0 };
-    if let Some(terms) = terms {
-        let rest = filters.len() > 1;
-        return Use { column: column(Test::Term), terms, ends: [None; 2], filters, rest };
-    }
-    let mut line = None;
-    let mut ends = [None; 2];
-    let mut taken = 0;
-    for filter in &filters {
-        let &Filter::Compare { operator, constant } = filter else { continue };
-        let class = class(constant);
-        if !class.is_ordered() || line.is_some_and(|line| line != class) {
-            continue;
-        }
-        let given: [End; 2] = match operator {
-            Comparison::Equal => [Some((constant, true)); 2],
-            Comparison::Greater => [Some((constant, false)), None],
-            Comparison::GreaterOrEqual => [Some((constant, true)), None],
-            Comparison::Less => [None, Some((constant, false))],
-            Comparison::LessOrEqual => [None, Some((constant, true))],
-            Comparison::Unequal => continue,
-        };
-        if ends.iter().zip(&given).all(|(end, given)| end.is_none() || given.is_none()) {
-            ends.iter_mut().zip(given).for_each(|(end, given)| *end = end.or(given));
-            line = Some(class);
-            taken += 1;
-        }
-    }
-    let rest = taken < filters.len();
-    let test = line.map_or(Test::Present, Test::Interval);
-    Use { column: column(test), terms: Vec::new(), ends, filters, rest }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::dictionary::{LocalTerms, Terms};
     use crate::filter::Memo;
+    use crate::pattern::*;
     use std::cell::RefCell;
     use std::time::Instant;
 
@@ -1743,11 +1082,19 @@ mod tests {
         assert!(tables.blocks.len() < 40, "{}", tables.blocks.len());
     }
 
+    /// The time in seconds that this thread was running, for a machine that is busy otherwise.
+    fn processor_time() -> f64 {
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let time = text.split(' ').next().and_then(|time| time.parse().ok());
+        time.map_or(0.0, |time: f64| time / 1e9)
+    }
+
     /// Rows of ten columns, built in bulk, and publications with a value for each.
     fn measured(
         name: &str,
         rows: u32,
         filters: impl Fn(&mut Random, &mut Dictionary) -> Vec<Filter>,
+        value: impl Fn(&mut Random, &mut Dictionary) -> Id,
     ) {
         let mut random = Random(11);
         let mut dictionary = Dictionary::default();
@@ -1760,35 +1107,31 @@ mod tests {
             .collect();
         let mut tables = Tables::default();
         tables.begin_bulk();
-        let mut building = 0.0;
-        for row in 0..rows {
+        let mut branches = Vec::new();
+        for _ in 0..rows {
             let mut all = Vec::new();
             for variable in 1..=10 {
                 let own = filters(&mut random, &mut dictionary);
                 all.extend(own.into_iter().map(|filter| (variable, filter)));
             }
             let branch = Branch { patterns: patterns.clone(), filters: all, variables: 11 };
-            let begin = Instant::now();
-            assert!(tables.add(&branch, row, &dictionary));
-            building += begin.elapsed().as_secs_f64();
+            branches.push(branch);
         }
-        let begin = Instant::now();
+        let begin = processor_time();
+        for (branch, row) in branches.iter().zip(0..) {
+            assert!(tables.add(branch, row, &dictionary));
+        }
         tables.end_bulk();
-        building += begin.elapsed().as_secs_f64();
+        let building = processor_time() - begin;
+        drop(branches);
         let (local, mut scratch) = (LocalTerms::default(), TableScratch::default());
         let mut out = Vec::new();
         let mut times = Vec::new();
         let mut found = 0;
-        for _ in 0..60 {
+        for _ in 0..200 {
             let triples: Vec<[Id; 3]> = predicates
                 .iter()
-                .map(|&predicate| {
-                    let constant = match filters(&mut random, &mut dictionary).pop() {
-                        Some(Filter::Compare { constant, .. }) => constant,
-                        _ => ANY,
-                    };
-                    [0, predicate, constant]
-                })
+                .map(|&predicate| [0, predicate, value(&mut random, &mut dictionary)])
                 .collect();
             let memo = RefCell::new(Memo::default());
             let terms = Terms { dictionary: &dictionary, local: &local };
@@ -1801,9 +1144,9 @@ mod tests {
         }
         times.sort_unstable_by(f64::total_cmp);
         println!(
-            "{name}: {rows} rows, {} found, {:.1} µs, least {:.1}; {} bytes a row, {:.2} µs to build",
-            found / 60,
-            times[30] * 1e6,
+            "{name}: {rows} rows, {} found, {:.1} µs (first quartile), least {:.1}; {} bytes a row, {:.2} µs to build",
+            found / 200,
+            times[50] * 1e6,
             times[0] * 1e6,
             tables.bytes() / rows as usize,
             building * 1e6 / f64::from(rows)
@@ -1821,30 +1164,38 @@ mod tests {
     #[test]
     #[ignore = "measures"]
     fn measure() {
-        let width = |share: f64| {
+        let number = |low: u64, high: u64| {
             move |random: &mut Random, _: &mut Dictionary| {
-                // the last constant is a value somewhere in the middle of the range's place
-                let size = (1e6 * share) as u64;
-                let low = random.below(1_000_000 - size + 1);
-                between(low, low + size)
+                crate::dictionary::inline::integer((low + random.below(high - low)) as i64).unwrap()
             }
         };
         for rows in [100_000, 1_000_000] {
-            measured("ten ranges, wide", rows, width(0.8));
+            // a value in the middle is met by 0.63 of all ranges, and all ten by 1 % of the rows
+            let ranges = |random: &mut Random, _: &mut Dictionary| {
+                between(random.below(629_000), 371_000 + random.below(629_000))
+            };
+            measured("ten ranges, 1 %", rows, ranges, number(480_000, 520_000));
         }
-        measured("ten ranges, narrow", 100_000, width(0.1));
-        measured("ten points of 10,000", 100_000, |random: &mut Random, _: &mut Dictionary| {
+        let ranges = |random: &mut Random, _: &mut Dictionary| {
+            let low = random.below(900_000);
+            between(low, low + 100_000)
+        };
+        measured("ten ranges, narrow", 100_000, ranges, number(0, 1_000_000));
+        let points = |random: &mut Random, _: &mut Dictionary| {
             let n = random.below(10_000);
             between(n, n)
-        });
-        measured("ten terms of five", 100_000, |random: &mut Random, d: &mut Dictionary| {
-            let constant = d.intern(format!("<urn:v{}>", random.below(5)).as_bytes());
-            vec![Filter::Compare { operator: Comparison::Equal, constant }]
-        });
-        measured("ten terms of 1,000", 100_000, |random: &mut Random, d: &mut Dictionary| {
-            let constant = d.intern(format!("<urn:v{}>", random.below(1000)).as_bytes());
-            vec![Filter::Compare { operator: Comparison::Equal, constant }]
-        });
+        };
+        measured("ten points of 10,000", 100_000, points, number(0, 10_000));
+        for terms in [5, 1000] {
+            let term = |random: &mut Random, dictionary: &mut Dictionary| {
+                dictionary.intern(format!("<urn:v{}>", random.below(terms)).as_bytes())
+            };
+            let equal = |random: &mut Random, dictionary: &mut Dictionary| {
+                let constant = term(random, dictionary);
+                vec![Filter::Compare { operator: Comparison::Equal, constant }]
+            };
+            measured(&format!("ten terms of {terms}"), 100_000, equal, term);
+        }
     }
 
     #[test]

@@ -1,34 +1,33 @@
 //! All tests of text in one pass.
 //!
 //! Tests are kept by what they look at (the text, or the language tag) and its folding, so a text
-//! is folded once for each folding in use. Of each such kind, what is contained is found by
-//! Aho-Corasick automata in one pass over the text, beginnings and ends by looking up the text's
-//! first and last bytes for each length in use, and equal texts by one look-up. So a text costs
-//! its length, the lengths of beginnings and ends in use, and what is found, however many tests
-//! there are.
+//! is folded once for each folding in use. Of each such kind, beginnings and ends are found by
+//! looking up the text's first and last bytes for each length in use, and equal texts by one
+//! look-up.
 //!
-//! An automaton cannot be changed. New keywords wait in a list of 32 at most, are looked for one by
-//! one, and then become an automaton together with all that are not eight times as large: a keyword
-//! is built a logarithmic number of times, and there are a few automata (Bentley and Saxe 1980).
-//! Keywords that went stay in automata until they are more than the rest.
-//!
-//! Source: A. V. Aho, M. J. Corasick: Efficient string matching: an aid to bibliographic search.
-//! Communications of the ACM 18 (6), 1975.
+//! What is contained is found by hashing: a keyword is filed by its anchor, twelve of its bytes
+//! (eight, six, four, two or one of a shorter one) that few other keywords are filed by. Each place of a text
+//! costs a look at a bitmap, which is small enough for the cache, and goes on only where the bytes
+//! are somebody's anchor: there, the keywords are compared. Adding and removing cost a look-up for
+//! each possible anchor. Aho-Corasick automata, which must be built again as keywords come and go,
+//! took five times as long for 100,000 keywords, and sixty times as long to add one.
 
 use crate::dictionary::{Dictionary, Id};
 use crate::filter::Deciding;
 use crate::pattern::{Filter, Folding, TextOperator, View};
 use crate::values::Literal;
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashTable};
-use memchr::memmem;
 use std::hash::BuildHasher;
 
-/// How many keywords wait in a list.
-const WAITING: usize = 32;
-/// An automaton has at least so many times the keywords of the next.
-const GROWTH: usize = 8;
+/// How many anchors of a keyword are considered.
+const MOST_ANCHORS: usize = 16;
+/// No keyword.
+const NONE: u32 = u32::MAX;
+/// A multiplier that spreads bytes over the upper bits.
+const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Another.
+const OTHER_MIX: u64 = 0xd6e8_feb8_6659_fd93;
 const FOLDINGS: [Folding; 4] = [Folding::None, Folding::Lower, Folding::Upper, Folding::Caseless];
 
 /// The rows of one text.
@@ -124,16 +123,151 @@ impl Ends {
 
 type Range = std::ops::Range<usize>;
 
-/// Keywords, and the automaton that finds them.
-struct Segment {
-    keywords: Vec<u32>,
-    automaton: AhoCorasick,
-}
-
-/// A keyword and its rows.
+/// A keyword, its rows, and where it is filed.
 struct Keyword {
     text: Box<[u8]>,
     rows: Rows,
+    /// Its anchor: some of its bytes, from `offset` on.
+    gram: Gram,
+    offset: u32,
+    /// The next keyword with the same anchor.
+    next: u32,
+}
+
+/// Some bytes, filled up with zeros.
+type Gram = [u64; 2];
+
+/// Keywords filed by anchors of `Q` bytes, of which none is shorter.
+struct Anchored<const Q: usize> {
+    hasher: RandomState,
+    /// Anchors, the first keyword of each, and how many it has.
+    anchors: HashTable<(Gram, u32, u32)>,
+    /// A bit for each anchor, by the upper bits of a hash.
+    filter: Vec<u64>,
+    /// How many bits are set for anchors that went, at most.
+    stale: usize,
+}
+
+impl<const Q: usize> Default for Anchored<Q> {
+    fn default() -> Self {
+        let (hasher, anchors) = Default::default();
+        Self { hasher, anchors, filter: Vec::new(), stale: 0 }
+    }
+}
+
+impl<const Q: usize> Anchored<Q> {
+    fn gram(bytes: &[u8]) -> Gram {
+        let mut gram = [[0; 8]; 2];
+        gram.as_flattened_mut()[..Q].copy_from_slice(&bytes[..Q]);
+        gram.map(u64::from_le_bytes)
+    }
+
+    fn find(&self, gram: Gram) -> Option<&(Gram, u32, u32)> {
+        self.anchors.find(self.hasher.hash_one(gram), |anchor| anchor.0 == gram)
+    }
+
+    /// Files a keyword by the anchor that fewest others have, and among those by the one with most
+    /// bytes that are rare in texts.
+    fn add(&mut self, number: u32, all: &mut [Keyword]) {
+        let keyword = &mut all[number as usize];
+        let step = (keyword.text.len() - Q + 1).div_ceil(MOST_ANCHORS);
+        let mut best = None;
+        for (offset, bytes) in keyword.text.windows(Q).enumerate().step_by(step) {
+            let load = self.find(Self::gram(bytes)).map_or(0, |anchor| anchor.2);
+            let common = bytes.iter().filter(|byte| b" etaoinshrdlu".contains(byte)).count();
+            if best.is_none_or(|(least, _)| (load, common) < least) {
+                best = Some(((load, common), offset));
+            }
+        }
+        let Some((_, offset)) = best else { return };
+        let gram = Self::gram(&keyword.text[offset..]);
+        (keyword.gram, keyword.offset) = (gram, offset as u32);
+        let hasher = &self.hasher;
+        let entry = self.anchors.entry(
+            hasher.hash_one(gram),
+            |anchor| anchor.0 == gram,
+            |anchor| hasher.hash_one(anchor.0),
+        );
+        let mut entry = entry.or_insert((gram, NONE, 0));
+        let (_, first, load) = entry.get_mut();
+        keyword.next = std::mem::replace(first, number);
+        *load += 1;
+        if self.filter.len() * 64 < self.anchors.len() * 16 {
+            self.rebuild();
+        } else {
+            let bit = bit(gram, self.filter.len());
+            self.filter[bit / 64] |= 1 << (bit % 64);
+        }
+    }
+
+    fn remove(&mut self, number: u32, all: &mut [Keyword]) {
+        let (gram, next) = (all[number as usize].gram, all[number as usize].next);
+        let found = self.anchors.find_entry(self.hasher.hash_one(gram), |anchor| anchor.0 == gram);
+        let Ok(mut entry) = found else { return };
+        let (_, first, load) = entry.get_mut();
+        *load -= 1;
+        if *first == number {
+            *first = next;
+        } else {
+            let mut before = *first;
+            while let Some(keyword) = all.get_mut(before as usize) {
+                if keyword.next == number {
+                    keyword.next = next;
+                    break;
+                }
+                before = keyword.next;
+            }
+        }
+        if *load == 0 {
+            entry.remove();
+            self.stale += 1;
+            if self.stale > self.anchors.len() + 1024 {
+                self.rebuild();
+            }
+        }
+    }
+
+    fn rebuild(&mut self) {
+        let words = (self.anchors.len() / 2).next_power_of_two().max(16);
+        self.stale = 0;
+        self.filter.clear();
+        self.filter.resize(words, 0);
+        let mut filter = std::mem::take(&mut self.filter);
+        for anchor in &self.anchors {
+            let bit = bit(anchor.0, words);
+            filter[bit / 64] |= 1 << (bit % 64);
+        }
+        self.filter = filter;
+    }
+
+    fn find_in(&self, text: &[u8], all: &[Keyword], seen: &mut Seen, out: &mut Vec<u32>) {
+        if self.anchors.is_empty() {
+            return;
+        }
+        for (at, bytes) in text.windows(Q).enumerate() {
+            let gram = Self::gram(bytes);
+            let bit = bit(gram, self.filter.len());
+            if self.filter[bit / 64] >> (bit % 64) & 1 == 0 {
+                continue;
+            }
+            let mut next = self.find(gram).map_or(NONE, |anchor| anchor.1);
+            while let Some(keyword) = all.get(next as usize) {
+                let is_here = at
+                    .checked_sub(keyword.offset as usize)
+                    .is_some_and(|begin| text[begin..].starts_with(&keyword.text));
+                if is_here && seen.is_new(next as usize) {
+                    out.extend_from_slice(keyword.rows.as_slice());
+                }
+                next = keyword.next;
+            }
+        }
+    }
+}
+
+/// The bit of an anchor in so many words, a power of two.
+fn bit([first, second]: Gram, words: usize) -> usize {
+    let mixed = first.wrapping_mul(MIX) ^ second.wrapping_mul(OTHER_MIX);
+    (mixed >> (64 - (words * 64).trailing_zeros())) as usize
 }
 
 /// Keywords that texts may contain.
@@ -143,25 +277,28 @@ struct Keywords {
     table: HashTable<u32>,
     all: Vec<Keyword>,
     free: Vec<u32>,
-    segments: Vec<Segment>,
-    waiting: Vec<u32>,
-    /// How many keywords have no rows, and are in automata still.
-    dead: usize,
+    of_twelve: Anchored<12>,
+    of_eight: Anchored<8>,
+    of_six: Anchored<6>,
+    of_four: Anchored<4>,
+    of_two: Anchored<2>,
+    of_one: Anchored<1>,
 }
 
 impl Keywords {
-    fn number(&self, text: &[u8]) -> Option<u32> {
-        let is_same = |&number: &u32| *self.all[number as usize].text == *text;
-        self.table.find(self.hasher.hash_one(text), is_same).copied()
-    }
-
     fn add(&mut self, text: &[u8], row: u32) {
-        if let Some(number) = self.number(text) {
-            let rows = &mut self.all[number as usize].rows;
-            self.dead -= usize::from(matches!(rows, Rows::None));
-            return rows.add(row);
+        let hash = self.hasher.hash_one(text);
+        let is_same = |&number: &u32| *self.all[number as usize].text == *text;
+        if let Some(&number) = self.table.find(hash, is_same) {
+            return self.all[number as usize].rows.add(row);
         }
-        let keyword = Keyword { text: text.into(), rows: Rows::One(row) };
+        let keyword = Keyword {
+            text: text.into(),
+            rows: Rows::One(row),
+            gram: [0; 2],
+            offset: 0,
+            next: NONE,
+        };
         let number = match self.free.pop() {
             Some(number) => {
                 self.all[number as usize] = keyword;
@@ -173,94 +310,52 @@ impl Keywords {
             }
         };
         let (all, hasher) = (&self.all, &self.hasher);
-        let hash = |&number: &u32| hasher.hash_one(&*all[number as usize].text);
-        self.table.insert_unique(hasher.hash_one(text), number, hash);
-        self.waiting.push(number);
-        if self.waiting.len() > WAITING {
-            self.merge(GROWTH);
+        let rehash = |&number: &u32| hasher.hash_one(&*all[number as usize].text);
+        self.table.insert_unique(hash, number, rehash);
+        match text.len() {
+            12.. => self.of_twelve.add(number, &mut self.all),
+            8.. => self.of_eight.add(number, &mut self.all),
+            6.. => self.of_six.add(number, &mut self.all),
+            4.. => self.of_four.add(number, &mut self.all),
+            2.. => self.of_two.add(number, &mut self.all),
+            _ => self.of_one.add(number, &mut self.all),
         }
     }
 
+    /// Whether the row was there.
     fn remove(&mut self, text: &[u8], row: u32) -> bool {
-        let Some(number) = self.number(text) else { return false };
+        let is_same = |&number: &u32| *self.all[number as usize].text == *text;
+        let Ok(entry) = self.table.find_entry(self.hasher.hash_one(text), is_same) else {
+            return false;
+        };
+        let number = *entry.get();
         let rows = &mut self.all[number as usize].rows;
         if !rows.remove(row) {
             return false;
         }
         if matches!(rows, Rows::None) {
-            if let Some(at) = self.waiting.iter().position(|&one| one == number) {
-                self.waiting.swap_remove(at);
-                self.forget(number);
-            } else {
-                self.dead += 1;
-                if self.dead > self.table.len() / 2 + WAITING {
-                    self.merge(usize::MAX);
-                }
+            entry.remove();
+            match text.len() {
+                12.. => self.of_twelve.remove(number, &mut self.all),
+                8.. => self.of_eight.remove(number, &mut self.all),
+                6.. => self.of_six.remove(number, &mut self.all),
+                4.. => self.of_four.remove(number, &mut self.all),
+                2.. => self.of_two.remove(number, &mut self.all),
+                _ => self.of_one.remove(number, &mut self.all),
             }
+            self.all[number as usize].text = Box::default();
+            self.free.push(number);
         }
         true
     }
 
-    fn forget(&mut self, number: u32) {
-        let text = std::mem::take(&mut self.all[number as usize].text);
-        if let Ok(entry) = self.table.find_entry(self.hasher.hash_one(&*text), |&one| one == number)
-        {
-            entry.remove();
-        }
-        self.free.push(number);
-    }
-
-    /// Makes one automaton of what waits and of all segments that are not `growth` times as large.
-    fn merge(&mut self, growth: usize) {
-        let mut numbers = std::mem::take(&mut self.waiting);
-        while let Some(last) = self
-            .segments
-            .pop_if(|last| last.keywords.len() < growth.saturating_mul(numbers.len().max(1)))
-        {
-            numbers.extend(last.keywords);
-        }
-        let is_dead = |&number: &u32| matches!(self.all[number as usize].rows, Rows::None);
-        let (dead, living) = numbers.into_iter().partition(is_dead);
-        self.dead -= Vec::len(&dead);
-        dead.into_iter().for_each(|number| self.forget(number));
-        self.build(living);
-    }
-
-    fn build(&mut self, keywords: Vec<u32>) {
-        if keywords.is_empty() {
-            return;
-        }
-        let automaton = AhoCorasick::builder()
-            .match_kind(MatchKind::Standard)
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .build(keywords.iter().map(|&number| &*self.all[number as usize].text));
-        match automaton {
-            Ok(automaton) => self.segments.push(Segment { keywords, automaton }),
-            // more than one automaton holds
-            Err(_) if keywords.len() > 1 => {
-                let (one, other) = keywords.split_at(keywords.len() / 2);
-                self.build(one.to_vec());
-                self.build(other.to_vec());
-            }
-            Err(_) => self.waiting.extend(keywords),
-        }
-    }
-
     fn find(&self, text: &[u8], seen: &mut Seen, out: &mut Vec<u32>) {
-        for &number in &self.waiting {
-            let keyword = &self.all[number as usize];
-            if memmem::find(text, &keyword.text).is_some() {
-                out.extend_from_slice(keyword.rows.as_slice());
-            }
-        }
-        for segment in &self.segments {
-            for found in segment.automaton.find_overlapping_iter(text) {
-                let number = segment.keywords[found.pattern().as_usize()] as usize;
-                if seen.is_new(number) {
-                    out.extend_from_slice(self.all[number].rows.as_slice());
-                }
-            }
-        }
+        self.of_twelve.find_in(text, &self.all, seen, out);
+        self.of_eight.find_in(text, &self.all, seen, out);
+        self.of_six.find_in(text, &self.all, seen, out);
+        self.of_four.find_in(text, &self.all, seen, out);
+        self.of_two.find_in(text, &self.all, seen, out);
+        self.of_one.find_in(text, &self.all, seen, out);
     }
 }
 
@@ -545,7 +640,7 @@ mod tests {
                 );
             }
         }
-        assert!(keywords.all.len() < 1000 && keywords.segments.len() < 5);
+        assert!(keywords.all.len() < 200 && keywords.of_twelve.filter.len() < 1000);
         let mut rows = Vec::new();
         seen.begin();
         keywords.find(b"a word 19999 here, a word 19999 here, word 7 here", &mut seen, &mut rows);
