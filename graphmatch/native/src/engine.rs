@@ -9,11 +9,12 @@ use crate::cut::{self, Cut, Cutter};
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms};
 use crate::evaluate::Limits as EvaluationLimits;
 use crate::evaluate::{Answer, EvaluationError, Functions, Prepared};
+use crate::index::Index;
 use crate::matching::{Context, PYTHON, Worker};
 use crate::mentions::Mentions;
 use crate::ontology::{Ontology, Stated, Steps, UNITS};
 use crate::pattern::{Branch, Comparison, Filter, Node, Pattern};
-use crate::patterns::{Counters, Patterns};
+use crate::patterns::Counters;
 use crate::query::{Decidable, Filled, Form, QueryError, Resting, Template};
 use crate::rest;
 use crate::subscriptions::{
@@ -224,13 +225,14 @@ pub struct State {
     /// The subscriptions.
     pub subscriptions: Subscriptions,
     /// Their rows.
-    pub index: Patterns,
+    pub index: Index,
     /// Functions beside SPARQL's.
     pub functions: Functions,
     /// What an evaluation may cost.
     pub limits: EvaluationLimits,
     cutter: Cutter,
-    owners: Vec<Number>,
+    /// The subscriptions of rows: of those that are in tables apart.
+    owners: [Vec<Number>; 2],
     unindexed: BTreeSet<Number>,
     /// What stands for classes by their names, as Python found them in this ontology.
     concepts: HashMap<Box<[u8]>, Id>,
@@ -248,11 +250,11 @@ impl State {
             mentions: Mentions::default(),
             templates: Templates::default(),
             subscriptions: Subscriptions::default(),
-            index: Patterns::default(),
+            index: Index::default(),
             functions: Functions::default(),
             limits: EvaluationLimits::default(),
             cutter,
-            owners: Vec::new(),
+            owners: [Vec::new(), Vec::new()],
             unindexed: BTreeSet::new(),
             concepts: HashMap::new(),
             cut: Cut::default(),
@@ -420,12 +422,14 @@ impl State {
         let Filing { entries, mut flags, interned } = filing;
         let mut rows: Vec<RowId> = Vec::with_capacity(entries.len());
         for branch in &entries {
-            let Some(row) = self.index.add(branch) else {
+            self.mention(branch);
+            let Some(row) = self.index.add(branch, &self.dictionary) else {
                 // It is larger than a row may be: then every publication is a candidate.
+                let dictionary = &mut self.dictionary;
+                constants(branch, &mut |id| dictionary.release(id));
                 flags = (flags | UNINDEXED) & !EXACT;
                 continue;
             };
-            self.mention(branch);
             rows.push(row);
         }
         interned.into_iter().for_each(|id| self.dictionary.release(id));
@@ -444,11 +448,11 @@ impl State {
             return Err(Refusal::Full("there is no room for more subscriptions"));
         };
         for &row in &rows {
-            let row = row as usize;
-            if self.owners.len() <= row {
-                self.owners.resize(row + 1, NO_OWNER);
+            let (owners, row) = place(&mut self.owners, row);
+            if owners.len() <= row {
+                owners.resize(row + 1, NO_OWNER);
             }
-            self.owners[row] = number;
+            owners[row] = number;
         }
         if flags & UNINDEXED != 0 {
             self.unindexed.insert(number);
@@ -523,10 +527,11 @@ impl State {
 
     fn take_row(&mut self, row: RowId) {
         let branch = self.index.branch(row);
-        self.index.remove(row);
+        self.index.remove(row, &self.dictionary);
         let dictionary = &mut self.dictionary;
         constants(&branch, &mut |id| dictionary.release(id));
-        if let Some(owner) = self.owners.get_mut(row as usize) {
+        let (owners, row) = place(&mut self.owners, row);
+        if let Some(owner) = owners.get_mut(row) {
             *owner = NO_OWNER;
         }
     }
@@ -654,7 +659,7 @@ impl State {
         if late != 0 {
             return Err(late);
         }
-        worker.rows.counters = Counters::default();
+        worker.rows.patterns.counters = Counters::default();
         worker.find(context, &self.index);
         Ok(self.decided(worker, now))
     }
@@ -664,7 +669,9 @@ impl State {
         let mut matched = Matched::default();
         let mut candidates: Vec<Number> = Vec::new();
         for &row in &worker.rows.matches {
-            let number = self.owners.get(row as usize).copied().unwrap_or(NO_OWNER);
+            let owners = &self.owners[(row >> 30 & 1) as usize];
+            let place = (row & ((1 << 30) - 1)) as usize;
+            let number = owners.get(place).copied().unwrap_or(NO_OWNER);
             if number == NO_OWNER {
                 continue;
             }
@@ -690,7 +697,7 @@ impl State {
             }
         }
         matched.found.sort_unstable_by_key(|found| self.subscriptions.get(found.number).serial());
-        matched.did.index = worker.rows.counters;
+        matched.did.index = Index::counters(&worker.rows);
         matched
     }
 
@@ -859,6 +866,11 @@ fn all_constants(
         if is_rooted { ontology.root(id, terms) } else { id }
     };
     rooted.iter().copied().chain(kept.fixed.iter().enumerate().map(root)).collect()
+}
+
+/// Where the owner of a row is kept.
+fn place(owners: &mut [Vec<Number>; 2], row: RowId) -> (&mut Vec<Number>, usize) {
+    (&mut owners[(row >> 30 & 1) as usize], (row & ((1 << 30) - 1)) as usize)
 }
 
 /// A place of a pattern as a look-up has it.

@@ -1,18 +1,23 @@
 //! The compiled core of graphmatch: from bytes to subscriptions.
 #![allow(dead_code)]
 
+mod arena;
+pub mod attributes;
 mod block;
+mod bounded;
+pub mod closing;
 mod columns;
+mod compare;
 mod conjunction;
+pub mod cut;
 pub mod dictionary;
 pub mod engine;
 pub mod evaluate;
-#[cfg(test)]
-mod evaluate_tests;
 pub mod filter;
 pub mod graph;
 mod guard;
 pub mod hierarchy;
+pub mod index;
 mod join;
 pub mod lines;
 pub mod matching;

@@ -11,13 +11,14 @@ use crate::evaluate::{Answer, Evaluation, EvaluationError, Functions, Prepared, 
 use crate::evaluate::{Limits, graph_name};
 use crate::filter::{Deciding, Memo};
 use crate::graph::Graph;
+use crate::index::{Index, Scratch};
 use crate::mentions::Mentions;
 use crate::ontology::{
     ATTRIBUTES, CLASS, EVENT, ITEM, MAPPING, Ontology, ROOTS, RULES, Steps, UNITS,
 };
-use crate::pattern::{Filter, TaxonomyOperator};
-use crate::patterns::{self, Row, Tests};
+use crate::pattern::TaxonomyOperator;
 use crate::reader::{self, Publication};
+use crate::subscriptions::RowId;
 use crate::triples::{Triple, Triples};
 use crate::walk::Walk;
 use oxrdf::Literal;
@@ -36,7 +37,7 @@ pub struct Worker {
     /// What follows from it, with look-ups.
     pub graph: Graph,
     /// What the index found.
-    pub rows: patterns::Scratch,
+    pub rows: Scratch,
     closing: Closing,
     flattening: Flattening,
     walk: RefCell<Walk>,
@@ -111,15 +112,6 @@ pub struct Context<'a> {
     pub ontology: &'a Ontology,
     /// What subscriptions ask for.
     pub mentions: &'a Mentions,
-}
-
-/// Filters of the terms of one publication.
-struct Filters<'a>(Deciding<'a>);
-
-impl Tests for Filters<'_> {
-    fn holds(&self, _: u32, filter: &Filter, term: Id) -> bool {
-        self.0.holds(filter, term)
-    }
 }
 
 impl Worker {
@@ -211,23 +203,23 @@ impl Worker {
     }
 
     /// Finds the rows that have a solution; they are in `rows.matches`.
-    pub fn find(&mut self, context: Context, index: &crate::patterns::Patterns) {
+    pub fn find(&mut self, context: Context, index: &Index) {
         self.graph.prepare(index.required_kinds());
         let Self { publication, graph, rows, walk, memo, .. } = self;
         let terms = Terms { dictionary: context.dictionary, local: &publication.local };
         let is_a = |operator, term, concept| {
             walk.borrow_mut().holds(context.ontology, operator, term, concept, terms)
         };
-        let tests = Filters(Deciding::new(terms, memo, &is_a));
-        index.find(graph, &tests, rows);
+        let deciding = Deciding::new(terms, memo, &is_a);
+        index.find(graph, &deciding, rows);
     }
 
     /// Hands out the solutions of a row until `on` says false.
     pub fn solutions(
         &mut self,
         context: Context,
-        index: &crate::patterns::Patterns,
-        row: Row,
+        index: &Index,
+        row: RowId,
         on: impl FnMut(&[Id]) -> bool,
     ) {
         let Self { publication, graph, rows, walk, memo, .. } = self;
@@ -235,8 +227,8 @@ impl Worker {
         let is_a = |operator, term, concept| {
             walk.borrow_mut().holds(context.ontology, operator, term, concept, terms)
         };
-        let tests = Filters(Deciding::new(terms, memo, &is_a));
-        index.solutions(row, graph, &tests, rows, on);
+        let deciding = Deciding::new(terms, memo, &is_a);
+        index.solutions(row, graph, &deciding, rows, on);
     }
 
     /// Evaluates a query on the publication.
@@ -280,7 +272,7 @@ impl Worker {
         triples: &[Triple],
         shown: usize,
         stated: usize,
-        index: &crate::patterns::Patterns,
+        index: &Index,
     ) {
         let Self { publication, graph, walk, memo, .. } = self;
         graph.clear();

@@ -32,6 +32,8 @@ const PROGRAM: usize = 0;
 const FILED: usize = 1;
 const POSITION: usize = 2;
 const HEADER: usize = 3;
+/// In place of a position: the row is in no posting list.
+const UNFILED: u32 = u32::MAX;
 /// No second pattern.
 const NO_STEP: u32 = 0xFFFF;
 /// In place of a row: the rest is the number of a list.
@@ -554,10 +556,26 @@ impl Patterns {
         (filed & NO_STEP, filed >> 16)
     }
 
+    /// How many rows are filed under the same access pattern as a row.
+    pub fn crowd(&self, row: Row) -> usize {
+        self.postings.get(self.tag_of(row, self.filed(row).0)).len()
+    }
+
+    /// Takes a row out of its posting list: it is found in another way from now on.
+    pub fn unfile(&mut self, row: Row) {
+        self.take_out(row);
+        if let Some(position) = self.rows.get_mut(row).get_mut(POSITION) {
+            *position = UNFILED;
+        }
+    }
+
     fn take_out(&mut self, row: Row) {
         let (access, second) = self.filed(row);
         let (tag, other) = (self.tag_of(row, access), self.tag_of(row, second));
         let Some(&position) = self.rows.get(row).get(POSITION) else { return };
+        if position == UNFILED {
+            return;
+        }
         self.kinds[0][(tag & 7) as usize] -= 1;
         self.kinds[1][(other & 7) as usize] -= 1;
         if let Some(moved) = self.postings.remove(tag, position as usize) {

@@ -1,0 +1,221 @@
+//! Rows of subscriptions, found in one of three ways.
+//!
+//! A row is filed under its rarest access pattern ([`Patterns`]). Where very many rows are filed
+//! under the same one, new ones are told apart otherwise: by a word that a text must have
+//! ([`TextIndex`]), or, if they constrain the properties of one subject, in a table of these
+//! ([`Tables`]).
+//!
+//! Cost: that of the ways that have rows.
+
+use crate::dictionary::{Dictionary, Id, Kind};
+use crate::filter::Deciding;
+use crate::graph::Graph;
+use crate::pattern::{Branch, Filter};
+use crate::patterns::{self, Counters, Patterns, Placement, Tests};
+use crate::predicates::{TableScratch, Tables};
+use crate::subscriptions::RowId;
+use crate::text::{TextIndex, TextScratch};
+use hashbrown::HashMap;
+
+/// The bit of a row that is in a table.
+const TABLE: RowId = 1 << 30;
+/// So many rows under one access pattern are enough for another way.
+const CROWDED: usize = 64;
+
+/// What one thread needs; reused from one publication to the next.
+#[derive(Default)]
+pub struct Scratch {
+    /// The rows that have a solution.
+    pub matches: Vec<RowId>,
+    /// What the posting lists need, and what was counted.
+    pub patterns: patterns::Scratch,
+    tables: TableScratch,
+    texts: TextScratch,
+    hits: Vec<u32>,
+    objects: Vec<Id>,
+}
+
+/// Rows of subscriptions.
+#[derive(Default)]
+pub struct Index {
+    patterns: Patterns,
+    tables: Tables,
+    texts: TextIndex,
+    /// The rows that are found by a text, with the number of the filter that finds them.
+    by_text: HashMap<RowId, usize>,
+    free: Vec<u32>,
+    next: u32,
+}
+
+/// Filters of the terms of one publication.
+struct Decided<'a, 'b>(&'b Deciding<'a>);
+
+impl Tests for Decided<'_, '_> {
+    fn holds(&self, _: u32, filter: &Filter, term: Id) -> bool {
+        self.0.holds(filter, term)
+    }
+}
+
+impl Index {
+    /// Adds a row; `None` where there is no room. The caller keeps the branch's terms in the
+    /// dictionary until the row is removed.
+    pub fn add(&mut self, branch: &Branch, dictionary: &Dictionary) -> Option<RowId> {
+        let text = branch.filters.iter().position(|(_, filter)| TextIndex::takes(filter));
+        if text.is_none() && self.tables.wants(branch, dictionary) {
+            return self.add_to_table(branch, dictionary).or_else(|| self.patterns.add(branch));
+        }
+        let row = self.patterns.add(branch)?;
+        if row >= TABLE {
+            self.patterns.remove(row);
+            return None;
+        }
+        if self.patterns.crowd(row) < CROWDED {
+            return Some(row);
+        }
+        if let Some(number) = text {
+            if self.texts.add(&branch.filters[number].1, row, dictionary) {
+                self.patterns.unfile(row);
+                self.by_text.insert(row, number);
+            }
+            return Some(row);
+        }
+        if let Some(table) = self.add_to_table(branch, dictionary) {
+            self.patterns.remove(row);
+            return Some(table);
+        }
+        Some(row)
+    }
+
+    fn add_to_table(&mut self, branch: &Branch, dictionary: &Dictionary) -> Option<RowId> {
+        let number = self.free.pop().unwrap_or(self.next);
+        if number < TABLE && self.tables.add(branch, number, dictionary) {
+            self.next = self.next.max(number + 1);
+            return Some(TABLE | number);
+        }
+        if number < self.next {
+            self.free.push(number);
+        }
+        None
+    }
+
+    /// Removes a row, which has to be there.
+    pub fn remove(&mut self, row: RowId, dictionary: &Dictionary) {
+        if row & TABLE != 0 {
+            self.tables.remove(row & !TABLE);
+            self.free.push(row & !TABLE);
+            if self.tables.is_empty() {
+                (self.free, self.next) = (Vec::new(), 0);
+            }
+            return;
+        }
+        if let Some(number) = self.by_text.remove(&row) {
+            let branch = self.patterns.branch(row);
+            self.texts.remove(&branch.filters[number].1, row, dictionary);
+        }
+        self.patterns.remove(row);
+    }
+
+    /// Rows come in bulk from now on.
+    pub fn begin_bulk(&mut self) {
+        self.tables.begin_bulk();
+    }
+
+    /// The rows that came in bulk are all there.
+    pub fn end_bulk(&mut self) {
+        self.tables.end_bulk();
+    }
+
+    /// A row's branch, as it was added.
+    pub fn branch(&self, row: RowId) -> Branch {
+        match row & TABLE {
+            0 => self.patterns.branch(row),
+            _ => self.tables.branch(row & !TABLE).unwrap_or_default(),
+        }
+    }
+
+    /// The kinds of look-up that a publication's graph has to be prepared for.
+    pub fn required_kinds(&self) -> u8 {
+        self.patterns.required_kinds()
+    }
+
+    /// Finds the rows that have a solution, each once, in `scratch.matches`.
+    pub fn find(&self, graph: &Graph, deciding: &Deciding, scratch: &mut Scratch) {
+        let tests = Decided(deciding);
+        self.patterns.find(graph, &tests, &mut scratch.patterns);
+        scratch.matches.clear();
+        scratch.matches.extend_from_slice(&scratch.patterns.matches);
+        if !self.texts.is_empty() {
+            let objects = &mut scratch.objects;
+            objects.clear();
+            objects.extend(graph.triples.iter().map(|triple| triple[2]));
+            objects.sort_unstable();
+            objects.dedup();
+            objects.retain(|&term| deciding.terms().kind(term) != Kind::Blank);
+            scratch.hits.clear();
+            let terms = objects.iter().copied();
+            self.texts.hits(terms, deciding, &mut scratch.texts, &mut scratch.hits);
+            scratch.patterns.counters.candidates += scratch.hits.len() as u64;
+            for &row in &scratch.hits {
+                if self.patterns.matches(row, graph, &tests, &mut scratch.patterns) {
+                    scratch.matches.push(row);
+                }
+            }
+        }
+        if !self.tables.is_empty() {
+            scratch.hits.clear();
+            let (tables, hits) = (&mut scratch.tables, &mut scratch.hits);
+            self.tables.find(&graph.triples, deciding, tables, hits);
+            let found = hits.len() as u64;
+            let counters = &mut scratch.patterns.counters;
+            (counters.candidates, counters.matches) =
+                (counters.candidates + found, counters.matches + found);
+            scratch.matches.extend(scratch.hits.iter().map(|&row| TABLE | row));
+        }
+    }
+
+    /// Hands out the solutions of a row, the terms of variables by their number, until `on` says
+    /// false.
+    pub fn solutions(
+        &self,
+        row: RowId,
+        graph: &Graph,
+        deciding: &Deciding,
+        scratch: &mut Scratch,
+        on: impl FnMut(&[Id]) -> bool,
+    ) {
+        let tests = Decided(deciding);
+        if row & TABLE == 0 {
+            self.patterns.solutions(row, graph, &tests, &mut scratch.patterns, on);
+        } else {
+            let mut alone = Patterns::default();
+            if let Some(row) = alone.add(&self.branch(row)) {
+                alone.solutions(row, graph, &tests, &mut scratch.patterns, on);
+            }
+        }
+    }
+
+    /// What was counted for a publication.
+    pub fn counters(scratch: &Scratch) -> Counters {
+        scratch.patterns.counters
+    }
+
+    /// How a row is filed; `None` for one in a table.
+    pub fn placement(&self, row: RowId) -> Option<Placement> {
+        if row & TABLE == 0 { self.patterns.placement(row) } else { None }
+    }
+
+    /// Learns how often publications had access patterns, and files rows anew where that pays.
+    pub fn refile(&mut self, scratch: &mut Scratch) {
+        self.patterns.refile(&mut scratch.patterns.statistics);
+    }
+
+    /// Whether [`Index::refile`] is worth its while.
+    pub fn wants_refiling(&self, scratch: &Scratch) -> bool {
+        self.patterns.wants_refiling(&scratch.patterns.statistics)
+    }
+
+    /// Bytes that are allocated, about.
+    pub fn bytes(&self) -> usize {
+        self.patterns.bytes() + self.tables.bytes()
+    }
+}
