@@ -42,6 +42,12 @@ impl TripleSet {
         self.known.contains(&triple)
     }
 
+    /// Forgets all, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.triples.clear();
+        self.known.clear();
+    }
+
     /// All of them.
     pub fn into_vec(self) -> Vec<Triple> {
         self.triples
@@ -156,7 +162,8 @@ mod tests {
                     let mut found: Vec<Triple> = sorted.matching([s, p, o]).collect();
                     let mut expected = triples.clone();
                     expected.retain(|&triple| has(triple, [s, p, o]));
-                    (found.sort_unstable(), expected.sort_unstable());
+                    found.sort_unstable();
+                    expected.sort_unstable();
                     assert_eq!(found, expected);
                 }
             }
