@@ -100,6 +100,20 @@ impl Asking<'_> {
             || self.mentions.asked().asks_for_class(class)
     }
 
+    /// The same for a class that a domain or a range gives; any is-a link may lead from it to one
+    /// that attributes' values are asked for.
+    fn is_given_type(&self, class: Id, room: &mut Vec<Id>) -> bool {
+        let asked = self.mentions.asked();
+        self.is_type(class)
+            || asked.has_classes()
+                && self
+                    .ontology
+                    .links()
+                    .ancestors(class, room)
+                    .iter()
+                    .any(|&above| asked.asks_for_class(above))
+    }
+
     fn is_step(&self, property: Id) -> bool {
         self.ontology.is_step(property, self.terms, self.mentions.asked())
     }
@@ -114,7 +128,7 @@ impl Asking<'_> {
     fn types_of(&self, classes: Option<&Vec<Id>>, closing: &mut Closing) -> Row {
         let begin = closing.arena.len();
         for &class in classes.into_iter().flatten() {
-            if self.is_type(class) {
+            if self.is_given_type(class, &mut closing.room) {
                 closing.arena.push(class);
             }
             self.types(class, closing);
@@ -128,7 +142,7 @@ impl Asking<'_> {
         let schema = &self.ontology.schema;
         let mut gives_type = |classes: Option<&Vec<Id>>| {
             classes.into_iter().flatten().any(|&class| {
-                self.is_type(class)
+                self.is_given_type(class, room)
                     || schema.classes().ancestors(class, room).iter().any(|&c| self.is_type(c))
             })
         };

@@ -851,6 +851,15 @@ fn names_of_classes() {
 }
 
 #[test]
+fn a_range_may_lead_to_a_concept() {
+    let mut known = Known::new();
+    let ontology = known.ontology(":by rdfs:range :Firm . :Firm skos:broader :trade");
+    let ids = known.ids("isa:by :trade");
+    let more = found(&mut known, &ontology, ":x :by :y", &[(ids[0], ids[1])]);
+    assert_eq!(more, lines(&mut known, ":y a :Firm . :x isa:by :trade"));
+}
+
+#[test]
 fn too_many_paths_are_told() {
     let mut known = Known::new();
     let ontology = known.ontology("");
