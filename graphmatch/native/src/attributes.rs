@@ -14,36 +14,23 @@
 //! Source: CTPS (Zhang, Wang, Huang and Yung), section 3.2.
 
 use crate::dictionary::{ANY, Dictionary, Id, Kind, LocalTerms, Terms};
-use crate::hierarchy::Map;
+use crate::hierarchy::{Map, Set};
 use crate::mentions::{Asked, Mentions};
 use crate::names;
-use crate::ontology::{IS_CLASS, Ontology};
+use crate::ontology::{IS_CLASS, OWN, Ontology};
 use crate::triples::{Triple, Triples};
 use crate::walk::Walk;
-use hashbrown::Equivalent;
 use oxiri::Iri;
-use std::hash::{Hash, Hasher};
+use std::fmt::Write;
 
 /// So many steps are gone in all when a publication is flattened.
 pub const EVENT_PATHS: usize = 100_000;
 
 const NONE: u32 = u32::MAX;
-
-/// A step from a node of an event's graph.
-#[derive(PartialEq, Eq)]
-struct Way(Id, Box<str>);
-
-impl Hash for Way {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.0, &*self.1).hash(state);
-    }
-}
-
-impl Equivalent<Way> for (Id, &str) {
-    fn equivalent(&self, other: &Way) -> bool {
-        self.0 == other.0 && self.1 == &*other.1
-    }
-}
+/// So many steps of events are remembered.
+const STEPS_REMEMBERED: usize = 1 << 16;
+/// So many numbers are remembered.
+const REMEMBERED: usize = 1 << 20;
 
 /// What is known of a subject.
 #[derive(Clone, Copy)]
@@ -63,9 +50,23 @@ struct Reached {
     before: u32,
 }
 
-/// What one thread keeps between publications: memory, and nothing else.
+/// A part of what is remembered.
+type Row = (u32, u32);
+
+/// What one thread keeps between publications.
+///
+/// What classes are asked for above one, and which steps go along a property, is remembered as long
+/// as it stays the same; the rest is memory.
 #[derive(Default)]
 pub struct Flattening {
+    stamp: (u64, u64, u64),
+    /// Of a property that asks for classes, and a class: itself and those above it, as asked for.
+    wanted: Map<(Id, Id), Row>,
+    /// Of a property: the steps that go along it and that are asked for.
+    steps: Map<Id, Row>,
+    arena: Vec<u32>,
+    /// Places and values of which the classes of a root are found.
+    done: Set<(u32, Id)>,
     nodes: Map<Id, Node>,
     next: Vec<u32>,
     roots: Vec<Id>,
@@ -73,7 +74,11 @@ pub struct Flattening {
     places: Vec<u32>,
     classes: Vec<Id>,
     named: Vec<Id>,
-    ways: Map<Way, Id>,
+    /// Of the steps of events each has a number.
+    numbers: Map<Box<str>, u32>,
+    /// Where a step leads to from a node of an event's graph.
+    ways: Map<(Id, u32), Id>,
+    label: String,
     along: Vec<Id>,
     folded: String,
     name: String,
@@ -106,6 +111,9 @@ impl Ontology {
     ) {
         let length = triples.len();
         flattening.ways.clear();
+        if flattening.numbers.len() > STEPS_REMEMBERED {
+            flattening.numbers.clear();
+        }
         let mut nodes = 0;
         let mut name = std::mem::take(&mut flattening.name);
         for number in 0..length {
@@ -220,22 +228,24 @@ impl<T: Triples> Writer<'_, '_, T> {
 
     /// The blank node that a step leads to from a node: a fresh one, or that of another attribute.
     fn node(&mut self, node: Id, step: &str) -> Id {
-        if let Some(&known) = self.flattening.ways.get(&(node, step)) {
-            return known;
-        }
-        let fresh = loop {
-            let label = format!("_:attribute{}", self.nodes);
-            *self.nodes += 1;
-            let before = self.local.len();
-            if self.dictionary.get(label.as_bytes()).is_none() {
-                let id = self.intern(&label);
-                if self.local.len() > before {
-                    break id;
+        let Flattening { numbers, ways, label, .. } = &mut *self.flattening;
+        let next = numbers.len() as u32;
+        let number = *numbers.entry_ref(step).or_insert(next);
+        *ways.entry((node, number)).or_insert_with(|| {
+            loop {
+                label.clear();
+                let _ = write!(label, "_:attribute{}", self.nodes); // a String takes everything
+                *self.nodes += 1;
+                let hash = self.dictionary.hash(label.as_bytes());
+                let before = self.local.len();
+                if self.dictionary.get_hashed(label.as_bytes(), hash).is_none() {
+                    let id = self.local.intern_hashed(label.as_bytes(), hash);
+                    if self.local.len() > before {
+                        break id;
+                    }
                 }
             }
-        };
-        self.flattening.ways.insert(Way(node, step.into()), fresh);
-        fresh
+        })
     }
 
     /// Finds the classes that a value names: itself, or what a text is the name of.
@@ -314,6 +324,7 @@ impl Ontology {
         if asked.is_empty() || !asked.has_classes() && (0..length).all(is_attribute) {
             return true; // an event of which the ontology knows nothing is flat already
         }
+        flattening.refresh(self, mentions);
         flattening.index(triples, length);
         flattening.find_roots(triples, stated, name, terms);
         let mut flattener = Flattener {
@@ -337,12 +348,46 @@ impl Flattening {
         self.nodes.clear();
         self.next.clear();
         self.next.resize(length, NONE);
-        for number in (0..length).rev() {
+        let mut end = length;
+        while end > 0 {
+            let subject = triples.get(end - 1)[0];
+            let mut begin = end - 1;
+            while begin > 0 && triples.get(begin - 1)[0] == subject {
+                begin -= 1;
+            }
             let new = Node { first: NONE, is_object: false, is_reached: false };
-            let node = self.nodes.entry(triples.get(number)[0]).or_insert(new);
-            self.next[number] = node.first;
-            node.first = number as u32;
+            let node = self.nodes.entry(subject).or_insert(new);
+            for number in begin..end - 1 {
+                self.next[number] = number as u32 + 1;
+            }
+            self.next[end - 1] = node.first;
+            node.first = begin as u32;
+            end = begin;
         }
+    }
+
+    /// Forgets what was found under another ontology, or when something else was asked for.
+    fn refresh(&mut self, ontology: &Ontology, mentions: &Mentions) {
+        let (serial, version) = mentions.stamp();
+        let stamp = (ontology.serial, serial, version);
+        if self.stamp != stamp || self.arena.len() > REMEMBERED {
+            self.stamp = stamp;
+            self.wanted.clear();
+            self.steps.clear();
+            self.arena.clear();
+        }
+    }
+
+    /// The steps that go along a property of the ontology, and that are asked for.
+    fn steps(&mut self, property: Id, ontology: &Ontology, terms: Terms, asked: &Asked) -> Row {
+        if let Some(&row) = self.steps.get(&property) {
+            return row;
+        }
+        let begin = self.arena.len();
+        ontology.step_names(property, terms, |name| self.arena.extend(asked.step(name)));
+        let row = (begin as u32, self.arena.len() as u32);
+        self.steps.insert(property, row);
+        row
     }
 
     fn first(&self, subject: Id) -> u32 {
@@ -426,6 +471,7 @@ impl<T: Triples> Flattener<'_, '_, T> {
     fn go(&mut self, root: usize) -> bool {
         let root = self.flattening.roots[root];
         let asked = self.mentions.asked();
+        self.flattening.done.clear();
         self.flattening.agenda.clear();
         self.flattening.agenda.push(Reached { node: root, place: Asked::ROOT, before: NONE });
         let mut next = 0;
@@ -434,13 +480,7 @@ impl<T: Triples> Flattener<'_, '_, T> {
             while number != NONE {
                 let triple = self.triples.get(number as usize);
                 let mut places = std::mem::take(&mut self.flattening.places);
-                places.clear();
-                let (from, terms) = (reached.place, self.terms);
-                self.ontology.follow_step(triple[1], from, terms, asked, false, |place| {
-                    if !places.contains(&place) {
-                        places.push(place);
-                    }
-                });
+                self.find_places(triple[1], reached.place, &mut places);
                 for &place in &places {
                     self.gone += 1;
                     if self.gone > EVENT_PATHS {
@@ -461,6 +501,31 @@ impl<T: Triples> Flattener<'_, '_, T> {
         true
     }
 
+    /// Finds where a property leads to from a place among the steps that are asked for.
+    fn find_places(&mut self, property: Id, from: u32, places: &mut Vec<u32>) {
+        places.clear();
+        let asked = self.mentions.asked();
+        let mut tell = |place| {
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        };
+        if let Some(end) = asked.end(property) {
+            if from == Asked::ROOT {
+                return tell(end);
+            }
+        } else if self.ontology.flags(property) & OWN != 0
+            && !names::text(self.terms, property).starts_with(names::ATTRIBUTE)
+        {
+            let (begin, end) = self.flattening.steps(property, self.ontology, self.terms, asked);
+            for &step in &self.flattening.arena[begin as usize..end as usize] {
+                asked.below(from, step).into_iter().for_each(&mut tell);
+            }
+            return;
+        }
+        self.ontology.follow_step(property, from, self.terms, asked, false, tell);
+    }
+
     /// Whether a term is a subject, and the path to a resource has not passed it.
     fn is_new(&self, term: Id, reached: usize) -> bool {
         let mut number = reached as u32;
@@ -474,8 +539,8 @@ impl<T: Triples> Flattener<'_, '_, T> {
     }
 
     /// Adds the values of the attributes that end at a place, and their classes.
-    fn end(&mut self, root: Id, place: u32, by: u32) {
-        let Some(place) = self.mentions.asked().place(place) else { return };
+    fn end(&mut self, root: Id, number: u32, by: u32) {
+        let Some(place) = self.mentions.asked().place(number) else { return };
         let value = self.triples.get(by as usize)[2];
         if !place.attributes.is_empty() {
             if self.terms.kind(value) == Kind::Blank {
@@ -491,28 +556,43 @@ impl<T: Triples> Flattener<'_, '_, T> {
                 }
             }
         }
-        if !place.isa.is_empty() {
+        if !place.isa.is_empty() && self.flattening.done.insert((number, value)) {
             self.name_classes(value);
             for number in 0..self.flattening.named.len() {
                 let class = self.flattening.named[number];
-                self.add_class(root, &place.isa, class, by);
-                let above = self.walk.above(self.ontology, class);
-                for &class in above {
-                    for &property in &place.isa {
-                        if is_wanted(self.mentions, property, class) {
-                            push(self.triples, [root, property, class], by, self.origins);
-                        }
-                    }
+                for &property in &place.isa {
+                    self.add_classes(root, property, class, by);
                 }
             }
         }
     }
 
-    fn add_class(&mut self, root: Id, properties: &[Id], class: Id, by: u32) {
-        for &property in properties {
-            if is_wanted(self.mentions, property, class) {
+    /// Adds those of a class and the classes above it that are asked for after a property.
+    fn add_classes(&mut self, root: Id, property: Id, class: Id, by: u32) {
+        let is_wanted = |mentions: &Mentions, class| {
+            mentions.names_object(property, class) || mentions.names_object(property, ANY)
+        };
+        if self.ontology.flags(class) & OWN == 0 || !self.walk.is_plain(class) {
+            if is_wanted(self.mentions, class) {
                 push(self.triples, [root, property, class], by, self.origins);
             }
+            for &class in self.walk.above(self.ontology, class) {
+                if is_wanted(self.mentions, class) {
+                    push(self.triples, [root, property, class], by, self.origins);
+                }
+            }
+            return;
+        }
+        let Flattening { wanted, arena, .. } = &mut *self.flattening;
+        let (begin, end) = *wanted.entry((property, class)).or_insert_with(|| {
+            let begin = arena.len() as u32;
+            let above = self.walk.above(self.ontology, class);
+            let all = [class].into_iter().chain(above.iter().copied());
+            arena.extend(all.filter(|&class| is_wanted(self.mentions, class)));
+            (begin, arena.len() as u32)
+        });
+        for &class in &self.flattening.arena[begin as usize..end as usize] {
+            push(self.triples, [root, property, class], by, self.origins);
         }
     }
 
@@ -553,9 +633,4 @@ impl<T: Triples> Flattener<'_, '_, T> {
             }
         }
     }
-}
-
-/// Whether a class is asked for after a property.
-fn is_wanted(mentions: &Mentions, property: Id, class: Id) -> bool {
-    mentions.names_object(property, class) || mentions.names_object(property, ANY)
 }

@@ -52,6 +52,7 @@ pub struct Closing {
     leading: Map<Id, bool>,
     arena: Vec<Id>,
     room: Vec<Id>,
+    told: Vec<bool>,
 }
 
 impl Closing {
@@ -99,6 +100,20 @@ impl Asking<'_> {
             || self.mentions.asked().asks_for_class(class)
     }
 
+    /// The same for a class that a domain or a range gives; any is-a link may lead from it to one
+    /// that attributes' values are asked for.
+    fn is_given_type(&self, class: Id, room: &mut Vec<Id>) -> bool {
+        let asked = self.mentions.asked();
+        self.is_type(class)
+            || asked.has_classes()
+                && self
+                    .ontology
+                    .links()
+                    .ancestors(class, room)
+                    .iter()
+                    .any(|&above| asked.asks_for_class(above))
+    }
+
     fn is_step(&self, property: Id) -> bool {
         self.ontology.is_step(property, self.terms, self.mentions.asked())
     }
@@ -113,7 +128,7 @@ impl Asking<'_> {
     fn types_of(&self, classes: Option<&Vec<Id>>, closing: &mut Closing) -> Row {
         let begin = closing.arena.len();
         for &class in classes.into_iter().flatten() {
-            if self.is_type(class) {
+            if self.is_given_type(class, &mut closing.room) {
                 closing.arena.push(class);
             }
             self.types(class, closing);
@@ -127,7 +142,7 @@ impl Asking<'_> {
         let schema = &self.ontology.schema;
         let mut gives_type = |classes: Option<&Vec<Id>>| {
             classes.into_iter().flatten().any(|&class| {
-                self.is_type(class)
+                self.is_given_type(class, room)
                     || schema.classes().ancestors(class, room).iter().any(|&c| self.is_type(c))
             })
         };
@@ -281,8 +296,15 @@ impl Asking<'_> {
         row
     }
 
-    /// Tells what follows from one triple and is asked for.
-    fn follow(&self, [s, p, o]: Triple, closing: &mut Closing, tell: &mut impl FnMut(Triple)) {
+    /// Tells what follows from one triple and is asked for; and of each whether all is told with it
+    /// that is above its object, as `is_told` says of the triple itself.
+    fn follow(
+        &self,
+        [s, p, o]: Triple,
+        is_told: bool,
+        closing: &mut Closing,
+        tell: &mut impl FnMut(Triple, bool),
+    ) {
         let ontology = self.ontology;
         let (known_property, known_object) = (ontology.flags(p), ontology.flags(o));
         let is_text =
@@ -293,27 +315,27 @@ impl Asking<'_> {
         let schema = &ontology.schema;
         let property = self.property(p, closing);
         for number in numbers(property.above) {
-            tell([s, closing.arena[number], o]);
+            tell([s, closing.arena[number], o], false);
         }
         let type_ = schema.vocabulary.type_;
         for number in numbers(property.domain) {
-            tell([s, type_, closing.arena[number]]);
+            tell([s, type_, closing.arena[number]], true);
         }
         let both = !is_empty(property.range) || !is_empty(property.inverses);
         if both && is_resource(o, self.terms) {
             for number in numbers(property.range) {
-                tell([o, type_, closing.arena[number]]);
+                tell([o, type_, closing.arena[number]], true);
             }
             for number in numbers(property.inverses) {
-                tell([o, closing.arena[number], s]);
+                tell([o, closing.arena[number], s], false);
             }
         }
         if p == type_ {
-            if known_object & CLASS != 0 {
+            if known_object & CLASS != 0 && !is_told {
                 let is_asked = |class| self.is_type(class);
                 let row = self.left(o, schema.classes(), |c| &mut c.types, is_asked, closing);
                 for number in numbers(row) {
-                    tell([s, p, closing.arena[number]]);
+                    tell([s, p, closing.arena[number]], true);
                 }
             }
             return;
@@ -321,22 +343,22 @@ impl Asking<'_> {
         if !property.is_useful {
             return;
         }
-        if known_object & TOPIC != 0 {
+        if known_object & TOPIC != 0 && !is_told {
             if property.is_open {
                 for &above in schema.concepts().ancestors(o, &mut closing.room) {
-                    tell([s, p, above]);
+                    tell([s, p, above], true);
                 }
             } else {
                 let is_asked = |term| self.mentions.has_object(term);
                 let row = self.left(o, schema.concepts(), |c| &mut c.topics, is_asked, closing);
                 for number in numbers(row) {
-                    tell([s, p, closing.arena[number]]);
+                    tell([s, p, closing.arena[number]], true);
                 }
             }
         }
         if is_text {
             for &term in ontology.names_of(o, self.terms) {
-                tell([s, p, term]);
+                tell([s, p, term], false);
             }
         }
     }
@@ -371,14 +393,19 @@ impl Ontology {
         if (0..from).any(|number| is_schema(triples.get(number))) {
             return rules::extend(self, triples, terms, mentions, most, origins);
         }
+        let mut told = std::mem::take(&mut closing.told);
+        told.clear();
+        told.resize(triples.len().saturating_sub(from), false);
         let mut number = from;
         while number < triples.len() && triples.len() < most {
             let triple = triples.get(number);
             if is_schema(triple) {
                 return rules::extend(self, triples, terms, mentions, most, origins);
             }
-            asking.follow(triple, closing, &mut |following| {
+            let is_told = told.get(number - from).is_some_and(|&is_told| is_told);
+            asking.follow(triple, is_told, closing, &mut |following, is_told| {
                 if triples.len() < most && triples.push(following) {
+                    told.push(is_told);
                     if let Some(origins) = &mut origins {
                         origins.push(number as u32);
                     }
@@ -386,6 +413,7 @@ impl Ontology {
             });
             number += 1;
         }
+        closing.told = told;
         triples.len() < most
     }
 

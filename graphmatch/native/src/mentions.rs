@@ -177,6 +177,8 @@ pub struct Asked {
     below: Map<(u32, u32), u32>,
     free: Vec<u32>,
     classes: Map<Id, u32>,
+    /// Attributes with the places where their names end.
+    ends: Map<Id, u32>,
 }
 
 impl Asked {
@@ -206,6 +208,11 @@ impl Asked {
     /// The place that a step leads to.
     pub fn below(&self, place: u32, step: u32) -> Option<u32> {
         self.below.get(&(place, step)).copied()
+    }
+
+    /// The place where the name of an attribute ends that is asked for.
+    pub fn end(&self, attribute: Id) -> Option<u32> {
+        self.ends.get(&attribute).copied()
     }
 
     /// What ends at a place.
@@ -257,7 +264,12 @@ impl Asked {
         }
         let end = &mut self.places[place as usize];
         end.uses += 1;
-        if is_isa { end.isa.push(property) } else { end.attributes.push(property) }
+        if is_isa {
+            end.isa.push(property);
+        } else {
+            end.attributes.push(property);
+            self.ends.insert(property, place);
+        }
     }
 
     fn count_step(&mut self, step: &str) -> u32 {
@@ -288,6 +300,7 @@ impl Asked {
             way.push((below, Some((place, number))));
         }
         self.version += 1;
+        self.ends.remove(&property);
         let end = &mut self.places[way[way.len() - 1].0 as usize];
         end.isa.retain(|&known| known != property);
         end.attributes.retain(|&known| known != property);

@@ -15,7 +15,7 @@ use crate::dictionary::{ANY, Dictionary, INLINE, Id, Kind, LocalTerms, Terms, in
 use crate::hierarchy::{Hierarchy, Map, Set};
 use crate::mentions::{Asked, serial};
 use crate::names;
-use crate::schema::{Schema, Vocabulary};
+use crate::schema::{NamesOf, Schema, Vocabulary};
 use crate::triples::{Sorted, Triple, TripleSet};
 
 /// From an ontology alone at most so many triples follow; the rest is left out.
@@ -160,7 +160,7 @@ impl Ontology {
         let end = mentioned.iter().map(|&id| id as usize + 1).max().unwrap_or(0);
         let mut ontology = Self {
             serial: serial(),
-            schema: Schema::compile(vocabulary, stated.triples, terms),
+            schema: Schema::default(),
             entailment: stated.plain.is_none(),
             flags: vec![0; end],
             roots: stated.roots.iter().copied().collect(),
@@ -179,6 +179,9 @@ impl Ontology {
         };
         ontology.mentioned.iter().for_each(|&id| note(&mut ontology.flags, id, OWN));
         ontology.note_names(stated.roots, stated.names, terms);
+        ontology.schema = ontology.with_names(terms, |names| {
+            Schema::compile(vocabulary, stated.triples, terms, names, ONTOLOGY_TRIPLES)
+        });
         ontology.note_links(stated.triples, terms);
         ontology.note_schema();
         ontology.note_properties(terms);
@@ -320,6 +323,11 @@ impl Ontology {
         self.properties = properties;
     }
 
+    fn with_names<T>(&self, terms: Terms, act: impl FnOnce(Option<NamesOf>) -> T) -> T {
+        let names = |text: Id| self.names_of(text, terms).to_vec();
+        if self.names.is_empty() { act(None) } else { act(Some(&names)) }
+    }
+
     /// Finds everything that follows from the ontology alone.
     fn note_background(&mut self, triples: &[Triple], plain: Option<&[Triple]>, terms: Terms) {
         if let Some(plain) = plain {
@@ -327,10 +335,9 @@ impl Ontology {
             return;
         }
         let mut closed = TripleSet::new(triples.iter().copied());
-        let names = |text: Id| self.names_of(text, terms).to_vec();
-        let names: Option<&dyn Fn(Id) -> Vec<Id>> =
-            if self.names.is_empty() { None } else { Some(&names) };
-        self.is_whole = self.schema.close_all(&mut closed, terms, names, ONTOLOGY_TRIPLES);
+        self.is_whole = self.with_names(terms, |names| {
+            self.schema.close_all(&mut closed, terms, names, ONTOLOGY_TRIPLES)
+        });
         self.background = Sorted::new(closed.into_vec());
     }
 

@@ -672,6 +672,31 @@ fn roots_of_terms_and_texts() {
 }
 
 #[test]
+fn names_count_in_the_ontology_too() {
+    let mut known = Known::new();
+    let triples =
+        known.triples(":in rdfs:subPropertyOf skos:broader . :paris :in \"France\" . :x :p :paris");
+    let names = known.ids("\"France\" :france");
+    let names = [(names[0], names[1])];
+    let stated = Stated { triples: &triples, names: &names, ..Stated::default() };
+    let ontology = Ontology::new(&mut known.dictionary, stated);
+    let pairs = ":paris skos:broaderTransitive :france . :x :p :france";
+    assert!(known.triples(pairs).into_iter().all(|triple| ontology.meets(triple)));
+    let publication = known.publication(":y :q :paris");
+    let everything = Mentions::everything();
+    let found = closed(&ontology, &publication, &known, &everything, &mut Closing::default());
+    let expected = known.publication(":y :q :paris . :y :q :france");
+    assert_eq!(known.shown(found), known.shown(expected));
+}
+
+#[test]
+fn threads_share_an_ontology() {
+    fn is_shared<T: Send + Sync>() {}
+    is_shared::<Ontology>();
+    is_shared::<Mentions>();
+}
+
+#[test]
 fn terms_go_with_the_ontology() {
     let mut known = Known::new();
     let triples = known.triples(":A rdfs:subClassOf :B . :x :p \"1\" . :x :p \"1\"");
@@ -823,6 +848,15 @@ fn names_of_classes() {
         ontology.called(text, known.terms(), &mut room, |term| found.push(term));
         assert_eq!(found, expected, "{text}");
     }
+}
+
+#[test]
+fn a_range_may_lead_to_a_concept() {
+    let mut known = Known::new();
+    let ontology = known.ontology(":by rdfs:range :Firm . :Firm skos:broader :trade");
+    let ids = known.ids("isa:by :trade");
+    let more = found(&mut known, &ontology, ":x :by :y", &[(ids[0], ids[1])]);
+    assert_eq!(more, lines(&mut known, ":y a :Firm . :x isa:by :trade"));
 }
 
 #[test]

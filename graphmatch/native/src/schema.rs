@@ -110,6 +110,8 @@ impl Vocabulary {
 }
 
 type Grouped = Map<Id, Vec<Id>>;
+/// Gives the terms that a text stands for.
+pub type NamesOf<'a> = &'a dyn Fn(Id) -> Vec<Id>;
 
 /// The compiled rules of one ontology.
 #[derive(Default)]
@@ -128,7 +130,13 @@ pub struct Schema {
 
 impl Schema {
     /// Compiles an ontology's triples, roots put in: those included that its own rules give.
-    pub fn compile(vocabulary: Vocabulary, triples: &[Triple], terms: Terms) -> Self {
+    pub fn compile(
+        vocabulary: Vocabulary,
+        triples: &[Triple],
+        terms: Terms,
+        names: Option<NamesOf>,
+        most: usize,
+    ) -> Self {
         let saying: Set<Id> = vocabulary.schema().into_iter().chain([vocabulary.type_]).collect();
         let stated = triples.iter().copied().filter(|triple| saying.contains(&triple[1]));
         let mut known = TripleSet::new(stated);
@@ -142,7 +150,7 @@ impl Schema {
                 *gives.entry(property).or_insert_with(|| schema.gives(property))
             });
             let mut closed = TripleSet::new(closed);
-            schema.close_all(&mut closed, terms, None, usize::MAX);
+            schema.close_all(&mut closed, terms, names, most);
             let before = known.len();
             for triple in closed.into_vec() {
                 if vocabulary.schema().contains(&triple[1]) {
@@ -325,7 +333,7 @@ impl Schema {
         &self,
         triples: &mut TripleSet,
         terms: Terms,
-        names: Option<&dyn Fn(Id) -> Vec<Id>>,
+        names: Option<NamesOf>,
         most: usize,
     ) -> bool {
         let (pairs, mut room, mut found) = (self.with_pairs(), Vec::new(), Vec::new());

@@ -42,6 +42,12 @@ impl TripleSet {
         self.known.contains(&triple)
     }
 
+    /// Forgets all, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.triples.clear();
+        self.known.clear();
+    }
+
     /// All of them.
     pub fn into_vec(self) -> Vec<Triple> {
         self.triples

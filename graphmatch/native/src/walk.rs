@@ -14,6 +14,9 @@ use crate::ontology::Ontology;
 use crate::pattern::TaxonomyOperator;
 use crate::triples::Triple;
 
+/// Up to so many terms, a list is searched from its begin to its end.
+const FEW: usize = 48;
+
 /// The is-a links of one publication, and what is above the terms that were asked about.
 #[derive(Default)]
 pub struct Walk {
@@ -59,14 +62,22 @@ impl Walk {
         &self.links[begin..begin + length]
     }
 
-    /// All terms above one (a root of synonyms), sorted by id; itself only if it is on a cycle.
-    pub fn above(&mut self, ontology: &Ontology, term: Id) -> &[Id] {
-        if !self.is_inside && self.own(term).is_empty() {
-            let above = ontology.links().ancestors(term, &mut self.room);
-            if above.is_empty() {
-                return &[];
-            }
+    /// Whether only the ontology puts anything above a term.
+    #[inline]
+    pub fn is_plain(&self, term: Id) -> bool {
+        !self.is_inside && self.own(term).is_empty()
+    }
+
+    /// All terms above one (a root of synonyms), each once; itself only if it is on a cycle.
+    pub fn above<'a>(&'a mut self, ontology: &'a Ontology, term: Id) -> &'a [Id] {
+        if self.is_plain(term) {
+            return ontology.links().ancestors(term, &mut self.room);
         }
+        self.sorted(ontology, term)
+    }
+
+    /// The same, sorted by id and kept until the next publication.
+    fn sorted(&mut self, ontology: &Ontology, term: Id) -> &[Id] {
         let (begin, end) = match self.known.get(&term) {
             Some(&range) => range,
             None => {
@@ -135,6 +146,15 @@ impl Walk {
     }
 
     fn is_below(&mut self, ontology: &Ontology, term: Id, concept: Id) -> bool {
-        term == concept || self.above(ontology, term).binary_search(&concept).is_ok()
+        if term == concept {
+            return true;
+        }
+        if self.is_plain(term) {
+            let above = ontology.links().ancestors(term, &mut self.room);
+            if above.len() <= FEW {
+                return above.contains(&concept);
+            }
+        }
+        self.sorted(ontology, term).binary_search(&concept).is_ok()
     }
 }
