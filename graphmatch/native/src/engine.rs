@@ -426,7 +426,7 @@ impl State {
             let Some(row) = self.index.add(branch, &self.dictionary) else {
                 // It is larger than a row may be: then every publication is a candidate.
                 let dictionary = &mut self.dictionary;
-                constants(branch, &mut |id| dictionary.release(id));
+                each_constant(branch, &mut |id| dictionary.release(id));
                 flags = (flags | UNINDEXED) & !EXACT;
                 continue;
             };
@@ -522,14 +522,14 @@ impl State {
 
     fn mention(&mut self, branch: &Branch) {
         let dictionary = &mut self.dictionary;
-        constants(branch, &mut |id| dictionary.retain(id));
+        each_constant(branch, &mut |id| dictionary.retain(id));
     }
 
     fn take_row(&mut self, row: RowId) {
         let branch = self.index.branch(row);
         self.index.remove(row, &self.dictionary);
         let dictionary = &mut self.dictionary;
-        constants(&branch, &mut |id| dictionary.release(id));
+        each_constant(&branch, &mut |id| dictionary.release(id));
         let (owners, row) = place(&mut self.owners, row);
         if let Some(owner) = owners.get_mut(row) {
             *owner = NO_OWNER;
@@ -900,7 +900,7 @@ fn part(mut branch: Branch) -> Branch {
 }
 
 /// Tells the constants of a branch.
-fn constants(branch: &Branch, tell: &mut impl FnMut(Id)) {
+fn each_constant(branch: &Branch, tell: &mut impl FnMut(Id)) {
     fn of_filter(filter: &Filter, tell: &mut impl FnMut(Id)) {
         match filter {
             Filter::Compare { constant, .. } => tell(*constant),

@@ -3,7 +3,7 @@
 //! No call is made for a triple or a match, and no Python object either, unless somebody looks at
 //! it. Terms come and go as canonical N-Triples texts, numbers of subscriptions as NumPy arrays.
 
-use crate::cut::{Cut, Cutter};
+use crate::cut::{self, Cutter};
 use crate::dictionary::{ANY, Id};
 use crate::engine::{Change, Did, Found, Matched, Refusal, State};
 use crate::evaluate::Answer;
@@ -11,7 +11,8 @@ use crate::matching::Worker;
 use crate::objects::{object_of, text_of};
 use crate::ontology::{Folding, Ontology, Stated, Steps};
 use crate::query::{Form, Limits, QueryError, Template};
-use crate::reader::Publication;
+use crate::reader::{self, Cut, Fault, Next, One, Options, Publication};
+use crate::sniff::{self, Syntax};
 use crate::subscriptions::Number;
 use crate::triples::Triple;
 use numpy::{PyArray1, PyReadonlyArray2};
@@ -19,7 +20,9 @@ use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Term};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyList, PyTuple};
+use std::io::{self, Cursor, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 /// So many workers wait for the next publication.
@@ -353,6 +356,11 @@ impl Alone {
 /// A publication that Python has to do something for first.
 #[pyclass(frozen, module = "graphmatch._native")]
 struct Pending {
+    /// Its id.
+    #[pyo3(get)]
+    id: String,
+    /// Its triples, where Python does not have them.
+    triples: Vec<[Vec<u8>; 3]>,
     /// The steps to be done.
     #[pyo3(get)]
     steps: Steps,
@@ -362,6 +370,134 @@ struct Pending {
     /// The number of that knowledge.
     #[pyo3(get)]
     version: u64,
+}
+
+#[pymethods]
+impl Pending {
+    /// The triples of a publication that was read from a document.
+    fn triples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let object = |text: &Vec<u8>| object_of(py, text);
+        let triples = self
+            .triples
+            .iter()
+            .map(|[s, p, o]| PyTuple::new(py, [object(s)?, object(p)?, object(o)?]));
+        PyTuple::new(py, triples.collect::<PyResult<Vec<_>>>()?)
+    }
+}
+
+/// What is wrong with a document: what, remedy, line, column, item, whether something was left out.
+type FaultRow = (String, String, Option<u64>, Option<u64>, Option<String>, bool);
+
+fn rows_of(faults: Vec<Fault>) -> Vec<FaultRow> {
+    let row = |fault: Fault| {
+        (fault.what, fault.remedy, fault.line, fault.column, fault.item, fault.refused)
+    };
+    faults.into_iter().map(row).collect()
+}
+
+/// A stream of bytes: Python's, or of memory.
+enum Stream {
+    Memory(Cursor<Vec<u8>>),
+    Python(Py<PyAny>),
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Memory(memory) => memory.read(buffer),
+            Self::Python(stream) => Python::attach(|py| {
+                let read =
+                    stream.call_method1(py, "read", (buffer.len(),)).map_err(io::Error::other)?;
+                let bytes = read
+                    .extract::<PyBackedBytes>(py)
+                    .map_err(|_| io::Error::other("what it reads is no bytes"))?;
+                let length = bytes.len().min(buffer.len());
+                buffer[..length].copy_from_slice(&bytes[..length]);
+                Ok(length)
+            }),
+        }
+    }
+}
+
+/// A document that is being read, one publication after the other.
+#[pyclass(frozen, module = "graphmatch._native")]
+struct Document {
+    shared: Arc<Shared>,
+    reader: Mutex<reader::Reader<Stream>>,
+}
+
+/// What comes next of a document: a report, a publication that Python has to do something for, or
+/// nothing; and the faults that were met.
+type Step<'py> = (Option<Bound<'py, PyAny>>, Vec<FaultRow>, bool);
+
+#[pymethods]
+impl Document {
+    /// Reads the next publication and matches it. Returns its report (or what Python has to do
+    /// first, or `None`), faults, and whether the document goes on.
+    fn next<'py>(&self, py: Python<'py>, now: &str) -> PyResult<Step<'py>> {
+        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
+        let run = || {
+            let mut reader = lock(&self.reader);
+            let guarded = self.shared.read();
+            let state = &guarded.state;
+            let mut worker = self.shared.worker();
+            let mut faults = Vec::new();
+            let next = reader.next(&state.dictionary, &mut worker.publication, &mut faults);
+            let found = match next {
+                Next::Publication => Some(matched(&self.shared, &guarded, worker, &now)),
+                Next::Faults | Next::End => {
+                    self.shared.give_back(worker);
+                    None
+                }
+            };
+            (found, rows_of(faults), next != Next::End)
+        };
+        let (found, faults, goes_on) = py.detach(run);
+        let found = found.map(|found| found.into_object(py, &self.shared)).transpose()?;
+        Ok((found, faults, goes_on))
+    }
+}
+
+/// A report, or what Python has to do first.
+enum Outcome {
+    Report(Box<Report>),
+    Pending { id: String, triples: Vec<[Vec<u8>; 3]>, steps: Steps, version: u64 },
+}
+
+impl Outcome {
+    fn into_object<'py>(self, py: Python<'py>, shared: &Shared) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Self::Report(report) => Ok(Bound::new(py, *report)?.into_any()),
+            Self::Pending { id, triples, steps, version } => {
+                let knowledge = shared.read().knowledge.clone_ref(py);
+                let pending = Pending { id, triples, steps, knowledge, version };
+                Ok(Bound::new(py, pending)?.into_any())
+            }
+        }
+    }
+}
+
+/// Matches the publication that a worker has read.
+fn matched(
+    shared: &Arc<Shared>,
+    guarded: &Guarded,
+    mut worker: Box<Worker>,
+    now: &Literal,
+) -> Outcome {
+    let state = &guarded.state;
+    let stated = worker.publication.triples.len();
+    match state.matches(&mut worker, stated, 0, now) {
+        Ok(matched) => Outcome::Report(Box::new(report(shared, state, worker, matched, stated))),
+        Err(steps) => {
+            let terms = worker.terms(state.context());
+            let text = |id: Id| terms.text(id).into_owned();
+            let triples =
+                worker.publication.triples.iter().map(|triple| triple.map(text)).collect();
+            let id = worker.publication.id.to_string();
+            shared.give_back(worker);
+            Outcome::Pending { id, triples, steps, version: guarded.version }
+        }
+    }
 }
 
 /// Terms of Python as one buffer.
@@ -572,7 +708,7 @@ impl Core {
         let found = py.detach(|| {
             let guarded = self.shared.read();
             let cutter = guarded.state.cutter();
-            let mut cut = Cut::default();
+            let mut cut = cut::Cut::default();
             cutter.cut(query, &mut cut)?;
             let template = Template::new(cutter, query, &mut cut)?;
             let uses = template.uses()?;
@@ -714,6 +850,96 @@ impl Core {
         py.detach(|| self.shared.change(true, change)).map_err(refused)
     }
 
+    /// Reads a document in memory that is one publication, and matches it.
+    ///
+    /// Returns its report or what Python has to do first, and faults; `None` where it has several
+    /// publications, or where its syntax cannot be told by its name or content: then a `document`
+    /// reads it.
+    #[pyo3(signature = (data, source, now, format = None, cut = "auto"))]
+    fn match_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        data: &[u8],
+        source: &str,
+        now: &str,
+        format: Option<&str>,
+        cut: &str,
+    ) -> PyResult<Option<(Option<Bound<'py, PyAny>>, Vec<FaultRow>)>> {
+        let head = &data[..data.len().min(sniff::HEAD_BYTES)];
+        let named = match format {
+            Some(format) => Syntax::of_media_type(format),
+            None => sniff::sniff(None, head).filter(|syntax| syntax.has_lines()),
+        };
+        let (Some(syntax), Some(cut)) = (named, Cut::of(cut)) else { return Ok(None) };
+        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
+        let options = Options { source: source.to_owned(), cut, ..Options::default() };
+        let run = || {
+            let guarded = self.shared.read();
+            let mut worker = self.shared.worker();
+            let mut faults = Vec::new();
+            let Worker { publication, reading, .. } = &mut *worker;
+            let dictionary = &guarded.state.dictionary;
+            let one = reader::read_one(
+                data,
+                syntax,
+                &options,
+                dictionary,
+                reading,
+                publication,
+                &mut faults,
+            );
+            match one {
+                One::Publication => {
+                    let outcome = matched(&self.shared, &guarded, worker, &now);
+                    Some((Some(outcome), rows_of(faults)))
+                }
+                One::Nothing => {
+                    self.shared.give_back(worker);
+                    Some((None, rows_of(faults)))
+                }
+                One::Several => {
+                    self.shared.give_back(worker);
+                    None
+                }
+            }
+        };
+        let Some((outcome, faults)) = py.detach(run) else { return Ok(None) };
+        let outcome = outcome.map(|outcome| outcome.into_object(py, &self.shared)).transpose()?;
+        Ok(Some((outcome, faults)))
+    }
+
+    /// Reads a document: bytes, or a stream with a method `read`. Its syntax is a media type, an
+    /// extension, or told by name and content (`head`).
+    #[pyo3(signature = (stream, source, head, format = None, cut = "auto", base = None))]
+    fn document(
+        &self,
+        stream: Bound<'_, PyAny>,
+        source: &str,
+        head: &[u8],
+        format: Option<&str>,
+        cut: &str,
+        base: Option<String>,
+    ) -> PyResult<(Option<Document>, Option<FaultRow>)> {
+        let Some(cut) = Cut::of(cut) else {
+            return Err(PyValueError::new_err(format!("there is no cut {cut:?}")));
+        };
+        let syntax = match format.and_then(Syntax::of_media_type) {
+            Some(syntax) => Ok(syntax),
+            None => sniff::tell(source, head, sniff::NAME_IT),
+        };
+        let syntax = match syntax {
+            Ok(syntax) => syntax,
+            Err(fault) => return Ok((None, rows_of(vec![fault]).pop())),
+        };
+        let stream = match stream.extract::<PyBackedBytes>() {
+            Ok(bytes) => Stream::Memory(Cursor::new(bytes.to_vec())),
+            Err(_) => Stream::Python(stream.unbind()),
+        };
+        let options = Options { source: source.to_owned(), cut, base, ..Options::default() };
+        let reader = Mutex::new(reader::Reader::new(stream, syntax, options));
+        Ok((Some(Document { shared: Arc::clone(&self.shared), reader }), None))
+    }
+
     /// Matches a publication: its report, or what Python has to do first.
     ///
     /// `stated` is how many of the triples somebody stated (all by default), `done` the steps that
@@ -751,7 +977,7 @@ impl Core {
             let matched =
                 if current { state.matches(&mut worker, stated, done, &now) } else { Err(done) };
             match matched {
-                Ok(matched) => Ok(self.report(state, worker, matched, stated)),
+                Ok(matched) => Ok(report(&self.shared, state, worker, matched, stated)),
                 Err(steps) => {
                     self.shared.give_back(worker);
                     Err((steps, guarded.version))
@@ -761,49 +987,46 @@ impl Core {
         match py.detach(run) {
             Ok(report) => Ok(Bound::new(py, report)?.into_any()),
             Err((steps, version)) => {
-                let guarded = self.shared.read();
-                let knowledge = guarded.knowledge.clone_ref(py);
-                drop(guarded);
-                Ok(Bound::new(py, Pending { steps, knowledge, version })?.into_any())
+                let knowledge = self.shared.read().knowledge.clone_ref(py);
+                let (id, triples) = (id.to_owned(), Vec::new());
+                Ok(Bound::new(py, Pending { id, triples, steps, knowledge, version })?.into_any())
             }
         }
     }
 }
 
-impl Core {
-    fn report(
-        &self,
-        state: &State,
-        mut worker: Box<Worker>,
-        matched: Matched,
-        stated: usize,
-    ) -> Report {
-        let Matched { found, answers, failed, did } = matched;
-        let numbers = found.iter().map(|found| found.number).collect();
-        let name = |number: Number| state.subscriptions.get(number).name().to_owned();
-        let failed = failed.into_iter().map(|(number, why)| (name(number), why.to_string()));
-        let failed = failed.collect();
-        let is_empty = found.is_empty();
-        let mut data = Data {
-            publication: Publication::default(),
-            stated,
-            triples: Vec::new(),
-            shown: worker.graph.stated(),
-            found,
-            answers,
-            alone: None,
-        };
-        if !is_empty {
-            std::mem::swap(&mut data.publication, &mut worker.publication);
-            data.triples = worker.graph.triples.clone();
-        }
-        self.shared.give_back(worker);
-        let data = Arc::new(Mutex::new(data));
-        if !is_empty {
-            self.shared.register(&data);
-        }
-        Report { shared: Arc::clone(&self.shared), data, numbers, did, failed }
+fn report(
+    shared: &Arc<Shared>,
+    state: &State,
+    mut worker: Box<Worker>,
+    matched: Matched,
+    stated: usize,
+) -> Report {
+    let Matched { found, answers, failed, did } = matched;
+    let numbers = found.iter().map(|found| found.number).collect();
+    let name = |number: Number| state.subscriptions.get(number).name().to_owned();
+    let failed = failed.into_iter().map(|(number, why)| (name(number), why.to_string()));
+    let failed = failed.collect();
+    let is_empty = found.is_empty();
+    let mut data = Data {
+        publication: Publication::default(),
+        stated,
+        triples: Vec::new(),
+        shown: worker.graph.stated(),
+        found,
+        answers,
+        alone: None,
+    };
+    if !is_empty {
+        std::mem::swap(&mut data.publication, &mut worker.publication);
+        data.triples = worker.graph.triples.clone();
     }
+    shared.give_back(worker);
+    let data = Arc::new(Mutex::new(data));
+    if !is_empty {
+        shared.register(&data);
+    }
+    Report { shared: Arc::clone(shared), data, numbers, did, failed }
 }
 
 /// What texts are looked up by: Python's function, for texts that are not of ASCII alone.
@@ -829,6 +1052,7 @@ fn term<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
 pub fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Core>()?;
     module.add_class::<Report>()?;
+    module.add_class::<Document>()?;
     module.add_class::<Pending>()?;
     module.add_function(wrap_pyfunction!(term, module)?)?;
     let py = module.py();
