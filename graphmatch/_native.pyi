@@ -1,1 +1,133 @@
-"""The compiled core."""
+"""The compiled core: few, coarse calls that release the interpreter's lock.
+
+Terms come and go as canonical N-Triples texts.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__: list[str]
+
+FaultRow: TypeAlias = tuple[str, str, int | None, int | None, str | None, bool]
+"""What is wrong with a document, the remedy, line, column, item, whether something was left out."""
+
+_Term: TypeAlias = Any
+_Solution: TypeAlias = dict[str, _Term]
+_Match: TypeAlias = tuple[str, list[_Solution], list[tuple[_Term, _Term, _Term]] | None]
+_Pattern: TypeAlias = list[str | None]
+_Placement: TypeAlias = tuple[_Pattern, _Pattern | None, float, int, int, int, int]
+_Use: TypeAlias = tuple[int, int, list[tuple[int, int | None]]]
+
+class _Readable(Protocol):
+    def read(self, size: int = -1, /) -> bytes: ...
+
+class RefusedError(ValueError):
+    """A text that is no subscription: what, remedy, line, column."""
+
+class TakenError(ValueError):
+    """A name that is taken."""
+
+class NeedsPythonError(ValueError):
+    """Units or names of classes have to be found first."""
+
+@final
+class Report:
+    """What one publication matches."""
+
+    def __len__(self) -> int: ...
+    def publication(self) -> str: ...
+    def numbers(self) -> NDArray[np.uint32]: ...
+    def counters(self) -> tuple[int, int, int, int, int]: ...
+    def failed(self) -> list[tuple[str, str]]: ...
+    def ids(self, begin: int, end: int) -> list[str]: ...
+    def matches(self, begin: int, end: int) -> list[_Match]: ...
+
+@final
+class Pending:
+    """A publication that Python has to do something for first."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def knowledge(self) -> Any: ...
+    @property
+    def version(self) -> int: ...
+    def triples(self) -> tuple[tuple[_Term, _Term, _Term], ...]: ...
+
+@final
+class Document:
+    """A document that is being read, one publication after the other."""
+
+    def next(self, now: str) -> tuple[Report | Pending | None, list[FaultRow], bool]: ...
+
+@final
+class Core:
+    """Standing subscriptions over an ontology."""
+
+    def __new__(cls, prefixes: Sequence[tuple[str, str]]) -> Core: ...
+    def __len__(self) -> int: ...
+    def __contains__(self, id: str, /) -> bool: ...
+    def ids(self) -> list[str]: ...
+    def subscription(self, id: str) -> tuple[str, str] | None: ...
+    def subscribe(
+        self, id: str, query: str, comment: str = "", filed: Sequence[str] | None = None
+    ) -> None: ...
+    def subscribe_many(
+        self, ids: Sequence[str], queries: Sequence[str], comments: Sequence[tuple[int, str]]
+    ) -> tuple[int, list[tuple[int, Exception]]]: ...
+    def subscribe_rows(
+        self, query: str, ids: Sequence[str], terms: Sequence[str], places: NDArray[np.int32]
+    ) -> list[tuple[int, Exception]]: ...
+    def resolve(self, name: str, class_: str) -> None: ...
+    def replace(
+        self, id: str, query: str, comment: str = "", filed: Sequence[str] | None = None
+    ) -> bool: ...
+    def unsubscribe(self, id: str) -> bool: ...
+    def constants(self, query: str) -> tuple[list[str], int, list[bool], list[_Use]]: ...
+    def mentioned(self) -> list[tuple[str | None, str | None]]: ...
+    def placements(self, id: str) -> list[_Placement]: ...
+    def set_ontology(
+        self,
+        knowledge: object,
+        *,
+        terms: Sequence[str],
+        triples: NDArray[np.uint32],
+        plain: NDArray[np.uint32] | None,
+        roots: Sequence[tuple[int, int]],
+        names: Sequence[tuple[int, int]],
+        called: Sequence[tuple[str, int]],
+        prefixes: Sequence[tuple[str, str]],
+        steps: Sequence[tuple[int, int]],
+        folding: tuple[bool, Any] | None,
+        changed: Sequence[str],
+        everything: bool,
+    ) -> tuple[int, int, list[str], list[str]]: ...
+    def file_again(self, id: str, filed: Sequence[str]) -> None: ...
+    def match_bytes(
+        self, data: bytes, source: str, now: str, format: str | None = None, cut: str = "auto"
+    ) -> tuple[Report | Pending | None, list[FaultRow]] | None: ...
+    def document(
+        self,
+        stream: _Readable | bytes,
+        source: str,
+        head: bytes,
+        format: str | None = None,
+        cut: str = "auto",
+        base: str | None = None,
+    ) -> tuple[Document | None, FaultRow | None]: ...
+    def match_triples(
+        self,
+        id: str,
+        triples: Iterable[tuple[_Term, _Term, _Term]],
+        now: str,
+        stated: int | None = None,
+        done: int = 0,
+        version: int | None = None,
+    ) -> Report | Pending: ...
+
+def term(text: str) -> _Term: ...

@@ -12,14 +12,15 @@ publications with a term that needs them: annotation, units, mapping functions
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from threading import RLock
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -45,27 +46,36 @@ from semantic.attributes.bulk import grouped_attribute_rows
 from semantic.attributes.concepts import is_concept
 from semantic.attributes.subscription import AttributeParser
 from semantic.attributes.tables import grouped_attribute_table
+from semantic.cut import Cut
 from semantic.errors import (
     GraphMatchError,
     OnProblem,
     Place,
     Problem,
+    Severity,
     SubscriptionError,
     UnknownNameError,
     warn_problem,
 )
 from semantic.evaluation import Evaluation
+from semantic.feeds import sniff_feed
+from semantic.mentions import Mentions
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
-from semantic.mentions import Mentions
+from semantic.reading import documents, read_publications
 from semantic.sparql.clock import Clock, now_literal, utc_now
 from semantic.sparql.columns import Grouped
 from semantic.sparql.parse import SubscriptionParser
 from semantic.sparql.query import Query
+from semantic.stream import Pieces, Readable, pieces
 from semantic.subscription import Subscription
+from semantic.syntax import HEAD_BYTES
 from semantic.tables import publications_of_table
 from semantic.terms import Triple
 from semantic.vocabulary import PREFIXES
+
+Document: TypeAlias = bytes | str | Path | Readable
+"""What `Engine.filter` reads."""
 
 _AT_ONCE = 8192
 """So many subscriptions are taken in between two publications."""
@@ -220,7 +230,7 @@ class Engine(Matcher):
         with self._changing, _refusals(id):
             try:
                 self._core.subscribe(id, text, comment)
-            except _native.NeedsPython:
+            except _native.NeedsPythonError:
                 filed = self._knowledge.filed(self._core, id, text)
                 self._core.subscribe(id, text, comment, filed)
 
@@ -238,7 +248,7 @@ class Engine(Matcher):
         with self._changing, _refusals(id):
             try:
                 found = self._core.replace(id, text, comment)
-            except _native.NeedsPython:
+            except _native.NeedsPythonError:
                 filed = self._knowledge.filed(self._core, id, text)
                 found = self._core.replace(id, text, comment, filed)
         if not found:
@@ -378,7 +388,7 @@ class Engine(Matcher):
             places = np.ascontiguousarray(group.constants, np.int32)
             for place, error in self._core.subscribe_rows(text, group.ids, terms, places):
                 id = group.ids[place]
-                if not isinstance(error, _native.NeedsPython):
+                if not isinstance(error, _native.NeedsPythonError):
                     refused.append((group.rows[place], _error_of(error, id)))
                     continue
                 constants = [grouped.terms[number] for number in group.constants[place].tolist()]
@@ -442,8 +452,21 @@ class Engine(Matcher):
         now = self._clock()
         said = now_literal(now).value
         found = self._core.match_triples(publication.id, publication.triples, said)
+        return self._reported(found, publication, now, publication.source.source)
+
+    def _reported(
+        self,
+        found: _native.Report | _native.Pending,
+        publication: Publication | None,
+        now: datetime,
+        source: str,
+    ) -> MatchReport:
+        """Return the report of a publication, after Python's steps where these are needed."""
         if isinstance(found, _native.Report):
-            return report_of(publication.id, found)
+            return report_of(found.publication(), found)
+        if publication is None:
+            publication = Publication(found.id, found.triples(), source=Place(source))
+        said = now_literal(now).value
         problems: tuple[Problem, ...] = ()
         runs, steps = 0, 0
         while isinstance(found, _native.Pending):
@@ -462,6 +485,96 @@ class Engine(Matcher):
         for problem in problems:
             self._on_problem(problem)
         return report_of(publication.id, found, problems, runs)
+
+    def filter(
+        self, source: Document, format: str | None = None, cut: Cut | str = Cut.AUTO
+    ) -> Iterator[MatchReport]:
+        r"""Match the publications of documents, each when it is read.
+
+        No Python object is made for a triple, unless annotation, units or mapping functions have
+        to be applied to the publication.
+
+        Parameters
+        ----------
+        source
+            A document as bytes or as an open binary file; the name of a file or a folder (all
+            files in it); ``"-"`` for standard input.
+        format
+            Media type or extension of the RDF syntax, where neither name nor content tells.
+        cut
+            How a document becomes publications; see `semantic.cut`.
+
+        Examples
+        --------
+        >>> engine = Engine()
+        >>> engine.subscribe("alice", "SELECT ?x { ?x <urn:p> <urn:b> }")
+        >>> line = b"<urn:a> <urn:p> <urn:b> <urn:g%d> .\n"
+        >>> for report in engine.filter(line % 1 + line % 2):
+        ...     print(report.publication, list(report.subscriptions))
+        urn:g1 ['alice']
+        urn:g2 ['alice']
+        """
+        cut = Cut(cut)
+        if isinstance(source, bytes):
+            yield from self._filter_bytes(source, "<memory>", format, cut)
+        elif isinstance(source, str | Path):
+            for name, opened_ in documents(source, self._on_problem):
+                yield from self._filter_stream(opened_, name, format, cut)
+        else:
+            name = str(getattr(source, "name", "<stream>"))
+            yield from self._filter_stream(source, name, format, cut)
+
+    def _filter_bytes(
+        self, data: bytes, name: str, format: str | None, cut: Cut
+    ) -> Iterator[MatchReport]:
+        now = self._clock()
+        found = self._core.match_bytes(data, name, now_literal(now).value, format, cut.value)
+        if found is None:
+            yield from self._filter_stream(io.BytesIO(data), name, format, cut)
+            return
+        outcome, faults = found
+        self._tell(faults, name)
+        if outcome is not None:
+            yield self._reported(outcome, None, now, name)
+
+    def _filter_stream(
+        self, stream: Readable, name: str, format: str | None, cut: Cut
+    ) -> Iterator[MatchReport]:
+        rest = pieces(stream)
+        head = b""
+        while len(head) < HEAD_BYTES and (piece := next(rest, b"")):
+            head += piece
+        whole = chain([head], rest)
+        if format is None and cut in (Cut.AUTO, Cut.ITEM) and sniff_feed(head) is not None:
+            read = read_publications(Pieces(whole), cut=cut, on_problem=self._placed_in(name))
+            yield from map(self.match, read)
+            return
+        raw = Pieces(whole)
+        document, fault = self._core.document(raw, name, head, format, cut.value)
+        if document is None:
+            self._tell([] if fault is None else [fault], name)
+            return
+        goes_on = True
+        while goes_on:
+            now = self._clock()
+            outcome, faults, goes_on = document.next(now_literal(now).value)
+            self._tell(faults, name)
+            if outcome is not None:
+                yield self._reported(outcome, None, now, name)
+
+    def _tell(self, faults: Iterable[_native.FaultRow], name: str) -> None:
+        """Report what is wrong with a document."""
+        for what, remedy, line, column, item, refused in faults:
+            severity = Severity.REFUSED if refused else Severity.WARNING
+            self._on_problem(Problem(what, Place(name, line, column, item), remedy, severity))
+
+    def _placed_in(self, name: str) -> OnProblem:
+        """Return what reports problems of a stream as those of a document of this name."""
+
+        def report(problem: Problem) -> None:
+            self._on_problem(replace(problem, where=replace(problem.where, source=name)))
+
+        return report
 
     def match_table(self, table: ArrowTable | ArrowBatch) -> Iterator[MatchReport]:
         """Match the publications of an Arrow table, lazily, in the order of their first rows.
@@ -617,7 +730,7 @@ def _told(row: Subscription | tuple[str, str | Query]) -> tuple[str, str, str]:
 
 def _error_of(error: Exception, id: str) -> GraphMatchError:
     """Return the error of a subscription that the core refuses."""
-    if isinstance(error, _native.Duplicate):
+    if isinstance(error, _native.TakenError):
         return DuplicateError(id)
     what, remedy, line, column = error.args
     return SubscriptionError(Problem(what, Place(id, line, column), remedy))
@@ -628,5 +741,5 @@ def _refusals(id: str) -> Iterator[None]:
     """Raise the errors of the core as ours."""
     try:
         yield
-    except (_native.Duplicate, _native.QueryRefused) as error:
+    except (_native.TakenError, _native.RefusedError) as error:
         raise _error_of(error, id) from None

@@ -1,4 +1,4 @@
-"""What an engine knows: one ontology, what the compiled core is told of it, and the steps left to Python.
+"""What an engine knows: one ontology, what the core is told of it, and the steps left to Python.
 
 A `Knowledge` is made whole before anybody uses it. The core applies root terms and rules; what is
 done here, for publications with a term that needs it, is annotation, units and mapping functions.
@@ -7,7 +7,7 @@ done here, for publications with a term that needs it, is annotation, units and 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from pyoxigraph import BlankNode, Literal, NamedNode
+from pyoxigraph import NamedNode, Variable
 
 from graphmatch import _native
 from semantic.annotation.annotate import Annotator
@@ -34,8 +34,6 @@ from semantic.vocabulary import RSS
 
 ITEM, EVENT, ROOTS, UNITS, RULES, MAPPING = 1, 2, 4, 8, 16, 32
 """Steps of enrichment, as the core numbers them."""
-
-_CONCEPT = "urn:graphmatch:concept:"
 
 
 class Entailment(Enum):
@@ -178,7 +176,8 @@ class Knowledge:
                 found[terms[term]] |= UNITS
             functions = self.enricher.functions
             for property_ in functions.reading():
-                found[terms[property_]] |= MAPPING
+                if not isinstance(property_, Variable):
+                    found[terms[self.ontology.root(property_)]] |= MAPPING
         return found.items()
 
     @property
@@ -236,9 +235,7 @@ class Knowledge:
             raise SubscriptionError(Problem(told.what, Place(id), told.remedy)) from error
         return [str(term) for term in rooted[:slots]]
 
-    def enrich(
-        self, publication: Publication, now: datetime, mentions: Mentions
-    ) -> Enriched:
+    def enrich(self, publication: Publication, now: datetime, mentions: Mentions) -> Enriched:
         """Return a publication with all that follows; see `Enricher.enrich`."""
         return self.enricher.enrich(publication, now, mentions)
 

@@ -9,13 +9,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from semantic.errors import GraphMatchError, Place, Problem
 from semantic.evaluation import Answer
 from semantic.publication import Publication
 from semantic.subscription import Subscription
 from semantic.terms import Solution, Triple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +136,11 @@ class Matches(Sequence[Match]):
     def subscriptions(self) -> Sequence[str]:
         """The ids of the subscriptions."""
 
+    @property
+    @abstractmethod
+    def numbers(self) -> NDArray[np.uint32]:
+        """The numbers of the subscriptions."""
+
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Sequence)
@@ -181,6 +190,20 @@ class MatchReport:
         if isinstance(self.matches, Matches):
             return self.matches.subscriptions
         return tuple(match.subscription for match in self.matches)
+
+    @property
+    def numbers(self) -> NDArray[np.uint32]:
+        """The numbers of the subscriptions that matched: equal for equal ones, while they stand.
+
+        Of a matcher that numbers none, their places in this report.
+        """
+        return self.matches.numbers if isinstance(self.matches, Matches) else _places(self)
+
+
+def _places(report: MatchReport) -> NDArray[np.uint32]:
+    import numpy as np
+
+    return np.arange(len(report), dtype=np.uint32)
 
 
 class Matcher(Protocol):

@@ -1,7 +1,7 @@
 """The report of the compiled core: matches that are made when somebody looks at them.
 
-A report of ten thousand matches is a few arrays. Whoever wants only the ids of the subscriptions, or
-their numbers, gets these without a Python object a match.
+A report of ten thousand matches is a few arrays. Whoever wants only the ids of the subscriptions,
+or their numbers, gets these without a Python object a match.
 """
 
 from __future__ import annotations

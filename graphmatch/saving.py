@@ -1,8 +1,8 @@
 """Subscriptions saved to a folder, and opened again.
 
-A folder has the subscriptions, one a line of JSON, and a list of what is there, with a checksum. It is
-written beside its place and then put there, so whoever opens it finds the old one or the new one,
-whole.
+A folder has the subscriptions, one a line of JSON, and a list of what is there, with a checksum.
+It is written beside its place and then put there, so whoever opens it finds the old one or the new
+one, whole.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class SavedError(GraphMatchError):
         super().__init__(Problem(what, Place(str(path)), remedy))
 
 
-def save(path: Path, rows: Iterable[tuple[str, tuple[str, str]]]) -> None:
+def save(path: Path, rows: Iterable[tuple[str, str, str]]) -> None:
     """Save subscriptions to a folder; one that was saved there before is replaced.
 
     Parameters
     ----------
     rows
-        Ids, each with a text and a comment.
+        Ids, texts and comments.
 
     Raises
     ------
@@ -59,11 +59,11 @@ def save(path: Path, rows: Iterable[tuple[str, tuple[str, str]]]) -> None:
         raise SavedError(path, f"cannot be written: {error.strerror or error}", remedy) from error
 
 
-def _write(folder: Path, rows: Iterable[tuple[str, tuple[str, str]]]) -> None:
+def _write(folder: Path, rows: Iterable[tuple[str, str, str]]) -> None:
     digest, count = blake2b(digest_size=16), 0
     with (folder / _ROWS).open("wb") as file:
-        for id, said in rows:
-            line = json.dumps([id, *said], ensure_ascii=False).encode() + b"\n"
+        for row in rows:
+            line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
             digest.update(line)
             file.write(line)
             count += 1

@@ -166,9 +166,7 @@ class Enricher:
         if not len(self.functions):
             whole = _with_all(rooted, closed)
             return Enriched(whole, stated, annotations, closed, problems=tuple(problems))
-        mapped = self.functions.run(
-            rooted, closed, follow, self._evaluator(), now, problems.append
-        )
+        mapped = self.functions.run(rooted, closed, follow, self._evaluator(), now, problems.append)
         return Enriched(
             _with_all(rooted, mapped.closed),
             stated,

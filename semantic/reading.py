@@ -113,6 +113,26 @@ def read_publications(
                 yield publication
 
 
+def documents(name: str | Path, on_problem: OnProblem) -> Iterator[tuple[str, Readable]]:
+    """Yield the documents of a file, a folder or standard input (``"-"``), open, with their names.
+
+    What cannot be read is reported, and the rest goes on.
+    """
+    if str(name) == "-":
+        if sys.stdin is None:
+            what, remedy = "standard input is closed", "Pipe a document into it."
+            on_problem(Problem(what, Place(_STDIN), remedy))
+        else:
+            yield _STDIN, sys.stdin.buffer
+        return
+    for path in files_in(name, on_problem):
+        try:
+            with path.open("rb") as stream:
+                yield str(path), stream
+        except OSError as error:
+            on_problem(unreadable(str(path), error))
+
+
 def check_base(base_iri: str) -> None:
     """Raise `InputError` for a base that is none."""
     try:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -104,18 +100,3 @@ def test_engine_whatever_came_before(scenario: Scenario, data: st.DataObject) ->
         for subscription in reversed(gone):
             engine.subscribe(subscription)
     assert [answers(report) for report in engine.match_many(scenario.publications)] == right
-
-
-@pytest.mark.skipif("NUMBA_DISABLE_JIT" in os.environ, reason="this is the run without compiling")
-def test_engine_without_compiled_loops() -> None:
-    """The tests of the engine above, on fewer cases."""
-    options = ["-p", "no:cacheprovider", "--hypothesis-profile", "few", "-k", "test_engine"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", *options, __file__],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert "4 passed" in done.stdout

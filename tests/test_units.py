@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, RdfFormat, parse
 
 from graphmatch import Engine
-from graphmatch.filing import file
 from semantic import Ontology, Publication, SubscriptionParser
-from semantic.decision import holds
 from semantic.errors import Problem, SubscriptionError
 from semantic.evaluation import Evaluator
 from semantic.terms import Triple

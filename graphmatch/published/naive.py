@@ -63,7 +63,7 @@ class Naive(Matcher):
         background = ontology.closure if entailment else ontology.stated
         self._evaluator = Evaluator(ontology, background)
         self._enricher = Enricher(
-            ontology, self._evaluator, entailment=entailment, annotator=annotator
+            ontology, lambda: self._evaluator, entailment=entailment, annotator=annotator
         )
         self._subscriptions: dict[str, Subscription] = {}
 

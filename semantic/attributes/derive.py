@@ -22,7 +22,7 @@ from pyoxigraph import Literal, NamedNode
 from semantic.attributes.asked import Asked, Asking, Steps
 from semantic.attributes.concepts import Concepts
 from semantic.attributes.graph import EventGraphs
-from semantic.attributes.names import attribute, path_of
+from semantic.attributes.names import path_of
 from semantic.attributes.properties import AttributeProperties
 from semantic.errors import OnProblem
 from semantic.flatten import Bound, Graph
@@ -34,7 +34,6 @@ from semantic.ontology.synonyms import is_text
 from semantic.ontology.walks import Links
 from semantic.publication import Publication
 from semantic.terms import Node, Term, Triple
-from semantic.vocabulary import TYPE
 
 _REMEMBERED = 65_536
 """Of so many terms it is remembered what is above them."""

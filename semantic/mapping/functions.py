@@ -136,7 +136,7 @@ class MappingFunctions:
         """Whether a publication that has a property may be one that a function is run for."""
         return self._reads.any_with(property_)
 
-    def reading(self) -> Iterator[Term]:
+    def reading(self) -> Iterator[Node]:
         """Yield the properties that a publication has for which a function may be run."""
         return self._reads.properties()
 

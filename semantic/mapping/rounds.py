@@ -25,7 +25,7 @@ from semantic.mapping.blank_nodes import named_by_content
 from semantic.ontology.entailment import Derived
 from semantic.publication import Publication
 from semantic.sparql.query import Mention, Query
-from semantic.terms import Term, Triple
+from semantic.terms import Node, Term, Triple
 
 _LOOP = (
     "The publication goes on without it: see that it does not read what follows from what it adds"
@@ -115,7 +115,7 @@ class Triggers:
         """Whether every triple concerns some function."""
         return bool(self._always)
 
-    def properties(self) -> Iterator[Term]:
+    def properties(self) -> Iterator[Node]:
         """Yield the properties whose triples may concern a function."""
         return (property_ for property_ in self._properties if property_ is not None)
 

@@ -34,13 +34,6 @@ fn fault_at(what: String, remedy: &str, text: &[u8], at: usize) -> Fault {
 
 // --- XML -------------------------------------------------------------------------------------
 
-/// The encoding that an XML document declares, if that is none that [`decode_xml`] knows; what it
-/// is in has to be recoded by the caller.
-pub fn foreign_encoding(head: &[u8]) -> Option<&str> {
-    let is_marked = head.starts_with(b"\xef\xbb\xbf") || head.contains(&0);
-    declared(head).filter(|name| !is_marked && known(name).is_none())
-}
-
 #[derive(Clone, Copy, PartialEq)]
 enum Encoding {
     Utf8,

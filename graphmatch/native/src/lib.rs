@@ -1,5 +1,4 @@
 //! The compiled core of graphmatch: from bytes to subscriptions.
-#![allow(dead_code)]
 
 mod arena;
 pub mod attributes;

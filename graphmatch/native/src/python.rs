@@ -34,23 +34,23 @@ const KEPT: usize = 100_000;
 
 pyo3::create_exception!(
     _native,
-    QueryRefused,
+    RefusedError,
     PyValueError,
     "A text that is no subscription: what, remedy, line, column."
 );
-pyo3::create_exception!(_native, Duplicate, PyValueError, "A name that is taken.");
+pyo3::create_exception!(_native, TakenError, PyValueError, "A name that is taken.");
 pyo3::create_exception!(
     _native,
-    NeedsPython,
+    NeedsPythonError,
     PyValueError,
     "Units or names of classes have to be found first."
 );
 
 fn refused(error: Refusal) -> PyErr {
     match error {
-        Refusal::Duplicate => Duplicate::new_err("this id has a subscription already"),
-        Refusal::Python => NeedsPython::new_err("units or names of classes have to be found"),
-        Refusal::Full(what) => QueryRefused::new_err((
+        Refusal::Duplicate => TakenError::new_err("this id has a subscription already"),
+        Refusal::Python => NeedsPythonError::new_err("units or names of classes have to be found"),
+        Refusal::Full(what) => RefusedError::new_err((
             what.to_owned(),
             "Take fewer or shorter ones.".to_owned(),
             None::<usize>,
@@ -61,7 +61,7 @@ fn refused(error: Refusal) -> PyErr {
 }
 
 fn bad_query(error: QueryError) -> PyErr {
-    QueryRefused::new_err((error.what, error.remedy, error.line, error.column))
+    RefusedError::new_err((error.what, error.remedy, error.line, error.column))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -76,6 +76,7 @@ struct Guarded {
 
 struct Shared {
     guarded: RwLock<Guarded>,
+    #[expect(clippy::vec_box, reason = "workers are large, and handed from one to the other")]
     workers: Mutex<Vec<Box<Worker>>>,
     reports: Mutex<Vec<Weak<Mutex<Data>>>>,
 }
@@ -232,6 +233,7 @@ impl Data {
 #[pyclass(frozen, module = "graphmatch._native")]
 struct Report {
     shared: Arc<Shared>,
+    publication: Box<str>,
     data: Arc<Mutex<Data>>,
     numbers: Vec<Number>,
     did: Did,
@@ -242,6 +244,11 @@ struct Report {
 impl Report {
     fn __len__(&self) -> usize {
         self.numbers.len()
+    }
+
+    /// The publication's id.
+    fn publication(&self) -> &str {
+        &self.publication
     }
 
     /// The numbers of the subscriptions, in the order of subscribing.
@@ -425,6 +432,9 @@ struct Document {
     shared: Arc<Shared>,
     reader: Mutex<reader::Reader<Stream>>,
 }
+
+/// What became of a document in memory, and the faults that were met.
+type Single<'py> = (Option<Bound<'py, PyAny>>, Vec<FaultRow>);
 
 /// What comes next of a document: a report, a publication that Python has to do something for, or
 /// nothing; and the faults that were met.
@@ -662,8 +672,8 @@ impl Core {
     }
 
     /// Learns which class a name stands for, until the ontology changes.
-    fn resolve(&self, py: Python<'_>, name: &str, class: &str) {
-        py.detach(|| self.shared.change(false, |guarded| guarded.state.resolve(name, class)));
+    fn resolve(&self, py: Python<'_>, name: &str, class_: &str) {
+        py.detach(|| self.shared.change(false, |guarded| guarded.state.resolve(name, class_)));
     }
 
     /// Puts a subscription in the place of the one that has its id; false where there is none.
@@ -864,7 +874,7 @@ impl Core {
         now: &str,
         format: Option<&str>,
         cut: &str,
-    ) -> PyResult<Option<(Option<Bound<'py, PyAny>>, Vec<FaultRow>)>> {
+    ) -> PyResult<Option<Single<'py>>> {
         let head = &data[..data.len().min(sniff::HEAD_BYTES)];
         let named = match format {
             Some(format) => Syntax::of_media_type(format),
@@ -1003,6 +1013,7 @@ fn report(
     stated: usize,
 ) -> Report {
     let Matched { found, answers, failed, did } = matched;
+    let publication = worker.publication.id.clone();
     let numbers = found.iter().map(|found| found.number).collect();
     let name = |number: Number| state.subscriptions.get(number).name().to_owned();
     let failed = failed.into_iter().map(|(number, why)| (name(number), why.to_string()));
@@ -1026,7 +1037,7 @@ fn report(
     if !is_empty {
         shared.register(&data);
     }
-    Report { shared: Arc::clone(shared), data, numbers, did, failed }
+    Report { shared: Arc::clone(shared), publication, data, numbers, did, failed }
 }
 
 /// What texts are looked up by: Python's function, for texts that are not of ASCII alone.
@@ -1056,8 +1067,8 @@ pub fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Pending>()?;
     module.add_function(wrap_pyfunction!(term, module)?)?;
     let py = module.py();
-    module.add("QueryRefused", py.get_type::<QueryRefused>())?;
-    module.add("Duplicate", py.get_type::<Duplicate>())?;
-    module.add("NeedsPython", py.get_type::<NeedsPython>())?;
+    module.add("RefusedError", py.get_type::<RefusedError>())?;
+    module.add("TakenError", py.get_type::<TakenError>())?;
+    module.add("NeedsPythonError", py.get_type::<NeedsPythonError>())?;
     Ok(())
 }

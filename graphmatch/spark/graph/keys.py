@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmatch.spark.graph.numbers import ASKED, NUMBER, scale_of, scales_of
 from graphmatch.spark.graph.atoms import Atom
+from graphmatch.spark.graph.numbers import ASKED, NUMBER, scale_of, scales_of
 from semantic.decision import holds
 from semantic.pattern import Comparison, Filter
 from semantic.terms import Term

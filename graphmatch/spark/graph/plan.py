@@ -226,7 +226,6 @@ def plan_graph(
         raise SparkError(f"mapping functions cannot run over a graph: {names}", "<graph>", remedy)
     knowledge = Knowledge(ontology, Entailment(entailment), Annotator([]))
     asked = asked_of(subscriptions, knowledge)
-    knowledge.ask(asked.mentions)
     hierarchies = [p for p in ontology.schema.hierarchies if asked.mentions.asks_for(p)]
     background = ontology.inference.background(hierarchies) if rdfs else ontology.stated
     atoms, refused = Atoms(), list(asked.refused)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from itertools import product
 from decimal import Decimal
+from itertools import product
 
 import pytest
 from hypothesis import event, given, settings
