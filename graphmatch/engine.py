@@ -451,7 +451,7 @@ class Engine(Matcher):
         """Say which subscriptions a publication matches, and with which solutions."""
         now = self._clock()
         said = now_literal(now).value
-        found = self._core.match_triples(publication.id, publication.triples, said)
+        found = self._core.match_triples(_plain(publication.id), publication.triples, said)
         return self._reported(found, publication, now, publication.source.source)
 
     def _reported(
@@ -463,7 +463,8 @@ class Engine(Matcher):
     ) -> MatchReport:
         """Return the report of a publication, after Python's steps where these are needed."""
         if isinstance(found, _native.Report):
-            return report_of(found.publication(), found)
+            id = found.publication() if publication is None else publication.id
+            return report_of(id, found)
         if publication is None:
             publication = Publication(found.id, found.triples(), source=Place(source))
         said = now_literal(now).value
@@ -475,7 +476,7 @@ class Engine(Matcher):
             prepared = knowledge.prepare(publication, steps, now)
             problems, runs = prepared.problems, prepared.runs
             found = self._core.match_triples(
-                publication.id,
+                _plain(publication.id),
                 prepared.triples,
                 said,
                 prepared.stated,
@@ -712,6 +713,11 @@ class Engine(Matcher):
             rows = opened(Path(path))
             for error in self._take_in(rows):
                 self._on_problem(error.problem)
+
+
+def _plain(id: str) -> str:
+    """Return an id as Unicode: a file's name may have bytes that are none."""
+    return id if id.isascii() else id.encode("utf-8", "replace").decode()
 
 
 def _said(subscription: Subscription | str, query: str | None) -> tuple[str, str, str]:

@@ -80,17 +80,18 @@ def opened(path: Path) -> list[tuple[str, str, str]]:
         When nothing was saved there, or it is damaged.
     """
     if not (path / _LIST).is_file():
-        raise SavedError(path, "no subscriptions were saved here")
+        raise SavedError(path, "nothing was saved there")
     try:
         listed = json.loads((path / _LIST).read_text(encoding="utf-8"))
         if not isinstance(listed, dict) or listed.get("kind") != _KIND:
-            raise SavedError(path, "no subscriptions were saved here")
+            raise SavedError(path, "nothing was saved there")
         if listed.get("version") != _VERSION:
-            what = f"saved in format {listed.get('version')}, which is not read any more"
-            raise SavedError(path, what, "Save it again with this version.")
+            what = f"saved by another version: its format is {listed.get('version')}"
+            raise SavedError(path, what)
         data = (path / _ROWS).read_bytes()
         if blake2b(data, digest_size=16).hexdigest() != listed.get("digest"):
-            raise SavedError(path, "damaged: its checksum is another one")
+            why = "its checksum is another one"
+            raise SavedError(path, f"damaged: {why}")
         return [(id, text, comment) for id, text, comment in map(json.loads, data.splitlines())]
     except OSError as error:
         raise SavedError(path, f"cannot be read: {error.strerror or error}") from error

@@ -1,21 +1,17 @@
 """Hypothesis profiles: ``pytest --hypothesis-profile hunt`` looks longer and does not shrink.
 
-Compiled ontologies go to a folder of the test run's own. Compiled loops are forgotten when one of
-their files has changed: the cache knows only of the file that a loop itself is in. Commands say
-nothing of that here, so that what they print does not depend on it.
+Compiled ontologies go to a folder of the test run's own. The compiled loops of published algorithms
+are forgotten when one of their files has changed: the cache knows only of the file that a loop
+itself is in.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from unittest.mock import patch
 
-import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 SLOW = (HealthCheck.too_slow, HealthCheck.filter_too_much)
@@ -45,9 +41,3 @@ def _forget_stale_loops(folder: Path) -> None:
 
 
 _forget_stale_loops(Path(__file__).parents[1] / "graphmatch" / "published")
-
-
-@pytest.fixture(autouse=True, scope="session")
-def silent_compiling() -> Iterator[None]:
-    with patch("graphmatch.command.compiling.telling", nullcontext):
-        yield

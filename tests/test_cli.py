@@ -202,11 +202,10 @@ def test_explanation_of_a_match_and_of_none() -> None:
         "https://notebook.example/raumsonde does not match feeds-environment\n"
         "  indexed: ?item dcterms:subject news:Environment . ?item rss:title ?title\n"
         "  the index decides: nothing is left to evaluate\n"
-        "  gate: ?item dcterms:subject news:Environment: met by 1 of 1 publication, "
-        "reckoned at 2.06 %; 2 rows are filed there\n"
-        "    rather than ?item rss:title ?title: met by 1 of 1 publication, reckoned at 31.4 %\n"
-        "  shape: 2 patterns, 2 variables: that of 6 of 64 subscriptions, "
-        "no other with these constants\n"
+        "  access pattern: * dcterms:subject news:Environment: estimated at 0.1 % of publications; "
+        "2 rows are filed there\n"
+        "    then looked for: * rss:title *\n"
+        "  query template: shared with 6 other rows\n"
         "  ✗ no triple meets ?item dcterms:subject news:Environment\n"
         "      the nearest: <https://notebook.example/raumsonde> dcterms:subject news:Space"
     ) in text
@@ -304,11 +303,9 @@ def test_explanation_as_json() -> None:
     parts = ("pattern", "triple", "value", "because")
     assert [tuple(e) for e in match["evidence"]] == [parts] * 2
     (filed,) = other["index"]
-    assert filed["gate"]["pattern"].endswith("<https://graphmatch.example/news#Environment>")
-    assert (filed["gate"]["rows"], filed["gate"]["seen"], filed["counted"]) == (2, 1, 1)
-    assert [gate["pattern"] for gate in filed["others"]] == [f"?item <{TITLE}> ?title"]
-    assert filed["shape"] == {"patterns": 2, "filters": 0, "variables": 2}
-    assert (filed["same shape"], filed["same row"], filed["subscriptions"]) == (6, 1, 64)
+    assert filed["access pattern"][2] == "<https://graphmatch.example/news#Environment>"
+    assert filed["second pattern"] == [None, f"<{TITLE}>", None]
+    assert (filed["rows"], filed["same template"]) == (2, 7)
     assert [tuple(near) for near in other["nearest"]] == [("triple", "because", "but")] * 2
     assert (match["failure"], other["evidence"]) == (None, [])
     assert other["failure"] == "no triple meets ?item dcterms:subject news:Environment"

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from rich.text import Text
 
-from graphmatch.command.compiling import told
 from graphmatch.command.console import plural, styled
 from graphmatch.command.session import Knowing, Session
 from graphmatch.engine import Engine
@@ -15,7 +14,6 @@ from graphmatch.explain import describe_filing
 from semantic.errors import GraphMatchError
 
 
-@told
 def run(subscriptions: Sequence[Path], knowing: Knowing, *, json: bool) -> int:
     """Check, show, sum up; return the exit status."""
     session = Session()

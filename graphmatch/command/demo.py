@@ -6,14 +6,12 @@ import os
 import sys
 from pathlib import Path
 
-from graphmatch.command.compiling import told
 from graphmatch.command.console import plural
 from graphmatch.command.filter import Reading, filter_all
 from graphmatch.command.session import Knowing, Session
 from semantic.errors import GraphMatchError, InputError, Place, Problem
 
 
-@told
 def run(folder: Path) -> int:
     """Filter the samples in a folder; return the exit status."""
     session = Session()

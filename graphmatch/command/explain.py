@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from graphmatch.command.compiling import told
 from graphmatch.command.console import visible
 from graphmatch.command.filter import Reading, read
 from graphmatch.command.session import Knowing, Session
@@ -17,7 +16,6 @@ from semantic.errors import GraphMatchError, Place, Problem
 from semantic.terms import Triple
 
 
-@told
 def run(
     subscription: str,
     reading: Reading,

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from rich.text import Text
 
-from graphmatch.command.compiling import told
 from graphmatch.command.console import plural
 from graphmatch.command.session import Knowing, Session
 from graphmatch.command.show import as_json, as_text
@@ -59,7 +58,6 @@ class _Tally:
     matches: int = 0
 
 
-@told
 def run(
     reading: Reading,
     subscriptions: Sequence[Path],

@@ -61,7 +61,7 @@ def test_that_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "s" / "mine.txt").write_text("mine")
     with pytest.raises(SavedError, match="nothing was saved to it"):
         saved(tmp_path / "s")
-    with pytest.raises(SavedError, match="no subscriptions were saved here"):
+    with pytest.raises(SavedError, match="nothing was saved there"):
         Engine().open(tmp_path / "s")
     assert (tmp_path / "s" / "mine.txt").read_text() == "mine"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode
@@ -270,21 +269,3 @@ def _is_top(publication: Publication, enriched: Publication, name: str) -> bool:
         if EX["Class"] in ends or ends & typed:
             return True
     return False
-
-
-def test_nothing_is_flattened_where_no_attribute_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fail_if_called(*_: object) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr(AttributeRules, "attributes", fail_if_called)
-    engine = Engine()
-    engine.subscribe("s", "ASK { ?x <http://example.org/p> ?y }")
-    publication = Publication.of("p", [(EX["a"], EX["p"], EX["b"])])
-    assert engine.match(publication).matches
-    engine.subscribe(PARSER.subscription("a", {"p": {"exists": True}}))
-    with pytest.raises(AssertionError):
-        engine.match(publication)
-    engine.unsubscribe("a")
-    assert engine.match(publication).matches

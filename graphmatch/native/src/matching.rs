@@ -193,7 +193,11 @@ impl Worker {
             late |= ontology.steps_of_property(*property, terms) & MAPPING;
         }
         if !mentions.asked().is_empty() {
-            let name = dictionary.get(format!("<{}>", publication.id).as_bytes());
+            let name = format!("<{}>", publication.id);
+            let hash = dictionary.hash(name.as_bytes());
+            let name = dictionary
+                .get_hashed(name.as_bytes(), hash)
+                .or_else(|| publication.local.get_hashed(name.as_bytes(), hash));
             let own = graph.triples.len();
             graph.begin_named_only();
             let walk = walk.get_mut();

@@ -111,6 +111,16 @@ impl Shared {
         }
     }
 
+    /// Files rows anew between publications, where what was counted says that this pays.
+    fn tend(&self) {
+        let Some(mut worker) = lock(&self.workers).pop() else { return };
+        let wants = self.read().state.index.wants_refiling(&worker.rows);
+        if wants && let Ok(mut guarded) = self.guarded.try_write() {
+            guarded.state.index.refile(&mut worker.rows);
+        }
+        self.give_back(worker);
+    }
+
     fn register(&self, data: &Arc<Mutex<Data>>) {
         let mut reports = lock(&self.reports);
         if reports.len() >= 64 && reports.len() == reports.capacity() {
@@ -462,7 +472,11 @@ impl Document {
             };
             (found, rows_of(faults), next != Next::End)
         };
-        let (found, faults, goes_on) = py.detach(run);
+        let (found, faults, goes_on) = py.detach(|| {
+            let found = run();
+            self.shared.tend();
+            found
+        });
         let found = found.map(|found| found.into_object(py, &self.shared)).transpose()?;
         Ok((found, faults, goes_on))
     }
@@ -913,7 +927,12 @@ impl Core {
                 }
             }
         };
-        let Some((outcome, faults)) = py.detach(run) else { return Ok(None) };
+        let read = py.detach(|| {
+            let read = run();
+            self.shared.tend();
+            read
+        });
+        let Some((outcome, faults)) = read else { return Ok(None) };
         let outcome = outcome.map(|outcome| outcome.into_object(py, &self.shared)).transpose()?;
         Ok(Some((outcome, faults)))
     }
@@ -994,7 +1013,12 @@ impl Core {
                 }
             }
         };
-        match py.detach(run) {
+        let found = py.detach(|| {
+            let found = run();
+            self.shared.tend();
+            found
+        });
+        match found {
             Ok(report) => Ok(Bound::new(py, report)?.into_any()),
             Err((steps, version)) => {
                 let knowledge = self.shared.read().knowledge.clone_ref(py);

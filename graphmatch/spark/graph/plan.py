@@ -5,8 +5,8 @@
 2. *Stage 2.* The tables are joined, smallest first, once a shape; what shapes have in common at
    their beginning is joined once for all of them (`steps`, `joining`).
 
-Source: the gates and shapes are those of the index (docs/decisions/index.md), where a publication
-is small; the rules are those of docs/reference/semantics.md.
+Source: access patterns and templates are as in the index (docs/decisions/index.md), where a
+publication is small; the rules are those of docs/reference/semantics.md.
 """
 
 from __future__ import annotations
