@@ -86,8 +86,8 @@ def opened(path: Path) -> list[tuple[str, str, str]]:
         if not isinstance(listed, dict) or listed.get("kind") != _KIND:
             raise SavedError(path, "nothing was saved there")
         if listed.get("version") != _VERSION:
-            what = f"saved by another version: its format is {listed.get('version')}"
-            raise SavedError(path, what)
+            why = f"its format is {listed.get('version')}"
+            raise SavedError(path, f"saved by another version: {why}")
         data = (path / _ROWS).read_bytes()
         if blake2b(data, digest_size=16).hexdigest() != listed.get("digest"):
             why = "its checksum is another one"

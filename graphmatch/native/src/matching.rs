@@ -155,8 +155,9 @@ impl Worker {
         graph.clear();
         memo.get_mut().clear();
         let mut steps = steps;
-        for &triple in &publication.triples {
-            graph.push(triple);
+        let mut own = 0; // distinct triples that somebody stated
+        for (number, &triple) in publication.triples.iter().enumerate() {
+            own += usize::from(graph.push(triple) && number < stated);
         }
         if steps & EVENT != 0 {
             let local = &mut publication.local;
@@ -172,9 +173,10 @@ impl Worker {
                 .collect();
             if rooted != graph.triples {
                 graph.clear();
-                rooted.into_iter().for_each(|triple| {
-                    graph.push(triple);
-                });
+                own = 0;
+                for (number, triple) in rooted.into_iter().enumerate() {
+                    own += usize::from(graph.push(triple) && number < stated);
+                }
                 steps |= RULES;
             }
         }
@@ -198,7 +200,6 @@ impl Worker {
             let name = dictionary
                 .get_hashed(name.as_bytes(), hash)
                 .or_else(|| publication.local.get_hashed(name.as_bytes(), hash));
-            let own = graph.triples.len();
             graph.begin_named_only();
             let walk = walk.get_mut();
             ontology.add_attributes(graph, own, name, terms, mentions, walk, flattening, None);
