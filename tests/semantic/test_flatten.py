@@ -265,7 +265,9 @@ def _is_top(publication: Publication, enriched: Publication, name: str) -> bool:
                 if s == path[-1] and path[-1] not in path[:-1] and p in along
             ]
         ends = {path[-1] for path in paths}
-        typed = {s for s, p, o in publication.triples if p == TYPE and o == EX["Class"]}
-        if EX["Class"] in ends or ends & typed:
+        below: set[Term] = {EX["Class"]}  # is-a goes up from type to type
+        while more := {s for s, p, o in publication.triples if p == TYPE and o in below} - below:
+            below |= more
+        if ends & below:
             return True
     return False

@@ -369,7 +369,7 @@ fn cuts(ends: impl Iterator<Item = (i32, i32)>, rows: usize) -> Vec<i32> {
     let mut changes: Vec<i32> = Vec::with_capacity(SAMPLE + 2);
     for (low, high) in ends.step_by(step) {
         changes.extend((low != NO_LOW).then_some(low));
-        changes.extend((high != NO_HIGH).then_some(high + 1));
+        changes.extend((high != NO_HIGH).then(|| high + 1));
     }
     changes.sort_unstable();
     let distinct = changes.chunk_by(|one, other| one == other).count();
