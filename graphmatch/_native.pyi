@@ -9,9 +9,18 @@ from typing import Any, Protocol, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__: list[str]
+__all__ = [
+    "Core",
+    "Document",
+    "NeedsPythonError",
+    "Pending",
+    "RefusedError",
+    "Report",
+    "TakenError",
+    "term",
+]
 
-FaultRow: TypeAlias = tuple[str, str, int | None, int | None, str | None, bool]
+_FaultRow: TypeAlias = tuple[str, str, int | None, int | None, str | None, bool]
 """What is wrong with a document, the remedy, line, column, item, whether something was left out."""
 
 _Term: TypeAlias = Any
@@ -63,7 +72,7 @@ class Pending:
 class Document:
     """A document that is being read, one publication after the other."""
 
-    def next(self, now: str) -> tuple[Report | Pending | None, list[FaultRow], bool]: ...
+    def next(self, now: str) -> tuple[Report | Pending | None, list[_FaultRow], bool]: ...
 
 @final
 class Core:
@@ -110,7 +119,7 @@ class Core:
     def file_again(self, id: str, filed: Sequence[str]) -> None: ...
     def match_bytes(
         self, data: bytes, source: str, now: str, format: str | None = None, cut: str = "auto"
-    ) -> tuple[Report | Pending | None, list[FaultRow]] | None: ...
+    ) -> tuple[Report | Pending | None, list[_FaultRow]] | None: ...
     def document(
         self,
         stream: _Readable | bytes,
@@ -119,7 +128,7 @@ class Core:
         format: str | None = None,
         cut: str = "auto",
         base: str | None = None,
-    ) -> tuple[Document | None, FaultRow | None]: ...
+    ) -> tuple[Document | None, _FaultRow | None]: ...
     def match_triples(
         self,
         id: str,

@@ -77,6 +77,9 @@ from semantic.vocabulary import PREFIXES
 Document: TypeAlias = bytes | str | Path | Readable
 """What `Engine.filter` reads."""
 
+_Fault: TypeAlias = tuple[str, str, int | None, int | None, str | None, bool]
+"""What is wrong with a document, the remedy, line, column, item, whether something was left out."""
+
 _AT_ONCE = 8192
 """So many subscriptions are taken in between two publications."""
 
@@ -563,7 +566,7 @@ class Engine(Matcher):
             if outcome is not None:
                 yield self._reported(outcome, None, now, name)
 
-    def _tell(self, faults: Iterable[_native.FaultRow], name: str) -> None:
+    def _tell(self, faults: Iterable[_Fault], name: str) -> None:
         """Report what is wrong with a document."""
         for what, remedy, line, column, item, refused in faults:
             severity = Severity.REFUSED if refused else Severity.WARNING
