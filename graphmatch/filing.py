@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pyoxigraph import Variable
 
 from semantic.evaluation import Evaluator
-from semantic.pattern import Branch, Form, TriplePattern
+from semantic.pattern import Branch, TriplePattern
 from semantic.sparql.query import Query
 from semantic.subscription import Subscription
 from semantic.terms import Term
@@ -59,11 +59,6 @@ class Filed:
     def exact(self) -> bool:
         """Whether the index's solutions are the answer."""
         return not self.checks
-
-    @property
-    def any_will_do(self) -> bool:
-        """Whether one solution of an entry is as good as all."""
-        return not self.exact or self.subscription.form is Form.ASK
 
 
 def file(

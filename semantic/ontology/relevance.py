@@ -16,9 +16,8 @@ from collections.abc import Iterable, Iterator
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from semantic.mentions import Mentions, Widened
+from semantic.mentions import Mentions
 from semantic.ontology.entailment import SCHEMA, Derived, Schema, close, is_reserved
-from semantic.sparql.query import Mention
 from semantic.terms import Term, Triple
 from semantic.vocabulary import BROADER, BROADER_TRANSITIVE, TYPE
 
@@ -41,10 +40,6 @@ class Relevance:
         self._typing = any(TYPE in rule for rule in rules) or bool(schema.properties.parents(TYPE))
         """Whether the ontology has rules about ``rdf:type`` itself."""
         self._forget()
-
-    def with_mentions(self, mentions: Iterable[Mention]) -> Relevance:
-        """Return the rules restricted to what is asked for, and these mentions beside it."""
-        return Relevance(self._schema, Widened(self._mentions, mentions))
 
     def _forget(self) -> None:
         self._above: dict[Term, tuple[NamedNode, ...]] = {}

@@ -27,7 +27,6 @@ from semantic.attributes.names import attribute
 from semantic.enrichment import Enriched
 from semantic.mapping.function import MappingFunction
 from semantic.terms import Triple
-from semantic.text.substrings import WAITING, Substrings, _Segment
 from semantic.vocabulary import ATTRIBUTE, LABEL, RSS, SUBCLASS, SUBPROPERTY, TYPE, Namespace
 from tests.oracle import to_sparql
 from tests.strategies import FULL, Scenario, scenarios
@@ -337,36 +336,3 @@ def test_that_whoever_asks_why_does_not_keep_others_from_matching(
 
 
 # -- what matching makes on the way ----------------------------------------------------------
-
-
-def test_that_texts_are_looked_through_while_others_build(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One thread builds an automaton; another one finds the same in what there was before."""
-    texts = [f"word{n}." for n in range(3 * WAITING)]
-    substrings = Substrings()
-    for text in texts[: WAITING + 1]:
-        substrings.add(text)
-    assert substrings.found_in("word7. word90.") == {"word7."}
-    for text in texts[WAITING + 1 :]:
-        substrings.add(text)
-    for text in texts[:10]:
-        substrings.remove(text)
-    building, go_on = Event(), Event()
-    build = _Segment.of
-
-    def slowly(kept: list[str]) -> _Segment:
-        building.set()
-        assert go_on.wait(SECONDS)
-        return build(kept)
-
-    monkeypatch.setattr(_Segment, "of", slowly)
-    found: list[set[str]] = []
-    line = "word7. word20. word90. word91."
-
-    def look() -> None:
-        building.wait(SECONDS)
-        found.append(substrings.found_in(line))
-        go_on.set()
-
-    together(lambda: found.append(substrings.found_in(line)), look)
-    assert found == [{"word20.", "word90.", "word91."}] * 2
-    assert substrings.built == WAITING + 1 + 3 * WAITING - 10

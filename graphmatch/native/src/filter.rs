@@ -250,15 +250,7 @@ mod tests {
         let constant = |id: Id| String::from_utf8(dictionary.text(id).into_owned()).unwrap();
         match filter {
             Filter::Compare { operator, constant: right } => {
-                let sign = match operator {
-                    Comparison::Equal => "=",
-                    Comparison::Unequal => "!=",
-                    Comparison::Less => "<",
-                    Comparison::LessOrEqual => "<=",
-                    Comparison::Greater => ">",
-                    Comparison::GreaterOrEqual => ">=",
-                };
-                format!("?v {sign} {}", constant(*right))
+                format!("?v {} {}", operator.sign(), constant(*right))
             }
             Filter::Text { operator, view, folding, argument } => {
                 let mut text = match view {

@@ -11,7 +11,7 @@
 
 use crate::cut::{slot_of_iri, slot_of_literal};
 use crate::pattern::{Comparison, Folding, TaxonomyOperator, TextOperator, View};
-use crate::query::{Test, sign};
+use crate::query::Test;
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
 use spargebra::algebra::{
@@ -1115,7 +1115,7 @@ fn by_variable<'a>(expression: &'a Expression, constants: &mut Constants) -> Vec
 /// Names an expression for the remainder: its operator or function.
 fn word(expression: &Expression) -> String {
     if let Some((operator, ..)) = comparison_of(expression) {
-        return sign(operator).to_owned();
+        return operator.sign().to_owned();
     }
     let word = match expression {
         Expression::Or(..) => "||",

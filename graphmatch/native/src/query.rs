@@ -231,7 +231,7 @@ impl Test {
     /// Its operator or function, as the remainder names it.
     pub fn word(&self) -> &'static str {
         match self {
-            Self::Compare { operator, .. } => sign(*operator),
+            Self::Compare { operator, .. } => operator.sign(),
             Self::Text { operator: TextOperator::Contains, .. } => "CONTAINS",
             Self::Text { operator: TextOperator::Starts, .. } => "STRSTARTS",
             Self::Text { operator: TextOperator::Ends, .. } => "STRENDS",
@@ -248,17 +248,6 @@ impl Test {
             Self::Any { list: true, .. } => "IN",
             Self::Any { .. } => "||",
         }
-    }
-}
-
-pub(crate) fn sign(operator: Comparison) -> &'static str {
-    match operator {
-        Comparison::Equal => "=",
-        Comparison::Unequal => "!=",
-        Comparison::Less => "<",
-        Comparison::LessOrEqual => "<=",
-        Comparison::Greater => ">",
-        Comparison::GreaterOrEqual => ">=",
     }
 }
 
@@ -1020,7 +1009,7 @@ impl Calls<'_> {
             None => (mirrored(operator), right, self.quantity(left)?),
         };
         let compare = Function::Custom(NamedNode::new_unchecked(format!("{GM}compare")));
-        let sign = Literal::new_simple_literal(sign(operator)).into();
+        let sign = Literal::new_simple_literal(operator.sign()).into();
         Some(Expression::FunctionCall(compare, vec![value.clone(), sign, quantity]))
     }
 }

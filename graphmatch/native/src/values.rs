@@ -405,17 +405,9 @@ fn text_order(a: &[u8], b: &[u8]) -> Ordering {
 
 /// Asks the evaluator; for triple terms, in which values are compared as well.
 fn asked(left: &[u8], operator: Comparison, right: &[u8]) -> Option<bool> {
-    let sign = match operator {
-        Comparison::Equal => "=",
-        Comparison::Unequal => "!=",
-        Comparison::Less => "<",
-        Comparison::LessOrEqual => "<=",
-        Comparison::Greater => ">",
-        Comparison::GreaterOrEqual => ">=",
-    };
     // blank nodes cannot be written in a query: the terms are objects in a dataset
     let query = "SELECT (?l {} ?r AS ?x) { <urn:l> <urn:l> ?l . <urn:r> <urn:r> ?r }";
-    let query = SparqlParser::new().parse_query(&query.replace("{}", sign)).ok()?;
+    let query = SparqlParser::new().parse_query(&query.replace("{}", operator.sign())).ok()?;
     let mut dataset = Dataset::new();
     for (name, text) in [("urn:l", left), ("urn:r", right)] {
         let name = NamedNode::new_unchecked(name);

@@ -103,7 +103,7 @@ impl Read {
         let text = |id: &Id| short(&self.dictionary.text(*id));
         match filter {
             Filter::Compare { operator, constant } => {
-                format!("{variable} {} {}", sign(*operator), text(constant))
+                format!("{variable} {} {}", operator.sign(), text(constant))
             }
             Filter::Text { operator, view, folding, argument } => {
                 format!("{operator:?}({folding:?}({view:?}({variable})), {})", text(argument))
