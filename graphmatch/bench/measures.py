@@ -7,6 +7,7 @@ which `graphmatch.bench.suite` refers to them. Each is run in a process of its o
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections import deque
@@ -27,9 +28,11 @@ from graphmatch.bench.peers.engine import match_document, take_in
 from graphmatch.bench.process import OneCore, Row, resident_bytes
 from graphmatch.bench.workloads.attributes import AttributeParameters, AttributeWorkload
 from graphmatch.bench.workloads.graph import SYNTAXES, GraphParameters, GraphWorkload
+from graphmatch.bench.workloads.keywords import FEEDS
 from graphmatch.bench.workloads.workload import Size, ids
 from graphmatch.engine import Engine
 from semantic.publication import Publication
+from semantic.vocabulary import RSS
 
 PARTS = 10
 SINGLY = 5000
@@ -37,6 +40,8 @@ SINGLY = 5000
 REPEATS = 5
 ROUNDS = 20
 DOCUMENTS = 4000
+SAMPLES = Path("data/subscriptions")
+_FEED = "<rss version='2.0'><channel><title>a</title><item><title>b</title></item></channel></rss>"
 NT = SYNTAXES["nt"].file_extension
 
 
@@ -144,35 +149,55 @@ def opening(subscriptions: int, seed: int = 1) -> Iterator[Row]:
             raise RuntimeError("what was opened matches differently from what was saved")
 
 
-def starting(subscriptions: int = 0, seed: int = 1) -> Iterator[Row]:  # noqa: ARG001 - as the others
-    """Measure processes: nothing, an import, and ``graphmatch filter`` of one feed."""
-    feed = (
-        "<rss version='2.0'><channel><title>a</title><item><title>b</title></item></channel></rss>"
-    )
-    query = "SELECT ?item { ?item a <http://purl.org/rss/1.0/item> }"
+def starting(subscriptions: int, seed: int = 1) -> Iterator[Row]:
+    """Measure processes: nothing, an import, and ``graphmatch filter`` of a feed.
+
+    The feed and the subscriptions are the samples, where the folder is that of a clone; the
+    thesaurus has as many concepts as there are said to be subscriptions.
+    """
     with TemporaryDirectory(prefix="graphmatch-bench-") as name:
-        files = [Path(name) / "feed.rss", Path(name) / "items.rq"]
-        for file, text in zip(files, (feed, query), strict=True):
-            file.write_text(text, encoding="utf-8")
-        command = ["-m", "graphmatch.cli", "filter", str(files[0]), "-s", str(files[1])]
+        feed, queries, thesaurus = (Path(name) / file for file in ("a.rss", "a.rq", "a.ttl"))
+        feed.write_text(_FEED, encoding="utf-8")
+        queries.write_text(f"SELECT ?i {{ ?i a <{RSS['item'].value}> }}", encoding="utf-8")
+        thesaurus.write_text(_thesaurus(subscriptions, seed), encoding="utf-8")
+        if SAMPLES.exists():
+            feed, queries = FEEDS / "science.atom", SAMPLES
+        command = ["-m", "graphmatch.cli", "filter", str(feed), "-s", str(queries)]
         arguments = {
             "nothing": ["-c", "pass"],
             "import": ["-c", "import graphmatch"],
             "engine": ["-c", "from graphmatch import Engine; Engine()"],
             "filter": command,
+            "thesaurus": [*command, "-o", str(thesaurus)],
         }
+        environment = {**os.environ, "XDG_CACHE_HOME": name}
         times: dict[str, list[float]] = {column: [] for column in arguments}
-        for _ in range(REPEATS):
+        for _ in range(REPEATS + 1):
             for column, several in arguments.items():
-                times[column].append(_timed(partial(_run, several)))
-    nothing = median(times["nothing"])
-    for column, seconds in times.items():
-        less = nothing if column in ("import", "engine") else 0
-        yield {"column": column, "seconds": max(0.0, median(seconds) - less)}
+                times[column].append(_timed(partial(_run, several, environment)))
+    medians = {column: median(seconds[1:]) for column, seconds in times.items()}
+    for column, seconds in medians.items():
+        less = medians["nothing"] if column in ("import", "engine") else 0
+        yield {"column": column, "seconds": max(0.0, seconds - less)}
 
 
-def _run(arguments: Sequence[str]) -> None:
-    subprocess.run([sys.executable, *arguments], check=True, capture_output=True)  # noqa: S603 - ours
+def _thesaurus(concepts: int, seed: int) -> str:
+    """Return a SKOS thesaurus as Turtle: labels of one to three words, ten concepts below each."""
+    random = np.random.default_rng(seed)
+    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
+    words = ["".join(row) for row in letters[random.integers(0, 26, (concepts + 3, 7))].tolist()]
+    lines = ["@prefix skos: <http://www.w3.org/2004/02/skos/core#> ."]
+    for number in range(concepts):
+        label = " ".join(words[number : number + 1 + number % 3])
+        lines.append(f'<urn:c:{number}> a skos:Concept ; skos:prefLabel "{label}"@en .')
+        if number:
+            lines.append(f"<urn:c:{number}> skos:broader <urn:c:{number // 10}> .")
+    return "\n".join(lines)
+
+
+def _run(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+    ran = [sys.executable, *arguments]
+    subprocess.run(ran, check=True, capture_output=True, env=environment)  # noqa: S603 - ours
 
 
 def solutions(subscriptions: int = 2000, seed: int = 1) -> Iterator[Row]:  # noqa: ARG001 - as the others

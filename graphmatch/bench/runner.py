@@ -53,33 +53,53 @@ class Column:
     new
         Whether events are new ones.
     subscriptions
-        How many it has, where that is not the size of the run.
+        How many it has, where that is not the size of the run: a number, or ``/10`` for a tenth.
+    parameters
+        Of the workload, where they differ from the run's: as ``name=value&name=value``.
     """
 
     engine: str
     form: str
     new: bool = False
-    subscriptions: int | None = None
+    subscriptions: str = ""
+    parameters: str = ""
 
     @classmethod
     def of(cls, text: str) -> Column:
-        """Read ``ENGINE:FORM``, ``ENGINE:FORM+new``, ``ENGINE:FORM@SUBSCRIPTIONS``.
+        """Read ``ENGINE:FORM``, ``ENGINE:FORM+new``, ``ENGINE:FORM@SUBSCRIPTIONS?NAME=NUMBER``.
 
         Examples
         --------
-        >>> Column.of("graphmatch:nt+new")
-        Column(engine='graphmatch', form='nt', new=True, subscriptions=None)
-        >>> str(Column.of("graphmatch:feed@100"))
-        'graphmatch:feed@100'
+        >>> str(Column.of("graphmatch:nt+new"))
+        'graphmatch:nt+new'
+        >>> column = Column.of("graphmatch:feed@100?topics=0.5")
+        >>> column.size(5000), column.changed({"topics": 0, "heard": 3})
+        (100, {'topics': 0.5, 'heard': 3})
+        >>> Column.of("graphmatch:nt@/10").size(5000)
+        500
         """
-        rest, _, size = text.partition("@")
+        rest, _, parameters = text.partition("?")
+        rest, _, size = rest.partition("@")
         engine, _, form = rest.partition(":")
         new = form.endswith("+new")
-        return cls(engine, form.removesuffix("+new"), new, int(size) if size else None)
+        form = form.removesuffix("+new")
+        return cls(engine, form, new, size, parameters)
 
     def __str__(self) -> str:
-        size = "" if self.subscriptions is None else f"@{self.subscriptions}"
-        return f"{self.engine}:{self.form}{'+new' if self.new else ''}{size}"
+        size = f"@{self.subscriptions}" if self.subscriptions else ""
+        parameters = f"?{self.parameters}" if self.parameters else ""
+        return f"{self.engine}:{self.form}{'+new' if self.new else ''}{size}{parameters}"
+
+    def size(self, of_run: int) -> int:
+        """Return how many subscriptions the column has in a run with so many."""
+        if self.subscriptions.startswith("/"):
+            return max(1, of_run // int(self.subscriptions[1:]))
+        return int(self.subscriptions or of_run)
+
+    def changed(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters of the column's workload in a run with these."""
+        own = (pair.partition("=") for pair in self.parameters.split("&") if pair)
+        return {**parameters, **{name: json.loads(value) for name, _, value in own}}
 
 
 @dataclass(slots=True)
@@ -187,26 +207,19 @@ def _built(
 ) -> list[_Measured]:
     """Build each engine once for all of its columns; `alike`, all of one size."""
     class_ = workload_class(name)
-    workloads: dict[int, Workload] = {}
-    engines: dict[tuple[str, int], _Built] = {}
+    workloads: dict[tuple[int, str], Workload] = {}
+    engines: dict[tuple[str, int, str], _Built] = {}
+    found = []
     for column in columns:
-        wanted = size.subscriptions if alike else column.subscriptions or size.subscriptions
-        if wanted not in workloads:
-            own = Size(wanted, size.events, size.seed)
-            workloads[wanted] = class_(own, class_.parameters_class(**parameters))
-        if (column.engine, wanted) not in engines:
-            engines[column.engine, wanted] = _build(column.engine, workloads[wanted])
-    return [
-        _Measured(
-            column,
-            engines[
-                column.engine,
-                size.subscriptions if alike else column.subscriptions or size.subscriptions,
-            ],
-            seconds,
-        )
-        for column in columns
-    ]
+        wanted = size.subscriptions if alike else column.size(size.subscriptions)
+        key = wanted, column.parameters
+        if key not in workloads:
+            own = class_.parameters_class(**column.changed(parameters))
+            workloads[key] = class_(Size(wanted, size.events, size.seed), own)
+        if (column.engine, *key) not in engines:
+            engines[column.engine, *key] = _build(column.engine, workloads[key])
+        found.append(_Measured(column, engines[column.engine, *key], seconds))
+    return found
 
 
 def _build(engine: str, workload: Workload) -> _Built:
@@ -255,10 +268,10 @@ def _disagreements(runs: Sequence[_Measured]) -> str | None:
     """Say of the first event of which columns report different matches what each reports."""
     groups: dict[tuple[int, bool, int], dict[str, tuple[int, int]]] = {}
     for run in runs:
-        size = run.built.workload.size.subscriptions
+        workload = id(run.built.workload)
         for number, found in run.matched.items():
             if run.built.peer.matches:
-                groups.setdefault((number, run.column.new, size), {})[str(run.column)] = found
+                groups.setdefault((number, run.column.new, workload), {})[str(run.column)] = found
     for (number, _, _), said in sorted(groups.items()):
         if len(set(said.values())) > 1:
             parts = (f"{of} {many} (checksum {sum_:08x})" for of, (many, sum_) in said.items())
