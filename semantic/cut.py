@@ -22,9 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import chain, groupby
 from operator import attrgetter
-from typing import Any
 
-import networkx as nx
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode
 
 from semantic.errors import OnProblem, Place, Problem, Severity
@@ -136,19 +134,20 @@ def by_item(runs: Iterable[Run], source: str) -> Iterator[Publication]:
 def by_component(runs: Iterable[Run], source: str) -> Iterator[Publication]:
     """Yield the weakly connected parts, in the order of their first triples."""
     triples = list(dict.fromkeys(_triples(runs)))
-    graph: nx.Graph[Any] = nx.Graph()
+    joined: dict[Term, Term] = {}  # a disjoint-set forest
+
+    def root(term: Term) -> Term:
+        while (above := joined.setdefault(term, term)) != term:
+            joined[term] = joined[above]  # halves the way for those who come next
+            term = above
+        return term
+
     for subject, predicate, object_ in triples:
-        graph.add_node(subject)
         if predicate != TYPE and not isinstance(object_, Literal):
-            graph.add_edge(subject, object_)
-    number = {
-        node: index
-        for index, component in enumerate(nx.connected_components(graph))
-        for node in component
-    }
-    parts: defaultdict[int, list[Triple]] = defaultdict(list)
+            joined[root(object_)] = root(subject)
+    parts: defaultdict[Term, list[Triple]] = defaultdict(list)
     for triple in triples:
-        parts[number[triple[0]]].append(triple)
+        parts[root(triple[0])].append(triple)
     for count, part in enumerate(parts.values(), 1):
         id = source if len(parts) == 1 else f"{source}#{count}"
         yield Publication.of(id, part, Place(source, item=f"component {count}"))

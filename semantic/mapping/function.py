@@ -8,8 +8,6 @@ from itertools import takewhile
 from pathlib import Path
 
 from pyoxigraph import NamedNode
-from rdflib.plugins.sparql.algebra import translateQuery
-from rdflib.plugins.sparql.parser import parseQuery
 
 from semantic.errors import OntologyError, Place, Problem, SubscriptionError
 from semantic.limits import Limits
@@ -110,6 +108,9 @@ def _reads(read: Subscription) -> tuple[Mention, ...]:
 
 
 def _adds(query: Query) -> tuple[Mention, ...]:
+    from rdflib.plugins.sparql.algebra import translateQuery
+    from rdflib.plugins.sparql.parser import parseQuery
+
     template = translateQuery(parseQuery(query.text())).algebra.template
     triples = ([to_node(term) for term in triple] for triple in template)
     mentions = {_mention(TriplePattern(*triple)): None for triple in triples}

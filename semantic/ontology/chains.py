@@ -16,8 +16,6 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-import networkx as nx
-
 _Name = TypeVar("_Name", bound=Hashable)
 
 
@@ -89,6 +87,8 @@ def _decide(
     roots: Mapping[_Name, Collection[_Name]], spelling: Callable[[_Name], str]
 ) -> dict[_Name, _Name]:
     """Return the end of each name that has several roots and is not in dispute."""
+    import networkx as nx
+
     several = {name for name, own in roots.items() if len(own) > 1}
     graph: nx.DiGraph[Any] = nx.DiGraph()
     agenda = dict.fromkeys(name for name in roots if name in several)

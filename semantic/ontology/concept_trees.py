@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 from pyoxigraph import Literal, NamedNode
 
 from semantic.ontology.taxonomy import Taxonomy
 from semantic.terms import Term
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 _LAST_PART = re.compile(r"[^/#:?]+(?=[/#]?$)")
 
@@ -106,6 +108,8 @@ class ConceptTrees:
 
     def tree(self, root: Term) -> nx.DiGraph[Any]:
         """Return the tree under a term: a graph with an edge from each child to each parent."""
+        import networkx as nx
+
         root = self._root(root)
         graph: nx.DiGraph[Any] = nx.DiGraph()
         graph.add_node(root)

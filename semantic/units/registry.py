@@ -2,8 +2,9 @@
 
 How a text is understood, first to last: a currency; bytes (``B`` is a byte, alone and
 with a prefix, where strict UCUM says bel); UCUM's spelling; pint's. pint and ucumvert
-take a second to load, so they are loaded when the first unit is asked for; what a
-text means is remembered. Neither is made for several threads, so one goes at a time.
+take a second to load, so the units that nearly everybody uses are in a table here, and
+the libraries are loaded for the first one that is not; what a text means is remembered.
+Neither is made for several threads, so one goes at a time.
 
 A text comes from anybody. It is short (`Limits.unit_characters`), its exponents have
 two digits at most, and pint's own spelling, which is evaluated as arithmetic, is let
@@ -15,9 +16,11 @@ Sources: UCUM, https://ucum.org/ucum; pint, https://pint.readthedocs.io/.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -42,6 +45,17 @@ _CODES = {
 }  # fmt: skip
 """pint's root units in UCUM; the gram as kilogram, the bit as byte."""
 _SCALES = {"gram": Fraction(1000), "bit": Fraction(8)}
+
+_PREFIXES = {
+    "": 0, "T": 12, "G": 9, "M": 6, "k": 3, "h": 2, "d": -1, "c": -2, "m": -3, "u": -6, "n": -9,
+}  # fmt: skip
+_METRIC = {
+    "m": ("m", 0), "g": ("kg", -3), "s": ("s", 0), "A": ("A", 0), "K": ("K", 0),
+    "mol": ("mol", 0), "By": ("By", 0), "l": ("m3", -3), "L": ("m3", -3), "Hz": ("s-1", 0),
+    "N": ("kg.m.s-2", 0), "Pa": ("kg.m-1.s-2", 0), "J": ("kg.m2.s-2", 0), "W": ("kg.m2.s-3", 0),
+    "V": ("A-1.kg.m2.s-3", 0), "Ohm": ("A-2.kg.m2.s-3", 0),
+}  # fmt: skip
+"""Units that take prefixes, with their base units and powers of ten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +82,31 @@ class Unit:
     def from_base(self, number: Fraction) -> Fraction:
         """Return a number of the base unit in this unit."""
         return (number - self.offset) / self.factor
+
+
+COMMON = {
+    **{
+        prefix + name: Unit(base, Fraction(10) ** (power + exponent))
+        for name, (base, exponent) in _METRIC.items()
+        for prefix, power in _PREFIXES.items()
+    },
+    **{f"{prefix}iBy": Unit("By", Fraction(1024) ** n) for n, prefix in enumerate("KMGT", 1)},
+    "1": Unit("1"),
+    "%": Unit("1", Fraction(1, 100)),
+    "min": Unit("s", Fraction(60)),
+    "h": Unit("s", Fraction(3600)),
+    "d": Unit("s", Fraction(86400)),
+    "m/s": Unit("m.s-1"),
+    "km/h": Unit("m.s-1", Fraction(5, 18)),
+    "Cel": Unit("K", offset=Fraction(5463, 20)),
+    "[degF]": Unit("K", Fraction(5, 9), Fraction(45967, 180)),
+    "[in_i]": Unit("m", Fraction(254, 10_000)),
+    "[ft_i]": Unit("m", Fraction(3048, 10_000)),
+    "[mi_i]": Unit("m", Fraction(1_609_344, 1000)),
+    "[lb_av]": Unit("kg", Fraction(45_359_237, 10**8)),
+    "[oz_av]": Unit("kg", Fraction(45_359_237, 16 * 10**8)),
+}
+"""The units that are known without pint; it says the same of each."""
 
 
 class Registry:
@@ -110,14 +149,13 @@ class Registry:
     def _look_up(self, text: str) -> Unit | None:
         if (code := currency(text)) is not None:
             return Unit(code)
-        if text == "1":
-            return Unit("1")
+        if (unit := COMMON.get(_in_bytes(text))) is not None:
+            return unit
         with self._looking:
             return self._of_text(text)
 
     def _of_text(self, text: str) -> Unit | None:
-        ucum = _BYTE_TERM.sub(r"\1By", text)
-        ucum = "kBy" if ucum == "KBy" else ucum
+        ucum = _in_bytes(text)
         if _UCUM_FORM.fullmatch(ucum) and not _LONG_NUMBER.search(ucum):
             found = self._measured(self._of_ucum(ucum))
             if found is not None:
@@ -128,17 +166,28 @@ class Registry:
 
     @cached_property
     def _pint(self) -> Any:
-        """The registry of pint and ucumvert: a second and 60 MB, so only when it is needed."""
-        from ucumvert import PintUcumRegistry  # type: ignore[import-untyped]
+        """The registry of pint, with UCUM's units: most of a second and 40 MB."""
+        import ucumvert  # type: ignore[import-untyped]
+        from pint import UnitRegistry
 
-        return PintUcumRegistry(non_int_type=Fraction)
+        registry: Any = UnitRegistry(non_int_type=Fraction)
+        registry.load_definitions(Path(ucumvert.__file__).with_name("pint_ucum_defs.txt"))
+        return registry
+
+    @cached_property
+    def _ucum(self) -> Callable[[str], Any]:
+        """Reads UCUM's spelling."""
+        from ucumvert import UcumToPintTransformer, get_ucum_parser
+
+        parser, transformer = get_ucum_parser(), UcumToPintTransformer(self._pint)
+        return lambda text: transformer.transform(parser.parse(text))
 
     def _of_ucum(self, text: str) -> Any:
         from lark.exceptions import LarkError
         from pint import PintError
 
         try:
-            return self._pint.from_ucum(text)
+            return self._ucum(text)
         except (LarkError, PintError, ArithmeticError, AttributeError, TypeError, ValueError):
             return None  # each of these is how one kind of nonsense ends there
 
@@ -172,6 +221,12 @@ class Registry:
             return None  # a square root of a unit, in the CGS system
         base, scale = _base_of({name: int(power) for name, power in powers.items()})
         return Unit(base, factor / scale, zero / scale)
+
+
+def _in_bytes(text: str) -> str:
+    """Return a text with bytes as UCUM writes them."""
+    ucum = _BYTE_TERM.sub(r"\1By", text)
+    return "kBy" if ucum == "KBy" else ucum
 
 
 def _base_of(powers: dict[str, int]) -> tuple[str, Fraction]:

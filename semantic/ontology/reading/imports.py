@@ -200,6 +200,8 @@ class Closure:
 
 def _loops(imports: list[list[int]]) -> list[list[int]]:
     """Return one loop of each group of documents that import each other, the first first."""
+    if not any(imports):
+        return []
     import networkx as nx
 
     graph = nx.DiGraph((one, other) for one, others in enumerate(imports) for other in others)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from fractions import Fraction
 from time import perf_counter
 
@@ -11,13 +13,15 @@ from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
 from semantic.limits import Limits
+from semantic.units import registry
 from semantic.units.currency import CODES
 from semantic.units.numbers import UnitError
 from semantic.units.qudt import iri_of, ucum_of
-from semantic.units.registry import Registry, Unit
+from semantic.units.registry import COMMON, Registry, Unit
 from semantic.units.vocabulary import CURRENCY, UNIT
 
 REGISTRY = Registry()
+REGISTRY_OF_PINT = Registry()
 
 
 @pytest.mark.parametrize(
@@ -155,3 +159,20 @@ def test_what_qudt_does_not_have(iri: NamedNode) -> None:
 
 def test_what_has_no_iri() -> None:
     assert iri_of("count*meter**-1") is None
+
+
+@pytest.mark.parametrize("text", COMMON)
+def test_that_pint_says_the_same_of_the_common_units(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = COMMON[text]
+    monkeypatch.setattr(registry, "COMMON", {})
+    assert REGISTRY_OF_PINT.unit(text) == expected
+
+
+def test_that_a_common_unit_does_not_load_pint() -> None:
+    code = (
+        "import sys; from semantic.units.registry import Registry; "
+        "Registry().unit('40 GB'.split()[1]); sys.exit('pint' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
