@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from graphmatch.command.bench import Figures, Generating, Measuring, Taxonomies, What
+from graphmatch.command.bench import Figures, Generating, Measuring, What
 from graphmatch.command.ending import ended
 from graphmatch.command.options import (
     AnnotateOption,
@@ -169,14 +169,13 @@ def demo(
 @grouped
 def bench(
     what: Annotated[What, typer.Argument(help="What to measure.")],
-    taxonomies: Taxonomies,
     measuring: Measuring,
     generating: Generating,
     figures: Figures,
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Ontology files; those of one ontology joined by +; none: generated only. "
+            help="Ontology files; those of one ontology joined by +. "
             "paper: names of experiments, or LIST."
         ),
     ] = None,
@@ -184,11 +183,11 @@ def bench(
 ) -> None:
     """Measure how long things take, and how much memory.
 
-    Example: `graphmatch bench ontology ontologies/products.ttl --classes 1000`
+    Example: `graphmatch bench ontology ontologies/products.ttl`
     """
     from graphmatch.command.bench import run
 
-    ended(lambda: run(what, files or [], taxonomies, measuring, generating, figures, json=json))
+    ended(lambda: run(what, files or [], measuring, generating, figures, json=json))
 
 
 def main() -> None:

@@ -22,17 +22,7 @@ What: TypeAlias = Literal[
 
 _MATCHING = "Matching"
 _SCALED = "The whole list, and the papers' experiments"
-_CLASSES = 1_000_000
 _FIGURES = Path("figures")
-
-
-@dataclass(frozen=True, slots=True)
-class Taxonomies:
-    """What ``bench ontology`` measures beside its files."""
-
-    classes: Annotated[
-        int, typer.Option(min=21, help="How many classes the generated taxonomies have.")
-    ] = _CLASSES
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +152,6 @@ class Generating:
 def run(
     what: What,
     files: Sequence[Path],
-    taxonomies: Taxonomies,
     measuring: Measuring,
     generating: Generating,
     figures: Figures,
@@ -176,7 +165,7 @@ def run(
     names = [str(name) for name in files]
     given = {
         name: value
-        for group in (taxonomies, measuring, generating, figures)
+        for group in (measuring, generating, figures)
         for name, value in _given(group).items()
     }
     try:
@@ -188,10 +177,10 @@ def run(
 
                 return run_paper(names, scale, figures.output, json=json)
             case "ontology":
-                _refuse(what, given, {"classes"}, names=True)
+                _refuse(what, given, set(), names=True)
                 from graphmatch.bench.ontology import run as run_ontology
 
-                return run_ontology(files, taxonomies.classes, json=json)
+                return run_ontology(files, json=json)
             case "all":
                 _refuse(what, given, {"scale", "seed", "feeds"}, names=True)
                 from graphmatch.bench.suite import run as run_all
