@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -283,8 +284,11 @@ class _Terms:
 
     def rows(self, triples: Iterable[Triple]) -> Any:
         """Return triples as numbers, shape ``(n, 3)``."""
-        numbers = [self[term] for triple in triples for term in triple]
-        return np.array(numbers, np.uint32).reshape(-1, 3)
+        numbers = self._numbers
+        terms = list(chain.from_iterable(triples))
+        for term in dict.fromkeys(terms):
+            numbers.setdefault(term, len(numbers))
+        return np.fromiter(map(numbers.__getitem__, terms), np.uint32, len(terms)).reshape(-1, 3)
 
     def texts(self) -> list[str]:
         """Return the terms as N-Triples has them."""

@@ -24,7 +24,7 @@ from enum import Enum
 from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
 from pyoxigraph import Literal, NamedNode
 
-from semantic.annotation.folding import FoldedText
+from semantic.annotation.folding import FoldedText, folded_words
 from semantic.annotation.labels import Label, Pattern, StopWords, compile_label
 from semantic.annotation.language import StatedLanguages, guess_language, primary_subtag
 from semantic.annotation.markup import plain_text
@@ -150,7 +150,7 @@ class Annotator:
     [(3, 17)]
     """
 
-    __slots__ = ("_automaton", "_languages", "_made_of", "_patterns")
+    __slots__ = ("_automaton", "_compiled", "_labels", "_languages", "_made_of", "_stops")
 
     def __init__(
         self,
@@ -162,16 +162,19 @@ class Annotator:
     ) -> None:
         labels = tuple(labels)
         self._made_of = labels, short_labels, stop_words, languages
-        stops = StopWords(stop_words)
-        patterns: dict[str, list[Pattern]] = {}
+        self._stops = StopWords(stop_words)
+        lines: dict[str, list[Label]] = {}
         for label in labels:
-            line, pattern = compile_label(label, stops)
-            if line and not (pattern.surface and short_labels is ShortLabels.NEVER):
-                patterns.setdefault(line, []).append(pattern)
+            if not (line := folded_words(label.text.strip())):
+                continue
+            if short_labels is ShortLabels.NEVER and compile_label(label, self._stops).surface:
+                continue
+            lines.setdefault(line, []).append(label)
         self._languages = languages
-        self._patterns = list(patterns.values())
+        self._labels = list(lines.values())
+        self._compiled: dict[int, list[Pattern]] = {}
         self._automaton = AhoCorasick(
-            patterns,
+            lines,
             matchkind=MatchKind.Standard,
             store_patterns=False,
             implementation=Implementation.ContiguousNFA,
@@ -183,7 +186,7 @@ class Annotator:
 
     def concerns(self, term: Term) -> bool:
         """Whether there may be something to find in a publication that has a term."""
-        return term == _ITEM and bool(self._patterns)
+        return term == _ITEM and bool(self._labels)
 
     def annotate(self, publication: Publication) -> list[Annotation]:
         """Return the concepts that a publication's items name.
@@ -210,7 +213,7 @@ class Annotator:
         >>> Annotator([Label("energy", "en", energy)]).annotate(feed)[0].triple[2]
         <NamedNode value=http://example.org/E>
         """
-        if not self._patterns:
+        if not self._labels:
             return []
         stated = StatedLanguages(publication)
         annotations = []
@@ -276,11 +279,19 @@ class Annotator:
             if taken[first] or taken[last]:
                 continue
             span = spans[first][0], spans[last][1]
-            found = _mentions(self._patterns[pattern], folded.text, span, languages)
+            found = _mentions(self._patterns(pattern), folded.text, span, languages)
             if found:
                 taken[first : last + 1] = b"\1" * (last + 1 - first)
                 mentions += found
         return sorted(mentions, key=lambda mention: mention.start)
+
+    def _patterns(self, number: int) -> list[Pattern]:
+        """Return the labels of a line; what a place has to look like is found at the first hit."""
+        found = self._compiled.get(number)
+        if found is None:
+            found = [compile_label(label, self._stops) for label in self._labels[number]]
+            self._compiled[number] = found
+        return found
 
 
 def _mentions(

@@ -107,6 +107,21 @@ class FoldedText:
         return [space.end() for space in re.finditer(" ", self.line)]
 
 
+def folded_words(text: str) -> str:
+    """Return a text's folded words as they stand in a `FoldedText.line`; empty without a word.
+
+    Examples
+    --------
+    >>> folded_words("Climate  change"), folded_words("AT&T"), folded_words("?!")
+    (' climate change ', ' at t ', '')
+    """
+    if text.isascii() and text.replace(" ", "").isalnum():  # so are most labels
+        words = text.lower().split()
+    else:
+        words = FoldedText.of(text).words()
+    return f" {' '.join(words)} " if words else ""
+
+
 def unspaced(letter: str) -> bool:
     """Whether a letter belongs to a script that puts no spaces between words.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pyoxigraph import NamedNode
 
@@ -22,8 +23,7 @@ _ATTACHED = frozenset({"Mn", "Mc", "Me", "Cf"})
 _JOINTS = frozenset(".-\u2010\u2011_&/\\*^$=<>|@#+")
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(NamedTuple):
     """A name of a concept.
 
     Parameters
@@ -155,35 +155,29 @@ class Pattern:
         return self.surface.span(text, first, last)
 
 
-def compile_label(label: Label, stop_words: StopWords) -> tuple[str, Pattern]:
-    """Return the line of a label's folded words (see `FoldedText.line`), and its pattern.
+def compile_label(label: Label, stop_words: StopWords) -> Pattern:
+    """Return the pattern of a label that has a word.
 
     A label needs no surface where it has a *telling* word: one of three letters or digits
     that is no stop word. Where a label is in a script without spaces, all its letters count
-    together. A label without a letter or digit has no words, and an empty line.
+    together.
 
     Examples
     --------
     >>> concept = NamedNode("http://example.org/c")
-    >>> for text in ("Climate change", "C++", "AT&T", "The Who", "气候", "国", "?!"):
-    ...     line, pattern = compile_label(Label(text, "en", concept), StopWords())
-    ...     print(repr(line), pattern.surface is None)
-    ' climate change ' True
-    ' c ++ ' False
-    ' at t ' False
-    ' the who ' False
-    ' 气 候 ' True
-    ' 国 ' False
-    '' True
+    >>> for text in ("Climate change", "C++", "AT&T", "The Who", "气候", "国"):
+    ...     print(text, compile_label(Label(text, "en", concept), StopWords()).surface is None)
+    Climate change True
+    C++ False
+    AT&T False
+    The Who False
+    气候 True
+    国 False
     """
     folded = FoldedText.of(label.text.strip())
-    words = folded.words()
     language = primary_subtag(label.language)
-    if not words:
-        return "", Pattern(label, language, None)
-    telling = _is_telling(words, stop_words.of(language))
-    surface = None if telling else Surface.of(folded)
-    return f" {' '.join(words)} ", Pattern(label, language, surface)
+    telling = _is_telling(folded.words(), stop_words.of(language))
+    return Pattern(label, language, None if telling else Surface.of(folded))
 
 
 def _goes_on(text: str, place: int) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import Literal, NamedNode
@@ -68,14 +69,19 @@ class ConceptTrees:
     ) -> None:
         self._trees = tuple(trees)
         self._root = root
-        table: dict[str, dict[Term, None]] = {}
-        for name, term in names:
-            table.setdefault(name, {})[term] = None
-        for tree in self._trees:
-            for term in tree:
-                if isinstance(term, NamedNode):
-                    table.setdefault(local_name(term), {})[term] = None
-        self._terms = {name: tuple(terms) for name, terms in table.items()}
+        own = (
+            (local_name(term), term)
+            for tree in self._trees
+            for term in tree
+            if isinstance(term, NamedNode)
+        )
+        self._terms: dict[str, tuple[Term, ...]] = {}
+        shared: dict[str, dict[Term, None]] = {}
+        for name, term in chain(names, own):
+            known = self._terms.setdefault(name, (term,))
+            if known[0] != term:
+                shared.setdefault(name, {known[0]: None})[term] = None
+        self._terms.update((name, tuple(terms)) for name, terms in shared.items())
 
     def names(self) -> Iterable[str]:
         """Return all names that stand for a term."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from itertools import starmap
 
 from pyoxigraph import Literal, NamedNode
 
@@ -58,18 +59,30 @@ class Names:
         These are the labels of the ontology's triples in every language, the texts that synonym
         files give for a term, and those they give for one of its labels.
         """
-        found: dict[Label, None] = {}
+        return dict.fromkeys(starmap(Label, self._said(triples, is_topic)))
+
+    def _said(
+        self, triples: Iterable[Triple], is_topic: Callable[[Term], bool]
+    ) -> Iterator[tuple[str, str | None, NamedNode]]:
+        """Yield the texts, their languages, and what they name; some more than once."""
+        topics: dict[Term, bool] = {}
         by_text: defaultdict[str, list[NamedNode]] = defaultdict(list)
+        wanted = {self._text(text) for text in self._pairs.texts}
         for subject, _, object_ in triples:
-            if isinstance(object_, Literal) and isinstance(subject, NamedNode):
-                if not is_topic(subject):
-                    continue
-                found[Label(object_.value, object_.language, subject)] = None
-                by_text[object_.value].append(subject)
-        found.update((Label(t, None, term), None) for t, ts in self._written.items() for term in ts)
+            if not isinstance(object_, Literal) or not isinstance(subject, NamedNode):
+                continue
+            topic = topics.get(subject)
+            if topic is None:
+                topic = topics[subject] = is_topic(subject)
+            if topic:
+                text = object_.value
+                yield text, object_.language, subject
+                if text in wanted:
+                    by_text[text].append(subject)
+        for text, terms in self._written.items():
+            yield from ((text, None, term) for term in terms)
         for text in self._pairs.texts:
-            found.update((Label(text, None, term), None) for term in by_text[self._text(text)])
-        return found
+            yield from ((text, None, term) for term in by_text[self._text(text)])
 
     def called(self, tree: Taxonomy, labels: Iterable[Triple]) -> Iterator[tuple[str, Term]]:
         """Yield the texts that the terms of a tree are called by: labels, and other names' ends.
@@ -79,13 +92,13 @@ class Names:
         labels
             The ontology's triples with `LABELS`.
         """
-        for label in self.labels(labels, tree.__contains__):
-            if label.concept in tree:
-                yield label.text, label.concept
-        for term in tree:
-            for other in self._roots.names(term):
+        for text, _, term in self._said(labels, tree.__contains__):
+            if term in tree:
+                yield text, term
+        for root in tree:
+            for other in self._roots.names(root):
                 if isinstance(other, NamedNode):
-                    yield local_name(other), term
+                    yield local_name(other), root
 
     def pairs(self) -> Iterator[tuple[Term, Term]]:
         """Yield texts, by what they are looked up by, with the terms that they stand for."""
