@@ -122,13 +122,12 @@ class Core:
     ) -> tuple[Report | Pending | None, list[_FaultRow]] | None: ...
     def document(
         self,
-        stream: _Readable | bytes,
+        stream: _Readable,
         source: str,
-        head: bytes,
-        format: str | None = None,
+        format: str,
         cut: str = "auto",
         base: str | None = None,
-    ) -> tuple[Document | None, _FaultRow | None]: ...
+    ) -> Document: ...
     def match_triples(
         self,
         id: str,

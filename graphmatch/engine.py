@@ -23,6 +23,7 @@ from threading import RLock
 from typing import ClassVar, TypeAlias
 
 import numpy as np
+from pyoxigraph import RdfFormat
 
 from graphmatch import _native
 from graphmatch.explain import Evidence, Explanation, evidence, explain
@@ -49,6 +50,7 @@ from semantic.attributes.tables import grouped_attribute_table
 from semantic.cut import Cut
 from semantic.errors import (
     GraphMatchError,
+    InputError,
     OnProblem,
     Place,
     Problem,
@@ -59,9 +61,11 @@ from semantic.errors import (
 )
 from semantic.evaluation import Evaluation
 from semantic.feeds import sniff_feed
+from semantic.limits import DEFAULT_LIMITS
 from semantic.mentions import Mentions
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
+from semantic.quads import read_whole
 from semantic.reading import documents, read_publications
 from semantic.sparql.clock import Clock, now_literal, utc_now
 from semantic.sparql.columns import Grouped
@@ -69,10 +73,11 @@ from semantic.sparql.parse import SubscriptionParser
 from semantic.sparql.query import Query
 from semantic.stream import Pieces, Readable, pieces
 from semantic.subscription import Subscription
-from semantic.syntax import HEAD_BYTES
+from semantic.syntax import BLANK, HEAD_BYTES, format_of_media_type, tell_syntax
 from semantic.tables import publications_of_table
 from semantic.terms import Triple
 from semantic.vocabulary import PREFIXES
+from semantic.xml_guard import recode_xml
 
 Document: TypeAlias = bytes | str | Path | Readable
 """What `Engine.filter` reads."""
@@ -495,8 +500,8 @@ class Engine(Matcher):
     ) -> Iterator[MatchReport]:
         r"""Match the publications of documents, each when it is read.
 
-        No Python object is made for a triple, unless annotation, units or mapping functions have
-        to be applied to the publication.
+        No Python object is made for a triple, but for feeds, for cuts into items, subjects and
+        components, and where annotation, units or mapping functions are to be applied.
 
         Parameters
         ----------
@@ -519,45 +524,58 @@ class Engine(Matcher):
         urn:g2 ['alice']
         """
         cut = Cut(cut)
+        syntax = None if format is None else format_of_media_type(format)
         if isinstance(source, bytes):
-            yield from self._filter_bytes(source, "<memory>", format, cut)
+            yield from self._filter_bytes(source, "<memory>", syntax, cut)
         elif isinstance(source, str | Path):
             for name, opened_ in documents(source, self._on_problem):
-                yield from self._filter_stream(opened_, name, format, cut)
+                yield from self._filter_stream(opened_, name, syntax, cut)
         else:
             name = str(getattr(source, "name", "<stream>"))
-            yield from self._filter_stream(source, name, format, cut)
+            yield from self._filter_stream(source, name, syntax, cut)
 
     def _filter_bytes(
-        self, data: bytes, name: str, format: str | None, cut: Cut
+        self, data: bytes, name: str, syntax: RdfFormat | None, cut: Cut
     ) -> Iterator[MatchReport]:
-        now = self._clock()
-        found = self._core.match_bytes(data, name, now_literal(now).value, format, cut.value)
-        if found is None:
-            yield from self._filter_stream(io.BytesIO(data), name, format, cut)
-            return
-        outcome, faults = found
-        self._tell(faults, name)
-        if outcome is not None:
-            yield self._reported(outcome, None, now, name)
+        """Match a document in memory: in one call where it is one publication."""
+        if syntax != RdfFormat.RDF_XML:  # which may have to be recoded
+            now = self._clock()
+            extension = None if syntax is None else syntax.file_extension
+            found = self._core.match_bytes(
+                data, name, now_literal(now).value, extension, cut.value
+            )
+            if found is not None:
+                outcome, faults = found
+                self._tell(faults, name)
+                if outcome is not None:
+                    yield self._reported(outcome, None, now, name)
+                return
+        yield from self._filter_stream(io.BytesIO(data), name, syntax, cut)
 
     def _filter_stream(
-        self, stream: Readable, name: str, format: str | None, cut: Cut
+        self, stream: Readable, name: str, syntax: RdfFormat | None, cut: Cut
     ) -> Iterator[MatchReport]:
         rest = pieces(stream)
         head = b""
         while len(head) < HEAD_BYTES and (piece := next(rest, b"")):
             head += piece
-        whole = chain([head], rest)
-        if format is None and cut in (Cut.AUTO, Cut.ITEM) and sniff_feed(head) is not None:
-            read = read_publications(Pieces(whole), cut=cut, on_problem=self._placed_in(name))
+        whole = Pieces(chain([head], rest), name)
+        is_feed = syntax is None and cut is Cut.AUTO and sniff_feed(head) is not None
+        if is_feed or cut in (Cut.ITEM, Cut.SUBJECT, Cut.COMPONENT):
+            format = None if syntax is None else syntax.file_extension
+            read = read_publications(whole, cut=cut, format=format, on_problem=self._on_problem)
             yield from map(self.match, read)
             return
-        raw = Pieces(whole)
-        document, fault = self._core.document(raw, name, head, format, cut.value)
-        if document is None:
-            self._tell([] if fault is None else [fault], name)
+        try:
+            if syntax is None:
+                syntax = tell_syntax(head, name) if head.strip(BLANK) else RdfFormat.N_QUADS
+            if syntax == RdfFormat.RDF_XML:
+                data = recode_xml(read_whole(whole, name, DEFAULT_LIMITS), name)
+                whole = Pieces(iter([data]), name)
+        except InputError as error:
+            self._on_problem(error.problem)
             return
+        document = self._core.document(whole, name, syntax.file_extension, cut.value)
         goes_on = True
         while goes_on:
             now = self._clock()
@@ -571,14 +589,6 @@ class Engine(Matcher):
         for what, remedy, line, column, item, refused in faults:
             severity = Severity.REFUSED if refused else Severity.WARNING
             self._on_problem(Problem(what, Place(name, line, column, item), remedy, severity))
-
-    def _placed_in(self, name: str) -> OnProblem:
-        """Return what reports problems of a stream as those of a document of this name."""
-
-        def report(problem: Problem) -> None:
-            self._on_problem(replace(problem, where=replace(problem.where, source=name)))
-
-        return report
 
     def match_table(self, table: ArrowTable | ArrowBatch) -> Iterator[MatchReport]:
         """Match the publications of an Arrow table, lazily, in the order of their first rows.

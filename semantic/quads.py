@@ -24,7 +24,7 @@ from semantic.runs import Run, runs_of
 from semantic.stream import Pieces, Readable, pieces
 from semantic.syntax_error import problem_of, relative_iri
 from semantic.term_texts import TermTexts
-from semantic.xml_guard import check_xml, decode_xml
+from semantic.xml_guard import check_xml, recode_xml
 
 LINE_FORMATS = frozenset({RdfFormat.N_TRIPLES, RdfFormat.N_QUADS})
 """Formats in which a bad line leaves the next one readable."""
@@ -180,7 +180,7 @@ def _held(
     data = read_whole(pieces(stream), source, limits)
     if syntax == RdfFormat.RDF_XML:
         fault = check_xml(data, source, limits)
-        data = _in_utf8(data, source)
+        data = recode_xml(data, source)
         if fault is not None:  # where its parser, at an early end, would say nothing
             what = f"not valid XML: {expat.ErrorString(fault.code)}"
             place = Place(source, fault.lineno, fault.offset + 1)
@@ -219,19 +219,6 @@ def read_whole(data: Iterable[bytes], source: str, limits: Limits) -> bytes:
             )
             raise InputError(Problem(what, Place(source), remedy))
     return b"".join(held)
-
-
-def _in_utf8(data: bytes, source: str) -> bytes:
-    """Recode an XML document: RDF/XML's parser knows UTF-8 only."""
-    try:
-        return decode_xml(data).encode()
-    except UnicodeDecodeError as error:
-        what = f"not in its encoding, {error.encoding} ({error.reason})"
-        remedy = "Declare the encoding that it is in, or save it as UTF-8."
-        raise InputError(Problem(what, _at(data, error.start, source), remedy)) from error
-    except LookupError as error:
-        remedy = "Save the document as UTF-8, and declare that."
-        raise InputError(Problem(f"{error}", Place(source, line=1), remedy)) from error
 
 
 def _place(error: SyntaxError, data: bytes, source: str) -> Place:

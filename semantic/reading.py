@@ -34,7 +34,7 @@ from semantic.publication import Publication
 from semantic.quads import read_runs, read_whole
 from semantic.runs import Run
 from semantic.stream import Readable, pieces
-from semantic.syntax import HEAD_BYTES, format_of_media_type, refuse_foreign, tell_syntax
+from semantic.syntax import BLANK, HEAD_BYTES, format_of_media_type, refuse_foreign, tell_syntax
 from semantic.term_texts import TermTexts
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ Source: TypeAlias = "str | Path | Readable | rdflib.Graph"
 
 _DATASETS = frozenset({RdfFormat.N_QUADS, RdfFormat.TRIG, RdfFormat.JSON_LD})
 _STDIN = "<stdin>"
-_BLANK = b" \t\r\n\xef\xbb\xbf\0"
 _NOT_PUBLICATIONS = {
     ".rq": ("a file of a subscription", "Give it with --subscriptions."),
     ".jsonl": ("a file of subscriptions", "Give it with --subscriptions."),
@@ -202,7 +201,7 @@ def _document(
     rest = pieces(stream)
     head = _head(rest, 1 if options.format else HEAD_BYTES)
     whole = chain([head], rest)
-    if not head.strip(_BLANK):
+    if not head.strip(BLANK):
         raise InputError(_empty(source))
     feed = sniff_feed(head) if options.format is None else None
     if feed is not None and options.cut in (Cut.AUTO, Cut.ITEM):

@@ -40,7 +40,8 @@ class Pieces(io.RawIOBase):
     b'abc'
     """
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
+    def __init__(self, pieces: Iterator[bytes], name: str = "<stream>") -> None:
+        self.name = name
         self._pieces = pieces
         self._ready = memoryview(b"")
 

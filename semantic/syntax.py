@@ -17,6 +17,9 @@ from semantic.xml_guard import decode_xml
 HEAD_BYTES = 8192
 """How much of a document is looked at to tell its syntax."""
 
+BLANK = b" \t\r\n\xef\xbb\xbf\0"
+"""What a document that is empty may have."""
+
 NAME_IT = "Name the syntax with --format (for example ttl, nq, jsonld, rdf)."
 
 _RDF_NAMESPACE = "rdf-syntax-ns#"
@@ -29,9 +32,10 @@ _STATEMENT = re.compile(
     """,
     re.VERBOSE,
 )
+_DIRECTIVE = re.compile(r"\s*(?:@(?:prefix|base)|prefix\s+[\w.-]*:\s*<|base\s*<)", re.IGNORECASE)
 _TEXT = re.compile(
     r"""
-    @(?:prefix|base|version)\b | (?i:prefix)\s+[\w.-]*:\s*< | (?i:base)\s+< | (?i:version)\s+["']
+    @(?:prefix|base|version)\b | (?i:prefix)\s+[\w.-]*:\s*< | (?i:base)\s*< | (?i:version)\s+["']
   | (?i:graph)\s+[<\[_\w] | [<\[({] | _:\w | [\w.-]*:[\w<%\\-]
     """,
     re.VERBOSE,
@@ -125,8 +129,13 @@ def format_of_content(head: bytes) -> RdfFormat | None:
 
 
 def _is_of_lines(body: str) -> bool:
-    """Whether most lines are statements of N-Quads; the last one may be cut off."""
+    """Whether most lines are statements of N-Quads, and none is one that only Turtle has.
+
+    The last line may be cut off.
+    """
     lines = [line for line in body.splitlines() if line.strip() and line.lstrip()[0] != "#"]
+    if any(_DIRECTIVE.match(line) for line in lines):
+        return False
     whole = lines[:-1] if len(lines) > 1 and not body.endswith(("\n", "\r")) else lines
     return 2 * sum(_STATEMENT.fullmatch(line.strip()) is not None for line in whole) > len(whole)
 

@@ -122,6 +122,28 @@ def decode_xml(data: bytes) -> str:
     return re.sub(r"\S", " ", declaration[0]) + text[declaration.end() :]
 
 
+def recode_xml(data: bytes, source: str) -> bytes:
+    """Recode a document as UTF-8, which is all that parsers of RDF/XML know; see `decode_xml`.
+
+    Raises
+    ------
+    InputError
+        When it is not in its encoding, with the place; when there is no such encoding.
+    """
+    try:
+        return decode_xml(data).encode()
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", errors="replace")) + 1
+        what = f"not in its encoding, {error.encoding} ({error.reason})"
+        remedy = "Declare the encoding that it is in, or save it as UTF-8."
+        place = Place(source, before.count(b"\n") + 1, column)
+        raise InputError(Problem(what, place, remedy)) from error
+    except LookupError as error:
+        remedy = "Save the document as UTF-8, and declare that."
+        raise InputError(Problem(f"{error}", Place(source, line=1), remedy)) from error
+
+
 def _decode(data: bytes) -> str:
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):

@@ -27,7 +27,6 @@ mod objects;
 pub mod ontology;
 #[cfg(test)]
 mod ontology_tests;
-mod parts;
 pub mod pattern;
 pub mod patterns;
 pub mod plan;
@@ -40,7 +39,6 @@ mod rest;
 mod rewrite;
 mod rules;
 pub mod schema;
-pub mod sniff;
 pub mod subscriptions;
 mod terms;
 pub mod text;

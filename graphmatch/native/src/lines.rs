@@ -11,19 +11,17 @@
 //! line that is left to the parser.
 
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms};
-use crate::guard::has_deep_terms;
+use crate::guard::deepest_terms;
 use crate::reader::{Build, Fault, Limits, problem, write_term};
-use crate::sniff::Syntax;
 use memchr::{memchr, memchr2, memmem, memrchr};
 use oxrdf::{GraphName, NamedNodeRef, Quad};
+use oxrdfio::RdfFormat;
 use oxttl::{NQuadsParser, NTriplesParser, TurtleSyntaxError};
 
 /// After so many bad lines and not one good one, a document is given up.
 pub const HOPELESS: usize = 100;
 /// What to do about a bad line.
 pub(crate) const LINE_REMEDY: &str = "Correct the line; it was skipped.";
-/// After so many faults the caller is to take them away.
-pub(crate) const FAULTS: usize = 1000;
 const STRING: &[u8] = b"<http://www.w3.org/2001/XMLSchema#string>";
 const RDF: &[u8] = b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#";
 
@@ -50,7 +48,7 @@ enum Cut {
 
 /// What is known of a document of lines between two pieces of it.
 pub(crate) struct Lines {
-    syntax: Syntax,
+    syntax: RdfFormat,
     line: u64,
     bad: usize,
     any: bool,
@@ -62,7 +60,7 @@ pub(crate) struct Lines {
 type Subject<'a> = (&'a [u8], Id);
 
 impl Lines {
-    pub(crate) fn new(syntax: Syntax) -> Self {
+    pub(crate) fn new(syntax: RdfFormat) -> Self {
         Self { syntax, line: 1, bad: 0, any: false, graph: Vec::new() }
     }
 
@@ -119,7 +117,7 @@ impl Lines {
                 let what = format!("none of its first {HOPELESS} lines is {}", self.syntax.name());
                 build.faults.push(Fault::new(what, "Name its syntax with --format."));
                 return Stop::Failed;
-            } else if build.faults.len() >= FAULTS {
+            } else if build.faults.len() >= build.options.faults {
                 return Stop::Faults;
             }
         }
@@ -142,7 +140,7 @@ impl Lines {
         let end = memchr(b' ', rest)?;
         let (p, rest) = (&rest[..end], &rest[end + 1..]);
         let (o, graph) = match self.syntax {
-            Syntax::NQuads => match rest.split_at_checked(object_end(rest)?)? {
+            RdfFormat::NQuads => match rest.split_at_checked(object_end(rest)?)? {
                 (o, []) => (o, &[][..]),
                 (o, [b' ', graph @ ..]) if !graph.is_empty() => (o, graph),
                 _ => return None,
@@ -196,11 +194,11 @@ impl Lines {
             return Ok(None);
         }
         let most = build.options.limits.nesting;
-        if has_deep_terms(line, most) {
+        if deepest_terms(line, 0).0 > most {
             let what = format!("its triple terms nest more than {most} deep");
             return Err(problem(self.syntax, &what, LINE_REMEDY));
         }
-        let quad = parse(line, self.syntax == Syntax::NQuads).map_err(|error| {
+        let quad = parse(line, self.syntax == RdfFormat::NQuads).map_err(|error| {
             let column = error.location().start.column + 1;
             problem(self.syntax, error.message(), LINE_REMEDY).at(self.line, Some(column))
         })?;
@@ -436,7 +434,7 @@ pub fn term(
         }
     }
     let remedy = "Write <IRI>, _:name, \"text\", \"text\"@en or \"5\"^^<IRI of a datatype>.";
-    if has_deep_terms(text, limits.nesting) {
+    if deepest_terms(text, 0).0 > limits.nesting {
         let what = format!("its triple terms nest more than {} deep", limits.nesting);
         return Err(Fault::new(what, remedy));
     }
@@ -447,7 +445,7 @@ pub fn term(
             None
         } else {
             parse(&line, true)
-                .map_err(|error| problem(Syntax::NTriples, error.message(), remedy))?
+                .map_err(|error| problem(RdfFormat::NTriples, error.message(), remedy))?
         };
         let name = format!("<x:{graph}>");
         quad.filter(|quad| quad.graph_name.to_string() == name)
@@ -632,7 +630,7 @@ mod tests {
         let (mut plain, mut bad_lines) = (0, 0);
         for round in 0..20_000 {
             let graphs = round % 2 == 0;
-            let syntax = if graphs { Syntax::NQuads } else { Syntax::NTriples };
+            let syntax = if graphs { RdfFormat::NQuads } else { RdfFormat::NTriples };
             let text = document(&mut random, graphs);
             for n in 0..6 {
                 let text = if n == 0 { text.clone() } else { mutated(&text, &mut random) };
@@ -670,7 +668,7 @@ mod tests {
             for p in &PREDICATES[..3] {
                 for o in SUBJECTS[..6].iter().chain(&OBJECTS[..10]) {
                     let line = format!("{s} {p} {o} <urn:g> .");
-                    let mut lines = Lines::new(Syntax::NQuads);
+                    let mut lines = Lines::new(RdfFormat::NQuads);
                     assert!(lines.plain(line.as_bytes(), &mut (&[], ANY), &mut build).is_some());
                 }
             }
@@ -757,7 +755,7 @@ mod tests {
                     let mut faults = Vec::new();
                     let one = read_one(
                         text.as_bytes(),
-                        Syntax::NTriples,
+                        RdfFormat::NTriples,
                         &options,
                         &dictionary,
                         &mut scratch,

@@ -12,17 +12,17 @@ use crate::objects::{object_of, text_of};
 use crate::ontology::{Folding, Ontology, Stated, Steps};
 use crate::query::{Form, Limits, QueryError, Template};
 use crate::reader::{self, Cut, Fault, Next, One, Options, Publication};
-use crate::sniff::{self, Syntax};
 use crate::subscriptions::Number;
 use crate::triples::Triple;
 use numpy::{PyArray1, PyReadonlyArray2};
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Term};
+use oxrdfio::RdfFormat;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use std::io::{self, Cursor, Read};
+use std::io::{self, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 /// So many workers wait for the next publication.
@@ -412,27 +412,21 @@ fn rows_of(faults: Vec<Fault>) -> Vec<FaultRow> {
     faults.into_iter().map(row).collect()
 }
 
-/// A stream of bytes: Python's, or of memory.
-enum Stream {
-    Memory(Cursor<Vec<u8>>),
-    Python(Py<PyAny>),
-}
+/// A stream of Python's.
+struct Stream(Py<PyAny>);
 
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Memory(memory) => memory.read(buffer),
-            Self::Python(stream) => Python::attach(|py| {
-                let read =
-                    stream.call_method1(py, "read", (buffer.len(),)).map_err(io::Error::other)?;
-                let bytes = read
-                    .extract::<PyBackedBytes>(py)
-                    .map_err(|_| io::Error::other("what it reads is no bytes"))?;
-                let length = bytes.len().min(buffer.len());
-                buffer[..length].copy_from_slice(&bytes[..length]);
-                Ok(length)
-            }),
-        }
+        Python::attach(|py| {
+            let read =
+                self.0.call_method1(py, "read", (buffer.len(),)).map_err(io::Error::other)?;
+            let bytes = read
+                .extract::<PyBackedBytes>(py)
+                .map_err(|_| io::Error::other("what it reads is no bytes"))?;
+            let length = bytes.len().min(buffer.len());
+            buffer[..length].copy_from_slice(&bytes[..length]);
+            Ok(length)
+        })
     }
 }
 
@@ -876,9 +870,9 @@ impl Core {
 
     /// Reads a document in memory that is one publication, and matches it.
     ///
-    /// Returns its report or what Python has to do first, and faults; `None` where it has several
-    /// publications, or where its syntax cannot be told by its name or content: then a `document`
-    /// reads it.
+    /// Without a format (an extension) it is tried as lines of N-Quads. Returns its report or what
+    /// Python has to do first, and faults; `None` where it has several publications, or is no
+    /// such lines: then a `document` reads it.
     #[pyo3(signature = (data, source, now, format = None, cut = "auto"))]
     fn match_bytes<'py>(
         &self,
@@ -889,14 +883,14 @@ impl Core {
         format: Option<&str>,
         cut: &str,
     ) -> PyResult<Option<Single<'py>>> {
-        let head = &data[..data.len().min(sniff::HEAD_BYTES)];
-        let named = match format {
-            Some(format) => Syntax::of_media_type(format),
-            None => sniff::sniff(None, head).filter(|syntax| syntax.has_lines()),
+        let syntax = match format {
+            Some(format) => RdfFormat::from_extension(format),
+            None => Some(RdfFormat::NQuads),
         };
-        let (Some(syntax), Some(cut)) = (named, Cut::of(cut)) else { return Ok(None) };
+        let (Some(syntax), Some(cut)) = (syntax, Cut::of(cut)) else { return Ok(None) };
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
-        let options = Options { source: source.to_owned(), cut, ..Options::default() };
+        let faults = if format.is_none() { 1 } else { reader::FAULTS };
+        let options = Options { source: source.to_owned(), cut, faults, ..Options::default() };
         let run = || {
             let guarded = self.shared.read();
             let mut worker = self.shared.worker();
@@ -917,11 +911,11 @@ impl Core {
                     let outcome = matched(&self.shared, &guarded, worker, &now);
                     Some((Some(outcome), rows_of(faults)))
                 }
-                One::Nothing => {
+                One::Nothing if format.is_some() => {
                     self.shared.give_back(worker);
                     Some((None, rows_of(faults)))
                 }
-                One::Several => {
+                One::Nothing | One::Several => {
                     self.shared.give_back(worker);
                     None
                 }
@@ -937,36 +931,22 @@ impl Core {
         Ok(Some((outcome, faults)))
     }
 
-    /// Reads a document: bytes, or a stream with a method `read`. Its syntax is a media type, an
-    /// extension, or told by name and content (`head`).
-    #[pyo3(signature = (stream, source, head, format = None, cut = "auto", base = None))]
+    /// Reads a document of a stream with a method `read`, in a syntax by its extension.
+    #[pyo3(signature = (stream, source, format, cut = "auto", base = None))]
     fn document(
         &self,
-        stream: Bound<'_, PyAny>,
-        source: &str,
-        head: &[u8],
-        format: Option<&str>,
+        stream: Py<PyAny>,
+        source: String,
+        format: &str,
         cut: &str,
         base: Option<String>,
-    ) -> PyResult<(Option<Document>, Option<FaultRow>)> {
-        let Some(cut) = Cut::of(cut) else {
-            return Err(PyValueError::new_err(format!("there is no cut {cut:?}")));
+    ) -> PyResult<Document> {
+        let (Some(cut), Some(syntax)) = (Cut::of(cut), RdfFormat::from_extension(format)) else {
+            return Err(PyValueError::new_err(format!("no cut {cut:?}, or no format {format:?}")));
         };
-        let syntax = match format.and_then(Syntax::of_media_type) {
-            Some(syntax) => Ok(syntax),
-            None => sniff::tell(source, head, sniff::NAME_IT),
-        };
-        let syntax = match syntax {
-            Ok(syntax) => syntax,
-            Err(fault) => return Ok((None, rows_of(vec![fault]).pop())),
-        };
-        let stream = match stream.extract::<PyBackedBytes>() {
-            Ok(bytes) => Stream::Memory(Cursor::new(bytes.to_vec())),
-            Err(_) => Stream::Python(stream.unbind()),
-        };
-        let options = Options { source: source.to_owned(), cut, base, ..Options::default() };
-        let reader = Mutex::new(reader::Reader::new(stream, syntax, options));
-        Ok((Some(Document { shared: Arc::clone(&self.shared), reader }), None))
+        let options = Options { source, cut, base, ..Options::default() };
+        let reader = Mutex::new(reader::Reader::new(Stream(stream), syntax, options));
+        Ok(Document { shared: Arc::clone(&self.shared), reader })
     }
 
     /// Matches a publication: its report, or what Python has to do first.

@@ -1,25 +1,23 @@
 //! Publications from bytes in any syntax of RDF, with every fault placed.
 //!
 //! A [`Reader`] gives one publication after the other. N-Triples, N-Quads, Turtle, TriG and N3 are
-//! streamed; RDF/XML and JSON-LD are held, and looked through first ([`crate::guard`]). In lines, a
-//! bad one is passed over; in other syntaxes the first fault ends the document. [`read_one`] is the
-//! short way for a document in memory that is one publication.
+//! streamed; RDF/XML (in UTF-8) and JSON-LD are held, and looked through first ([`crate::guard`]). In
+//! lines, a bad one is passed over; in other syntaxes the first fault ends the document.
+//! [`read_one`] is the short way for a document in memory that is one publication.
 //!
 //! Cost: that of [`crate::lines`] for lines; otherwise that of the parser, and a hash and a copy of
 //! each term's text.
 
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms};
-use crate::guard::{Brackets, check_json, check_xml, decode_xml, place};
+use crate::guard::{check_json, check_xml, deepest_terms, nesting, place};
 use crate::lines::{LINE_REMEDY, Lines, Stop};
-use crate::parts::Parts;
-use crate::sniff::Syntax;
 use foldhash::fast::RandomState;
-use hashbrown::HashSet;
+use hashbrown::{HashSet, HashTable};
 use memchr::{memchr, memmem, memrchr};
-use oxrdf::{GraphName, NamedNode, NamedOrBlankNode, Quad, TermRef};
-use oxrdfio::{RdfParseError, RdfParser, ReaderQuadParser};
+use oxrdf::{GraphName, LiteralRef, NamedNode, NamedOrBlankNode, Quad, TermRef};
+use oxrdfio::{RdfFormat, RdfParseError, RdfParser, ReaderQuadParser};
 use std::hash::BuildHasher;
-use std::io::{self, Read};
+use std::io::{self, Chain, Cursor, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -27,10 +25,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 const PIECE: usize = 1 << 16;
 /// More than this many triples, terms or bytes are not kept for the next publication.
 const KEPT: usize = 1 << 16;
+/// After so many faults the caller is to take them away.
+pub const FAULTS: usize = 1000;
 /// The texts of one publication have fewer bytes than this.
 const PUBLICATION_BYTES: usize = 1 << 31;
-/// So many triples of a document are held that is cut by its subjects or parts.
-const HELD_TRIPLES: usize = 1 << 26;
 /// Names may stand for so many bytes, and for so many times the bytes of the document.
 const EXPANSION: (usize, usize) = (1 << 28, 128);
 const RELATIVE: &str = "http://relative.invalid/";
@@ -139,20 +137,12 @@ pub enum Cut {
     Document,
     /// A named graph, and the default graph as one more.
     Graph,
-    /// An `rss:item` with its channel.
-    Item,
-    /// The concise bounded description of an IRI that is a subject.
-    Subject,
-    /// A weakly connected part.
-    Component,
 }
 
 impl Cut {
-    /// The cut of a name.
+    /// The cut of a name; `None` for those by items, subjects and components, which are Python's.
     pub fn of(name: &str) -> Option<Self> {
-        let all =
-            [Self::Auto, Self::Document, Self::Graph, Self::Item, Self::Subject, Self::Component];
-        all.into_iter().find(|cut| cut.name() == name)
+        [Self::Auto, Self::Document, Self::Graph].into_iter().find(|cut| cut.name() == name)
     }
 
     /// Its name.
@@ -161,14 +151,7 @@ impl Cut {
             Self::Auto => "auto",
             Self::Document => "document",
             Self::Graph => "graph",
-            Self::Item => "item",
-            Self::Subject => "subject",
-            Self::Component => "component",
         }
-    }
-
-    fn has_parts(self) -> bool {
-        matches!(self, Self::Item | Self::Subject | Self::Component)
     }
 }
 
@@ -188,6 +171,8 @@ pub struct Options {
     pub names: String,
     /// What to do about a fault of syntax.
     pub remedy: String,
+    /// After so many faults the caller is to take them away.
+    pub faults: usize,
 }
 
 impl Default for Options {
@@ -199,6 +184,7 @@ impl Default for Options {
             limits: Limits::default(),
             names: String::new(),
             remedy: "Correct the document there, or name its format with --format.".to_owned(),
+            faults: FAULTS,
         }
     }
 }
@@ -216,8 +202,13 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
+/// Whether a bad line leaves the next one readable.
+pub fn has_lines(syntax: RdfFormat) -> bool {
+    matches!(syntax, RdfFormat::NTriples | RdfFormat::NQuads)
+}
+
 /// The fault that a parser's message says.
-pub(crate) fn problem(syntax: Syntax, message: &str, remedy: &str) -> Fault {
+pub(crate) fn problem(syntax: RdfFormat, message: &str, remedy: &str) -> Fault {
     let is_line = remedy == LINE_REMEDY;
     if message.contains("No scheme found") {
         let name = message.split('\'').nth(1).unwrap_or_default();
@@ -246,102 +237,14 @@ fn relative(name: &str, is_line: bool) -> Fault {
     Fault::new(what, if is_line { line.as_str() } else { BASE_REMEDY })
 }
 
-/// The fault of a publication with too many triples; of its size, where it is known.
-pub(crate) fn too_large(limits: &Limits, size: Option<usize>) -> Fault {
-    let most = grouped(limits.publication_triples as u64);
-    let what = match size {
-        Some(size) => {
-            format!("a publication of {} triples, more than {most}", grouped(size as u64))
-        }
-        None => format!("a publication of more than {most} triples"),
-    };
-    Fault::new(
-        what,
-        "Raise the limit `publication_triples`, or cut the document into smaller publications.",
-    )
-}
-
 // --- Publications being built ------------------------------------------------------------------
-
-/// Which triples of a publication there are: their numbers in an open hash table. What is in a cell
-/// of an earlier publication has another stamp, so that nothing need be cleared.
-#[derive(Default)]
-struct Distinct {
-    hasher: RandomState,
-    key: Option<[u64; 2]>,
-    cells: Vec<(u32, u32)>,
-    mask: usize,
-    stamp: u32,
-}
-
-impl Distinct {
-    fn clear(&mut self) {
-        self.mask = 255;
-        if self.cells.len() > 4 * KEPT {
-            self.cells = Vec::new();
-        }
-        self.renew();
-    }
-
-    fn renew(&mut self) {
-        let hasher = &self.hasher;
-        self.key.get_or_insert_with(|| [hasher.hash_one(1), hasher.hash_one(2)]);
-        if self.cells.len() <= self.mask {
-            self.cells.resize(self.mask + 1, (0, 0));
-        }
-        self.stamp = self.stamp.wrapping_add(1);
-        if self.stamp == 0 {
-            self.cells.fill((0, 0));
-            self.stamp = 1;
-        }
-    }
-
-    /// The cell of a triple, and whether the triple is there.
-    #[inline]
-    fn find(&self, triples: &[[Id; 3]], [s, p, o]: [Id; 3]) -> (usize, bool) {
-        let [a, b] = self.key.unwrap_or_default();
-        let pair = u64::from(s) << 32 | u64::from(p);
-        let product = u128::from(pair ^ a) * u128::from(u64::from(o) ^ b);
-        let mut cell = ((product >> 64) as u64 ^ product as u64) as usize & self.mask;
-        loop {
-            let (stamp, number) = self.cells[cell];
-            if stamp != self.stamp {
-                return (cell, false);
-            }
-            if triples[number as usize] == [s, p, o] {
-                return (cell, true);
-            }
-            cell = (cell + 1) & self.mask;
-        }
-    }
-
-    #[inline]
-    fn add(&mut self, triples: &mut Vec<[Id; 3]>, triple: [Id; 3]) {
-        if 2 * triples.len() >= self.mask {
-            self.grow(triples);
-        }
-        let (cell, is_there) = self.find(triples, triple);
-        if !is_there {
-            self.cells[cell] = (self.stamp, triples.len() as u32);
-            triples.push(triple);
-        }
-    }
-
-    #[cold]
-    fn grow(&mut self, triples: &[[Id; 3]]) {
-        self.mask = (2 * self.mask + 1).max(255);
-        self.renew();
-        for (number, triple) in triples.iter().enumerate() {
-            let (cell, _) = self.find(triples, *triple);
-            self.cells[cell] = (self.stamp, number as u32);
-        }
-    }
-}
 
 /// Buffers that are used again from document to document.
 #[derive(Default)]
 pub struct Scratch {
-    distinct: Distinct,
+    /// The numbers of the triples of a publication, each distinct triple once.
+    distinct: HashTable<u32>,
+    hasher: RandomState,
     text: Vec<u8>,
 }
 
@@ -353,22 +256,16 @@ pub(crate) struct State {
     pub(crate) open: bool,
     /// Whether it has too many triples.
     full: bool,
-    most: usize,
     bytes: usize,
     first: Option<u64>,
     ids: HashSet<u64, RandomState>,
 }
 
 impl State {
-    fn new(syntax: Syntax, options: &Options) -> Self {
-        Self {
-            by_graph: options.cut == Cut::Graph || options.cut == Cut::Auto && syntax.has_graphs(),
-            most: match options.cut.has_parts() {
-                true => HELD_TRIPLES,
-                false => options.limits.publication_triples,
-            },
-            ..Self::default()
-        }
+    fn new(syntax: RdfFormat, options: &Options) -> Self {
+        let by_graph =
+            options.cut == Cut::Graph || options.cut == Cut::Auto && syntax.supports_datasets();
+        Self { by_graph, ..Self::default() }
     }
 }
 
@@ -386,6 +283,7 @@ impl Build<'_> {
     fn clear(&mut self) {
         self.out.clear();
         self.scratch.distinct.clear();
+        self.scratch.distinct.shrink_to(KEPT, |_| 0);
         (self.state.open, self.state.full, self.state.bytes) = (false, false, 0);
     }
 
@@ -435,8 +333,16 @@ impl Build<'_> {
     pub(crate) fn add(&mut self, triple: [Id; 3], bytes: usize) -> bool {
         self.state.bytes += bytes;
         if !self.state.full {
-            self.scratch.distinct.add(&mut self.out.triples, triple);
-            if self.out.triples.len() <= self.state.most && self.state.bytes < PUBLICATION_BYTES {
+            let Scratch { distinct, hasher, .. } = &mut *self.scratch;
+            let triples = &mut self.out.triples;
+            let hash = hasher.hash_one(triple);
+            if distinct.find(hash, |&number| triples[number as usize] == triple).is_none() {
+                let rehash = |&number: &u32| hasher.hash_one(triples[number as usize]);
+                distinct.insert_unique(hash, triples.len() as u32, rehash);
+                triples.push(triple);
+            }
+            let most = self.options.limits.publication_triples;
+            if triples.len() <= most && self.state.bytes < PUBLICATION_BYTES {
                 return true;
             }
             self.fill();
@@ -448,10 +354,12 @@ impl Build<'_> {
 
     #[cold]
     fn fill(&mut self) {
-        let fault = if self.out.triples.len() > self.state.most {
-            let mut limits = self.options.limits.clone();
-            limits.publication_triples = self.state.most;
-            too_large(&limits, None)
+        let most = self.options.limits.publication_triples;
+        let fault = if self.out.triples.len() > most {
+            Fault::new(
+                format!("a publication of more than {} triples", grouped(most as u64)),
+                "Raise the limit `publication_triples`, or cut the document into smaller publications.",
+            )
         } else {
             let most = grouped(PUBLICATION_BYTES as u64);
             let what = format!("a publication of more than {most} bytes");
@@ -487,7 +395,8 @@ impl Build<'_> {
     }
 }
 
-/// Writes a term's key; says whether a blank node is in it. Triple terms may not nest deep.
+/// Writes a term's key: the term as N-Triples has it. Says whether a blank node is in it. Triple
+/// terms may not nest deep.
 pub(crate) fn write_term(text: &mut Vec<u8>, term: TermRef<'_>, names: &str) -> bool {
     match term {
         TermRef::NamedNode(node) => {
@@ -503,18 +412,7 @@ pub(crate) fn write_term(text: &mut Vec<u8>, term: TermRef<'_>, names: &str) -> 
             true
         }
         TermRef::Literal(literal) => {
-            write_text(text, literal.value());
-            if let Some(language) = literal.language() {
-                text.push(b'@');
-                text.extend_from_slice(language.as_bytes());
-                if let Some(direction) = literal.direction() {
-                    text.extend_from_slice(b"--");
-                    text.extend_from_slice(direction.to_string().as_bytes());
-                }
-            } else if literal.datatype() != oxrdf::vocab::xsd::STRING {
-                text.extend_from_slice(b"^^");
-                write_term(text, literal.datatype().into(), names);
-            }
+            write_literal(text, literal);
             false
         }
         TermRef::Triple(triple) => {
@@ -530,35 +428,24 @@ pub(crate) fn write_term(text: &mut Vec<u8>, term: TermRef<'_>, names: &str) -> 
     }
 }
 
-/// Writes the text of a literal in its quotes.
-fn write_text(text: &mut Vec<u8>, value: &str) {
-    text.push(b'"');
-    let bytes = value.as_bytes();
+fn write_literal(text: &mut Vec<u8>, literal: LiteralRef<'_>) {
+    let (value, datatype) = (literal.value(), literal.datatype());
     let is_odd = |b: &u8| *b < b' ' || matches!(b, b'"' | b'\\' | 0x7F | 0xEF);
-    let mut begin = 0;
-    while let Some(next) = bytes[begin..].iter().position(is_odd) {
-        let at = begin + next;
-        text.extend_from_slice(&bytes[begin..at]);
-        begin = at + 1;
-        match bytes[at] {
-            0x08 => text.extend_from_slice(b"\\b"),
-            b'\t' => text.extend_from_slice(b"\\t"),
-            b'\n' => text.extend_from_slice(b"\\n"),
-            0x0C => text.extend_from_slice(b"\\f"),
-            b'\r' => text.extend_from_slice(b"\\r"),
-            byte @ (b'"' | b'\\') => text.extend_from_slice(&[b'\\', byte]),
-            0xEF => match &bytes[at..] {
-                [0xEF, 0xBF, last @ (0xBE | 0xBF), ..] => {
-                    text.extend_from_slice(if *last == 0xBE { b"\\uFFFE" } else { b"\\uFFFF" });
-                    begin = at + 3;
-                }
-                _ => text.push(0xEF),
-            },
-            byte => text.extend_from_slice(format!("\\u{byte:04X}").as_bytes()),
-        }
+    if value.as_bytes().iter().any(is_odd) || literal.direction().is_some() {
+        write!(text, "{literal}").unwrap_or_default(); // a vector takes all
+        return;
     }
-    text.extend_from_slice(&bytes[begin..]);
     text.push(b'"');
+    text.extend_from_slice(value.as_bytes());
+    text.push(b'"');
+    if let Some(language) = literal.language() {
+        text.push(b'@');
+        text.extend_from_slice(language.as_bytes());
+    } else if datatype != oxrdf::vocab::xsd::STRING {
+        text.extend_from_slice(b"^^<");
+        text.extend_from_slice(datatype.as_str().as_bytes());
+        text.push(b'>');
+    }
 }
 
 // --- Where bytes come from ---------------------------------------------------------------------
@@ -576,7 +463,7 @@ impl std::fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 /// The fault of bytes that do not come.
-fn unreadable(error: io::Error, syntax: Syntax) -> Fault {
+fn unreadable(error: io::Error, syntax: RdfFormat) -> Fault {
     if error.kind() == io::ErrorKind::OutOfMemory {
         let what = format!("not valid {}: a name or text of more than 16 MB", syntax.name());
         return Fault::new(what, "Give the data as N-Quads.");
@@ -604,11 +491,27 @@ fn read_some(stream: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// What a parser reads from: a stream whose brackets are counted, or a document that is held.
+/// A stream whose first bytes were looked at.
+type Begun<R> = Chain<Cursor<Vec<u8>>, R>;
+
+/// Takes UTF-8's byte order mark away, which is no part of any syntax.
+fn unmarked<R: Read>(mut stream: R) -> io::Result<Begun<R>> {
+    let mut head = Vec::new();
+    stream.by_ref().take(3).read_to_end(&mut head)?;
+    if head == b"\xef\xbb\xbf" {
+        head.clear();
+    }
+    Ok(Cursor::new(head).chain(stream))
+}
+
+/// What a parser reads from: a stream whose triple terms may not nest deep, or a document that is
+/// held.
 struct Source<R> {
-    stream: Option<R>,
-    brackets: Brackets,
-    limits: Limits,
+    stream: Option<Begun<R>>,
+    /// The last bytes that were given, and how many triple terms are open.
+    tail: Vec<u8>,
+    depth: usize,
+    nesting: usize,
     held: Arc<Vec<u8>>,
     progress: Arc<Progress>,
 }
@@ -629,44 +532,31 @@ impl Progress {
 
 impl<R: Read> Read for Source<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let given = self.progress.bytes();
-        let mut size = match &mut self.stream {
-            Some(stream) => read_some(stream, buffer)?,
-            None => {
-                // A tag at a time, so that it is known where a parser without places is.
-                let rest = self.held.get(given..).unwrap_or_default();
-                let size = memchr(b'>', rest).map_or(rest.len(), |end| end + 1).min(buffer.len());
-                buffer[..size].copy_from_slice(&rest[..size]);
-                size
-            }
-        };
-        if let Some(stream) = &mut self.stream {
-            if given == 0 && size > 0 {
-                // The byte order mark is no part of any syntax.
-                while size < 3
-                    && b"\xef\xbb\xbf".starts_with(&buffer[..size])
-                    && size < buffer.len()
-                {
-                    match read_some(stream, &mut buffer[size..])? {
-                        0 => break,
-                        more => size += more,
-                    }
-                }
-                if buffer[..size].starts_with(b"\xef\xbb\xbf") {
-                    buffer.copy_within(3..size, 0);
-                    self.progress.bytes.fetch_add(3, Ordering::Relaxed);
-                    size -= 3;
-                    if size == 0 {
-                        size = read_some(stream, buffer)?;
-                    }
-                }
-            }
-            if !is_blank(&buffer[..size]) {
+        let size = if let Some(stream) = &mut self.stream {
+            let size = read_some(stream, buffer)?;
+            let piece = &buffer[..size];
+            if !is_blank(piece) {
                 self.progress.is_solid.store(true, Ordering::Relaxed);
             }
-            let looked = self.brackets.look(&buffer[..size], &self.limits);
-            looked.map_err(|fault| io::Error::other(Refused(fault)))?;
-        }
+            self.tail.extend_from_slice(piece);
+            let (deepest, depth) = deepest_terms(&self.tail, self.depth);
+            if deepest > self.nesting {
+                let fault = nesting("its triple terms nest", self.nesting);
+                return Err(io::Error::other(Refused(fault)));
+            }
+            self.depth = depth;
+            // A bracket may be cut in two.
+            let is_whole = self.tail.ends_with(b"<<(") || self.tail.ends_with(b")>>");
+            let kept = if is_whole { 0 } else { self.tail.len().min(2) };
+            self.tail.drain(..self.tail.len() - kept);
+            size
+        } else {
+            // A tag at a time, so that it is known where a parser without places is.
+            let rest = self.held.get(self.progress.bytes()..).unwrap_or_default();
+            let size = memchr(b'>', rest).map_or(rest.len(), |end| end + 1).min(buffer.len());
+            buffer[..size].copy_from_slice(&rest[..size]);
+            size
+        };
         self.progress.bytes.fetch_add(size, Ordering::Relaxed);
         Ok(size)
     }
@@ -677,7 +567,7 @@ fn read_whole(mut stream: impl Read, limits: &Limits) -> Result<Vec<u8>, Fault> 
     let mut data = Vec::new();
     let most = limits.document_bytes.min(PUBLICATION_BYTES);
     let read = stream.by_ref().take(most as u64 + 1).read_to_end(&mut data);
-    read.map_err(|error| unreadable(error, Syntax::RdfXml))?;
+    read.map_err(|error| unreadable(error, RdfFormat::RdfXml))?;
     if data.len() > most {
         let what = format!("larger than {} bytes", grouped(most as u64));
         let remedy =
@@ -702,12 +592,11 @@ pub enum Next {
 
 /// Pieces of whole lines.
 struct Blocks<R> {
-    stream: R,
+    stream: Begun<R>,
     lines: Lines,
     buffer: Vec<u8>,
     at: usize,
     end: usize,
-    is_begun: bool,
     is_ended: bool,
 }
 
@@ -728,7 +617,7 @@ impl<R: Read> Blocks<R> {
             }
             self.buffer.resize(size + PIECE, 0);
             let read = read_some(&mut self.stream, &mut self.buffer[size..]);
-            let more = read.map_err(|error| unreadable(error, Syntax::NQuads))?;
+            let more = read.map_err(|error| unreadable(error, RdfFormat::NQuads))?;
             self.buffer.truncate(size + more);
             self.is_ended = more == 0;
             if self.is_ended {
@@ -737,11 +626,6 @@ impl<R: Read> Blocks<R> {
                 self.end = size + end + 1;
             }
             if self.end > 0 {
-                if !std::mem::replace(&mut self.is_begun, true)
-                    && self.buffer.starts_with(b"\xef\xbb\xbf")
-                {
-                    self.at = 3;
-                }
                 return Ok(true);
             }
         }
@@ -773,13 +657,11 @@ enum Input<R: Read> {
 
 /// Reads the publications of a document, one after the other.
 pub struct Reader<R: Read> {
-    syntax: Syntax,
+    syntax: RdfFormat,
     options: Options,
     input: Input<R>,
     state: State,
     scratch: Scratch,
-    parts: Option<Parts>,
-    whole: Publication,
     is_paused: bool,
     is_blank: bool,
     has_found: bool,
@@ -788,7 +670,7 @@ pub struct Reader<R: Read> {
 
 impl<R: Read> Reader<R> {
     /// A reader of a document in a syntax.
-    pub fn new(stream: R, syntax: Syntax, options: Options) -> Self {
+    pub fn new(stream: R, syntax: RdfFormat, options: Options) -> Self {
         let state = State::new(syntax, &options);
         Self {
             syntax,
@@ -796,8 +678,6 @@ impl<R: Read> Reader<R> {
             input: Input::New(stream),
             state,
             scratch: Scratch::default(),
-            parts: None,
-            whole: Publication::default(),
             is_paused: false,
             is_blank: true,
             has_found: false,
@@ -816,10 +696,7 @@ impl<R: Read> Reader<R> {
         faults: &mut Vec<Fault>,
     ) -> Next {
         let before = faults.len();
-        let next = match self.options.cut.has_parts() {
-            true => self.next_part(dictionary, out, faults),
-            false => self.next_graph(dictionary, out, faults),
-        };
+        let next = self.next_graph(dictionary, out, faults);
         self.has_found |= next == Next::Publication;
         self.has_told |= faults.len() > before;
         if next == Next::End && !self.has_found && !self.has_told {
@@ -838,32 +715,6 @@ impl<R: Read> Reader<R> {
         }
         let what = format!("it holds no publication, with the cut `{}`", self.options.cut.name());
         Fault::new(what, "Check that it is the right file, or use another cut.").warning()
-    }
-
-    fn next_part(
-        &mut self,
-        dictionary: &Dictionary,
-        out: &mut Publication,
-        faults: &mut Vec<Fault>,
-    ) -> Next {
-        if self.parts.is_none() {
-            let mut whole = std::mem::take(&mut self.whole);
-            match self.next_graph(dictionary, &mut whole, faults) {
-                Next::Publication => {
-                    let source = self.options.source.clone();
-                    self.parts = Some(Parts::new(whole, self.options.cut, source, dictionary));
-                }
-                next => {
-                    self.whole = whole;
-                    return next;
-                }
-            }
-        }
-        let found = self
-            .parts
-            .as_mut()
-            .is_some_and(|parts| parts.next(dictionary, &self.options.limits, out, faults));
-        if found { Next::Publication } else { Next::End }
     }
 
     fn next_graph(
@@ -930,42 +781,42 @@ impl<R: Read> Reader<R> {
     }
 }
 
+fn is_json(syntax: RdfFormat) -> bool {
+    matches!(syntax, RdfFormat::JsonLd { .. })
+}
+
 /// Looks at a document before it is parsed, and sets up its parser.
-fn begin<R: Read>(stream: R, syntax: Syntax, options: &Options) -> Result<Input<R>, Fault> {
-    if syntax.has_lines() {
-        let (at, end, is_begun, is_ended) = (0, 0, false, false);
+fn begin<R: Read>(stream: R, syntax: RdfFormat, options: &Options) -> Result<Input<R>, Fault> {
+    let stream = unmarked(stream).map_err(|error| unreadable(error, syntax))?;
+    if has_lines(syntax) {
         let (lines, buffer) = (Lines::new(syntax), Vec::new());
-        return Ok(Input::Lines(Blocks { stream, lines, buffer, at, end, is_begun, is_ended }));
+        return Ok(Input::Lines(Blocks { stream, lines, buffer, at: 0, end: 0, is_ended: false }));
     }
     let (limits, progress) = (&options.limits, Arc::new(Progress::default()));
-    let mut source = Source {
-        stream: None,
-        brackets: Brackets::default(),
-        limits: limits.clone(),
-        held: Arc::default(),
-        progress: progress.clone(),
-    };
-    if matches!(syntax, Syntax::RdfXml | Syntax::JsonLd) {
-        let mut data = read_whole(stream, limits)?;
+    let (held, stream) = if syntax == RdfFormat::RdfXml || is_json(syntax) {
+        let data = read_whole(stream, limits)?;
         if is_blank(&data) {
             return Ok(Input::End);
         }
-        if syntax == Syntax::RdfXml {
-            data = decode_xml(data)?;
-            check_xml(&data, &options.remedy, limits)?;
-        } else {
-            if data.starts_with(b"\xef\xbb\xbf") {
-                data.drain(..3);
-            }
-            check_json(&data, limits)?;
+        match syntax {
+            RdfFormat::RdfXml => check_xml(&data, &options.remedy, limits)?,
+            _ => check_json(&data, limits)?,
         }
-        source.held = Arc::new(data);
         progress.is_solid.store(true, Ordering::Relaxed);
+        (Arc::new(data), None)
     } else {
-        source.stream = Some(stream);
-    }
-    let drops_relative = syntax == Syntax::JsonLd && options.base.is_none();
-    let mut parser = RdfParser::from_format(syntax.format());
+        (Arc::default(), Some(stream))
+    };
+    let source = Source {
+        stream,
+        tail: Vec::new(),
+        depth: 0,
+        nesting: limits.nesting,
+        held: Arc::clone(&held),
+        progress: Arc::clone(&progress),
+    };
+    let drops_relative = is_json(syntax) && options.base.is_none();
+    let mut parser = RdfParser::from_format(syntax);
     if let Some(base) = options.base.as_deref().or(drops_relative.then_some(RELATIVE)) {
         parser = parser.with_base_iri(base).map_err(|_| {
             let what = format!("the base '{base}' is not an absolute IRI");
@@ -973,7 +824,7 @@ fn begin<R: Read>(stream: R, syntax: Syntax, options: &Options) -> Result<Input<
         })?;
     }
     Ok(Input::Quads(Box::new(Quads {
-        held: source.held.clone(),
+        held,
         progress,
         parser: parser.for_reader(source),
         drops_relative,
@@ -987,7 +838,7 @@ fn begin<R: Read>(stream: R, syntax: Syntax, options: &Options) -> Result<Input<
 }
 
 impl<R: Read> Quads<R> {
-    fn read(&mut self, syntax: Syntax, build: &mut Build<'_>) -> Stop {
+    fn read(&mut self, syntax: RdfFormat, build: &mut Build<'_>) -> Stop {
         (self.subject.0, self.predicate.0) = (None, None);
         loop {
             let quad = match self.pending.take().map_or_else(|| self.parser.next(), |q| Some(Ok(q)))
@@ -998,7 +849,7 @@ impl<R: Read> Quads<R> {
                     build.faults.push(fault);
                     return Stop::Failed;
                 }
-                None if syntax == Syntax::JsonLd && !self.any => {
+                None if is_json(syntax) && !self.any => {
                     let what = "JSON that is neither a feed nor JSON-LD: nothing in it is a triple";
                     let remedy = "Give it a @context that makes its names IRIs.";
                     build.faults.push(Fault::new(what, remedy));
@@ -1060,7 +911,7 @@ impl<R: Read> Quads<R> {
     }
 
     /// The fault of a parser; what it does not say of the place is looked for.
-    fn fault(&self, error: RdfParseError, syntax: Syntax, options: &Options) -> Fault {
+    fn fault(&self, error: RdfParseError, syntax: RdfFormat, options: &Options) -> Fault {
         let error = match error {
             RdfParseError::Io(error) => return unreadable(error, syntax),
             RdfParseError::Syntax(error) => error,
@@ -1081,7 +932,7 @@ impl<R: Read> Quads<R> {
                 return fault;
             }
         }
-        let at = if syntax == Syntax::RdfXml {
+        let at = if syntax == RdfFormat::RdfXml {
             let given = self.held.get(..self.progress.bytes()).unwrap_or_default();
             Some(memrchr(b'<', given).unwrap_or(given.len()))
         } else if message.contains("LoadDocumentCallback") {
@@ -1151,7 +1002,7 @@ pub enum One {
 /// Reads a document in memory that is one publication into `out`, whose memory is used again.
 pub fn read_one(
     bytes: &[u8],
-    syntax: Syntax,
+    syntax: RdfFormat,
     options: &Options,
     dictionary: &Dictionary,
     scratch: &mut Scratch,
@@ -1159,10 +1010,10 @@ pub fn read_one(
     faults: &mut Vec<Fault>,
 ) -> One {
     let before = faults.len();
-    if options.cut.has_parts() || bytes.len() > PUBLICATION_BYTES {
+    if bytes.len() > PUBLICATION_BYTES {
         return One::Several;
     }
-    if !syntax.has_lines() {
+    if !has_lines(syntax) {
         let mut reader = Reader::new(bytes, syntax, options.clone());
         std::mem::swap(&mut reader.scratch, scratch);
         let next = reader.next(dictionary, out, faults);

@@ -1,10 +1,11 @@
 use super::*;
 use crate::dictionary::Terms;
-use crate::sniff::tell;
+use oxrdfio::JsonLdProfileSet;
 
 const NS: &str = "xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\"";
 const GOOD: &str = "<http://e/a> <http://e/p> <http://e/b> .";
 const THERE: &str = "Correct the document there, or name its format with --format.";
+const JSON_LD: RdfFormat = RdfFormat::JsonLd { profile: JsonLdProfileSet::empty() };
 const LINE: &str = LINE_REMEDY;
 
 /// A publication for people: its id and its triples.
@@ -25,7 +26,7 @@ fn said(fault: &Fault) -> String {
 }
 
 /// Reads a document; the short way has to give the same.
-fn read_as(text: &[u8], syntax: Syntax, options: &Options) -> (Vec<Shown>, Vec<String>) {
+fn read_as(text: &[u8], syntax: RdfFormat, options: &Options) -> (Vec<Shown>, Vec<String>) {
     let mut dictionary = Dictionary::default();
     dictionary.intern(b"<http://e/a>");
     dictionary.intern(b"\"known\"");
@@ -44,7 +45,7 @@ fn read_as(text: &[u8], syntax: Syntax, options: &Options) -> (Vec<Shown>, Vec<S
     let (mut scratch, out) = (Scratch::default(), &mut out);
     match read_one(text, syntax, options, &dictionary, &mut scratch, out, &mut faults) {
         One::Several => assert_eq!(faults, []),
-        One::Publication if syntax.has_lines() => {
+        One::Publication if has_lines(syntax) => {
             assert_eq!(vec![shown(out, &dictionary)], found);
             assert_eq!(faults, all);
         }
@@ -60,14 +61,14 @@ fn read_as(text: &[u8], syntax: Syntax, options: &Options) -> (Vec<Shown>, Vec<S
 fn read(name: &str, text: impl AsRef<[u8]>) -> (Vec<Shown>, Vec<String>) {
     let text = text.as_ref();
     let options = Options { source: name.to_owned(), ..Options::default() };
-    match tell(name, &text[..text.len().min(crate::sniff::HEAD_BYTES)], crate::sniff::NAME_IT) {
-        Ok(syntax) => read_as(text, syntax, &options),
-        Err(fault) if !is_blank(text) => (Vec::new(), vec![said(&fault)]),
-        Err(_) => read_as(text, Syntax::Turtle, &options),
-    }
+    let syntax = match name.rsplit_once('.').and_then(|(_, name)| RdfFormat::from_extension(name)) {
+        Some(syntax) => syntax,
+        None => RdfFormat::Turtle,
+    };
+    read_as(text, syntax, &options)
 }
 
-fn cut(text: &str, syntax: Syntax, cut: Cut) -> Vec<Shown> {
+fn cut(text: &str, syntax: RdfFormat, cut: Cut) -> Vec<Shown> {
     let (found, faults) = read_as(text.as_bytes(), syntax, &Options { cut, ..Options::default() });
     assert_eq!(faults, Vec::<String>::new());
     found
@@ -125,21 +126,6 @@ fn every_syntax_says_the_same() {
             triples.sort();
             assert_eq!(triples, expected, "{name}");
         }
-        assert!(!read("", text).0.is_empty(), "{name} by its content");
-    }
-    let wide = |encoding: &str, bytes: fn(u16) -> [u8; 2], mark: &str| {
-        let xml = format!("{mark}<?xml version='1.0' encoding='{encoding}'?>{xml}");
-        xml.encode_utf16().flat_map(bytes).collect::<Vec<_>>()
-    };
-    let latin: Vec<u8> = format!("\n<?xml version='1.0' encoding='iso-8859-1'?>{xml}")
-        .chars()
-        .map(|c| u8::try_from(u32::from(c)).unwrap())
-        .collect();
-    for data in
-        [wide("utf-16", u16::to_le_bytes, "\u{FEFF}"), wide("utf-16", u16::to_be_bytes, ""), latin]
-    {
-        let (found, faults) = read("a.rdf", data);
-        assert_eq!((sizes(&found), faults), (vec![4], vec![]));
     }
 }
 
@@ -149,7 +135,7 @@ fn rdf_xml_without_its_own_root() {
     let (found, faults) = read("a.rdf", book);
     assert_eq!((sizes(&found), faults), (vec![2], vec![]));
     let node = format!("<?xml version='1.0'?><e:A xmlns:e='urn:e:' {NS} rdf:about='urn:a'/>");
-    assert_eq!(sizes(&read("a.xml", node).0), [1]);
+    assert_eq!(sizes(&read("a.rdf", node).0), [1]);
 }
 
 #[test]
@@ -167,10 +153,10 @@ fn blank_nodes_are_called_as_is_said() {
     let options = Options { names: "n1".to_owned(), ..Options::default() };
     let text =
         "_:x <urn:p> _:x .\n_:x  <urn:p> <<( _:x <urn:q> _:y )>> .\n_:x <urn:p> <urn:a> _:g .";
-    let (found, _) = read_as(text.as_bytes(), Syntax::NQuads, &options);
+    let (found, _) = read_as(text.as_bytes(), RdfFormat::NQuads, &options);
     assert_eq!(ids(&found), ["<stream>", "<stream>#n1g"]);
     assert_eq!(found[0].1, ["_:n1x <urn:p> _:n1x", "_:n1x <urn:p> <<( _:n1x <urn:q> _:n1y )>>"]);
-    let (found, _) = read_as(b"_:x <urn:p> _:x .", Syntax::Turtle, &options);
+    let (found, _) = read_as(b"_:x <urn:p> _:x .", RdfFormat::Turtle, &options);
     assert_eq!(found[0].1, ["_:n1x <urn:p> _:n1x"]);
 }
 
@@ -183,8 +169,8 @@ fn terms_that_are_mentioned_have_their_ids() {
     let mut out = Publication::default();
     let (options, mut scratch) = (Options::default(), Scratch::default());
     for (syntax, text) in [
-        (Syntax::NTriples, "<urn:a> <urn:p> \"x\\ty\" .\n_:b <urn:p> \"x\ty\" ."),
-        (Syntax::Turtle, "<urn:a> <urn:p> 'x\\ty' . _:b <urn:p> 'x\ty' ."),
+        (RdfFormat::NTriples, "<urn:a> <urn:p> \"x\\ty\" .\n_:b <urn:p> \"x\ty\" ."),
+        (RdfFormat::Turtle, "<urn:a> <urn:p> 'x\\ty' . _:b <urn:p> 'x\ty' ."),
     ] {
         let mut faults = Vec::new();
         read_one(
@@ -207,10 +193,10 @@ fn bases() {
          </rdf:Description></rdf:RDF>"
     );
     for (syntax, text) in [
-        (Syntax::Turtle, "<a> <p> <b> ."),
-        (Syntax::TriG, "{ <a> <p> <b> }"),
-        (Syntax::JsonLd, "{\"@id\": \"a\", \"http://e/p\": {\"@id\": \"b\"}}"),
-        (Syntax::RdfXml, &xml),
+        (RdfFormat::Turtle, "<a> <p> <b> ."),
+        (RdfFormat::TriG, "{ <a> <p> <b> }"),
+        (JSON_LD, "{\"@id\": \"a\", \"http://e/p\": {\"@id\": \"b\"}}"),
+        (RdfFormat::RdfXml, &xml),
     ] {
         let base = |base: &str| Options { base: Some(base.to_owned()), ..Options::default() };
         let (found, faults) = read_as(text.as_bytes(), syntax, &base("http://e/"));
@@ -287,7 +273,7 @@ fn pieces_do_not_matter() {
     }
     let blocks =
         "\u{FEFF}<urn:g> { <urn:a> <urn:b> 'é' , \"\"\"é\"\"\" }\n<urn:h> { <urn:a> <urn:b> 2 }";
-    for (syntax, text) in [(Syntax::NQuads, &*text), (Syntax::TriG, blocks)] {
+    for (syntax, text) in [(RdfFormat::NQuads, &*text), (RdfFormat::TriG, blocks)] {
         let expected = read_as(text.as_bytes(), syntax, &Options::default());
         assert!(expected.0.len() > 1);
         for size in [1, 2, 3, 7, 100, 100_000] {
@@ -305,19 +291,16 @@ fn pieces_do_not_matter() {
 
 #[test]
 fn the_first_publication_comes_before_the_stream_is_read() {
-    struct Two<'a>(Vec<&'a [u8]>);
-    impl Read for Two<'_> {
-        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            let piece =
-                self.0.pop().ok_or_else(|| io::Error::other("nothing more is to be read"))?;
-            buffer[..piece.len()].copy_from_slice(piece);
-            Ok(piece.len())
+    struct Broken;
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("nothing more is to be read"))
         }
     }
     let line = |n: u8| format!("<urn:a> <urn:p> \"{n}\" <urn:g{n}> .\n");
     let (first, second) = (line(1), line(2));
-    let stream = Two(vec![second.as_bytes(), first.as_bytes()]);
-    let mut reader = Reader::new(stream, Syntax::NQuads, Options::default());
+    let stream = first.as_bytes().chain(second.as_bytes()).chain(Broken);
+    let mut reader = Reader::new(stream, RdfFormat::NQuads, Options::default());
     let (dictionary, mut out, mut faults) = (Dictionary::default(), Publication::default(), vec![]);
     assert_eq!(reader.next(&dictionary, &mut out, &mut faults), Next::Publication);
     assert_eq!((&*out.id, out.line), ("urn:g1", Some(1)));
@@ -342,7 +325,7 @@ fn a_line_may_not_be_endless() {
     let options = Options { limits, ..Options::default() };
     let text = format!("<urn:a> <urn:b> \"{}", "x".repeat(1_000_000));
     let dictionary = Dictionary::default();
-    let mut reader = Reader::new(text.as_bytes(), Syntax::NTriples, options);
+    let mut reader = Reader::new(text.as_bytes(), RdfFormat::NTriples, options);
     let (mut out, mut faults) = (Publication::default(), Vec::new());
     assert_eq!(reader.next(&dictionary, &mut out, &mut faults), Next::End);
     assert_eq!(faults.len(), 1);
@@ -366,13 +349,13 @@ fn graphs_with_too_many_triples_are_left_out() {
     let mut text: String =
         (0..61).map(|n| format!("<urn:{n}> <urn:p> \"{n}\" <urn:g{}> .\n", n / 30)).collect();
     text += "<urn:a> <urn:p> \"x\" <urn:last> .";
-    let (found, faults) = read_as(text.as_bytes(), Syntax::NQuads, &options);
+    let (found, faults) = read_as(text.as_bytes(), RdfFormat::NQuads, &options);
     assert_eq!((ids(&found), sizes(&found)), (vec!["urn:g2", "urn:last"], vec![1, 1]));
     let what = "a publication of more than 20 triples. Raise the limit `publication_triples`, or cut \
                 the document into smaller publications.";
     assert_eq!(faults, [format!(" (urn:g0): {what}"), format!(" (urn:g1): {what}")]);
     let text: String = (0..61).map(|n| format!("<urn:{n}> <urn:p> {n} .\n")).collect();
-    let (found, faults) = read_as(text.as_bytes(), Syntax::Turtle, &options);
+    let (found, faults) = read_as(text.as_bytes(), RdfFormat::Turtle, &options);
     assert_eq!((found, faults), (vec![], vec![format!(": {what}")]));
 }
 
@@ -381,7 +364,7 @@ fn repeated_triples_count_once() {
     let limits = Limits { publication_triples: 1, ..Limits::default() };
     let options = Options { limits, ..Options::default() };
     let (found, _) =
-        read_as(format!("{GOOD}\n").repeat(3000).as_bytes(), Syntax::NTriples, &options);
+        read_as(format!("{GOOD}\n").repeat(3000).as_bytes(), RdfFormat::NTriples, &options);
     assert_eq!(sizes(&found), [1]);
     let text: String =
         (0..3000).map(|n| format!("<urn:{}> <urn:p> \"{}\" .\n", n % 37, n % 101)).collect();
@@ -398,7 +381,7 @@ fn documents_that_are_held_have_a_size() {
     for (most, kept) in [(text.len(), 1), (text.len() - 1, 0)] {
         let limits = Limits { document_bytes: most, ..Limits::default() };
         let options = Options { limits, ..Options::default() };
-        let (found, faults) = read_as(text.as_bytes(), Syntax::JsonLd, &options);
+        let (found, faults) = read_as(text.as_bytes(), JSON_LD, &options);
         assert_eq!((found.len(), faults.len()), (kept, 1 - kept));
     }
 }
@@ -418,21 +401,17 @@ fn nothing_nests_without_end() {
     };
     let list = |n| format!("<urn:a> <urn:b> {} .", deep("( ", "5", " )", n));
     let nodes = |n| format!("<urn:a> <urn:b> {} .", deep("[ <urn:b> ", "5", " ]", n));
-    let reified =
-        |n| format!("{} <urn:b> 5 .", deep("<< ", "<urn:a> <urn:b> 5", " <urn:b> 5 >>", n));
+    let reified = |n| format!("{} <urn:b> 5 .", deep("<< ", "<urn:a>", " <urn:b> 5 >>", n));
     let xml = |n| {
         format!("<e:A xmlns:e='urn:e:'>{}</e:A>", deep("<e:p><e:A>", "", "</e:A></e:p>", n / 2))
     };
     type Text<'a> = &'a dyn Fn(usize) -> String;
-    let cases: [(&str, Text<'_>, usize, &str); 9] = [
+    let cases: [(&str, Text<'_>, usize, &str); 6] = [
         ("a.ttl", &term, 256, "its triple terms nest more than 256 deep"),
         ("a.nq", &term, 256, "not valid N-Quads: its triple terms nest more than 256 deep"),
         ("a.nt", &term, 256, "not valid N-Triples: its triple terms nest more than 256 deep"),
         ("a.jsonld", &json, 256, "its objects and lists nest more than 256 deep"),
         ("a.jsonld", &context, 254, "its objects and lists nest more than 256 deep"),
-        ("a.ttl", &list, 100_000, "its brackets nest more than 100,000 deep"),
-        ("a.trig", &nodes, 100_000, "its brackets nest more than 100,000 deep"),
-        ("a.ttl", &reified, 256, "its triple terms nest more than 256 deep"),
         ("a.rdf", &xml, 255, "its elements nest more than 256 deep"),
     ];
     for (name, text, most, what) in cases {
@@ -447,6 +426,11 @@ fn nothing_nests_without_end() {
         }
     }
     assert_eq!(read("a.ttl", term(256)).0.len(), 1);
+    // These need no recursion, but memory for as much as is written.
+    for text in [list(400_000), nodes(400_000), reified(400_000)] {
+        let (found, faults) = read("a.ttl", text);
+        assert_eq!((found.len(), faults.len()), (1, 0), "{faults:?}");
+    }
     assert_eq!(
         read("a.ttl", "<urn:a> <urn:b> '''<<( << [[[''' , \"<<(\" , <urn:<<(> . # <<( [").1.len(),
         1
@@ -494,7 +478,7 @@ fn entities() {
     }
     let uses = "&o;Thing ".repeat(100_000);
     let fine = "<!DOCTYPE a [<!ENTITY o \"http://o.org/\">]>";
-    assert_eq!(sizes(&read("a.owl", rdf(&uses, fine)).0), [1]);
+    assert_eq!(sizes(&read("a.rdf", rdf(&uses, fine)).0), [1]);
     for (declaration, name) in [
         ("<!ENTITY e SYSTEM \"file:///etc/passwd\">", "e"),
         ("<!ENTITY e PUBLIC \"-//X//Y\" \"http://example.org/e\">", "e"),
@@ -514,9 +498,9 @@ fn entities() {
 fn graphs() {
     let text = "@prefix e: <urn:e:> . e:a e:p 1 . e:g { e:a e:q 2 } _:g { e:b e:q 3 }";
     for kind in [Cut::Auto, Cut::Graph] {
-        assert_eq!(ids(&cut(text, Syntax::TriG, kind)), ["<stream>", "urn:e:g", "<stream>#g"]);
+        assert_eq!(ids(&cut(text, RdfFormat::TriG, kind)), ["<stream>", "urn:e:g", "<stream>#g"]);
     }
-    let whole = cut(text, Syntax::TriG, Cut::Document);
+    let whole = cut(text, RdfFormat::TriG, Cut::Document);
     assert_eq!((ids(&whole), sizes(&whole)), (vec!["<stream>"], vec![3]));
     let line = |o: &str, g: &str| format!("<urn:a> <urn:p> <urn:{o}> <urn:{g}> .\n");
     let text = [("x", "g"), ("y", "h"), ("z", "g")].map(|(o, g)| line(o, g)).concat();
@@ -527,66 +511,17 @@ fn graphs() {
         [" (urn:g): the graph's statements do not stand together: it was read as \
                          several. Sort the file by graph, so that each graph is one publication."]
     );
-    assert_eq!(sizes(&cut(&text, Syntax::NQuads, Cut::Document)), [3]);
+    assert_eq!(sizes(&cut(&text, RdfFormat::NQuads, Cut::Document)), [3]);
     let triples = "<urn:a> <urn:p> <urn:b> .\n<urn:a> <urn:p> <urn:b>, <urn:c> .";
-    assert_eq!(sizes(&cut(triples, Syntax::Turtle, Cut::Auto)), [2]);
-}
-
-#[test]
-fn subjects_with_their_blank_nodes() {
-    let text = "@prefix e: <urn:e:> .
-        e:a e:p [ e:p [ e:q \"deep\" ] ; e:q \"shallow\" ] , e:b .
-        e:b e:p _:round . _:round e:p _:trip . _:trip e:p _:round ; e:q \"circle\" .
-        _:alone e:q \"nobody's\" .";
-    let found = cut(text, Syntax::Turtle, Cut::Subject);
-    assert_eq!((ids(&found), sizes(&found)), (vec!["urn:e:a", "urn:e:b"], vec![5, 4]));
-}
-
-#[test]
-fn components() {
-    let text = "@prefix e: <urn:e:> .
-        e:a a e:Offer ; e:p e:b .   e:c a e:Offer ; e:q \"the same text\" .
-        e:d e:q \"the same text\" .   e:b e:p [ e:q 1 ] .
-        [] e:p _:x .                _:y e:p _:x .
-        e:e a e:e .";
-    let found = cut(text, Syntax::Turtle, Cut::Component);
-    assert_eq!(ids(&found), [1, 2, 3, 4, 5].map(|n| format!("<stream>#{n}")));
-    assert_eq!(sizes(&found), [4, 2, 1, 2, 1]);
-    let one = "<urn:a> <urn:p> <urn:b> . <urn:b> <urn:p> 1 .";
-    assert_eq!(ids(&cut(one, Syntax::Turtle, Cut::Component)), ["<stream>"]);
-}
-
-#[test]
-fn items() {
-    let text = "@prefix e: <urn:e:> . @prefix rss: <http://purl.org/rss/1.0/> .
-        @prefix dct: <http://purl.org/dc/terms/> .
-        e:a a rss:item ; rss:title \"A\" ; dct:isPartOf e:channel ; e:p [ e:q \"inner\" ] .
-        e:b a rss:item ; rss:title \"B\" .
-        e:channel a rss:channel ; rss:title \"Channel\" .
-        e:other rss:title \"no item\" .
-        [] a rss:item .";
-    let found = cut(text, Syntax::Turtle, Cut::Item);
-    assert_eq!((ids(&found), sizes(&found)), (vec!["urn:e:a", "urn:e:b"], vec![7, 2]));
-    let limits = Limits { publication_triples: 3, ..Limits::default() };
-    for kind in [Cut::Item, Cut::Subject, Cut::Component] {
-        let options = Options { cut: kind, limits: limits.clone(), ..Options::default() };
-        let text = "<urn:a> a <http://purl.org/rss/1.0/item> ; <urn:p> 1, 2, 3 .
-            <urn:b> a <http://purl.org/rss/1.0/item> .";
-        let (found, faults) = read_as(text.as_bytes(), Syntax::Turtle, &options);
-        assert_eq!((sizes(&found), faults.len()), (vec![1], 1));
-        assert!(faults[0].contains("a publication of 4 triples, more than 3"));
-    }
+    assert_eq!(sizes(&cut(triples, RdfFormat::Turtle, Cut::Auto)), [2]);
 }
 
 #[test]
 fn a_document_without_a_publication_is_no_silent_drop() {
-    for (text, kind) in [
-        ("# nothing\n@prefix a: <urn:a> .", Cut::Auto),
-        (GOOD, Cut::Item),
-        ("[] <urn:p> 1 .", Cut::Subject),
-    ] {
+    for (text, kind) in [("# nothing\n@prefix a: <urn:a> .", Cut::Auto), ("# nothing", Cut::Graph)]
+    {
         let options = Options { cut: kind, ..Options::default() };
-        let (found, faults) = read_as(text.as_bytes(), Syntax::Turtle, &options);
+        let (found, faults) = read_as(text.as_bytes(), RdfFormat::Turtle, &options);
         let name = kind.name();
         assert_eq!(found, []);
         assert_eq!(
@@ -610,22 +545,19 @@ fn bad_documents_are_refused() {
     };
     let json =
         "JSON that is neither a feed nor JSON-LD: nothing in it is a triple. Give it a @context";
-    let cases: [(&str, &[u8], &str); 29] = [
+    let cases: [(&str, &[u8], &str); 22] = [
         (
             "a.rdf",
             b"<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'><rdf:Description>",
             ":1:83: not valid XML: no element found.",
         ),
-        ("a.rdf", b"<e:A xmlns:e='urn:e:'>\n<e:p></e:q></e:A>", ":2:6: not valid RDF/XML: "),
+        ("a.rdf", b"<e:A xmlns:e='urn:e:'>\n<e:p></e:q></e:A>", ":2:6: not valid XML: "),
         (
             "a.rdf",
             b"<e:A xmlns:e='urn:e:'/>\n<e:A xmlns:e='urn:e:'/>",
             ":2:1: not valid XML: junk after",
         ),
         ("a.rdf", b"<e:A xmlns:e='urn:e:'>\n\n<e:p>&x;</e:p></e:A>", ":3:9: not valid RDF/XML: "),
-        ("a.rdf", b"<e:A xmlns:e='urn:e:' (='x'/>", ":1:22: not valid XML: not well-formed"),
-        ("a.rdf", b"<e:A xmlns:e='urn:e:'e:p='x'/>", ":1:22: not valid XML: not well-formed"),
-        ("a.rdf", b"<e:A xmlns:e='urn:e:' e:p='<'/>", ":1:28: not valid XML: not well-formed"),
         ("a.ttl", b"<urn:a> <urn:b> \"no end", ":1:17: not valid Turtle: "),
         ("a.trig", b"{ <urn:a> <urn:b> ", ":1:19: not valid TriG: "),
         ("a.jsonld", b"{\"@id\": ", ":1:9: not valid JSON-LD: "),
@@ -633,16 +565,6 @@ fn bad_documents_are_refused() {
             "a.ttl",
             b"<urn:a> <urn:b> 1 .\n<urn:a> <urn:b> \"caf\xe9\" .",
             ":2:21: not UTF-8. Save the document as UTF-8.",
-        ),
-        (
-            "a.rdf",
-            b"<?xml version='1.0'?><e:A xmlns:e='urn:e:'>caf\xe9</e:A>",
-            ":1:47: not in its encoding, utf-8",
-        ),
-        (
-            "a.rdf",
-            b"<?xml version='1.0' encoding='klingon'?><e:A xmlns:e='urn:e:'/>",
-            ":1: unknown encoding: klingon. Save",
         ),
         ("a.jsonld", b"{\"@id\": \"urn:caf\xe9\"}", ":1:"),
         ("a.ttl", b"\n <a> <urn:b> 5 .", ":2:2: a relative IRI. Write the whole IRI, or"),
@@ -658,16 +580,14 @@ fn bad_documents_are_refused() {
         ("<stdin>", b"\xef\xbb\xbf\n", ": nothing came in. Pipe a document into it."),
         ("a.jsonld", b"\n\n", ": the file is empty. Remove or fill it."),
         ("a.rdf", b"\n", ": the file is empty. Remove or fill it."),
-        ("a.html", b"<!DOCTYPE html>\n<html>", ": an HTML page, not RDF or a feed."),
-        ("a.txt", b"just some prose, dear reader.", ": neither its name nor its content tells"),
         (
             "a.jsonld",
             b"{\"@context\": \"https://schema.org/\", \"@id\": \"urn:a\", \"name\": \"x\"}",
             ":1:2: a remote JSON-LD context. Put the context into",
         ),
-        ("a.json", b"[1, 2, 3]", &format!(": {json}")),
-        ("a.json", b"5", &format!(": {json}")),
-        ("a.json", b"{\"a\": ", ":1:7: not valid JSON-LD: "),
+        ("a.jsonld", b"[1, 2, 3]", &format!(": {json}")),
+        ("a.jsonld", b"5", &format!(": {json}")),
+        ("a.jsonld", b"{\"a\": ", ":1:7: not valid JSON-LD: "),
     ];
     for (name, text, expected) in cases {
         let (found, faults) = read(name, text);
@@ -719,17 +639,15 @@ fn nothing_panics() {
                 }
             }
         }
-        let head = &text[..text.len().min(30)];
-        let _ = (crate::sniff::of_content(&text), crate::sniff::foreign(head, None));
         for syntax in [
-            Syntax::Turtle,
-            Syntax::TriG,
-            Syntax::N3,
-            Syntax::JsonLd,
-            Syntax::RdfXml,
-            Syntax::NQuads,
+            RdfFormat::Turtle,
+            RdfFormat::TriG,
+            RdfFormat::N3,
+            JSON_LD,
+            RdfFormat::RdfXml,
+            RdfFormat::NQuads,
         ] {
-            let kind = [Cut::Auto, Cut::Subject, Cut::Item, Cut::Component][below(4)];
+            let kind = [Cut::Auto, Cut::Document, Cut::Graph][below(3)];
             let options = Options { cut: kind, ..Options::default() };
             let mut reader = Reader::new(&text[..], syntax, options);
             faults.clear();
