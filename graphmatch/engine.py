@@ -15,7 +15,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
@@ -66,14 +66,14 @@ from semantic.mentions import Mentions
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.quads import read_whole
-from semantic.reading import documents, read_publications
+from semantic.reading import documents, read_publications, syntax_of
 from semantic.sparql.clock import Clock, now_literal, utc_now
 from semantic.sparql.columns import Grouped
 from semantic.sparql.parse import SubscriptionParser
 from semantic.sparql.query import Query
 from semantic.stream import Pieces, Readable, pieces
 from semantic.subscription import Subscription
-from semantic.syntax import BLANK, HEAD_BYTES, format_of_media_type, tell_syntax
+from semantic.syntax import BLANK, HEAD_BYTES, format_of_media_type
 from semantic.tables import publications_of_table
 from semantic.terms import Triple
 from semantic.vocabulary import PREFIXES
@@ -541,9 +541,7 @@ class Engine(Matcher):
         if syntax != RdfFormat.RDF_XML:  # which may have to be recoded
             now = self._clock()
             extension = None if syntax is None else syntax.file_extension
-            found = self._core.match_bytes(
-                data, name, now_literal(now).value, extension, cut.value
-            )
+            found = self._core.match_bytes(data, name, now_literal(now).value, extension, cut.value)
             if found is not None:
                 outcome, faults = found
                 self._tell(faults, name)
@@ -568,7 +566,7 @@ class Engine(Matcher):
             return
         try:
             if syntax is None:
-                syntax = tell_syntax(head, name) if head.strip(BLANK) else RdfFormat.N_QUADS
+                syntax = syntax_of(head, name) if head.strip(BLANK) else RdfFormat.N_QUADS
             if syntax == RdfFormat.RDF_XML:
                 data = recode_xml(read_whole(whole, name, DEFAULT_LIMITS), name)
                 whole = Pieces(iter([data]), name)

@@ -208,7 +208,7 @@ def _document(
         data = read_whole(whole, source, options.limits)
         yield from read_feed(data, source, on_problem=report, limits=options.limits)
         return
-    syntax = options.format or _syntax(head, source, feed)
+    syntax = options.format or syntax_of(head, source)
     if options.format is not None:
         refuse_foreign(head, source)
     runs = read_runs(
@@ -251,8 +251,15 @@ def _empty(source: str) -> Problem:
     return Problem("the file is empty", Place(source), "Remove or fill it.")
 
 
-def _syntax(head: bytes, source: str, feed: FeedFormat | None) -> RdfFormat:
-    if feed not in (None, FeedFormat.RSS1):
+def syntax_of(head: bytes, source: str) -> RdfFormat:
+    """Return the RDF syntax of a document of publications, by its name and beginning.
+
+    Raises
+    ------
+    InputError
+        When it is none, with what it is instead; when it is a feed, which has a reader of its own.
+    """
+    if sniff_feed(head) not in (None, FeedFormat.RSS1):
         what, remedy = "a feed can only be cut into items", "Use the cut `item` or `auto`."
         raise InputError(Problem(what, Place(source), remedy))
     if (other := _NOT_PUBLICATIONS.get(Path(source).suffix.lower())) is not None:
