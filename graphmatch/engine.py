@@ -61,6 +61,7 @@ from semantic.errors import (
 )
 from semantic.evaluation import Evaluation
 from semantic.feeds import sniff_feed
+from semantic.guards import recode_xml
 from semantic.limits import DEFAULT_LIMITS
 from semantic.mentions import Mentions
 from semantic.ontology.ontology import Ontology
@@ -77,7 +78,6 @@ from semantic.syntax import BLANK, HEAD_BYTES, format_of_media_type
 from semantic.tables import publications_of_table
 from semantic.terms import Triple
 from semantic.vocabulary import PREFIXES
-from semantic.xml_guard import recode_xml
 
 Document: TypeAlias = bytes | str | Path | Readable
 """What `Engine.filter` reads."""

@@ -20,15 +20,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from itertools import chain, groupby
+from itertools import groupby
 from operator import attrgetter
 
-from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
 
 from semantic.errors import OnProblem, Place, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.publication import Publication
-from semantic.runs import Run
 from semantic.terms import Term, Triple
 from semantic.vocabulary import DCTERMS, RSS, TYPE
 
@@ -45,14 +44,14 @@ class Cut(Enum):
 
 
 def by_graph(
-    runs: Iterable[Run],
+    quads: Iterable[Quad],
     source: str,
     on_problem: OnProblem,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Iterator[Publication]:
     """Yield a publication for each graph whose statements stand together; others are reported."""
     seen: set[str] = set()
-    for name, several in groupby(runs, key=attrgetter("graph")):
+    for name, several in groupby(quads, key=attrgetter("graph_name")):
         id = source if isinstance(name, DefaultGraph) else _graph_id(name, source)
         place = Place(source, item=None if isinstance(name, DefaultGraph) else id)
         if id in seen:
@@ -68,37 +67,29 @@ def _graph_id(name: NamedNode | BlankNode, source: str) -> str:
 
 
 def by_document(
-    runs: Iterable[Run],
+    quads: Iterable[Quad],
     source: str,
     on_problem: OnProblem,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Iterator[Publication]:
     """Yield the whole document, its graphs put together."""
-    yield from _bounded(source, iter(runs), Place(source), on_problem, limits)
+    yield from _bounded(source, quads, Place(source), on_problem, limits)
 
 
 def _bounded(
-    id: str, runs: Iterator[Run], place: Place, on_problem: OnProblem, limits: Limits
+    id: str, quads: Iterable[Quad], place: Place, on_problem: OnProblem, limits: Limits
 ) -> Iterator[Publication]:
     """Yield one publication, unless it is empty, or larger than ``limits.publication_triples``.
 
     Too many triples are not held: what comes after the limit is not read into memory.
     """
-    first, second = next(runs, None), next(runs, None)
-    if first is None:
-        return
-    fits = first.size <= limits.publication_triples
-    if second is None and first.numbering is not None and fits:
-        yield Publication(id, first.numbering, source=place)
-        return
-    distinct = dict.fromkeys(first.triples)
-    for run in chain(() if second is None else (second,), runs):
+    distinct: dict[Triple, None] = {}
+    for triple in _triples(quads):
+        distinct[triple] = None
         if len(distinct) > limits.publication_triples:
-            break
-        distinct.update(dict.fromkeys(run.triples))
-    if len(distinct) > limits.publication_triples:
-        on_problem(too_large(place, limits))
-    else:
+            on_problem(too_large(place, limits))
+            return
+    if distinct:
         yield Publication(id, tuple(distinct), source=place)
 
 
@@ -112,18 +103,18 @@ def too_large(place: Place, limits: Limits, size: int | None = None) -> Problem:
     return Problem(what, place, remedy)
 
 
-def by_subject(runs: Iterable[Run], source: str) -> Iterator[Publication]:
+def by_subject(quads: Iterable[Quad], source: str) -> Iterator[Publication]:
     """Yield the concise bounded description of each IRI that is a subject."""
-    about = _about(_triples(runs))
+    about = _about(_triples(quads))
     for subject in about:
         if isinstance(subject, NamedNode):
             place = Place(source, item=subject.value)
             yield Publication.of(subject.value, describe(subject, about), place)
 
 
-def by_item(runs: Iterable[Run], source: str) -> Iterator[Publication]:
+def by_item(quads: Iterable[Quad], source: str) -> Iterator[Publication]:
     """Yield each ``rss:item`` of a document with the description of its channel."""
-    about = _about(_triples(runs))
+    about = _about(_triples(quads))
     for subject, triples in about.items():
         if isinstance(subject, NamedNode) and (subject, TYPE, RSS["item"]) in triples:
             channels = [o for _, p, o in triples if p == DCTERMS["isPartOf"]]
@@ -131,9 +122,9 @@ def by_item(runs: Iterable[Run], source: str) -> Iterator[Publication]:
             yield Publication.of(subject.value, described, Place(source, item=subject.value))
 
 
-def by_component(runs: Iterable[Run], source: str) -> Iterator[Publication]:
+def by_component(quads: Iterable[Quad], source: str) -> Iterator[Publication]:
     """Yield the weakly connected parts, in the order of their first triples."""
-    triples = list(dict.fromkeys(_triples(runs)))
+    triples = list(dict.fromkeys(_triples(quads)))
     joined: dict[Term, Term] = {}  # a disjoint-set forest
 
     def root(term: Term) -> Term:
@@ -164,8 +155,8 @@ def describe(subject: Term, about: Mapping[Term, Sequence[Triple]]) -> Iterator[
                 queue.append(triple[2])
 
 
-def _triples(runs: Iterable[Run]) -> Iterator[Triple]:
-    return chain.from_iterable(run.triples for run in runs)
+def _triples(quads: Iterable[Quad]) -> Iterator[Triple]:
+    return ((quad.subject, quad.predicate, quad.object) for quad in quads)
 
 
 def _about(triples: Iterable[Triple]) -> dict[Term, list[Triple]]:

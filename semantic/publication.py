@@ -8,12 +8,12 @@ This is the one thing that flows through the system. Readers make publications
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode, RdfFormat, parse
 
 from semantic.errors import Place
-from semantic.numbering import Numbering
 from semantic.terms import Triple
 
 if TYPE_CHECKING:
@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 _MEMORY = Place("<memory>")
 
 
+@dataclass(frozen=True, slots=True)
 class Publication:
     """A set of triples with an id.
-
-    Two are equal that have the same of everything.
 
     Parameters
     ----------
@@ -33,8 +32,7 @@ class Publication:
         An IRI where the source gives one (a named graph, a feed item's link); otherwise the
         file's name, with a number where a file holds several.
     triples
-        Distinct triples, in the order of the source; or their numbering, of which they are made
-        when somebody asks for them.
+        Distinct triples, in the order of the source.
     derived
         Those of the triples that enrichment added: nobody stated them.
     source
@@ -51,58 +49,11 @@ class Publication:
     'Hello'
     """
 
-    __slots__ = ("_numbering", "_triples", "attributes", "derived", "id", "source")
-
-    def __init__(
-        self,
-        id: str,
-        triples: tuple[Triple, ...] | Numbering,
-        derived: frozenset[Triple] = frozenset(),
-        source: Place = _MEMORY,
-        attributes: int = 0,
-    ) -> None:
-        self.id, self.derived, self.source, self.attributes = id, derived, source, attributes
-        self._triples: tuple[Triple, ...] | None = None
-        self._numbering: Numbering | None = None
-        if isinstance(triples, Numbering):
-            self._numbering = triples
-        else:
-            self._triples = triples
-
-    @property
-    def triples(self) -> tuple[Triple, ...]:
-        """Distinct triples, in the order of the source."""
-        if self._triples is not None:
-            return self._triples
-        return self.numbered().triples
-
-    @property
-    def size(self) -> int:
-        """How many triples there are."""
-        if self._numbering is not None:
-            return self._numbering.size
-        return len(self.triples)
-
-    @property
-    def numbering(self) -> Numbering | None:
-        """Of its triples, where that is known; `numbered` makes it."""
-        return self._numbering
-
-    def _contents(self) -> tuple[object, ...]:
-        return self.id, self.triples, self.derived, self.source, self.attributes
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Publication):
-            return NotImplemented
-        return self._contents() == other._contents()
-
-    def __hash__(self) -> int:
-        return hash(self._contents())
-
-    def __repr__(self) -> str:
-        names = ("id", "triples", "derived", "source", "attributes")
-        said = (f"{name}={own!r}" for name, own in zip(names, self._contents(), strict=True))
-        return f"Publication({', '.join(said)})"
+    id: str
+    triples: tuple[Triple, ...]
+    derived: frozenset[Triple] = frozenset()
+    source: Place = _MEMORY
+    attributes: int = 0
 
     @classmethod
     def of(cls, id: str, triples: Iterable[Triple], source: Place | None = None) -> Publication:
@@ -151,8 +102,7 @@ class Publication:
         (2, True)
         """
         found = self.with_derived(triples)
-        apart = found.size - self.size
-        return Publication(self.id, found.numbered(), found.derived, self.source, apart)
+        return replace(found, attributes=len(found.triples) - len(self.triples))
 
     @property
     def seen_by_any(self) -> tuple[Triple, ...]:
@@ -161,29 +111,20 @@ class Publication:
 
     def with_triples(self, triples: tuple[Triple, ...], derived: frozenset[Triple]) -> Publication:
         """Return the publication with other triples."""
-        same = triples is self.triples and self._numbering is not None
-        return Publication(self.id, self.numbered() if same else triples, derived, self.source)
+        return Publication(self.id, triples, derived, self.source)
 
     def called(self, id: str | None = None, source: Place | None = None) -> Publication:
         """Return the publication with another id, or as one that was read somewhere else."""
-        known = self.triples if self._numbering is None else self._numbering
-        source = self.source if source is None else source
-        return Publication(
-            self.id if id is None else id, known, self.derived, source, self.attributes
+        return replace(
+            self,
+            id=self.id if id is None else id,
+            source=self.source if source is None else source,
         )
 
     def extended(self, derived: tuple[Triple, ...]) -> Publication:
         """Return the publication with triples that nobody stated, and that it does not have."""
-        numbering = self.numbered().extended(derived)
-        return Publication(self.id, numbering, self.derived.union(derived), self.source)
-
-    def numbered(self) -> Numbering:
-        """Return the terms of its triples, numbered; they are numbered once."""
-        numbering = self._numbering
-        if numbering is None:
-            assert self._triples is not None
-            numbering = self._numbering = Numbering.of(self._triples)
-        return numbering
+        known = self.derived.union(derived)
+        return Publication(self.id, self.triples + derived, known, self.source)
 
     def graph_name(self) -> NamedNode:
         """Return the name that SPARQL's GRAPH sees: the id where that is an IRI."""

@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyoxigraph import NamedNode, RdfFormat
+from pyoxigraph import NamedNode, Quad, RdfFormat
 
 from semantic.cut import (
     Cut,
@@ -31,11 +31,9 @@ from semantic.feeds import FeedFormat, read_feed, sniff_feed
 from semantic.folders import files_in, unreadable
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.publication import Publication
-from semantic.quads import read_runs, read_whole
-from semantic.runs import Run
-from semantic.stream import Readable, pieces
+from semantic.quads import read_quads, read_whole
+from semantic.stream import Pieces, Readable, pieces
 from semantic.syntax import BLANK, HEAD_BYTES, format_of_media_type, refuse_foreign, tell_syntax
-from semantic.term_texts import TermTexts
 
 if TYPE_CHECKING:
     import rdflib
@@ -58,7 +56,6 @@ class _Options:
     base_iri: str | None
     on_problem: OnProblem
     limits: Limits
-    texts: TermTexts
 
 
 def read_publications(
@@ -68,7 +65,6 @@ def read_publications(
     base_iri: str | None = None,
     on_problem: OnProblem = warn_problem,
     limits: Limits = DEFAULT_LIMITS,
-    texts: TermTexts | None = None,
 ) -> Iterator[Publication]:
     r"""Yield the publications of the sources, in their order.
 
@@ -87,8 +83,6 @@ def read_publications(
         Called with each document, line or item that is passed over.
     limits
         What one input may cost.
-    texts
-        Remembers the texts of terms from one call to the next; new ones by default.
 
     Examples
     --------
@@ -101,12 +95,10 @@ def read_publications(
     syntax = None if format is None else format_of_media_type(format)
     if base_iri is not None:
         check_base(base_iri)
-    options = _Options(
-        Cut(cut), syntax, base_iri, on_problem, limits, TermTexts() if texts is None else texts
-    )
+    options = _Options(Cut(cut), syntax, base_iri, on_problem, limits)
     for source in sources:
         for publication in _from_source(source, options):
-            if (size := publication.size) > limits.publication_triples:
+            if (size := len(publication.triples)) > limits.publication_triples:
                 on_problem(too_large(publication.source, limits, size))
             else:
                 yield publication
@@ -211,30 +203,29 @@ def _document(
     syntax = options.format or syntax_of(head, source)
     if options.format is not None:
         refuse_foreign(head, source)
-    runs = read_runs(
-        whole,
+    quads = read_quads(
+        io.BufferedReader(Pieces(whole)),
         syntax,
         source,
         on_problem=report,
-        texts=options.texts,
         base_iri=options.base_iri,
         limits=options.limits,
         remedy="Correct the document there, or name its format with --format.",
     )
     if syntax == RdfFormat.JSON_LD:
-        runs = _of_json(runs, source)
-    yield from _cut(runs, syntax, source, options, report)
+        quads = _of_json(quads, source)
+    yield from _cut(quads, syntax, source, options, report)
 
 
-def _of_json(runs: Iterator[Run], source: str) -> Iterator[Run]:
+def _of_json(quads: Iterator[Quad], source: str) -> Iterator[Quad]:
     """Refuse JSON of which nothing becomes a triple: most JSON is no JSON-LD."""
-    first = next(runs, None)
+    first = next(quads, None)
     if first is None:
         what = "JSON that is neither a feed nor JSON-LD: nothing in it is a triple"
         remedy = "Give it a @context that makes its names IRIs."
         raise InputError(Problem(what, Place(source), remedy))
     yield first
-    yield from runs
+    yield from quads
 
 
 def _head(rest: Iterator[bytes], size: int) -> bytes:
@@ -268,18 +259,18 @@ def syntax_of(head: bytes, source: str) -> RdfFormat:
 
 
 def _cut(
-    runs: Iterator[Run], syntax: RdfFormat, source: str, options: _Options, report: OnProblem
+    quads: Iterator[Quad], syntax: RdfFormat, source: str, options: _Options, report: OnProblem
 ) -> Iterator[Publication]:
     match options.cut:
         case Cut.SUBJECT:
-            return by_subject(runs, source)
+            return by_subject(quads, source)
         case Cut.COMPONENT:
-            return by_component(runs, source)
+            return by_component(quads, source)
         case Cut.ITEM:
-            return by_item(runs, source)
+            return by_item(quads, source)
         case Cut.GRAPH:
-            return by_graph(runs, source, report, options.limits)
+            return by_graph(quads, source, report, options.limits)
         case Cut.AUTO if syntax in _DATASETS:
-            return by_graph(runs, source, report, options.limits)
+            return by_graph(quads, source, report, options.limits)
         case _:
-            return by_document(runs, source, report, options.limits)
+            return by_document(quads, source, report, options.limits)

@@ -12,7 +12,7 @@ import re
 from pyoxigraph import RdfFormat
 
 from semantic.errors import InputError, Place, Problem
-from semantic.xml_guard import decode_xml
+from semantic.guards import decode_xml
 
 HEAD_BYTES = 8192
 """How much of a document is looked at to tell its syntax."""

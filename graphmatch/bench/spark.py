@@ -37,7 +37,6 @@ from graphmatch.spark.start import session
 from semantic.attributes.arrow import ArrowTable
 from semantic.sparql.clock import utc_now
 from semantic.tables import COLUMNS, publications_of_table
-from semantic.term_texts import TermTexts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -144,17 +143,16 @@ def _locally(engine: Engine, path: Path) -> Row:
     for _ in range(RUNS + 1):
         counts = Counts()
         started = perf_counter()
-        texts = TermTexts()
         with pq.ParquetFile(path, read_dictionary=list(COLUMNS)) as file:
             for group in range(file.metadata.num_row_groups):
-                _match(engine, file.read_row_group(group), texts, counts)
+                _match(engine, file.read_row_group(group), counts)
         times.append(perf_counter() - started)
     return _row("graphmatch", 1, times[1:], counts)
 
 
-def _match(engine: Engine, table: pa.Table, texts: TermTexts, counts: Counts) -> None:
+def _match(engine: Engine, table: pa.Table, counts: Counts) -> None:
     rows = Rows()
-    for publication in publications_of_table(cast("ArrowTable", table), texts=texts):
+    for publication in publications_of_table(cast("ArrowTable", table)):
         report = engine.match(publication)
         rows.matched(publication, report)
         counts.publications += 1

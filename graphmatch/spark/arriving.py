@@ -31,7 +31,6 @@ from semantic.cut import Cut
 from semantic.errors import InputError, OnProblem, Place, Problem
 from semantic.publication import Publication
 from semantic.reading import read_publications
-from semantic.term_texts import TermTexts
 
 _COLUMNS: Sequence[tuple[str, pa.DataType]] = (
     ("key", pa.string()),
@@ -72,7 +71,6 @@ class _Arriving:
     """The rows of one task."""
 
     def __init__(self) -> None:
-        self.texts = TermTexts()
         self._rows: list[_Row] = []
         self._first = ""
         self._read = 0
@@ -130,15 +128,13 @@ class ReadFiles:
             for row in batch.to_pylist():
                 path = row["path"].removeprefix("file:")
                 path = "/" + path.lstrip("/") if path != row["path"] else path
-                found = partial(self._found, path, row["length"], arriving.texts)
+                found = partial(self._found, path, row["length"])
                 yield from arriving.read(path, row["time"], found)
         yield from arriving.ended()
 
-    def _found(
-        self, path: str, size: int, texts: TermTexts, on_problem: OnProblem
-    ) -> Iterator[Publication]:
+    def _found(self, path: str, size: int, on_problem: OnProblem) -> Iterator[Publication]:
         for unit in whole(path, size, self.how):
-            yield from publications(unit, self.how, texts, on_problem)
+            yield from publications(unit, self.how, on_problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +158,7 @@ class ReadRecords:
         for batch in batches:
             for row in batch.to_pylist():
                 source = f"{row['topic']}/{row['partition']}/{row['offset']:020}"
-                found = partial(self._found, row["key"], row["value"], source, arriving.texts)
+                found = partial(self._found, row["key"], row["value"], source)
                 yield from arriving.read(source, row["time"], found)
         yield from arriving.ended()
 
@@ -171,7 +167,6 @@ class ReadRecords:
         key: bytes | None,
         value: bytes | None,
         source: str,
-        texts: TermTexts,
         on_problem: OnProblem,
     ) -> Iterator[Publication]:
         try:
@@ -189,7 +184,6 @@ class ReadRecords:
             base_iri=self.how.base,
             on_problem=on_problem,
             limits=self.how.limits,
-            texts=texts,
         ):
             yield publication.called(id)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -192,7 +193,11 @@ class Names:
 
     def _called(self, node: BlankNode) -> str:
         if self._blank is None:
-            own = (t for t in self._publication.numbered().terms if isinstance(t, BlankNode))
+            own = (
+                t
+                for t in dict.fromkeys(chain.from_iterable(self._publication.triples))
+                if isinstance(t, BlankNode)
+            )
             self._blank = {term: f"_:b{number}" for number, term in enumerate(own)}
         known = self._blank.get(node)
         return known or self._more.setdefault(node, f"_:d{len(self._more)}")

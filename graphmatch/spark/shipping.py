@@ -23,7 +23,6 @@ from graphmatch.engine import Engine
 from graphmatch.spark.java import SparkError
 from semantic.errors import Problem
 from semantic.ontology.ontology import Ontology
-from semantic.term_texts import TermTexts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,7 +33,7 @@ _OPENED = 2
 
 
 class Worker:
-    """What a worker keeps from one task to the next: an engine, and the texts of terms.
+    """What a worker keeps from one task to the next: an engine.
 
     Parameters
     ----------
@@ -47,7 +46,6 @@ class Worker:
             ontology, entailment, annotator, self.now = pickle.load(stream)  # noqa: S301 -- ours
         self.problems: list[Problem] = []
         """What was reported and not yet taken."""
-        self.texts = TermTexts()
         self.engine = Engine(
             ontology,
             entailment=entailment,

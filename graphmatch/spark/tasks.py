@@ -20,8 +20,8 @@ from graphmatch.spark.shipping import Shipped, Worker
 from graphmatch.spark.units import How, Unit, ids, lines_of, publications
 from semantic.cut import by_document, too_large
 from semantic.errors import InputError, Place, Problem, Severity
-from semantic.lines import read_line_runs
 from semantic.publication import Publication
+from semantic.quads import read_quads
 
 Batches = Iterator[pa.RecordBatch]
 _END = b"\n"
@@ -62,7 +62,7 @@ class Task:
         for problem in self.worker.taken():
             self.report(problem)
         self.counts.publications += 1
-        self.counts.triples += publication.size
+        self.counts.triples += len(publication.triples)
         self.counts.matches += len(report)
         self.counts.writing += self._lap()
 
@@ -107,7 +107,7 @@ class MatchUnits:
 
     def _unit(self, task: Task, part: int, unit: Unit) -> Batches:
         try:
-            for publication in publications(unit, self.how, task.worker.texts, task.report):
+            for publication in publications(unit, self.how, task.report):
                 if self._is_part(unit, publication):
                     task.rows.fragment(publication.id, part, lines_of(publication))
                 else:
@@ -152,19 +152,18 @@ class MatchFragments:
             what = f"rows without the id of a publication: {lines.count(_END)}"
             task.report(Problem(what, Place("<table>"), "Give each publication an id."))
             return
-        runs = read_line_runs(
+        quads = read_quads(
             BytesIO(lines),
             RdfFormat.N_TRIPLES,
             id,
             on_problem=task.report,
             limits=limits,
-            texts=task.worker.texts,
             names="",
         )
         try:
-            for publication in by_document(runs, id, task.report, limits):
-                if publication.size > limits.publication_triples:
-                    task.report(too_large(publication.source, limits, publication.size))
+            for publication in by_document(quads, id, task.report, limits):
+                if len(publication.triples) > limits.publication_triples:
+                    task.report(too_large(publication.source, limits, len(publication.triples)))
                 else:
                     task.match(publication)
         except InputError as error:

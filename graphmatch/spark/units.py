@@ -21,24 +21,25 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from hashlib import blake2b
 from io import BytesIO
-from typing import IO, cast
+from itertools import chain
+from typing import IO, TypeAlias, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
-from pyoxigraph import BlankNode, NamedNode, Quad, RdfFormat, parse
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, parse
 
 from semantic.attributes.arrow import ArrowTable
 from semantic.cut import Cut, by_document
 from semantic.errors import InputError, OnProblem, Place, Problem
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.lines import read_line_runs
 from semantic.publication import Publication
+from semantic.quads import read_quads
 from semantic.reading import read_publications
-from semantic.runs import GraphName, Run
 from semantic.tables import COLUMNS, publications_of_table
-from semantic.term_texts import TermTexts
 from semantic.terms import Term
+
+_GraphName: TypeAlias = NamedNode | BlankNode | DefaultGraph
 
 _GRAPH = re.compile(rb"[ \t](<[^<>\"{}|^`\\\s]*>)[ \t]*\.[ \t]*\r?$")
 """The graph of a plain line of N-Quads, or the object of one without a graph."""
@@ -121,9 +122,7 @@ def system(path: str) -> tuple[fs.FileSystem, str]:
         raise InputError(Problem(what, Place(path), "Check the address.")) from error
 
 
-def publications(
-    unit: Unit, how: How, texts: TermTexts, on_problem: OnProblem
-) -> Iterator[Publication]:
+def publications(unit: Unit, how: How, on_problem: OnProblem) -> Iterator[Publication]:
     """Yield the publications of a unit; of one that is in several units, what this one has of it.
 
     Raises
@@ -134,11 +133,11 @@ def publications(
     try:
         match unit.kind:
             case Kind.TABLE:
-                yield from _of_table(unit, how, texts, on_problem)
+                yield from _of_table(unit, how, on_problem)
             case Kind.LINES:
-                yield from _of_lines(unit, how, texts, on_problem)
+                yield from _of_lines(unit, how, on_problem)
             case Kind.DOCUMENT:
-                yield from _of_document(unit, how, texts, on_problem)
+                yield from _of_document(unit, how, on_problem)
     except (OSError, pa.ArrowInvalid) as error:
         raise _unreadable(unit, error) from error
 
@@ -184,9 +183,7 @@ def _table(unit: Unit, columns: Iterable[str]) -> pa.Table:
         return file.read_row_groups(list(range(unit.begin, unit.end)), columns=wanted)
 
 
-def _of_table(
-    unit: Unit, how: How, texts: TermTexts, on_problem: OnProblem
-) -> Iterator[Publication]:
+def _of_table(unit: Unit, how: How, on_problem: OnProblem) -> Iterator[Publication]:
     def report(problem: Problem) -> None:
         item = problem.where.item
         if item is not None and (row := item.removeprefix("row ")) != item:
@@ -195,7 +192,7 @@ def _of_table(
 
     table = _table(unit, how.columns).select(list(how.columns)).rename_columns(list(COLUMNS))
     for publication in publications_of_table(
-        cast("ArrowTable", table), on_problem=report, limits=how.limits, texts=texts, names="b"
+        cast("ArrowTable", table), on_problem=report, limits=how.limits, names="b"
     ):
         yield publication.called(source=Place(unit.path, item=publication.id))
 
@@ -239,9 +236,7 @@ def _lines_before(unit: Unit) -> int:
     return count
 
 
-def _of_lines(
-    unit: Unit, how: How, texts: TermTexts, on_problem: OnProblem
-) -> Iterator[Publication]:
+def _of_lines(unit: Unit, how: How, on_problem: OnProblem) -> Iterator[Publication]:
     before: list[int] = []
 
     def report(problem: Problem) -> None:
@@ -251,20 +246,19 @@ def _of_lines(
         line = None if where.line is None else where.line + before[0]
         on_problem(replace(problem, where=replace(where, line=line)))
 
-    graphs: dict[GraphName, list[Run]] = {}
-    for run in read_line_runs(
+    graphs: dict[_GraphName, list[Quad]] = {}
+    for quad in read_quads(
         BytesIO(_bytes(unit)),
         RdfFormat.N_QUADS,
         unit.path,
         on_problem=report,
         limits=how.limits,
-        texts=texts,
         names=_names(unit.path),
     ):
-        graphs.setdefault(run.graph, []).append(run)
-    for graph, runs in graphs.items():
+        graphs.setdefault(quad.graph_name, []).append(quad)
+    for graph, quads in graphs.items():
         id = _id(graph, unit.path)
-        for publication in by_document(runs, id, report, how.limits):
+        for publication in by_document(quads, id, report, how.limits):
             yield publication.called(source=Place(unit.path, item=id))
 
 
@@ -273,13 +267,13 @@ def _names(path: str) -> str:
     return f"f{blake2b(path.encode(), digest_size=8).hexdigest()}"
 
 
-def _id(graph: GraphName, path: str) -> str:
+def _id(graph: _GraphName, path: str) -> str:
     if isinstance(graph, NamedNode):
         return graph.value
     return f"{path}#{graph.value}" if isinstance(graph, BlankNode) else path
 
 
-def _graphs(text: bytes) -> Iterator[GraphName]:
+def _graphs(text: bytes) -> Iterator[_GraphName]:
     """Yield the graphs that lines are in; an object may be among them."""
     seen: set[bytes] = set()
     for line in text.split(b"\n"):
@@ -313,9 +307,7 @@ class _Named:
         return bytes(self._file.read(None if size < 0 else size))
 
 
-def _of_document(
-    unit: Unit, how: How, texts: TermTexts, on_problem: OnProblem
-) -> Iterator[Publication]:
+def _of_document(unit: Unit, how: How, on_problem: OnProblem) -> Iterator[Publication]:
     system_, path = system(unit.path)
     with system_.open_input_stream(path) as file:
         yield from read_publications(
@@ -325,7 +317,6 @@ def _of_document(
             base_iri=how.base,
             on_problem=on_problem,
             limits=how.limits,
-            texts=texts,
         )
 
 
@@ -337,6 +328,6 @@ def lines_of(publication: Publication, written: Callable[[Term], str] = str) -> 
     written
         Writes a term.
     """
-    said = {term: written(term) for term in publication.numbered().terms}
     triples = publication.triples
+    said = {term: written(term) for term in dict.fromkeys(chain.from_iterable(triples))}
     return "".join(f"{said[s]} {said[p]} {said[o]} .\n" for s, p, o in triples).encode()

@@ -6,8 +6,8 @@ import re
 from enum import Enum
 
 from semantic.feeds.names import ATOM_NAMESPACES, RSS_090
+from semantic.guards import decode_xml
 from semantic.vocabulary import RDF, RSS
-from semantic.xml_guard import decode_xml
 
 
 class FeedFormat(Enum):

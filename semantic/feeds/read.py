@@ -15,9 +15,9 @@ from semantic.feeds.report import Report
 from semantic.feeds.rss import rss_channel, rss_item
 from semantic.feeds.rss1 import read_rss1
 from semantic.feeds.triples import ItemWriter
+from semantic.guards import check_xml, decode_xml
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.publication import Publication
-from semantic.xml_guard import check_xml, decode_xml
 
 
 def read_feed(

@@ -17,8 +17,8 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, parse, se
 from semantic.cut import Cut
 from semantic.errors import InputError, Problem, ProblemWarning, Severity
 from semantic.limits import Limits
-from semantic.lines import HOPELESS
 from semantic.publication import Publication
+from semantic.quads import HOPELESS
 from semantic.reading import read_publications
 from semantic.stream import PIECE
 from semantic.terms import Triple

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from pyoxigraph import RdfFormat
 
 from semantic.errors import InputError, Place, Problem
+from semantic.guards import json_depth, triple_term_depth
 from semantic.limits import Limits
-from semantic.nesting import json_depth, triple_term_depth
-from semantic.quads import read_quads
+from semantic.quads import LINE_REMEDY, problem_of, read_quads
 from semantic.stream import Pieces
 from semantic.syntax import (
     format_of_content,
@@ -24,7 +24,6 @@ from semantic.syntax import (
     refuse_foreign,
     tell_syntax,
 )
-from semantic.syntax_error import LINE_REMEDY, problem_of
 
 RDF = 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
 

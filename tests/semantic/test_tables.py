@@ -6,40 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from pyoxigraph import BlankNode
 
 from semantic.errors import InputError, Problem
 from semantic.limits import Limits
 from semantic.publication import Publication
 from semantic.tables import COLUMNS, publications_of_table
-from semantic.term_texts import TermTexts, parsed, renamed
+from semantic.terms import read_terms
 
 GOOD = ("<urn:a>", "<urn:b>", "_:x", "_:y", '"t"', '"t"@en', '"5"^^<urn:d>', '"t"@EN')
 BAD = ("urn:a", "", "<urn:a> .\n<urn:a> <urn:p> <urn:b>", '"t', "<urn:a> <urn:b>", None)
 
 
 @dataclass
-class Numbers:
+class Values:
     """As much of an array of Arrow as is needed."""
-
-    values: list[int | None]
-
-    def fill_null(self, value: int) -> Numbers:
-        return Numbers([value if v is None else v for v in self.values])
-
-    def to_numpy(self, *, zero_copy_only: bool) -> NDArray[np.generic]:
-        assert not zero_copy_only
-        return np.array(self.values, np.int32)
-
-
-@dataclass
-class Texts:
-    """Values of a dictionary."""
 
     values: list[Any]
 
@@ -51,14 +35,14 @@ class Texts:
 class Column:
     """A column, dictionary-encoded; some values of the dictionary are in no row."""
 
-    indices: Numbers
-    dictionary: Texts
+    indices: Values
+    dictionary: Values
 
     @classmethod
     def of(cls, values: Sequence[object]) -> Column:
         distinct = ["nothing", *dict.fromkeys(v for v in values if v is not None)]
         places = [None if v is None else distinct.index(v) for v in values]
-        return cls(Numbers(places), Texts(distinct))
+        return cls(Values(places), Values(distinct))
 
     def dictionary_encode(self) -> Column:
         return self
@@ -97,8 +81,11 @@ def row_by_row(rows: Sequence[Sequence[Any]], prefix: str) -> tuple[dict[str, li
     bad = 0
     for id, *texts in rows:
         try:
-            triple = tuple(renamed(parsed([t.encode()])[0], prefix) for t in texts)
-        except (AttributeError, SyntaxError):
+            triple = tuple(read_terms([t], prefix)[0] for t in texts)
+        except AttributeError:
+            bad += 1
+            continue
+        if None in triple:
             bad += 1
             continue
         kinds = [type(term).__name__ for term in triple]
@@ -132,10 +119,6 @@ def test_tables_as_row_by_row(rows: list[Any]) -> None:
     assert [p.id for p in found] == order
     assert {p.id: list(p.triples) for p in found} == expected
     assert len(problems) == bad
-    for publication in found:
-        assert publication.numbering is not None
-        assert publication.numbered().triples is publication.triples
-        assert len(set(publication.numbered().terms)) == len(publication.numbered().terms)
 
 
 def told(*rows: Any) -> list[str]:
@@ -181,14 +164,6 @@ def test_that_large_publications_are_refused() -> None:
     found = publications_of_table(Table(rows), on_problem=problems.append, limits=limits)
     assert [p.id for p in found] == ["h"]
     assert [problem.where.item for problem in problems] == ["g"]
-
-
-def test_that_texts_are_parsed_once() -> None:
-    texts = TermTexts()
-    rows = [(f"g{n}", "<urn:a>", "<urn:p>", f"<urn:{n % 4}>") for n in range(20)]
-    for _ in range(2):
-        assert len(list(publications_of_table(Table(rows), texts=texts))) == 20
-    assert texts.learned == 6
 
 
 def test_a_table_of_arrow() -> None:

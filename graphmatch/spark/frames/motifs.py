@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING
 from pyoxigraph import Variable
 from pyspark.sql import functions as sql
 
+from graphmatch import _native
 from graphmatch.spark.frames.library import graph_frame
 from semantic.decision import holds
 from semantic.errors import Place, Problem, SubscriptionError
 from semantic.ontology.ontology import Ontology
 from semantic.pattern import Branch, Filter, Form
 from semantic.subscription import Subscription
-from semantic.term_texts import parsed
 from semantic.terms import Node, Term
 from semantic.vocabulary import TYPE
 
@@ -138,7 +138,7 @@ def _is(column: Column, terms: Iterable[Term]) -> Column:
 
 def _test(filter_: Filter) -> Callable[[Column], Column]:
     def passes(text: str) -> bool:
-        return holds(filter_, parsed([text.encode()])[0])
+        return holds(filter_, _native.term(text))
 
     decided: Callable[[Column], Column] = sql.udf(passes, "boolean", useArrow=True)
     return decided

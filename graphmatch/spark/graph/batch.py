@@ -12,8 +12,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 from graphmatch.spark.graph.keys import Rows
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.relevance import Relevance
-from semantic.term_texts import TermTexts
-from semantic.terms import Term, Triple, compact
+from semantic.terms import Term, Triple, compact, read_terms
 from semantic.units.numbers import UnitError
 
 PLACES = ("subject", "predicate", "object")
@@ -46,10 +45,10 @@ class Batch:
         self._numbers = {term: number for number, term in enumerate(self.terms)}
 
     @classmethod
-    def of(cls, batch: pa.RecordBatch, texts: TermTexts) -> Batch:
+    def of(cls, batch: pa.RecordBatch) -> Batch:
         """Read Arrow's rows of N-Triples' texts; those that are no triples are faults."""
         read = cls()
-        columns = [read._column(batch, place, texts) for place in range(3)]
+        columns = [read._column(batch, place) for place in range(3)]
         rows = np.stack(columns, axis=1)
         bad = (rows < 0).any(axis=1)
         for row in np.flatnonzero(bad).tolist():
@@ -60,12 +59,12 @@ class Batch:
         read.rows = rows[~bad]
         return read
 
-    def _column(self, batch: pa.RecordBatch, place: int, texts: TermTexts) -> Rows:
+    def _column(self, batch: pa.RecordBatch, place: int) -> Rows:
         column = batch.column(PLACES[place]).dictionary_encode()
-        said = [str(text).encode("utf-8", "replace") for text in column.dictionary.to_pylist()]
+        said = [str(text) for text in column.dictionary.to_pylist()]
         numbers = [
             self._number(term) if term is not None and isinstance(term, _KINDS[place]) else -1
-            for term in _parsed(said, texts)
+            for term in read_terms(said)
         ]
         places = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         return np.array([*numbers, -1], np.int64)[places]
@@ -125,18 +124,3 @@ class Batch:
             of_property[number] = rules.leads(self.terms[number])
         leading = self.rows[of_object[self.rows[:, 2]] | of_property[self.rows[:, 1]]]
         return self._of(leading)
-
-
-def _parsed(said: Sequence[bytes], texts: TermTexts) -> Sequence[Term | None]:
-    """Return the terms of distinct texts; ``None`` for what is none."""
-    try:
-        return texts.terms(said)
-    except SyntaxError:
-        return [_alone(text, texts) for text in said]
-
-
-def _alone(text: bytes, texts: TermTexts) -> Term | None:
-    try:
-        return texts.terms([text])[0]
-    except SyntaxError:
-        return None

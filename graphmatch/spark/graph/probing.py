@@ -27,7 +27,6 @@ from semantic.mentions import Mentions
 from semantic.ontology.entailment import SCHEMA
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.relevance import Relevance
-from semantic.term_texts import TermTexts
 from semantic.terms import Triple
 from semantic.vocabulary import NARROWER
 
@@ -121,9 +120,8 @@ class Probe:
         yield _record("atom", [pa.array(np.concatenate(atoms), pa.int32()), *slots])
 
     def _read(self, batches: Iterable[pa.RecordBatch], *, rooted: bool = False) -> Iterator[Batch]:
-        texts = TermTexts()
         for batch in batches:
-            read = Batch.of(batch, texts)
+            read = Batch.of(batch)
             yield read.rooted(self.ontology) if self.entailment or rooted else read
 
     def _closed(self, read: Batch, relevance: Relevance) -> Batch:

@@ -13,13 +13,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pyoxigraph import BlankNode
+
+from graphmatch import _native
 from graphmatch.spark.graph.batch import PLACES
 from graphmatch.spark.graph.probing import TRIPLES, Probe
 from graphmatch.spark.graph.tables import known_properties, mapped, with_properties
 from graphmatch.spark.java import SparkError
 from semantic.ontology.entailment import SCHEMA
 from semantic.ontology.ontology import Ontology
-from semantic.term_texts import parsed
 from semantic.terms import Term, Triple
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ def with_schema(triples: DataFrame, probe: Probe, most: int = MOST_STATED) -> Pr
             what = f"the graph states a schema of more than {most:,} triples"
             remedy = "Put them into the ontology, and leave them out of the graph."
             raise SparkError(what, "<graph>", remedy)
-        terms = [parsed([row[place].encode() for row in found]) for place in PLACES]
+        terms = [[_native.term(row[place]) for row in found] for place in PLACES]
         new: Iterator[Triple] = zip(*terms, strict=True)
         probe = replace(probe, stated=(*probe.stated, *new))
 
@@ -56,7 +58,7 @@ def with_schema(triples: DataFrame, probe: Probe, most: int = MOST_STATED) -> Pr
 def _leading(ontology: Ontology) -> Iterator[Term]:
     """Yield the properties from whose triples some of a schema follow."""
     yield from SCHEMA
-    x, y = parsed([b"_:x", b"_:y"])
+    x, y = BlankNode("x"), BlankNode("y")
     for property_ in known_properties(ontology):
         if any(t[1] in SCHEMA for t in ontology.schema.close([(x, property_, y)])):
             yield property_

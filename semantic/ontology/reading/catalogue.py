@@ -26,10 +26,10 @@ from xml.etree import ElementTree
 
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
 from semantic.folders import files_in, unreadable
+from semantic.guards import check_xml, decode_xml
 from semantic.limits import Limits
 from semantic.ontology.reading.documents import read_file
 from semantic.syntax import format_of_name
-from semantic.xml_guard import check_xml, decode_xml
 
 _NAMESPACE = "{urn:oasis:names:tc:entity:xmlns:xml:catalog}"
 _BASE = "{http://www.w3.org/XML/1998/namespace}base"

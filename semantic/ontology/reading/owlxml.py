@@ -21,10 +21,10 @@ from xml.etree import ElementTree
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
+from semantic.guards import Fault, check_xml, decode_xml
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.terms import Term, Triple
 from semantic.vocabulary import OWL, RDF, XSD
-from semantic.xml_guard import Fault, check_xml, decode_xml
 
 _BEFORE_ROOT = re.compile(
     r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)*", re.DOTALL | re.IGNORECASE

@@ -16,8 +16,8 @@ from typing import Any
 from pyoxigraph import NamedNode
 
 from semantic.errors import OnProblem, OntologyError, Place, Problem
+from semantic.guards import json_depth
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.nesting import json_depth
 from semantic.ontology.synonym_rows import SynonymRow, SynonymRows
 
 _FORMS = 'Write {"root": ["synonym", …], …} or [{"term": "synonym", "root": "root"}, …].'

@@ -18,7 +18,6 @@ from graphmatch.spark.units import How, Kind, Unit, ids, lines_of, publications,
 from semantic import read_publications
 from semantic.errors import InputError, Problem
 from semantic.tables import COLUMNS
-from semantic.term_texts import TermTexts
 
 LINES = (
     "<urn:a> <urn:p> <urn:b> <urn:g%d> .",
@@ -54,7 +53,7 @@ def test_lines_in_parts_are_the_whole(text: str, cuts: Sequence[int]) -> None:
         for begin, end in pairwise(places):
             unit = Unit(Kind.LINES, str(path), end - begin, begin, end)
             there = ids(unit, How())
-            for publication in publications(unit, How(), TermTexts(), told.append):
+            for publication in publications(unit, How(), told.append):
                 assert publication.id in there
                 lines = lines_of(publication).decode().splitlines()
                 found.setdefault(publication.id, set()).update(lines)
@@ -62,7 +61,7 @@ def test_lines_in_parts_are_the_whole(text: str, cuts: Sequence[int]) -> None:
         unit = Unit(Kind.LINES, str(path), size, 0, size)
         expected = {
             publication.id: set(lines_of(publication).decode().splitlines())
-            for publication in publications(unit, How(), TermTexts(), whole.append)
+            for publication in publications(unit, How(), whole.append)
         }
     assert found == expected
     assert [problem.where.line for problem in told] == [problem.where.line for problem in whole]
@@ -72,7 +71,7 @@ def test_lines_are_what_the_reader_makes_of_them(tmp_path: Path) -> None:
     path = tmp_path / "a.nq"
     path.write_text("<urn:a> <urn:p> <urn:b> <urn:g> .\n<urn:a> <urn:p> <urn:b> .\n")
     (unit,) = units([str(path)], How(), pytest.fail)
-    own = publications(unit, How(), TermTexts(), pytest.fail)
+    own = publications(unit, How(), pytest.fail)
     read = read_publications(str(path))
     assert [(p.id, p.triples) for p in own] == [(p.id, p.triples) for p in read]
 
@@ -103,7 +102,7 @@ def test_tables_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     said = [
         (publication.id, lines_of(publication).decode())
         for unit in found
-        for publication in publications(unit, How(), TermTexts(), told.append)
+        for publication in publications(unit, How(), told.append)
     ]
     assert said == [
         ("g", "<urn:a> <urn:p> _:bx .\n"),
@@ -149,7 +148,7 @@ def test_files_that_cannot_be_read_are_said(tmp_path: Path) -> None:
     assert len(told) == 5
     gone = Unit(Kind.LINES, names[2], 1, 0, 1)
     with pytest.raises(InputError, match=r"missing\.nq: cannot be read"):
-        list(publications(gone, How(), TermTexts(), pytest.fail))
+        list(publications(gone, How(), pytest.fail))
     with pytest.raises(InputError, match="its file system cannot be reached"):
         system("nowhere://x")
 
