@@ -164,8 +164,8 @@ class Knowledge:
         }
 
     def _called(self) -> Iterable[tuple[str, Term]]:
-        trees = self.ontology.value_trees
-        return ((name, term) for name in trees.names() for term in trees.terms(name))
+        names = self.ontology.value_names
+        return ((name, term) for name in names for term in names.terms(name))
 
     def _steps(self, terms: _Terms) -> Iterable[tuple[int, int]]:
         found: defaultdict[int, int] = defaultdict(int)

@@ -6,6 +6,7 @@ triple is a plain tuple of three of them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
@@ -29,6 +30,7 @@ Solution: TypeAlias = Mapping[str, Term]
 """Variable name, without its question mark, to the term that it is bound to."""
 
 
+_LAST_PART = re.compile(r"[^/#:?]+(?=[/#]?$)")
 _Term = TypeVar("_Term")
 _BEFORE, _AFTER = b"<urn:s> <urn:p> ", b" .\n"
 
@@ -74,6 +76,20 @@ def _compact_iri(iri: str, prefixes: Mapping[str, str]) -> str:
             if local and not set(local) & set("/#?&=:"):
                 best = prefix, namespace
     return f"<{iri}>" if best is None else f"{best[0]}:{iri[len(best[1]) :]}"
+
+
+def local_name(term: NamedNode) -> str:
+    """Return the last part of an IRI, or all of it where it has no parts.
+
+    Examples
+    --------
+    >>> local_name(NamedNode("http://example.org/shop#LaptopPC"))
+    'LaptopPC'
+    >>> local_name(NamedNode("urn:example:price"))
+    'price'
+    """
+    found = _LAST_PART.search(term.value)
+    return found[0] if found else term.value
 
 
 def read_terms(

@@ -173,6 +173,7 @@ def run(
             case "paper":
                 _refuse(what, given, {"scale", "output"}, names=True)
                 scale = "paper" if figures.scale == "full" else figures.scale
+                _require_numba()
                 from graphmatch.bench.paper.running import run as run_paper
 
                 return run_paper(names, scale, figures.output, json=json)
@@ -195,6 +196,17 @@ def run(
         return _run_matching(what, given, measuring, generating, named=bool(names), json=json)
     except InputError as error:
         return Session().fail(error)
+
+
+def _require_numba() -> None:
+    """Raise where what compiles the algorithms of papers is not installed."""
+    from importlib.util import find_spec
+
+    from semantic.errors import InputError, Place, Problem
+
+    if find_spec("numba") is None:
+        remedy = 'Install it: pip install "graphmatch[papers]".'
+        raise InputError(Problem("the algorithms of papers need numba", Place("paper"), remedy))
 
 
 def _run_spark(measuring: Measuring, generating: Generating, *, json: bool) -> int:

@@ -74,7 +74,7 @@ from graphmatch.published.flat.value_nodes import (
     child,
 )
 from graphmatch.published.flat.value_tree import ValueTree
-from semantic.jit import at, kernel
+from graphmatch.published.jit import at, kernel
 from semantic.ontology.ontology import Ontology
 from semantic.terms import Term
 

@@ -49,7 +49,7 @@ from graphmatch.published.flat.constraints import Interval, Row
 from graphmatch.published.flat.events import Event
 from graphmatch.published.flat.matcher import FlatMatcher, Tally
 from graphmatch.published.flat.ranges import RANGES
-from semantic.jit import kernel, part
+from graphmatch.published.jit import kernel, part
 from semantic.ontology.ontology import Ontology
 
 Counts: TypeAlias = NDArray[np.int32]

@@ -45,7 +45,7 @@ from graphmatch.published.graphs.lists import Lists, View
 from graphmatch.published.graphs.matcher import Arrived, Found, GraphMatcher, Tally
 from graphmatch.published.graphs.numbers import Ids, TermNumbers
 from graphmatch.published.graphs.pattern import Edge, GraphPattern, Vertex
-from semantic.jit import kernel, part
+from graphmatch.published.jit import kernel, part
 from semantic.ontology.ontology import Ontology
 from semantic.terms import Term
 

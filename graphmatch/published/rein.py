@@ -36,7 +36,7 @@ from graphmatch.published.flat.constraints import Row
 from graphmatch.published.flat.events import Event
 from graphmatch.published.flat.matcher import FlatMatcher, Tally
 from graphmatch.published.flat.ranges import DOMAIN, RANGES, Domain, all_ends, cell_of
-from semantic.jit import kernel
+from graphmatch.published.jit import kernel
 from semantic.ontology.ontology import Ontology
 
 Marks: TypeAlias = NDArray[np.uint8]

@@ -44,7 +44,7 @@ from graphmatch.published.flat.events import Event
 from graphmatch.published.flat.matcher import FlatMatcher, Tally
 from graphmatch.published.flat.postings import Numbers, Places, Postings, Sizes
 from graphmatch.published.flat.ranges import DOMAIN, RANGES, Domain, ends_of
-from semantic.jit import kernel, part
+from graphmatch.published.jit import kernel, part
 from semantic.ontology.ontology import Ontology
 
 Counts: TypeAlias = NDArray[np.int32]

@@ -20,9 +20,8 @@ from pyoxigraph import NamedNode
 
 from semantic.attributes.names import encoded
 from semantic.errors import Place, Problem, UnknownNameError
-from semantic.ontology.concept_trees import local_name
 from semantic.ontology.ontology import Ontology
-from semantic.terms import Term, compact
+from semantic.terms import Term, compact, local_name
 from semantic.vocabulary import GM
 
 _CONCEPT = GM["concept:"].value
@@ -119,7 +118,7 @@ class Concepts:
         prefix, colon, local = name.partition(":")
         if colon and (namespace := self._ontology.prefixes.get(prefix)) is not None:
             return self._known(namespace + local)
-        found = self._ontology.value_trees.terms(name)
+        found = self._ontology.value_names.terms(name)
         named = tuple(t for t in found if isinstance(t, NamedNode) and local_name(t) == name)
         return named or found or self._folded.get(_folded(name), ())
 
@@ -136,9 +135,9 @@ class Concepts:
     def _folded(self) -> Mapping[str, tuple[Term, ...]]:
         """The terms by their names in one case."""
         found: defaultdict[str, dict[Term, None]] = defaultdict(dict)
-        trees = self._ontology.value_trees
-        for name in trees.names():
-            found[_folded(name)].update(dict.fromkeys(trees.terms(name)))
+        names = self._ontology.value_names
+        for name in names:
+            found[_folded(name)].update(dict.fromkeys(names.terms(name)))
         return {name: tuple(terms) for name, terms in found.items()}
 
     def _advice(self, name: str) -> str:

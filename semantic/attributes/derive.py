@@ -11,21 +11,29 @@ that are above them. Only classes that are asked for are written.
 
 Cost: nothing where no attribute is asked for; else one pass over the publication, and the steps
 that are asked for.
+
+A graph is as many events as it has *roots*: its id where that is a subject (the item of a feed, a
+graph named after what it describes). Otherwise every subject of a stated triple that is nowhere an
+object, and each subject that no root leads to (it is on a circle, or behind one). No path passes a
+resource twice, so circles end; the limit ``event_paths`` allows so many steps.
+
+Source: CTPS, section 3.2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import BlankNode, Literal, NamedNode
 
 from semantic.attributes.asked import Asked, Asking, Steps
 from semantic.attributes.concepts import Concepts
 from semantic.attributes.graph import EventGraphs
-from semantic.attributes.names import path_of
+from semantic.attributes.names import is_isa, path_of
 from semantic.attributes.properties import AttributeProperties
-from semantic.errors import OnProblem
-from semantic.flatten import Bound, Graph
+from semantic.errors import OnProblem, Place, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mentions import Mentions
 from semantic.ontology.entailment import Derived
@@ -34,6 +42,7 @@ from semantic.ontology.synonyms import is_text
 from semantic.ontology.walks import Links
 from semantic.publication import Publication
 from semantic.terms import Node, Term, Triple
+from semantic.vocabulary import TYPE
 
 _REMEMBERED = 65_536
 """Of so many terms it is remembered what is above them."""
@@ -82,8 +91,8 @@ class AttributeRules:
         """
         if not asked.classes and all(path_of(p) is not None for _, p, _ in publication.triples):
             return {}  # an event of which the ontology knows nothing is flat already
-        graph = Graph(publication)
-        bound = Bound(publication, self._limits, on_problem)
+        graph = _Graph(publication)
+        bound = _Bound(publication, self._limits, on_problem)
         if len(self._above) > _REMEMBERED:
             self._above.clear()
         above = {} if links else self._above
@@ -101,7 +110,7 @@ class _Flattening:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: _Graph,
         properties: AttributeProperties,
         ontology: Ontology,
         concepts: Concepts,
@@ -115,7 +124,7 @@ class _Flattening:
         self._links = links
         self._above = above
 
-    def walk(self, root: Term, asked: Steps, bound: Bound, found: Derived) -> None:
+    def walk(self, root: Term, asked: Steps, bound: _Bound, found: Derived) -> None:
         """Add the attributes of one root."""
         agenda: list[tuple[Term, Steps, frozenset[Term]]] = [(root, asked, frozenset({root}))]
         for node, place, passed in agenda:
@@ -174,3 +183,84 @@ def _among(classes: frozenset[Term], wanted: frozenset[Node] | None) -> Iterable
     if wanted is None:
         return sorted(classes, key=str)
     return [class_ for class_ in classes if class_ in wanted]
+
+
+@dataclass(slots=True)
+class _Graph:
+    """A publication's triples by subject, with what of it is stated.
+
+    Parameters
+    ----------
+    publication
+        E(P).
+    """
+
+    publication: Publication
+    out: Mapping[Term, Sequence[Triple]] = field(init=False)
+    """Subject to its triples."""
+    types: Mapping[Term, Sequence[Term]] = field(init=False)
+    """Subject to its classes, stated or not."""
+
+    def __post_init__(self) -> None:
+        """Index the triples."""
+        out: defaultdict[Term, list[Triple]] = defaultdict(list)
+        types: defaultdict[Term, list[Term]] = defaultdict(list)
+        for triple in self.publication.triples:
+            out[triple[0]].append(triple)
+            if triple[1] == TYPE:
+                types[triple[0]].append(triple[2])
+        self.out, self.types = dict(out), dict(types)
+
+    def roots(self) -> tuple[Term, ...]:
+        """Return the resources that are events."""
+        own = self.publication.graph_name()
+        if own in self.out:
+            return (own,)
+        derived = self.publication.derived
+        stated = [t for t in self.publication.triples if t not in derived and not is_isa(t[1])]
+        subjects = dict.fromkeys(s for s, _, _ in stated)
+        objects = {o for s, _, o in stated if s != o}
+        roots = [s for s in subjects if s not in objects]
+        reached = self._reached(roots)
+        return (*roots, *(s for s in subjects if s not in reached))
+
+    def _reached(self, roots: Sequence[Term]) -> set[Term]:
+        seen, agenda = set(roots), list(roots)
+        for subject in agenda:
+            for _, _, object_ in self.out.get(subject, ()):
+                if object_ not in seen:
+                    seen.add(object_)
+                    agenda.append(object_)
+        return seen
+
+    def values(self, term: Term) -> tuple[Term, ...]:
+        """Return what an attribute's value is where a path ends at a term."""
+        if not isinstance(term, BlankNode):
+            return (term,)
+        derived = self.publication.derived
+        return tuple(c for c in self.types.get(term, ()) if (term, TYPE, c) not in derived)
+
+
+@dataclass(slots=True)
+class _Bound:
+    """What flattening one publication may cost; met once, it is told once."""
+
+    publication: Publication
+    limits: Limits
+    on_problem: OnProblem
+    gone: int = 0
+    told: bool = False
+
+    def step(self) -> bool:
+        """Count one step; whether it may be gone."""
+        self.gone += 1
+        if self.gone <= self.limits.event_paths:
+            return True
+        if not self.told:
+            self.told = True
+            what = f"as an event it is incomplete: it has more than {self.limits.event_paths} steps"
+            source = self.publication.source
+            place = Place(source.source, source.line, source.column, self.publication.id)
+            remedy = "Raise the limit `event_paths`, or cut it into smaller publications."
+            self.on_problem(Problem(what, place, remedy, Severity.WARNING))
+        return False

@@ -23,8 +23,7 @@ from urllib.parse import quote, unquote
 from pyoxigraph import NamedNode
 
 from semantic.limits import DEFAULT_LIMITS
-from semantic.ontology.concept_trees import local_name
-from semantic.terms import Term
+from semantic.terms import Term, local_name
 from semantic.vocabulary import ATTRIBUTE, ISA, PREFIXES
 
 _STEP = re.compile(r"<[^<>]*>|[^.<>]+")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from itertools import starmap
+from itertools import chain, starmap
 
 from pyoxigraph import Literal, NamedNode
 
 from semantic.annotation.annotate import Label
-from semantic.ontology.concept_trees import local_name
 from semantic.ontology.entailment import Derived, is_reserved
 from semantic.ontology.synonyms import Roots, SynonymPairs, is_text
 from semantic.ontology.taxonomy import Taxonomy
-from semantic.terms import Term, Triple
+from semantic.terms import Term, Triple, local_name
 from semantic.vocabulary import LABEL, SKOS
 
 LABELS = (LABEL, SKOS["prefLabel"], SKOS["altLabel"], SKOS["hiddenLabel"])
@@ -121,3 +120,59 @@ class Names:
             if isinstance(object_, Literal) and is_text(object_) and not is_reserved(predicate)
             for term in self._by_text.get(self._fold(object_.value), ())
         }
+
+
+class TermNames:
+    """The terms of hierarchies by what they are called.
+
+    A name is text: the last part of a term's IRI, a label, a text of a synonym file. It may stand
+    for several terms; then all are given, for choosing would be a guess.
+
+    Parameters
+    ----------
+    trees
+        The hierarchies.
+    names
+        Texts and the terms that they name, beside the last parts of IRIs.
+    root
+        Gives the term that stands for a text and its synonyms.
+
+    Examples
+    --------
+    >>> laptop, computer = NamedNode("http://e/LaptopPC"), NamedNode("http://e/Computer")
+    >>> names = TermNames([Taxonomy([(laptop, computer)])], [("laptop PC", laptop)])
+    >>> [term.value for name in ("laptop PC", "Computer") for term in names.terms(name)]
+    ['http://e/LaptopPC', 'http://e/Computer']
+
+    References
+    ----------
+    Zhang, Wang, Huang and Yung: CTPS, section 4.1 (the hash table from names to nodes of trees).
+    """
+
+    def __init__(
+        self,
+        trees: Iterable[Taxonomy],
+        names: Iterable[tuple[str, Term]] = (),
+        root: Callable[[Term], Term] = lambda term: term,
+    ) -> None:
+        self._root = root
+        named = (term for tree in trees for term in tree if isinstance(term, NamedNode))
+        own = ((local_name(term), term) for term in named)
+        self._terms: dict[str, tuple[Term, ...]] = {}
+        shared: dict[str, dict[Term, None]] = {}
+        for name, term in chain(names, own):
+            known = self._terms.setdefault(name, (term,))
+            if known[0] != term:
+                shared.setdefault(name, {known[0]: None})[term] = None
+        self._terms.update((name, tuple(terms)) for name, terms in shared.items())
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield all names that stand for a term."""
+        return iter(self._terms)
+
+    def terms(self, name: str) -> tuple[Term, ...]:
+        """Return the terms that a name stands for; none for an unknown name."""
+        if name in self._terms:
+            return self._terms[name]
+        text = self._root(Literal(name))
+        return self._terms.get(text.value, ()) if isinstance(text, Literal) else ()

@@ -27,10 +27,8 @@ from semantic.ontology.building import (
     rooted,
 )
 from semantic.ontology.circles import report_circles
-from semantic.ontology.concept_trees import ConceptTrees
-from semantic.ontology.domains import Domain, domain
 from semantic.ontology.inference import Inference
-from semantic.ontology.names import LABELS, Names
+from semantic.ontology.names import LABELS, Names, TermNames
 from semantic.ontology.statements import edges_of, members_of
 from semantic.ontology.synonym_rows import settle
 from semantic.ontology.synonyms import DEFAULT_SYNONYM_OPTIONS, SynonymOptions, SynonymPairs
@@ -260,29 +258,12 @@ class Ontology(Walks):
         edges = ((s, o) for s, _, o in self.of(*wanted) if not isinstance(o, Literal))
         return Taxonomy(edges)
 
-    # -- CTPS's model -----------------------------------------------------------------------
-
-    def domain(self, attribute: Term) -> tuple[Domain, ...]:
-        """Return what the values of an attribute are: CTPS's ``domain``, RDF's range.
-
-        Source: CTPS, section 3.1.
-        """
-        datatypes = self.instances(RDFS["Datatype"])
-        return domain(self.root(attribute), self.schema.ranges, self.properties, datatypes)
-
     @cached_property
-    def attribute_trees(self) -> ConceptTrees:
-        """The trees of properties, and the names of what is in them."""
-        return ConceptTrees(
-            [self.properties], self._names.called(self.properties, self.of(*LABELS)), self.root
-        )
-
-    @cached_property
-    def value_trees(self) -> ConceptTrees:
-        """The trees of classes and concepts, and the names of what is in them."""
+    def value_names(self) -> TermNames:
+        """What classes and concepts are called."""
         trees = [self.classes, self.concepts]
         names = (name for tree in trees for name in self._names.called(tree, self.of(*LABELS)))
-        return ConceptTrees(trees, names, self.root)
+        return TermNames(trees, names, self.root)
 
     # -- publications -----------------------------------------------------------------------
 

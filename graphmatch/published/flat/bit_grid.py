@@ -18,7 +18,7 @@ from graphmatch.published.flat.buckets import Values
 from graphmatch.published.flat.constraints import Interval
 from graphmatch.published.flat.matcher import Tally
 from graphmatch.published.flat.ranges import cell_of
-from semantic.jit import kernel
+from graphmatch.published.jit import kernel
 
 Bytes: TypeAlias = NDArray[np.uint8]
 

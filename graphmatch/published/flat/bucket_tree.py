@@ -15,7 +15,7 @@ import numpy as np
 from graphmatch.published.flat.buckets import Numbers, Values
 from graphmatch.published.flat.pool import FIRST, NEXT, SIZE, Cells, Chains, Pool
 from graphmatch.published.flat.rows import Ends, Table, passes
-from semantic.jit import kernel
+from graphmatch.published.jit import kernel
 
 LEFT, RIGHT, SLOT, LIST, DIRECTORY, BESIDE, MIDDLE = 0, 1, 2, 3, 4, 5, 3
 """A bucket's columns: its halves, its attribute, its l-node, the first bucket of the last p-node of

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from semantic.jit import kernel
+from graphmatch.published.jit import kernel
 
 Places: TypeAlias = NDArray[np.int64]
 Numbers: TypeAlias = NDArray[np.int32]

@@ -15,7 +15,7 @@ from graphmatch.published.flat import pool
 from graphmatch.published.flat.buckets import Numbers, Places, Values
 from graphmatch.published.flat.pool import Cells, Free
 from graphmatch.published.flat.rows import Marks, Table, passes
-from semantic.jit import kernel
+from graphmatch.published.jit import kernel
 
 Spans: TypeAlias = NDArray[np.int64]
 """Shape ``(levels, 2)``: the first and the last cell."""

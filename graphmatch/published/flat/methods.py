@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmatch.published.flat.buckets import Arrays, Numbers, Places, Values
-from semantic.jit import kernel, part
+from graphmatch.published.jit import kernel, part
 
 Marks: TypeAlias = NDArray[np.bool_]
 

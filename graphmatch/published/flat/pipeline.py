@@ -18,7 +18,7 @@ import numpy as np
 from pyoxigraph import NamedNode
 
 from graphmatch.published.flat.buckets import Values
-from semantic.jit import kernel
+from graphmatch.published.jit import kernel
 
 SEARCHED = 22
 """The most attributes that `optimal` searches (the largest M in figure 15)."""

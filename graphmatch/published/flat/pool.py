@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from semantic.jit import kernel, part
+from graphmatch.published.jit import kernel, part
 
 Cells: TypeAlias = NDArray[np.int32]
 Free: TypeAlias = NDArray[np.int64]

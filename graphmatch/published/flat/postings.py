@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from semantic.jit import kernel, part
+from graphmatch.published.jit import kernel, part
 
 Places: TypeAlias = NDArray[np.int64]
 Sizes: TypeAlias = NDArray[np.int32]

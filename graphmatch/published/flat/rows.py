@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmatch.published.flat.buckets import Places, Values
-from semantic.jit import at, part
+from graphmatch.published.jit import at, part
 from semantic.terms import Term
 
 Key = TypeVar("Key", bound=Hashable)

@@ -35,7 +35,7 @@ from graphmatch.published.flat.value_nodes import (
     Tree,
     child,
 )
-from semantic.jit import kernel
+from graphmatch.published.jit import kernel
 
 
 class SuccessorSets(NamedTuple):

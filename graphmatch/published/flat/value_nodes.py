@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from semantic.jit import at, kernel, part
+from graphmatch.published.jit import at, kernel, part
 
 Records: TypeAlias = NDArray[np.int32]
 

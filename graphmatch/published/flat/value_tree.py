@@ -46,7 +46,7 @@ from graphmatch.published.flat.value_nodes import (
     new_node,
     unhang,
 )
-from semantic.jit import kernel, part
+from graphmatch.published.jit import kernel, part
 
 _SMALLEST = 16
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from graphmatch.published.graphs.lists import Lists, Places, View
 from graphmatch.published.graphs.numbers import Ids
-from semantic.jit import at, kernel, part
+from graphmatch.published.jit import at, kernel, part
 
 EMPTY = -1
 

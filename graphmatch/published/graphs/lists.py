@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmatch.published.graphs.numbers import Ids
-from semantic.jit import at, kernel
+from graphmatch.published.jit import at, kernel
 
 Places: TypeAlias = NDArray[np.int64]
 

@@ -30,7 +30,7 @@ from graphmatch.published.graphs.tables import (
     put,
     take,
 )
-from semantic.jit import at, kernel
+from graphmatch.published.jit import at, kernel
 
 Counts: TypeAlias = NDArray[np.uint16] | Ids
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmatch.published.graphs.numbers import Ids
-from semantic.jit import at, kernel, part
+from graphmatch.published.jit import at, kernel, part
 
 Keys: TypeAlias = NDArray[np.int64]
 

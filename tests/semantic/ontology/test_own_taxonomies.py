@@ -114,13 +114,3 @@ def test_that_a_transitive_link_is_one_of_the_concepts() -> None:
     a, b, c = (GEO[name] for name in "abc")
     ontology = Ontology([(a, SKOS["broaderTransitive"], b), (c, SKOS["broader"], a)])
     assert ontology.concepts.ancestors(c) == (a, b)
-
-
-def test_that_the_root_of_a_name_knows_synonyms() -> None:
-    shop = Namespace("https://graphmatch.example/shop#")
-    ontology = Ontology.load("ontologies/products.ttl", "ontologies/synonyms.csv")
-    values, attributes = ontology.value_trees, ontology.attribute_trees
-    assert values.root("Notebook") == values.root(shop["Notebook"]) == (shop["Product"],)
-    assert attributes.root("mobile") == (shop["contactInformation"],)
-    assert values.root("no such thing") == (Literal("no such thing"),)
-    assert shop["Ultrabook"] in values.tree(shop["Notebook"])

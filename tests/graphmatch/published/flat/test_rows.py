@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from graphmatch.published.flat.buckets import Values
 from graphmatch.published.flat.rows import Rows, Table, passes
-from semantic.jit import kernel
+from graphmatch.published.jit import kernel
 
 KEYS = "abc"
 ROWS = st.dictionaries(

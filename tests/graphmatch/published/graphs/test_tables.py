@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphmatch.published.graphs.tables import EMPTY, Pool, Table, TableView, joined, put, take
-from semantic.jit import kernel
+from graphmatch.published.jit import kernel
 
 halves = st.one_of(st.integers(0, 5), st.sampled_from([2**20, 2**31 - 1]))
 keys = st.builds(joined, halves, halves)

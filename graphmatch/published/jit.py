@@ -11,8 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import numba
 import numpy as np
+
+_MISSING = 'the algorithms of papers need numba: pip install "graphmatch[papers]"'
+
+try:
+    import numba
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(_MISSING, name="numba") from error
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

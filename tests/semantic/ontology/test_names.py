@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+from pyoxigraph import NamedNode
+
+from semantic.ontology.names import TermNames
+from semantic.ontology.ontology import Ontology
+from semantic.ontology.taxonomy import Taxonomy
+from semantic.terms import local_name
+from semantic.vocabulary import Namespace
+
+EX = Namespace("http://example.org/")
+
+
+def test_that_a_name_of_several_terms_gives_them_all() -> None:
+    art, craft = EX["a/jazz"], EX["b/jazz"]
+    names = TermNames(
+        [Taxonomy([(art, EX["music"])]), Taxonomy([(craft, EX["dance"]), (art, EX["art"])])],
+        [("jazz", art), ("Jazz", craft), ("Jazz", craft)],
+    )
+    assert names.terms("jazz") == (art, craft)
+    assert names.terms("Jazz") == (craft,)
+    assert names.terms("x") == ()
+    assert set(names) == {"jazz", "Jazz", "music", "dance", "art"}
+
+
+def test_that_names_know_synonyms() -> None:
+    shop = Namespace("https://graphmatch.example/shop#")
+    ontology = Ontology.load("ontologies/products.ttl", "ontologies/synonyms.csv")
+    names = ontology.value_names
+    assert names.terms("Notebook") == names.terms("LaptopPC") == (shop["LaptopPC"],)
+
+
+@pytest.mark.parametrize(
+    ("iri", "name"),
+    [
+        ("http://example.org/shop#LaptopPC", "LaptopPC"),
+        ("http://example.org/a/b", "b"),
+        ("http://example.org/a/b/", "b"),
+        ("urn:isbn:1", "1"),
+        ("x:", "x:"),
+    ],
+)
+def test_local_names(iri: str, name: str) -> None:
+    assert local_name(NamedNode(iri)) == name
