@@ -8,6 +8,7 @@ seen, with the input that caused it. For longer, as a script: ``python tests/tes
 from __future__ import annotations
 
 import faulthandler
+import os
 import random
 import resource
 import subprocess
@@ -152,7 +153,8 @@ def run(kind: str, seconds: float, last: Path) -> tuple[int, int]:
 def test_nothing_but_clean_errors(kind: str, tmp_path: Path) -> None:
     last = tmp_path / "last"
     program = [sys.executable, "-X", "faulthandler", __file__, kind, "3", str(last)]
-    ended = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=False)
+    here = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(program, cwd=ROOT, env=here, capture_output=True, text=True, check=False)
     shown = last.read_bytes() if last.exists() else b""
     assert ended.returncode == 0, (shown, ended.stderr)
     tried, good = (int(word) for word in ended.stdout.split() if word.isdigit() and len(word) < 12)
