@@ -48,10 +48,11 @@ _XML = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
-_BEFORE_ROOT = re.compile(
+_PROLOGUE = re.compile(
     r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)*", re.DOTALL | re.IGNORECASE
 )
-_ROOT = re.compile(r"<([\w.:-]+)")
+_ROOT = re.compile(r"<((?:[\w.-]+:)?[\w.-]+)([^>]*)")
+_NAMESPACE = re.compile(r"\sxmlns(?::([\w.-]+))?\s*=\s*[\"']([^\"']*)[\"']")
 
 _BINARY = (
     (b"\x1f\x8b", "compressed with gzip"),
@@ -116,7 +117,7 @@ def format_of_content(head: bytes) -> RdfFormat | None:
     >>> format_of_content(b"<!DOCTYPE html><html>") is None
     True
     """
-    body = _decoded(head).lstrip()
+    body = decode_head(head).lstrip()
     if _XML.match(body):
         return RdfFormat.RDF_XML if _RDF_NAMESPACE in body else None
     if _JSON.match(body):
@@ -182,7 +183,7 @@ def refuse_foreign(head: bytes, source: str) -> None:
     for start, what in _BINARY:
         if head.startswith(start):
             raise InputError(Problem(what, Place(source), "Unpack it first."))
-    body = _decoded(head).lstrip()
+    body = decode_head(head).lstrip()
     if _XML.match(body):
         _refuse_other_xml(head, body, source)
     elif _is_wide(head):
@@ -191,7 +192,7 @@ def refuse_foreign(head: bytes, source: str) -> None:
 
 
 def _refuse_other_xml(head: bytes, body: str, source: str) -> None:
-    name = _root(body)
+    name = root_element(body)[0]
     if is_html(head):
         what = "an HTML page, not RDF or a feed"
         remedy = "Give the address of the data itself; a page often names its feed in a <link>."
@@ -216,17 +217,39 @@ def _is_wide(head: bytes) -> bool:
 
 def is_html(head: bytes) -> bool:
     """Whether a document begins like an HTML page."""
-    body = _decoded(head).lstrip()
-    return body[:14].lower() == "<!doctype html" or _root(body).lower() == "html"
+    body = decode_head(head).lstrip()
+    return body[:14].lower() == "<!doctype html" or root_element(body)[0].lower() == "html"
 
 
-def _root(body: str) -> str:
-    before = _BEFORE_ROOT.match(body)
-    root = _ROOT.match(body, before.end() if before else 0)
-    return root[1] if root else ""
+def root_element(text: str) -> tuple[str, dict[str, str]]:
+    """Return the root element's qualified name and the namespaces that it declares.
+
+    Examples
+    --------
+    >>> root_element("<?xml version='1.0'?><a:b xmlns:a='urn:a'/>")
+    ('a:b', {'a': 'urn:a'})
+    """
+    start = _PROLOGUE.match(text)
+    root = _ROOT.match(text, start.end() if start else 0)
+    if root is None:
+        return "", {}
+    return root[1], {prefix: iri.strip() for prefix, iri in _NAMESPACE.findall(root[2])}
 
 
-def _decoded(head: bytes) -> str:
+def after_root_name(text: str) -> int:
+    """Return the position behind the root element's name: where its attributes begin.
+
+    Examples
+    --------
+    >>> after_root_name("<rss version='2.0'/>")
+    4
+    """
+    start = _PROLOGUE.match(text)
+    root = _ROOT.match(text, start.end() if start else 0)
+    return root.end(1) if root else 0
+
+
+def decode_head(head: bytes) -> str:
     """Decode as much as can be: a head may end inside a character."""
     try:
         return decode_xml(head).removeprefix("\ufeff")

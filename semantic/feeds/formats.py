@@ -6,7 +6,7 @@ import re
 from enum import Enum
 
 from semantic.feeds.names import ATOM_NAMESPACES, RSS_090
-from semantic.guards import decode_xml
+from semantic.syntax import decode_head, root_element
 from semantic.vocabulary import RDF, RSS
 
 
@@ -19,9 +19,6 @@ class FeedFormat(Enum):
     JSON_FEED = "JSON Feed"
 
 
-_PROLOGUE = re.compile(r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)*", re.DOTALL)
-_ROOT = re.compile(r"<((?:[\w.-]+:)?[\w.-]+)([^>]*)")
-_NAMESPACE = re.compile(r"\sxmlns(?::([\w.-]+))?\s*=\s*[\"']([^\"']*)[\"']")
 _JSON_FEED = re.compile(r"\"version\"\s*:\s*\"https?:(?:\\?/){2}jsonfeed\.org\\?/version")
 
 
@@ -40,7 +37,7 @@ def sniff_feed(head: bytes) -> FeedFormat | None:
     >>> sniff_feed(b"<!DOCTYPE html><html></html>") is None
     True
     """
-    text = decode_head(head).lstrip("\ufeff")
+    text = decode_head(head)
     if text.lstrip().startswith("{"):
         return FeedFormat.JSON_FEED if _JSON_FEED.search(text) else None
     name, namespaces = root_element(text)
@@ -51,39 +48,3 @@ def sniff_feed(head: bytes) -> FeedFormat | None:
     if namespace in ATOM_NAMESPACES:
         return FeedFormat.ATOM if local in ("feed", "entry") else None
     return FeedFormat.RSS if local.lower() == "rss" else None
-
-
-def root_element(text: str) -> tuple[str, dict[str, str]]:
-    """Return the root element's qualified name and the namespaces that it declares.
-
-    Examples
-    --------
-    >>> root_element("<?xml version='1.0'?><a:b xmlns:a='urn:a'/>")
-    ('a:b', {'a': 'urn:a'})
-    """
-    start = _PROLOGUE.match(text)
-    root = _ROOT.match(text, start.end() if start else 0)
-    if root is None:
-        return "", {}
-    return root[1], {prefix: iri.strip() for prefix, iri in _NAMESPACE.findall(root[2])}
-
-
-def decode_head(head: bytes) -> str:
-    """Decode as much as can be: a head may end inside a character."""
-    try:
-        return decode_xml(head)
-    except (UnicodeDecodeError, LookupError):
-        return head.decode("utf-8", errors="replace")
-
-
-def after_root_name(text: str) -> int:
-    """Return the position behind the root element's name: where its attributes begin.
-
-    Examples
-    --------
-    >>> after_root_name("<rss version='2.0'/>")
-    4
-    """
-    start = _PROLOGUE.match(text)
-    root = _ROOT.match(text, start.end() if start else 0)
-    return root.end(1) if root else 0

@@ -10,8 +10,8 @@ from html.entities import html5
 from importlib import import_module
 from xml.sax.saxutils import escape
 
-from semantic.feeds.formats import after_root_name
 from semantic.feeds.names import NAMESPACES
+from semantic.syntax import after_root_name
 
 # An aside that is not closed reaches to the end: else each of many would be searched for its own.
 _ASIDE = r"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)"

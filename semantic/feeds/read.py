@@ -8,7 +8,7 @@ from typing import NoReturn
 from semantic.errors import OnProblem, warn_problem
 from semantic.feeds.atom import atom_channel, atom_entry
 from semantic.feeds.document import Document, read_document
-from semantic.feeds.formats import FeedFormat, root_element, sniff_feed
+from semantic.feeds.formats import FeedFormat, sniff_feed
 from semantic.feeds.json_feed import read_json_feed
 from semantic.feeds.names import RSS_090
 from semantic.feeds.report import Report
@@ -18,6 +18,7 @@ from semantic.feeds.triples import ItemWriter
 from semantic.guards import check_xml, decode_xml
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.publication import Publication
+from semantic.syntax import root_element
 
 
 def read_feed(
