@@ -5,7 +5,8 @@ title, description and categories, so that each concept found can be added to it
 ``dcterms:subject``. All labels are looked for at once: text and labels are folded into
 lines of words (`semantic.annotation.folding`), and an Aho-Corasick automaton over the labels' lines
 reports every label in one pass over the text's, however many labels there are.
-Construction is linear in the labels.
+Construction is linear in the labels of the languages that texts are in, and done for the first
+text of each.
 
 References
 ----------
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import builtins
 from bisect import bisect_left
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -37,6 +38,8 @@ __all__ = ["Annotation", "Annotator", "Label", "Languages", "Mention", "ShortLab
 _ITEM, _SUBJECT = RSS["item"], DCTERMS["subject"]
 _PROPERTIES = frozenset({RSS["title"], RSS["description"], DC["subject"]})
 _EVERY_LANGUAGE: frozenset[str] = frozenset()
+_KEPT = 16
+"""For so many sets of languages automata are kept."""
 
 
 class ShortLabels(Enum):
@@ -150,7 +153,7 @@ class Annotator:
     [(3, 17)]
     """
 
-    __slots__ = ("_automaton", "_compiled", "_labels", "_languages", "_made_of", "_stops")
+    __slots__ = ("_labels", "_languages", "_lines", "_made_of", "_short_labels", "_stops")
 
     def __init__(
         self,
@@ -162,23 +165,11 @@ class Annotator:
     ) -> None:
         labels = tuple(labels)
         self._made_of = labels, short_labels, stop_words, languages
+        self._labels = labels
+        self._short_labels = short_labels
         self._stops = StopWords(stop_words)
-        lines: dict[str, list[Label]] = {}
-        for label in labels:
-            if not (line := folded_words(label.text.strip())):
-                continue
-            if short_labels is ShortLabels.NEVER and compile_label(label, self._stops).surface:
-                continue
-            lines.setdefault(line, []).append(label)
         self._languages = languages
-        self._labels = list(lines.values())
-        self._compiled: dict[int, list[Pattern]] = {}
-        self._automaton = AhoCorasick(
-            lines,
-            matchkind=MatchKind.Standard,
-            store_patterns=False,
-            implementation=Implementation.ContiguousNFA,
-        )
+        self._lines: dict[frozenset[str], _Lines] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
         """Let pickle write what it was made of: an automaton has no other form."""
@@ -264,11 +255,12 @@ class Annotator:
         return _EVERY_LANGUAGE if guess is None else frozenset({guess})
 
     def _find(self, folded: FoldedText, languages: frozenset[str]) -> list[Mention]:
-        hits = self._automaton.find_matches_as_indexes(folded.line, overlapping=True)
-        if not hits:
-            return []
         if self._languages is Languages.ALL:
             languages = _EVERY_LANGUAGE
+        lines = self._lines_in(languages)
+        hits = lines.automaton.find_matches_as_indexes(folded.line, overlapping=True)
+        if not hits:
+            return []
         hits.sort(key=lambda hit: (hit[1] - hit[2], hit[1]))
         places, spans = folded.places(), folded.spans()
         taken = bytearray(len(spans))
@@ -279,13 +271,58 @@ class Annotator:
             if taken[first] or taken[last]:
                 continue
             span = spans[first][0], spans[last][1]
-            found = _mentions(self._patterns(pattern), folded.text, span, languages)
+            found = _mentions(lines.patterns(pattern), folded.text, span, languages)
             if found:
                 taken[first : last + 1] = b"\1" * (last + 1 - first)
                 mentions += found
         return sorted(mentions, key=lambda mention: mention.start)
 
-    def _patterns(self, number: int) -> list[Pattern]:
+    def _lines_in(self, languages: frozenset[str]) -> _Lines:
+        """Return the labels of some languages, ready to be found; of all for none."""
+        found = self._lines.get(languages)
+        if found is None:
+            if len(self._lines) >= _KEPT:
+                self._lines.clear()
+            found = self._lines[languages] = _Lines(self._in(languages), self._stops)
+        return found
+
+    def _in(self, languages: frozenset[str]) -> Iterator[Label]:
+        is_wanted: dict[str | None, bool] = {}
+        for label in self._labels:
+            tag = label.language
+            wanted = is_wanted.get(tag)
+            if wanted is None:
+                language = primary_subtag(tag)
+                wanted = not languages or language is None or language in languages
+                is_wanted[tag] = wanted
+            if wanted and not (self._short_labels is ShortLabels.NEVER and self._is_short(label)):
+                yield label
+
+    def _is_short(self, label: Label) -> bool:
+        return compile_label(label, self._stops).surface is not None
+
+
+class _Lines:
+    """Labels by the lines of their folded words, and the automaton that finds the lines."""
+
+    __slots__ = ("_compiled", "_labels", "_stops", "automaton")
+
+    def __init__(self, labels: Iterable[Label], stops: StopWords) -> None:
+        lines: dict[str, list[Label]] = {}
+        for label in labels:
+            if line := folded_words(label.text.strip()):
+                lines.setdefault(line, []).append(label)
+        self._labels = list(lines.values())
+        self._stops = stops
+        self._compiled: dict[int, list[Pattern]] = {}
+        self.automaton = AhoCorasick(
+            lines,
+            matchkind=MatchKind.Standard,
+            store_patterns=False,
+            implementation=Implementation.ContiguousNFA,
+        )
+
+    def patterns(self, number: int) -> list[Pattern]:
         """Return the labels of a line; what a place has to look like is found at the first hit."""
         found = self._compiled.get(number)
         if found is None:

@@ -43,22 +43,22 @@ def by_predicate(triples: Iterable[Triple]) -> Groups:
     return found
 
 
-def declared_taxonomies(stated: Iterable[Triple]) -> tuple[Triple, ...]:
+def declared_taxonomies(typed: Iterable[Triple]) -> tuple[Triple, ...]:
     """Return what makes taxonomies of the properties that are declared as a ``gm:Taxonomy``.
 
     Each is a kind of ``skos:broader``.
     """
     found: dict[NamedNode, None] = {}
-    for subject, predicate, object_ in stated:
-        if predicate == TYPE and object_ == GM["Taxonomy"] and isinstance(subject, NamedNode):
+    for subject, _, object_ in typed:
+        if object_ == GM["Taxonomy"] and isinstance(subject, NamedNode):
             found[subject] = None
     return tuple((property_, SUBPROPERTY, BROADER) for property_ in found)
 
 
 def rooted(
-    stated: Sequence[Triple], pairs: SynonymPairs, options: SynonymOptions, report: Report
-) -> tuple[Roots, tuple[Triple, ...]]:
-    """Find the roots, and put them in.
+    stated: tuple[Triple, ...], pairs: SynonymPairs, options: SynonymOptions, report: Report
+) -> tuple[Roots, tuple[Triple, ...], Groups]:
+    """Find the roots, and put them in; taxonomies that are declared are made some.
 
     With roots put in, more terms may turn out to be the same: two cycles that shared no
     term before, say. So this is repeated until nothing is new.
@@ -69,8 +69,13 @@ def rooted(
         Of every term with more than one name.
     triples
         The stated ones, every term replaced by its root.
+    groups
+        These by their properties.
     """
     groups = by_predicate(stated)
+    if extra := declared_taxonomies(groups.get(TYPE, ())):
+        stated = tuple(dict.fromkeys((*stated, *extra)))
+        groups = by_predicate(stated)
     declared = frozenset(triple[0] for triple in groups.get(TYPE, ()))
     same: dict[Pair, None] = {}
     cycles: list[tuple[NamedNode, ...]] = []
@@ -86,7 +91,10 @@ def rooted(
         if new.keys() <= same.keys():
             links = (t for link in LINKS for t in groups.get(link, ()))
             report_own_ancestors(links, roots, cycles, report)
-            return roots, tuple(roots.rewrite(stated))
+            if roots.is_identity:
+                return roots, stated, groups
+            rewritten = tuple(roots.rewrite(stated))
+            return roots, rewritten, by_predicate(rewritten)
         same |= new
 
 

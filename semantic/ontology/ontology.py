@@ -21,7 +21,6 @@ from semantic.mapping.function import MappingFunction
 from semantic.ontology.building import (
     by_predicate,
     compiled,
-    declared_taxonomies,
     link_properties,
     report_literals,
     rooted,
@@ -39,6 +38,7 @@ from semantic.terms import Term, Triple, compact
 from semantic.units.numbers import UnitError
 from semantic.units.registry import Registry
 from semantic.units.units import Units
+from semantic.units.vocabulary import BASE_UNIT, UNIT_ATTRIBUTE
 from semantic.vocabulary import GM, OWL, PREFIXES, RDFS, SKOS, TYPE
 
 _NO_TOPICS = frozenset({OWL["Ontology"], SKOS["ConceptScheme"], RDFS["Datatype"]})
@@ -98,9 +98,8 @@ class Ontology(Walks):
         self._on_problem = on_problem
         self._pairs = synonyms or SynonymPairs()
         pairs = settle(self._pairs, options, self.stated, self._hear)
-        extra = declared_taxonomies(self.stated)
-        self.roots, self.triples = rooted((*self.stated, *extra), pairs, options, self._report)
-        self.groups = by_predicate(self.triples)
+        found = rooted(self.stated, pairs, options, self._report)
+        self.roots, self.triples, self.groups = found
         self._names = Names(pairs, self.roots)
         self.schema = compiled(self.groups)
         self.linking = link_properties(self.schema)
@@ -111,7 +110,8 @@ class Ontology(Walks):
         self.concepts = Taxonomy(edges["concepts"], kinds["concepts"])
         trees = {"classes": self.classes, "properties": self.properties, "concepts": self.concepts}
         report_circles(trees.items(), self._report)
-        self.units = Units.of(self.triples, self.properties, self._hear, registry=registry)
+        declaring = self.of(BASE_UNIT, UNIT_ATTRIBUTE)
+        self.units = Units.of(declaring, self.properties, self._hear, registry=registry)
         if (normal := self.units.normal_triples(self.triples, self._mismeasured)) is not None:
             self.triples = tuple(normal.triples)
             self.groups = by_predicate(self.triples)
@@ -261,7 +261,7 @@ class Ontology(Walks):
     @cached_property
     def value_names(self) -> TermNames:
         """What classes and concepts are called."""
-        trees = [self.classes, self.concepts]
+        trees = [tree for tree in (self.classes, self.concepts) if len(tree)]
         names = (name for tree in trees for name in self._names.called(tree, self.of(*LABELS)))
         return TermNames(trees, names, self.root)
 

@@ -156,6 +156,11 @@ class Roots:
         return len(self._terms) + texts
 
     @property
+    def is_identity(self) -> bool:
+        """Whether every term is its own root."""
+        return not self._terms and not self._texts
+
+    @property
     def has_texts(self) -> bool:
         """Whether any text has a root of its own."""
         return bool(self._texts)
@@ -171,7 +176,7 @@ class Roots:
 
     def rewrite(self, triples: Iterable[Triple]) -> list[Triple]:
         """Return the triples with every term replaced by its root, repeated ones left out."""
-        if not self._terms and not self._texts:
+        if self.is_identity:
             return list(dict.fromkeys(triples))
         terms, root, has_texts = self._terms, self.root, bool(self._texts)
         found: dict[Triple, None] = {}

@@ -140,7 +140,7 @@ class Units:
     def concerns(self, term: Term) -> bool:
         """Whether a publication with a term may have a quantity: it is one, or gives a unit."""
         if isinstance(term, Literal):
-            return term.language is None and term.datatype.value.startswith(CDT.iri)
+            return _is_of_cdt(term)
         return term in self._unit_attributes
 
     def normal(self, publication: Publication, on_problem: OnProblem) -> Publication:
@@ -170,7 +170,7 @@ class Units:
         values: defaultdict[Term, list[Triple]] = defaultdict(list)
         for triple in triples:
             object_ = triple[2]
-            if isinstance(object_, Literal) and object_.datatype.value.startswith(CDT.iri):
+            if isinstance(object_, Literal) and _is_of_cdt(object_):
                 literals.append(triple)
             elif triple[1] in self._unit_attributes:
                 values[triple[0]].append(triple)
@@ -312,6 +312,11 @@ class Units:
         if any(base.unit != bases[0].unit for base in bases):
             raise _torn(term)
         return bases[0] if bases else None
+
+
+def _is_of_cdt(literal: Literal) -> bool:
+    """Whether a literal's datatype is one of quantities and their units."""
+    return literal.language is None and literal.datatype.value.startswith(CDT.iri)
 
 
 def _torn(term: Term) -> UnitError:
