@@ -30,7 +30,10 @@ def load(files: Sequence[Path], loading: Loading, on_problem: OnProblem) -> Onto
     OntologyError
         When a file cannot be read, or an option means nothing.
     """
-    return Ontology.load(*files, on_problem=on_problem, **_arguments(files, loading))
+    arguments = _arguments(files, loading)
+    if not files:
+        return Ontology(on_problem=on_problem)
+    return Ontology.load(*files, on_problem=on_problem, **arguments)
 
 
 def _arguments(files: Sequence[Path], loading: Loading) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain, starmap
 
 BREAK = "\n"
 """The word that stands for an empty line, which no label goes across."""
@@ -30,6 +31,12 @@ _UNSPACED = f"{_HAN}{_KANA}{_SOUTH_EAST_ASIAN}"
 _ATTACHED = "\u00ad\u200c\u200d\u2060\ufeff\uff9e\uff9f"
 # What is left out of a folded word: the first five of these and the variation selectors.
 _IGNORED = re.compile("[\u00ad\u034f\u200c\u200d\u2060\ufeff\ufe00-\ufe0f\U000e0100-\U000e01ef ]")
+
+# Where combining marks are: not among ideographs, Hangul, private use and ancient scripts.
+_WITH_MARKS = (
+    (0x300, 0x3400), (0xA000, 0xAC00), (0xFB00, 0x12000), (0x13400, 0x13500), (0x16A00, 0x17000),
+    (0x1BC00, 0x20000),
+)  # fmt: skip
 
 # An address is one word: what is found inside is part of a name.
 _ADDRESS = r"""(?i:https?://|www\.)[^\s"<>\x7f-\U0010ffff]+"""
@@ -175,7 +182,7 @@ def _unicode_word() -> re.Pattern[str]:
 def _marks() -> str:
     """Return Unicode's combining marks, which `re` has no class for, as ranges of a class."""
     ends: list[list[int]] = []
-    for code in range(0x300, 0x20000):
+    for code in chain.from_iterable(starmap(range, _WITH_MARKS)):
         if unicodedata.category(chr(code)).startswith("M"):
             if ends and ends[-1][1] == code - 1:
                 ends[-1][1] = code

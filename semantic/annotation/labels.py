@@ -7,8 +7,9 @@ as "US", "C++" or "The Who", only where the text has them letter by letter.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from pyoxigraph import NamedNode
@@ -56,18 +57,25 @@ class StopWords:
     ['de', None]
     """
 
-    __slots__ = ("_every", "_of")
+    __slots__ = ("_folded", "_words")
 
     def __init__(self, words: Collection[str] | None = None) -> None:
-        given: Mapping[str, Iterable[str]] = STOP_WORDS if words is None else {}
-        self._of = {language: _folded(given[language]) for language in given}
-        self._every = frozenset().union(_folded(words or ()), *self._of.values())
+        self._words = words
+        self._folded: dict[str | None, frozenset[str]] = {}
 
     def of(self, language: str | None) -> frozenset[str]:
         """Return a language's stop words, folded; those of all languages for ``None``."""
-        if language is None or not self._of:
-            return self._every
-        return self._of.get(language, frozenset())
+        found = self._folded.get(language)
+        if found is None:
+            found = self._folded[language] = _folded(self._given(language))
+        return found
+
+    def _given(self, language: str | None) -> Iterable[str]:
+        if self._words is not None:
+            return self._words
+        if language is None:
+            return chain.from_iterable(STOP_WORDS.values())
+        return STOP_WORDS.get(language, ())
 
 
 @dataclass(frozen=True, slots=True)

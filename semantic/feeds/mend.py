@@ -6,9 +6,9 @@ Bare ``&`` must be mended before recovery: libxml2 would drop ``&b`` of ``?a=1&b
 from __future__ import annotations
 
 import re
+from html import escape
 from html.entities import html5
 from importlib import import_module
-from xml.sax.saxutils import escape
 
 from semantic.feeds.names import NAMESPACES
 from semantic.syntax import after_root_name
@@ -48,7 +48,7 @@ def mend_text(text: str) -> str:
         if aside or name in declared:
             return found[0]
         character = html5.get(f"{name};")
-        return escape(character) if character else "&amp;" + found[0][1:]
+        return escape(character, quote=False) if character else "&amp;" + found[0][1:]
 
     return _declare_prefixes(_AMPERSAND.sub(mend, text))
 

@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, parse
 
+from semantic.annotation import folding
 from semantic.annotation.annotate import Annotator, Label, Languages, ShortLabels
 from semantic.annotation.markup import plain_text
 from semantic.publication import Publication
@@ -525,3 +526,11 @@ def test_classes_of_dbpedia_in_real_feeds() -> None:
         covered = {i for mention in mentions for i in range(mention.start, mention.end)}
         assert all(match.start() in covered for match in one_word.finditer(text))
     assert count > 300
+
+
+def test_that_every_combining_mark_is_known() -> None:
+    attached = re.compile(f"[{folding._marks()}]")
+    codes = [*range(0x300, 0xD800), *range(0xE000, 0x110000)]
+    marks = [chr(c) for c in codes if unicodedata.category(chr(c)).startswith("M")]
+    assert len(marks) > 2000
+    assert all(map(attached.match, marks))
