@@ -6,6 +6,7 @@ silently; the exit status says whether there were any.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -116,16 +117,16 @@ class Session:
         OntologyError
             When a file cannot be read.
         """
-        ontology = self.ontology(knowing.files, knowing.loading)
         annotator = None if knowing.annotate else Annotator([])
         now = knowing.now
-        return Engine(
-            ontology,
-            entailment=knowing.entailment,
-            annotator=annotator,
-            clock=utc_now if now is None else lambda: now,
-            on_problem=self.report,
-        )
+        with _uncollected():
+            return Engine(
+                self.ontology(knowing.files, knowing.loading),
+                entailment=knowing.entailment,
+                annotator=annotator,
+                clock=utc_now if now is None else lambda: now,
+                on_problem=self.report,
+            )
 
     def subscribe(self, engine: Engine, paths: Iterable[Path]) -> None:
         """Take in the subscriptions of files and folders; refused ones are reported."""
@@ -166,3 +167,17 @@ class Session:
 @contextmanager
 def _nothing() -> Iterator[None]:
     yield
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the garbage collector from what is made: an ontology stays until the process ends.
+
+    It would go over the terms of a large one again and again, for a fifth of the time.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()

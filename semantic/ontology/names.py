@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, starmap
+from typing import TypeAlias
 
 from pyoxigraph import Literal, NamedNode
 
@@ -17,6 +18,19 @@ from semantic.vocabulary import LABEL, SKOS
 
 LABELS = (LABEL, SKOS["prefLabel"], SKOS["altLabel"], SKOS["hiddenLabel"])
 """The properties whose texts are names."""
+
+
+Said: TypeAlias = tuple[str, str | None, NamedNode]
+"""A text, its language, and the term that it names."""
+
+
+def said_by(triples: Iterable[Triple]) -> list[Said]:
+    """Return what triples with `LABELS` say."""
+    return [
+        (o.value, o.language, s)
+        for s, _, o in triples
+        if isinstance(o, Literal) and isinstance(s, NamedNode)
+    ]
 
 
 class Names:
@@ -50,54 +64,50 @@ class Names:
         root = self._roots.root(iri)
         return root if isinstance(root, NamedNode) else iri
 
-    def labels(
-        self, triples: Iterable[Triple], is_topic: Callable[[Term], bool]
-    ) -> Iterable[Label]:
+    def labels(self, said: Sequence[Said], is_topic: Callable[[Term], bool]) -> Iterable[Label]:
         """Return every name that text may use for a topic.
 
         These are the labels of the ontology's triples in every language, the texts that synonym
         files give for a term, and those they give for one of its labels.
+
+        Parameters
+        ----------
+        said
+            What the ontology's triples say; see `said_by`.
         """
-        return dict.fromkeys(starmap(Label, self._said(triples, is_topic)))
+        terms = dict.fromkeys(term for _, _, term in said)
+        topics = frozenset[Term](filter(is_topic, terms))
+        return dict.fromkeys(starmap(Label, self._told(said, topics.__contains__)))
 
-    def _said(
-        self, triples: Iterable[Triple], is_topic: Callable[[Term], bool]
-    ) -> Iterator[tuple[str, str | None, NamedNode]]:
-        """Yield the texts, their languages, and what they name; some more than once."""
-        topics: dict[Term, bool] = {}
-        by_text: defaultdict[str, list[NamedNode]] = defaultdict(list)
-        wanted = {self._text(text) for text in self._pairs.texts}
-        for subject, _, object_ in triples:
-            if not isinstance(object_, Literal) or not isinstance(subject, NamedNode):
-                continue
-            topic = topics.get(subject)
-            if topic is None:
-                topic = topics[subject] = is_topic(subject)
-            if topic:
-                text = object_.value
-                yield text, object_.language, subject
-                if text in wanted:
-                    by_text[text].append(subject)
-        for text, terms in self._written.items():
-            yield from ((text, None, term) for term in terms)
-        for text in self._pairs.texts:
-            yield from ((text, None, term) for term in by_text[self._text(text)])
-
-    def called(self, tree: Taxonomy, labels: Iterable[Triple]) -> Iterator[tuple[str, Term]]:
+    def called(self, tree: Taxonomy, said: Sequence[Said]) -> Iterator[tuple[str, Term]]:
         """Yield the texts that the terms of a tree are called by: labels, and other names' ends.
 
         Parameters
         ----------
-        labels
-            The ontology's triples with `LABELS`.
+        said
+            As for `labels`.
         """
-        for text, _, term in self._said(labels, tree.__contains__):
+        for text, _, term in self._told(said, tree.__contains__):
             if term in tree:
                 yield text, term
         for root in tree:
             for other in self._roots.names(root):
                 if isinstance(other, NamedNode):
                     yield local_name(other), root
+
+    def _told(self, said: Sequence[Said], is_wanted: Callable[[Term], bool]) -> Iterator[Said]:
+        """Yield what names terms that are wanted: texts, their languages, and the terms."""
+        wanted = [row for row in said if is_wanted(row[2])]
+        yield from wanted
+        for text, terms in self._written.items():
+            yield from ((text, None, term) for term in terms)
+        if not self._pairs.texts:
+            return
+        by_text: defaultdict[str, list[NamedNode]] = defaultdict(list)
+        for text, _, term in wanted:
+            by_text[text].append(term)
+        for text in self._pairs.texts:
+            yield from ((text, None, term) for term in by_text[self._text(text)])
 
     def pairs(self) -> Iterator[tuple[Term, Term]]:
         """Yield texts, by what they are looked up by, with the terms that they stand for."""
@@ -162,7 +172,7 @@ class TermNames:
         shared: dict[str, dict[Term, None]] = {}
         for name, term in chain(names, own):
             known = self._terms.setdefault(name, (term,))
-            if known[0] != term:
+            if known[0] is not term and known[0] != term:
                 shared.setdefault(name, {known[0]: None})[term] = None
         self._terms.update((name, tuple(terms)) for name, terms in shared.items())
 

@@ -27,7 +27,7 @@ from semantic.ontology.building import (
 )
 from semantic.ontology.circles import report_circles
 from semantic.ontology.inference import Inference
-from semantic.ontology.names import LABELS, Names, TermNames
+from semantic.ontology.names import LABELS, Names, Said, TermNames, said_by
 from semantic.ontology.statements import edges_of, members_of
 from semantic.ontology.synonym_rows import settle
 from semantic.ontology.synonyms import DEFAULT_SYNONYM_OPTIONS, SynonymOptions, SynonymPairs
@@ -236,7 +236,11 @@ class Ontology(Walks):
         language, the texts that synonym files give for a term, and those they give for one of
         its labels. Properties have no part in it: no text is about a property.
         """
-        return list(self._names.labels(self.of(*LABELS), self._is_topic))
+        return list(self._names.labels(self._said, self._is_topic))
+
+    @cached_property
+    def _said(self) -> list[Said]:
+        return said_by(self.of(*LABELS))
 
     def _is_topic(self, term: Term) -> bool:
         if not isinstance(term, NamedNode) or term in self.properties:
@@ -262,7 +266,7 @@ class Ontology(Walks):
     def value_names(self) -> TermNames:
         """What classes and concepts are called."""
         trees = [tree for tree in (self.classes, self.concepts) if len(tree)]
-        names = (name for tree in trees for name in self._names.called(tree, self.of(*LABELS)))
+        names = (name for tree in trees for name in self._names.called(tree, self._said))
         return TermNames(trees, names, self.root)
 
     # -- publications -----------------------------------------------------------------------
