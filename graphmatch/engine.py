@@ -62,7 +62,7 @@ from semantic.errors import (
 from semantic.evaluation import Evaluation
 from semantic.feeds import sniff_feed
 from semantic.guards import recode_xml
-from semantic.limits import DEFAULT_LIMITS
+from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mentions import Mentions
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
@@ -116,6 +116,8 @@ class Engine(Matcher):
     on_problem
         Called with what of a publication cannot be used (an unknown unit, say), and with
         mapping functions that fail.
+    limits
+        What one document, one subscription and one evaluation may cost.
 
     It may be used from several threads: publications are matched at the same time, and
     changes are made while none is.
@@ -144,16 +146,18 @@ class Engine(Matcher):
         annotator: Annotator | None = None,
         clock: Clock = utc_now,
         on_problem: OnProblem = warn_problem,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
+        self._limits = limits
         self._entailment = Entailment(entailment)
         self._own_annotator = annotator
         self._clock = clock
         self._on_problem = on_problem
-        self.parser = SubscriptionParser()
+        self.parser = SubscriptionParser(limits=limits)
         self._attributes = AttributeParser(self.parser)
         self._changing = RLock()
         self._labels: tuple[list[Label], Annotator] | None = None
-        self._core = _native.Core(list(PREFIXES.items()))
+        self._core = _native.Core(list(PREFIXES.items()), limits)
         self._known: Knowledge | None = None
         self._adopt(self._know(ontology or Ontology(), annotator))
 
@@ -561,14 +565,16 @@ class Engine(Matcher):
         is_feed = syntax is None and cut is Cut.AUTO and sniff_feed(head) is not None
         if is_feed or cut in (Cut.ITEM, Cut.SUBJECT, Cut.COMPONENT):
             format = None if syntax is None else syntax.file_extension
-            read = read_publications(whole, cut=cut, format=format, on_problem=self._on_problem)
+            read = read_publications(
+                whole, cut=cut, format=format, on_problem=self._on_problem, limits=self._limits
+            )
             yield from map(self.match, read)
             return
         try:
             if syntax is None:
                 syntax = syntax_of(head, name) if head.strip(BLANK) else RdfFormat.N_QUADS
             if syntax == RdfFormat.RDF_XML:
-                data = recode_xml(read_whole(whole, name, DEFAULT_LIMITS), name)
+                data = recode_xml(read_whole(whole, name, self._limits), name)
                 whole = Pieces(iter([data]), name)
         except InputError as error:
             self._on_problem(error.problem)

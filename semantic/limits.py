@@ -35,6 +35,8 @@ class Limits:
     writings_remembered
         So many ways of writing subscriptions are remembered (what they have but constants,
         white space included; and prologues), about 2 KB each; then likewise.
+    evaluation_seconds
+        How long the evaluation of one query on one publication may take.
     mapping_rounds
         In so many rounds mapping functions may give a publication new triples.
     mapping_triples
@@ -68,6 +70,7 @@ class Limits:
     subscription_operators: int = 1000
     constants_remembered: int = 2**20
     writings_remembered: int = 2**14
+    evaluation_seconds: float = 10
     mapping_rounds: int = 10
     mapping_triples: int = 10_000
     mapping_characters: int = 100_000

@@ -24,6 +24,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
+use std::time::Duration;
 
 /// So many workers wait for the next publication.
 const WORKERS: usize = 16;
@@ -76,6 +77,8 @@ struct Guarded {
 
 struct Shared {
     guarded: RwLock<Guarded>,
+    /// What one document may cost.
+    limits: reader::Limits,
     #[expect(clippy::vec_box, reason = "workers are large, and handed from one to the other")]
     workers: Mutex<Vec<Box<Worker>>>,
     reports: Mutex<Vec<Weak<Mutex<Data>>>>,
@@ -555,6 +558,19 @@ impl Texts {
     }
 }
 
+/// What one input may cost: see `semantic.limits`.
+#[derive(FromPyObject)]
+struct InputLimits {
+    document_bytes: usize,
+    xml_expansion: u64,
+    xml_depth: usize,
+    nesting: usize,
+    publication_triples: usize,
+    subscription_branches: usize,
+    subscription_operators: usize,
+    evaluation_seconds: f64,
+}
+
 /// Standing subscriptions over an ontology.
 #[pyclass(frozen, module = "graphmatch._native")]
 struct Core {
@@ -565,12 +581,27 @@ struct Core {
 impl Core {
     /// Nothing known, no subscriptions; `prefixes` hold in queries without being declared.
     #[new]
-    fn new(py: Python<'_>, prefixes: Vec<(String, String)>) -> Self {
+    fn new(py: Python<'_>, prefixes: Vec<(String, String)>, limits: InputLimits) -> PyResult<Self> {
         let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-        let state = State::new(Cutter::new(pairs, Limits::default()));
-        let guarded = Guarded { state, knowledge: py.None(), version: 0 };
+        let of_queries = Limits {
+            document_bytes: limits.document_bytes,
+            nesting: limits.nesting,
+            operators: limits.subscription_operators,
+            branches: limits.subscription_branches,
+        };
+        let of_documents = reader::Limits {
+            document_bytes: limits.document_bytes,
+            xml_expansion: limits.xml_expansion,
+            xml_depth: limits.xml_depth,
+            nesting: limits.nesting,
+            publication_triples: limits.publication_triples,
+        };
+        let mut state = State::new(Cutter::new(pairs, of_queries));
+        let time = Duration::try_from_secs_f64(limits.evaluation_seconds);
+        state.limits.time = Some(time.map_err(|error| PyValueError::new_err(error.to_string()))?);
+        let guarded = RwLock::new(Guarded { state, knowledge: py.None(), version: 0 });
         let (workers, reports) = (Mutex::default(), Mutex::default());
-        Self { shared: Arc::new(Shared { guarded: RwLock::new(guarded), workers, reports }) }
+        Ok(Self { shared: Arc::new(Shared { guarded, limits: of_documents, workers, reports }) })
     }
 
     fn __len__(&self, py: Python<'_>) -> usize {
@@ -890,7 +921,9 @@ impl Core {
         let (Some(syntax), Some(cut)) = (syntax, Cut::of(cut)) else { return Ok(None) };
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let faults = if format.is_none() { 1 } else { reader::FAULTS };
-        let options = Options { source: source.to_owned(), cut, faults, ..Options::default() };
+        let limits = self.shared.limits.clone();
+        let source = source.to_owned();
+        let options = Options { source, cut, faults, limits, ..Options::default() };
         let run = || {
             let guarded = self.shared.read();
             let mut worker = self.shared.worker();
@@ -944,7 +977,8 @@ impl Core {
         let (Some(cut), Some(syntax)) = (Cut::of(cut), RdfFormat::from_extension(format)) else {
             return Err(PyValueError::new_err(format!("no cut {cut:?}, or no format {format:?}")));
         };
-        let options = Options { source, cut, base, ..Options::default() };
+        let limits = self.shared.limits.clone();
+        let options = Options { source, cut, base, limits, ..Options::default() };
         let reader = Mutex::new(reader::Reader::new(Stream(stream), syntax, options));
         Ok(Document { shared: Arc::clone(&self.shared), reader })
     }

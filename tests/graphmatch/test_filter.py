@@ -1,0 +1,135 @@
+"""`Engine.filter`: documents of every syntax, cut and limit, in memory, in files and as streams."""
+
+from __future__ import annotations
+
+import io
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from graphmatch import Engine
+from graphmatch.matcher import MatchReport
+from semantic import Limits, read_publications
+from semantic.errors import Problem, SubscriptionError
+
+XML = (
+    '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="urn:">'
+    '<rdf:Description rdf:about="urn:a"><e:p>é</e:p></rdf:Description></rdf:RDF>'
+)
+DOCUMENTS = {
+    "nt": '<urn:a> <urn:p> "é" .\n',
+    "nq": '<urn:a> <urn:p> "é" .\n',
+    "ttl": "PREFIX e: <urn:> e:a e:p 'é' .",
+    "trig": "PREFIX e: <urn:> { e:a e:p 'é' . }",
+    "jsonld": '{"@id": "urn:a", "urn:p": "é"}',
+    "rdf": XML,
+}
+ENCODED = {
+    "utf-8 with a mark": XML.encode("utf-8-sig"),
+    "utf-16": f'<?xml version="1.0" encoding="utf-16"?>{XML}'.encode("utf-16"),
+    "latin-1": f'<?xml version="1.0" encoding="iso-8859-1"?>{XML}'.encode("latin-1"),
+}
+
+
+def matching(limits: Limits | None = None) -> tuple[Engine, list[Problem]]:
+    problems: list[Problem] = []
+    engine = Engine(on_problem=problems.append, limits=limits or Limits())
+    engine.subscribe("all", "SELECT ?o { ?s <urn:p> ?o }")
+    return engine, problems
+
+
+def found(reports: list[MatchReport]) -> list[tuple[str, str]]:
+    return [
+        (report.publication, str(solution["o"].value))
+        for report in reports
+        for match in report.matches
+        for solution in match.solutions
+    ]
+
+
+@pytest.mark.parametrize("format", DOCUMENTS)
+def test_every_syntax(format: str, tmp_path: Path) -> None:
+    engine, problems = matching()
+    data = DOCUMENTS[format].encode()
+    path = tmp_path / f"a.{format}"
+    path.write_bytes(data)
+    for named in (format, None):  # by its name, and by its content
+        assert found(list(engine.filter(data, named))) == [("<memory>", "é")]
+        assert found(list(engine.filter(io.BytesIO(data), named))) == [("<stream>", "é")]
+    assert found(list(engine.filter(path))) == [(str(path), "é")]
+    assert problems == []
+
+
+@pytest.mark.parametrize("encoding", ENCODED)
+def test_xml_in_any_encoding(encoding: str) -> None:
+    engine, problems = matching()
+    for format in ("rdf", None):
+        assert found(list(engine.filter(ENCODED[encoding], format))) == [("<memory>", "é")]
+    assert problems == []
+
+
+TURTLE = """PREFIX e: <urn:> PREFIX rss: <http://purl.org/rss/1.0/>
+e:a a rss:item ; e:p "one" . e:b a rss:item ; e:p "two" ; e:q e:c . e:c e:p "three" ."""
+
+
+@pytest.mark.parametrize("cut", ["auto", "document", "graph", "item", "subject", "component"])
+def test_every_cut(cut: str, tmp_path: Path) -> None:
+    """The publications are those of `read_publications`, with the same matches."""
+    engine, problems = matching()
+    path = tmp_path / "a.ttl"
+    path.write_text(TURTLE)
+    reports = list(engine.filter(path, cut=cut))
+    publications = list(read_publications(path, cut=cut))
+    assert [report.publication for report in reports] == [p.id for p in publications]
+    assert found(reports) == found([engine.match(publication) for publication in publications])
+    assert len(publications) == {"item": 2, "subject": 3, "component": 2}.get(cut, 1)
+    assert problems == []
+
+
+def test_lines_after_a_bad_one() -> None:
+    engine, problems = matching()
+    data = b'<urn:a> <urn:p> "x" <urn:g> .\n?\n<urn:a> <urn:p> "y" <urn:h> .\n'
+    for format in ("nq", None):
+        assert found(list(engine.filter(data, format))) == [("urn:g", "x"), ("urn:h", "y")]
+    assert [problem.where.line for problem in problems] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("limit", "format", "document"),
+    [
+        ("document_bytes", "jsonld", DOCUMENTS["jsonld"]),
+        ("xml_depth", "rdf", XML),
+        ("nesting", "ttl", "<urn:a> <urn:p> <<( <urn:a> <urn:p> <<( <urn:a> <urn:p> 1 )>> )>> ."),
+        ("publication_triples", "ttl", "<urn:a> <urn:p> 1, 2 ."),
+    ],
+)
+def test_limits_of_documents(limit: str, format: str, document: str) -> None:
+    most = 30 if limit == "document_bytes" else 1
+    engine, problems = matching(replace(Limits(), **{limit: most}))
+    assert list(engine.filter(document.encode(), format)) == []
+    assert [limit in problem.remedy for problem in problems] == [True]
+    engine, problems = matching()
+    assert len(list(engine.filter(document.encode(), format))) == 1
+    assert problems == []
+
+
+def test_limits_of_subscriptions() -> None:
+    engine, _ = matching(Limits(subscription_operators=1))
+    with pytest.raises(SubscriptionError, match="subscription_operators"):
+        engine.subscribe("s", "SELECT * { ?s <urn:p> ?o FILTER(?o > 1 && ?o < 9) }")
+
+
+def test_the_time_of_an_evaluation() -> None:
+    """It is given up with its reason; what the index decides is told all the same."""
+    engine, _ = matching(Limits(evaluation_seconds=0.05))
+    pairs = " ".join(f"?a{n} <urn:p> ?b{n} ." for n in range(8))
+    engine.subscribe("slow", f"SELECT (COUNT(*) AS ?n) {{ {pairs} }}")
+    data = "".join(f'<urn:s{n}> <urn:p> "{n}" .\n' for n in range(50)).encode()
+    started = time.monotonic()
+    (report,) = engine.filter(data)
+    assert list(report.subscriptions) == ["all"]
+    assert time.monotonic() - started < 5
+    (problem,) = report.problems
+    assert problem.what == "slow: the evaluation takes longer than 0.05 s"
