@@ -188,18 +188,6 @@ def _after(namespace: str, property_: object) -> str | None:
     return None
 
 
-def step_of(property_: NamedNode) -> str:
-    """Return the name of the step that goes along a property: its local name where that is one.
-
-    Examples
-    --------
-    >>> step_of(NamedNode("https://schema.org/name")), step_of(NamedNode("http://e/v1.0"))
-    ('name', '<http://e/v1.0>')
-    """
-    local = local_name(property_)
-    return local if _STEP.fullmatch(local) and local.isprintable() else str(property_)
-
-
 def step_names(properties: Iterable[NamedNode]) -> frozenset[str]:
     """Return what a step may be called that goes along any of some properties.
 

@@ -160,11 +160,6 @@ class Roots:
         """Whether every term is its own root."""
         return not self._terms and not self._texts
 
-    @property
-    def has_texts(self) -> bool:
-        """Whether any text has a root of its own."""
-        return bool(self._texts)
-
     def root(self, term: Term) -> Term:
         """Return the term that stands for this one; the term itself where it has no synonyms."""
         if isinstance(term, Literal):
@@ -214,45 +209,6 @@ class Roots:
                 names[root].append(literal)
         return names
 
-    def key(self, term: Term) -> Term:
-        """Return what a term is looked up by: a text folded and without language, else itself."""
-        if isinstance(term, Literal) and is_text(term):
-            return Literal(self.options.fold(term.value))
-        return term
-
-    @property
-    def fingerprint(self) -> tuple[object, ...]:
-        """Equal for roots that give every term the same one."""
-        terms = sorted((str(term), str(root)) for term, root in self._terms.items())
-        texts = sorted((text, str(root)) for text, root in self._texts.items())
-        return self.options, terms, texts
-
-    def changed(self, other: Roots) -> frozenset[Term]:
-        """Return the keys of the names that have one root here and another there.
-
-        A term's root has changed exactly if its `key` is among them. Cost: linear in the names
-        that have a root in either.
-
-        Raises
-        ------
-        ValueError
-            When the two fold texts differently: then every text may have changed.
-
-        Examples
-        --------
-        >>> old = Roots([], SynonymPairs(texts={"US": "USA"}), frozenset())
-        >>> new = Roots([], SynonymPairs(texts={"US": "USA", "U.S.": "USA"}), frozenset())
-        >>> old.changed(new) == {old.key(Literal("U.S.", language="en"))}
-        True
-        """
-        if (self.options.nfkc, self.options.casefold) != (
-            other.options.nfkc,
-            other.options.casefold,
-        ):
-            raise ValueError("roots with different foldings cannot be compared")
-        texts = (Literal(text) for text in _differing(self._texts, other._texts))
-        return frozenset((*_differing(self._terms, other._terms), *texts))
-
 
 def is_text(literal: Literal) -> bool:
     """Whether a literal is a text, in a language or none: what a name can be."""
@@ -261,12 +217,6 @@ def is_text(literal: Literal) -> bool:
 
 def _spelling(name: NamedNode) -> str:
     return name.value
-
-
-def _differing(one: Mapping[_Key, _Root], other: Mapping[_Key, _Root]) -> Iterator[_Key]:
-    """Yield the keys that are in one only, or have different values."""
-    yield from (key for key, root in one.items() if other.get(key) != root)
-    yield from (key for key in other if key not in one)
 
 
 def _text_roots(texts: Mapping[str, str], options: SynonymOptions) -> dict[str, Literal]:

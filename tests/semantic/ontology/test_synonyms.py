@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import unicodedata
-from itertools import chain, pairwise
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -145,49 +145,6 @@ def test_that_the_first_spelling_of_a_root_holds() -> None:
     names = {"US", "us", "U.S.", "usa", "Us"}
     assert {name.value for name in roots.names(Literal("USA"))} == names
     assert len(roots) == len(names)
-
-
-# --- Change ---------------------------------------------------------------------------------------
-
-IRIS = st.sampled_from((A, B, C, D))
-SPELLINGS = st.sampled_from(("us", "US", "USA", "usa", "Us"))
-GROUPS = st.lists(st.tuples(IRIS, IRIS), max_size=3)
-PAIRS = st.builds(
-    SynonymPairs,
-    st.dictionaries(IRIS, IRIS, max_size=2),
-    st.dictionaries(SPELLINGS, SPELLINGS, max_size=3),
-)
-
-
-@given(GROUPS, PAIRS, GROUPS, PAIRS, st.booleans())
-def test_which_roots_changed(
-    groups: list[tuple[NamedNode, NamedNode]],
-    pairs: SynonymPairs,
-    groups_after: list[tuple[NamedNode, NamedNode]],
-    pairs_after: SynonymPairs,
-    casefold: bool,
-) -> None:
-    options = SynonymOptions(casefold=casefold)
-    before, after = (
-        Roots(groups, pairs, NONE, options),
-        Roots(groups_after, pairs_after, NONE, options),
-    )
-    texts = [(Literal(t), Literal(t, language="en")) for t in ("us", "US", "USA", "usa", "Us")]
-    changed = before.changed(after)
-    assert changed == after.changed(before)
-    terms: list[Term] = [A, B, C, D, *chain(*texts)]
-    expected = {before.key(t) for t in terms if before.root(t) != after.root(t)}
-    assert changed == expected
-    assert before.changed(before) == frozenset()
-
-
-def test_that_roots_with_other_foldings_are_not_compared() -> None:
-    with pytest.raises(ValueError, match="different foldings"):
-        Roots([], SynonymPairs(), NONE).changed(
-            Roots([], SynonymPairs(), NONE, SynonymOptions(nfkc=True))
-        )
-    labelled = Roots([], SynonymPairs(), NONE, SynonymOptions(labels=True))
-    assert Roots([], SynonymPairs(), NONE).changed(labelled) == frozenset()
 
 
 def test_many_names() -> None:
