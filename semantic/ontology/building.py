@@ -2,6 +2,9 @@
 
 Only the triples that say something about terms (sameness, is-a, types) are looked at
 again and again while roots are searched for; all the others are rewritten once.
+
+``A ⊑ B`` and ``A ≡ B`` make one term of both, and the link a loop, which says nothing. It is
+legal, and often a mistake (the link was meant to be narrower than it is), so it is reported.
 """
 
 from __future__ import annotations
@@ -10,20 +13,50 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import BlankNode, Literal, NamedNode
 
-from semantic.ontology.circles import report_own_ancestors
 from semantic.ontology.entailment import SCHEMA, Schema
-from semantic.ontology.statements import LINKS, SAMENESS, edges_of, gives_schema, same_names
 from semantic.ontology.synonyms import Roots, SynonymOptions, SynonymPairs
 from semantic.ontology.taxonomy import Taxonomy, find_cycles
 from semantic.terms import Term, Triple, compact
-from semantic.vocabulary import BROADER, BROADER_TRANSITIVE, GM, NARROWER, SUBPROPERTY, TYPE
+from semantic.vocabulary import (
+    BROADER,
+    BROADER_TRANSITIVE,
+    EQUIVALENT_CLASS,
+    EQUIVALENT_PROPERTY,
+    GM,
+    INVERSE_OF,
+    NARROWER,
+    OWL,
+    RDF,
+    RDFS,
+    SAME_AS,
+    SKOS,
+    SUBCLASS,
+    SUBPROPERTY,
+    TYPE,
+)
 
 Report: TypeAlias = Callable[[str, str], None]
 """Takes what is wrong, and what to do."""
 
 Pair: TypeAlias = tuple[NamedNode, NamedNode]
+
+SAMENESS = frozenset({SAME_AS, EQUIVALENT_CLASS, EQUIVALENT_PROPERTY})
+_CLASS_TYPES = frozenset({RDFS["Class"], OWL["Class"]})
+_PROPERTY_TYPES = frozenset(
+    {RDF["Property"], OWL["ObjectProperty"], OWL["DatatypeProperty"], OWL["AnnotationProperty"]}
+)
+LINKS = frozenset({TYPE, SUBCLASS, SUBPROPERTY, BROADER, NARROWER, BROADER_TRANSITIVE})
+_OF_SKOS = frozenset(
+    {
+        (BROADER, SUBPROPERTY, BROADER_TRANSITIVE),
+        (BROADER, INVERSE_OF, NARROWER),
+        (NARROWER, INVERSE_OF, BROADER),
+    }
+)
+"""What SKOS states of its own properties, and the rules know."""
+
 _SAYING = SAMENESS | LINKS
 _RULES = SCHEMA | {TYPE}
 _BUILT_IN = frozenset({(BROADER, NARROWER), (NARROWER, BROADER), (BROADER, BROADER_TRANSITIVE)})
@@ -190,3 +223,124 @@ def report_literals(groups: Groups, linking: Container[Term], report: Report) ->
             f"{len(wrong) - _SHOWN} more literals where a term should be",
             "They say nothing; write IRIs there.",
         )
+
+
+# -- what is reported -----------------------------------------------------------------------
+
+
+def report_own_ancestors(
+    stated: Iterable[Triple],
+    roots: Roots,
+    cycles: Iterable[Sequence[Term]],
+    report: Report,
+) -> None:
+    """Report each class, property or concept that is above itself because two names are one.
+
+    Parameters
+    ----------
+    stated
+        The is-a links as they are stated, before roots are put in; other triples do no harm.
+    roots
+        The roots that were found in the end.
+    cycles
+        Members of the cycles that were reported already: what became of one is not told twice.
+    report
+        Takes what is wrong, and what to do.
+
+    Examples
+    --------
+    >>> from semantic.ontology.synonyms import SynonymPairs
+    >>> from semantic.vocabulary import SUBCLASS, Namespace
+    >>> ex = Namespace("http://example.org/")
+    >>> roots = Roots([(ex["Car"], ex["Auto"])], SynonymPairs(), frozenset())
+    >>> stated = [(ex["Car"], SUBCLASS, ex["Auto"])]
+    >>> report_own_ancestors(stated, roots, [], lambda what, remedy: print(what))
+    <http://example.org/Car> is its own ancestor through equivalence: \
+<http://example.org/Auto> is above it, and means the same
+    """
+    if not len(roots):
+        return
+    root = roots.root
+    told = {root(term) for cycle in cycles for term in cycle}
+    for edges in edges_of(stated, LINKS).values():
+        for child, parent in edges:
+            if child == parent or (one := root(child)) != root(parent) or one in told:
+                continue
+            told.add(one)
+            what = (
+                f"{compact(child)} is its own ancestor through equivalence: "
+                f"{compact(parent)} is above it, and means the same"
+            )
+            report(what, "They are taken as one term; remove the link if it says something else.")
+
+
+def report_circles(trees: Iterable[tuple[str, Taxonomy]], report: Report) -> None:
+    """Report the circles that are left when those of RDFS's and SKOS's own links are folded.
+
+    They are of links that the ontology says by properties of its own (a declared taxonomy); their
+    terms stay apart, and each is above the others.
+    """
+    for kind, taxonomy in trees:
+        for circle in taxonomy.cycles:
+            names = [term for term in circle if isinstance(term, NamedNode)]
+            if len(names) > 1:
+                listed = ", ".join(map(compact, names))
+                report(
+                    f"a circle of {kind}: {listed} are all above each other",
+                    "They stay terms of their own; remove a link if they are not.",
+                )
+
+
+# -- triples by what they say ---------------------------------------------------------------
+
+
+def same_names(triples: Iterable[Triple]) -> list[tuple[NamedNode, NamedNode]]:
+    """Return the pairs of named terms that are said to mean the same."""
+    return [
+        (s, o)
+        for s, p, o in triples
+        if p in SAMENESS and isinstance(s, NamedNode) and isinstance(o, NamedNode)
+    ]
+
+
+def gives_schema(triple: Triple) -> bool:
+    """Whether a triple makes a property say what one of the schema's properties says."""
+    subject, predicate, object_ = triple
+    if triple in _OF_SKOS:
+        return False
+    if predicate == INVERSE_OF:
+        return subject in SCHEMA or object_ in SCHEMA
+    return predicate == SUBPROPERTY and object_ in SCHEMA
+
+
+def edges_of(
+    triples: Iterable[Triple], properties: Container[Term] = SCHEMA
+) -> dict[str, list[tuple[Term, Term]]]:
+    """Sort the is-a triples of these properties into the edges of the three taxonomies."""
+    edges: dict[str, list[tuple[Term, Term]]] = {"classes": [], "properties": [], "concepts": []}
+    for subject, predicate, object_ in triples:
+        if isinstance(object_, Literal) or predicate not in properties:
+            continue
+        if predicate == SUBCLASS:
+            edges["classes"].append((subject, object_))
+        elif predicate == SUBPROPERTY:
+            edges["properties"].append((subject, object_))
+        elif predicate in (BROADER, BROADER_TRANSITIVE):
+            edges["concepts"].append((subject, object_))
+        elif predicate == NARROWER:
+            edges["concepts"].append((object_, subject))
+    return edges
+
+
+def members_of(triples: Iterable[Triple]) -> dict[str, list[Term]]:
+    """Sort the declared terms into the three taxonomies."""
+    members: dict[str, list[Term]] = {"classes": [], "properties": [], "concepts": []}
+    for subject, predicate, object_ in triples:
+        if predicate == TYPE and not isinstance(subject, BlankNode):
+            if object_ in _CLASS_TYPES:
+                members["classes"].append(subject)
+            elif object_ in _PROPERTY_TYPES:
+                members["properties"].append(subject)
+            elif object_ == SKOS["Concept"]:
+                members["concepts"].append(subject)
+    return members

@@ -21,14 +21,15 @@ from semantic.mapping.function import MappingFunction
 from semantic.ontology.building import (
     by_predicate,
     compiled,
+    edges_of,
     link_properties,
+    members_of,
+    report_circles,
     report_literals,
     rooted,
 )
-from semantic.ontology.circles import report_circles
 from semantic.ontology.inference import Inference
 from semantic.ontology.names import LABELS, Names, Said, TermNames, said_by
-from semantic.ontology.statements import edges_of, members_of
 from semantic.ontology.synonym_rows import settle
 from semantic.ontology.synonyms import DEFAULT_SYNONYM_OPTIONS, SynonymOptions, SynonymPairs
 from semantic.ontology.taxonomy import Taxonomy
