@@ -175,9 +175,10 @@ def _uncollected() -> Iterator[None]:
 
     It would go over the terms of a large one again and again, for a fifth of the time.
     """
+    enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.freeze()
-        gc.enable()
+        if enabled:
+            gc.enable()
