@@ -12,7 +12,6 @@ publications with a term that needs them: annotation, units, mapping functions
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -68,7 +67,7 @@ from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.quads import read_whole
 from semantic.reading import documents, read_publications, syntax_of
-from semantic.sparql.clock import Clock, now_literal, utc_now
+from semantic.sparql.clock import Clock, now_text, utc_now
 from semantic.sparql.columns import Grouped
 from semantic.sparql.parse import SubscriptionParser
 from semantic.sparql.query import Query
@@ -462,8 +461,8 @@ class Engine(Matcher):
     def match(self, publication: Publication) -> MatchReport:
         """Say which subscriptions a publication matches, and with which solutions."""
         now = self._clock()
-        said = now_literal(now).value
-        found = self._core.match_triples(_plain(publication.id), publication.triples, said)
+        said = now_text(now)
+        found = self._core.match_triples(_plain(publication.id), publication.given, said)
         return self._reported(found, publication, now, publication.source.source)
 
     def _reported(
@@ -479,7 +478,7 @@ class Engine(Matcher):
             return report_of(id, found)
         if publication is None:
             publication = Publication(found.id, found.triples(), source=Place(source))
-        said = now_literal(now).value
+        said = now_text(now)
         problems: tuple[Problem, ...] = ()
         runs, steps = 0, 0
         while isinstance(found, _native.Pending):
@@ -545,23 +544,34 @@ class Engine(Matcher):
         if syntax != RdfFormat.RDF_XML:  # which may have to be recoded
             now = self._clock()
             extension = None if syntax is None else syntax.file_extension
-            found = self._core.match_bytes(data, name, now_literal(now).value, extension, cut.value)
+            found = self._core.match_bytes(data, name, now_text(now), extension, cut.value)
             if found is not None:
                 outcome, faults = found
                 self._tell(faults, name)
                 if outcome is not None:
                     yield self._reported(outcome, None, now, name)
                 return
-        yield from self._filter_stream(io.BytesIO(data), name, syntax, cut)
+        yield from self._filter_pieces(data, iter(()), name, syntax, cut)
 
     def _filter_stream(
         self, stream: Readable, name: str, syntax: RdfFormat | None, cut: Cut
     ) -> Iterator[MatchReport]:
         rest = pieces(stream)
-        head = b""
-        while len(head) < HEAD_BYTES and (piece := next(rest, b"")):
+        head = next(rest, b"")
+        while len(head) < HEAD_BYTES:
+            piece = next(rest, b"")
+            if not piece:
+                yield from self._filter_bytes(head, name, syntax, cut)
+                return
             head += piece
+        yield from self._filter_pieces(head, rest, name, syntax, cut)
+
+    def _filter_pieces(
+        self, head: bytes, rest: Iterator[bytes], name: str, syntax: RdfFormat | None, cut: Cut
+    ) -> Iterator[MatchReport]:
+        """Match the publications of a document that is read as far as its head."""
         whole = Pieces(chain([head], rest), name)
+        head = head[:HEAD_BYTES]
         is_feed = syntax is None and cut is Cut.AUTO and sniff_feed(head) is not None
         if is_feed or cut in (Cut.ITEM, Cut.SUBJECT, Cut.COMPONENT):
             format = None if syntax is None else syntax.file_extension
@@ -583,7 +593,7 @@ class Engine(Matcher):
         goes_on = True
         while goes_on:
             now = self._clock()
-            outcome, faults, goes_on = document.next(now_literal(now).value)
+            outcome, faults, goes_on = document.next(now_text(now))
             self._tell(faults, name)
             if outcome is not None:
                 yield self._reported(outcome, None, now, name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from semantic.errors import GraphMatchError, Place, Problem
 from semantic.evaluation import Answer
@@ -94,8 +94,7 @@ class Match:
         return cls(subscription, publication, answer.solutions, answer.graph)
 
 
-@dataclass(frozen=True, slots=True)
-class Counters:
+class Counters(NamedTuple):
     """What a matcher did for one publication; tests assert these instead of times.
 
     Parameters

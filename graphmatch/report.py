@@ -65,7 +65,7 @@ class CoreMatches(Matches):
     def subscriptions(self) -> Sequence[str]:
         """The ids of the subscriptions."""
         if self._ids is None:
-            self._ids = tuple(self._found.ids(0, len(self)))
+            self._ids = self._found.ids()
         return self._ids
 
     @property
@@ -87,15 +87,7 @@ def report_of(
         How many mapping functions were run for it.
     """
     probes, gates, candidates, joins, evaluated = found.counters()
-    counters = Counters(
-        probes=probes,
-        gates=gates,
-        candidates=candidates,
-        joins=joins,
-        mapped=mapped,
-        evaluated=evaluated,
-        matched=len(found),
-    )
+    counters = Counters(probes, gates, candidates, joins, 0, mapped, evaluated, len(found))
     failed = found.failed()
     if failed:
         problems += tuple(

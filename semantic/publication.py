@@ -8,7 +8,6 @@ This is the one thing that flows through the system. Readers make publications
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode, RdfFormat, parse
@@ -22,9 +21,8 @@ if TYPE_CHECKING:
 _MEMORY = Place("<memory>")
 
 
-@dataclass(frozen=True, slots=True)
 class Publication:
-    """A set of triples with an id.
+    """A set of triples with an id; two are equal that have the same of everything.
 
     Parameters
     ----------
@@ -49,17 +47,53 @@ class Publication:
     'Hello'
     """
 
-    id: str
-    triples: tuple[Triple, ...]
-    derived: frozenset[Triple] = frozenset()
-    source: Place = _MEMORY
-    attributes: int = 0
+    __slots__ = ("_triples", "attributes", "derived", "given", "id", "source")
+
+    def __init__(
+        self,
+        id: str,
+        triples: tuple[Triple, ...],
+        derived: frozenset[Triple] = frozenset(),
+        source: Place = _MEMORY,
+        attributes: int = 0,
+    ) -> None:
+        self.id, self.derived, self.source, self.attributes = id, derived, source, attributes
+        self.given = triples
+        """Its triples, where it was made by `of` some of them more than once."""
+        self._triples: tuple[Triple, ...] | None = triples
+
+    @property
+    def triples(self) -> tuple[Triple, ...]:
+        """Distinct triples, in the order of the source."""
+        if self._triples is None:
+            self._triples = tuple(dict.fromkeys(self.given))
+        return self._triples
+
+    def _contents(self) -> tuple[object, ...]:
+        return self.id, self.triples, self.derived, self.source, self.attributes
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Publication):
+            return NotImplemented
+        return self._contents() == other._contents()
+
+    def __hash__(self) -> int:
+        return hash(self._contents())
+
+    def __repr__(self) -> str:
+        names = ("id", "triples", "derived", "source", "attributes")
+        said = (f"{name}={own!r}" for name, own in zip(names, self._contents(), strict=True))
+        return f"Publication({', '.join(said)})"
 
     @classmethod
     def of(cls, id: str, triples: Iterable[Triple], source: Place | None = None) -> Publication:
-        """Make a publication of any iterable of triples; repeated triples count once."""
-        distinct = tuple(dict.fromkeys(triples))
-        return cls(id, distinct, source=source or Place(id))
+        """Make a publication of any iterable of triples; repeated triples count once.
+
+        They are compared when somebody asks for `triples`.
+        """
+        made = cls(id, tuple(triples), source=source or Place(id))
+        made._triples = None
+        return made
 
     @classmethod
     def from_rdflib(cls, graph: rdflib.Graph, id: str | None = None) -> Publication:
@@ -102,7 +136,8 @@ class Publication:
         (2, True)
         """
         found = self.with_derived(triples)
-        return replace(found, attributes=len(found.triples) - len(self.triples))
+        attributes = len(found.triples) - len(self.triples)
+        return Publication(found.id, found.triples, found.derived, found.source, attributes)
 
     @property
     def seen_by_any(self) -> tuple[Triple, ...]:
@@ -115,11 +150,8 @@ class Publication:
 
     def called(self, id: str | None = None, source: Place | None = None) -> Publication:
         """Return the publication with another id, or as one that was read somewhere else."""
-        return replace(
-            self,
-            id=self.id if id is None else id,
-            source=self.source if source is None else source,
-        )
+        id, source = self.id if id is None else id, self.source if source is None else source
+        return Publication(id, self.triples, self.derived, source, self.attributes)
 
     def extended(self, derived: tuple[Triple, ...]) -> Publication:
         """Return the publication with triples that nobody stated, and that it does not have."""

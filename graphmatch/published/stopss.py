@@ -172,7 +172,7 @@ class SToPSS(ConceptMatcher):
         problems: list[Problem] = []
         mapped = self._mapped(rooted, problems)
         report = FlatMatcher.match(self, rooted.with_derived(mapped.mapped))
-        counters = replace(report.counters, mapped=mapped.runs)
+        counters = report.counters._replace(mapped=mapped.runs)
         return replace(report, counters=counters, problems=tuple(problems))
 
     def _mapped(self, rooted: Publication, problems: list[Problem]) -> Mapped:

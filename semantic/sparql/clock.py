@@ -37,7 +37,12 @@ def now_literal(now: datetime) -> Literal:
     >>> now_literal(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)).value
     '2026-01-02T03:04:05Z'
     """
-    return Literal(now.isoformat().replace("+00:00", "Z"), datatype=XSD["dateTime"])
+    return Literal(now_text(now), datatype=XSD["dateTime"])
+
+
+def now_text(now: datetime) -> str:
+    """Return a time as an ``xsd:dateTime`` writes it."""
+    return now.isoformat().replace("+00:00", "Z")
 
 
 def with_clock(tokens: Sequence[Token]) -> list[Token]:

@@ -140,7 +140,7 @@ class GraphEntrant(Entrant):
 
     def counters(self, found: MatchReport) -> Mapping[str, int]:
         """Return the report's counters."""
-        return asdict(found.counters)
+        return found.counters._asdict()
 
     def nbytes(self) -> int | None:
         """Return what the index says."""
@@ -195,7 +195,7 @@ class EngineEntrant(Entrant):
 
     def counters(self, found: MatchReport) -> Mapping[str, int]:
         """Return the report's counters."""
-        return asdict(found.counters)
+        return found.counters._asdict()
 
     def forget(self, ids: Iterable[str]) -> bool:
         """Unsubscribe one by one."""

@@ -668,17 +668,20 @@ impl State {
         let context = self.context();
         let mut matched = Matched::default();
         let mut candidates: Vec<Number> = Vec::new();
-        for &row in &worker.rows.matches {
-            let owners = &self.owners[(row >> 30 & 1) as usize];
+        // One kind of memory after the other, so that the processor waits for many at once.
+        let owner = |&row: &RowId| {
             let place = (row & ((1 << 30) - 1)) as usize;
-            let number = owners.get(place).copied().unwrap_or(NO_OWNER);
-            if number == NO_OWNER {
-                continue;
-            }
-            if self.subscriptions.get(number).is(EXACT) {
-                matched.found.push(Found { number, source: row });
+            let number = self.owners[(row >> 30 & 1) as usize].get(place).copied();
+            Found { number: number.unwrap_or(NO_OWNER), source: row }
+        };
+        let found: Vec<Found> = worker.rows.matches.iter().map(owner).collect();
+        let mut sorted: Vec<(u32, Found)> = Vec::with_capacity(found.len());
+        for found in found.into_iter().filter(|found| found.number != NO_OWNER) {
+            let record = self.subscriptions.get(found.number);
+            if record.is(EXACT) {
+                sorted.push((record.serial(), found));
             } else {
-                candidates.push(number);
+                candidates.push(found.number);
             }
         }
         candidates.extend(&self.unindexed);
@@ -690,13 +693,15 @@ impl State {
                 Ok(Some(answer)) => {
                     let source = Found::ANSWER | matched.answers.len() as u32;
                     matched.answers.push(answer);
-                    matched.found.push(Found { number, source });
+                    let serial = self.subscriptions.get(number).serial();
+                    sorted.push((serial, Found { number, source }));
                 }
                 Ok(None) => {}
                 Err(error) => matched.failed.push((number, error)),
             }
         }
-        matched.found.sort_unstable_by_key(|found| self.subscriptions.get(found.number).serial());
+        sorted.sort_unstable_by_key(|one| one.0);
+        matched.found = sorted.into_iter().map(|one| one.1).collect();
         matched.did.index = Index::counters(&worker.rows);
         matched
     }
@@ -767,7 +772,7 @@ impl State {
             self.unfile(number);
             let record = self.subscriptions.get(number);
             let (template, serial) = (record.template(), record.serial());
-            let (name, constants) = (record.name().to_owned(), record.constants().to_vec());
+            let (name, constants) = (record.name(), record.constants().to_vec());
             let comment = self.subscriptions.comment(number).to_owned();
             self.subscriptions.remove(number);
             waiting.push((name, template, constants, serial, comment));

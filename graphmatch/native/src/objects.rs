@@ -2,6 +2,7 @@
 
 use oxrdf::{BaseDirection, Literal, Term};
 use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyType};
@@ -34,9 +35,24 @@ fn classes(py: Python<'_>) -> PyResult<&Classes> {
     })
 }
 
-/// The canonical N-Triples text of one of pyoxigraph's terms: what `str` gives.
-pub fn text_of<'py>(term: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
-    term.str()
+/// Appends the canonical N-Triples text of one of pyoxigraph's terms: what `str` gives, but without
+/// its formatting where a text is the value between two marks.
+pub fn write_text(term: &Bound<'_, PyAny>, to: &mut Vec<u8>) -> PyResult<()> {
+    let classes = classes(term.py())?;
+    let class = term.get_type();
+    let (before, after) = if class.is(&classes.iri) {
+        ("<", ">")
+    } else if class.is(&classes.blank) {
+        ("_:", "")
+    } else {
+        to.extend_from_slice(term.str()?.to_str()?.as_bytes());
+        return Ok(());
+    };
+    let value = term.getattr(intern!(term.py(), "value"))?;
+    to.extend_from_slice(before.as_bytes());
+    to.extend_from_slice(value.cast::<PyString>()?.to_str()?.as_bytes());
+    to.extend_from_slice(after.as_bytes());
+    Ok(())
 }
 
 /// pyoxigraph's object of a canonical N-Triples text.

@@ -8,7 +8,7 @@ use crate::dictionary::{ANY, Id};
 use crate::engine::{Change, Did, Found, Matched, Refusal, State};
 use crate::evaluate::Answer;
 use crate::matching::Worker;
-use crate::objects::{object_of, text_of};
+use crate::objects::{object_of, write_text};
 use crate::ontology::{Folding, Ontology, Stated, Steps};
 use crate::query::{Form, Limits, QueryError, Template};
 use crate::reader::{self, Cut, Fault, Next, One, Options, Publication};
@@ -28,6 +28,8 @@ use std::time::Duration;
 
 /// So many workers wait for the next publication.
 const WORKERS: usize = 16;
+/// The memory of a publication is kept for the next one if it has fewer terms of its own.
+const SPARE_TERMS: usize = 4096;
 /// So many solutions are made of one match.
 const SOLUTIONS: usize = 10_000_000;
 /// So many solutions of one match are kept when its subscription goes.
@@ -81,6 +83,8 @@ struct Shared {
     limits: reader::Limits,
     #[expect(clippy::vec_box, reason = "workers are large, and handed from one to the other")]
     workers: Mutex<Vec<Box<Worker>>>,
+    /// The memory of publications whose reports are gone.
+    spare: Mutex<Vec<Publication>>,
     reports: Mutex<Vec<Weak<Mutex<Data>>>>,
 }
 
@@ -169,7 +173,7 @@ impl Data {
     /// A match as it is without the state; at most so many solutions.
     fn made(&self, state: &State, worker: &mut Worker, place: usize, most: usize) -> Alone {
         let Found { number, source } = self.found[place];
-        let name = state.subscriptions.get(number).name().to_owned();
+        let name = state.subscriptions.get(number).name();
         let text = |term: &Term| term.to_string().into_bytes();
         if source & Found::ANSWER != 0 {
             let answer = &self.answers[(source & !Found::ANSWER) as usize];
@@ -253,6 +257,20 @@ struct Report {
     failed: Vec<(String, String)>,
 }
 
+impl Drop for Report {
+    fn drop(&mut self) {
+        let mut publication = std::mem::take(&mut lock(&self.data).publication);
+        let mut spare = lock(&self.shared.spare);
+        if !publication.triples.is_empty()
+            && publication.local.len() < SPARE_TERMS
+            && spare.len() < WORKERS
+        {
+            publication.clear();
+            spare.push(publication);
+        }
+    }
+}
+
 #[pymethods]
 impl Report {
     fn __len__(&self) -> usize {
@@ -271,8 +289,7 @@ impl Report {
 
     /// Probes, postings, candidates, rows with a solution, subscriptions that were evaluated.
     fn counters(&self) -> (u64, u64, u64, u64, usize) {
-        let index = self.did.index;
-        let Did { evaluated, .. } = self.did;
+        let Did { index, evaluated } = self.did;
         (index.probes, index.postings, index.candidates, index.matches, evaluated)
     }
 
@@ -281,31 +298,27 @@ impl Report {
         self.failed.clone()
     }
 
-    /// The ids of some of the subscriptions.
-    fn ids<'py>(&self, py: Python<'py>, begin: usize, end: usize) -> PyResult<Bound<'py, PyList>> {
-        let end = end.min(self.numbers.len());
+    /// The ids of the subscriptions.
+    fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let (names, ends) = py.detach(|| {
             let guarded = self.shared.read();
             let data = lock(&self.data);
-            let (mut names, mut ends) = (String::new(), Vec::with_capacity(end - begin.min(end)));
-            for place in begin..end {
+            let mut names = Vec::with_capacity(16 * self.numbers.len());
+            let mut ends = Vec::with_capacity(self.numbers.len());
+            for (place, &number) in self.numbers.iter().enumerate() {
                 match &data.alone {
-                    Some(alone) => names.push_str(&alone[place].name),
-                    None => {
-                        names.push_str(guarded.state.subscriptions.get(self.numbers[place]).name());
-                    }
+                    Some(alone) => names.extend_from_slice(alone[place].name.as_bytes()),
+                    None => guarded.state.subscriptions.get(number).write_name(&mut names),
                 }
                 ends.push(names.len());
             }
             (names, ends)
         });
+        let names = std::str::from_utf8(&names)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let mut begin = 0;
-        let texts = ends.into_iter().map(|end| {
-            let text = &names[begin..end];
-            begin = end;
-            text
-        });
-        PyList::new(py, texts.collect::<Vec<_>>())
+        let texts = ends.into_iter().map(|end| &names[std::mem::replace(&mut begin, end)..end]);
+        PyTuple::new(py, texts.collect::<Vec<_>>())
     }
 
     /// Some of the matches: id, solutions as dictionaries, and the graph of CONSTRUCT or `None`.
@@ -530,8 +543,7 @@ struct Texts {
 
 impl Texts {
     fn push(&mut self, term: &Bound<'_, PyAny>) -> PyResult<()> {
-        let text = text_of(term)?;
-        self.bytes.extend_from_slice(text.to_str()?.as_bytes());
+        write_text(term, &mut self.bytes)?;
         let end = u32::try_from(self.bytes.len());
         self.ends.push(end.map_err(|_| PyValueError::new_err("a publication of 4 GiB or more"))?);
         Ok(())
@@ -600,8 +612,9 @@ impl Core {
         let time = Duration::try_from_secs_f64(limits.evaluation_seconds);
         state.limits.time = Some(time.map_err(|error| PyValueError::new_err(error.to_string()))?);
         let guarded = RwLock::new(Guarded { state, knowledge: py.None(), version: 0 });
-        let (workers, reports) = (Mutex::default(), Mutex::default());
-        Ok(Self { shared: Arc::new(Shared { guarded, limits: of_documents, workers, reports }) })
+        let (workers, spare, reports) = Default::default();
+        let limits = of_documents;
+        Ok(Self { shared: Arc::new(Shared { guarded, limits, workers, spare, reports }) })
     }
 
     fn __len__(&self, py: Python<'_>) -> usize {
@@ -617,7 +630,7 @@ impl Core {
         py.detach(|| {
             let guarded = self.shared.read();
             let all = &guarded.state.subscriptions;
-            all.in_order().into_iter().map(|number| all.get(number).name().to_owned()).collect()
+            all.in_order().into_iter().map(|number| all.get(number).name()).collect()
         })
     }
 
@@ -1053,7 +1066,7 @@ fn report(
     let Matched { found, answers, failed, did } = matched;
     let publication = worker.publication.id.clone();
     let numbers = found.iter().map(|found| found.number).collect();
-    let name = |number: Number| state.subscriptions.get(number).name().to_owned();
+    let name = |number: Number| state.subscriptions.get(number).name();
     let failed = failed.into_iter().map(|(number, why)| (name(number), why.to_string()));
     let failed = failed.collect();
     let is_empty = found.is_empty();
@@ -1067,6 +1080,7 @@ fn report(
         alone: None,
     };
     if !is_empty {
+        data.publication = lock(&shared.spare).pop().unwrap_or_default();
         std::mem::swap(&mut data.publication, &mut worker.publication);
         data.triples = worker.graph.triples.clone();
     }
