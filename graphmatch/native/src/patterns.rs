@@ -412,19 +412,21 @@ impl Patterns {
         scratch.candidates.clear();
         scratch.statistics.sees(graph);
         let kinds = self.kinds[0].map(|rows| rows > 0);
+        let tags = [0].iter().chain(graph.probes());
         let (mut probes, mut postings) = (0, 0);
-        for &tag in [0].iter().chain(graph.probes()) {
-            if !kinds[(tag & 7) as usize] {
-                continue;
-            }
+        let mut lists: Vec<&[Entry]> = Vec::new();
+        for &tag in tags.filter(|&tag| kinds[(tag & 7) as usize]) {
             probes += 1;
             let entries = self.postings.get(tag);
-            postings += entries.len();
-            for entry in entries {
-                if entry.second == 0 || graph.has(entry.second) {
-                    scratch.candidates.push(entry.row);
-                }
+            if !entries.is_empty() {
+                lists.push(entries);
             }
+        }
+        // All look-ups before all lists, so that the processor waits for many of them at once.
+        for entries in lists {
+            postings += entries.len();
+            let has = |entry: &&Entry| entry.second == 0 || graph.has(entry.second);
+            scratch.candidates.extend(entries.iter().filter(has).map(|entry| entry.row));
         }
         scratch.counters.probes += probes;
         scratch.counters.postings += postings as u64;
