@@ -567,11 +567,11 @@ class Engine(Matcher):
         yield from self._filter_pieces(head, rest, name, syntax, cut)
 
     def _filter_pieces(
-        self, head: bytes, rest: Iterator[bytes], name: str, syntax: RdfFormat | None, cut: Cut
+        self, data: bytes, rest: Iterator[bytes], name: str, syntax: RdfFormat | None, cut: Cut
     ) -> Iterator[MatchReport]:
-        """Match the publications of a document that is read as far as its head."""
-        whole = Pieces(chain([head], rest), name)
-        head = head[:HEAD_BYTES]
+        """Match the publications of a document of which the beginning is read."""
+        head = data[:HEAD_BYTES]
+        whole = Pieces(chain([data], rest), name)
         is_feed = syntax is None and cut is Cut.AUTO and sniff_feed(head) is not None
         if is_feed or cut in (Cut.ITEM, Cut.SUBJECT, Cut.COMPONENT):
             format = None if syntax is None else syntax.file_extension
@@ -584,7 +584,7 @@ class Engine(Matcher):
             if syntax is None:
                 syntax = syntax_of(head, name) if head.strip(BLANK) else RdfFormat.N_QUADS
             if syntax == RdfFormat.RDF_XML:
-                data = recode_xml(read_whole(whole, name, self._limits), name)
+                data = recode_xml(read_whole(chain([data], rest), name, self._limits), name)
                 whole = Pieces(iter([data]), name)
         except InputError as error:
             self._on_problem(error.problem)

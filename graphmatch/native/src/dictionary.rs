@@ -248,6 +248,16 @@ impl Dictionary {
         }
     }
 
+    /// How many terms there are.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// One more than the largest id there is.
     pub fn end(&self) -> usize {
         self.texts.spans.len()

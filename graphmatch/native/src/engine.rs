@@ -921,3 +921,54 @@ fn each_constant(branch: &Branch, tell: &mut impl FnMut(Id)) {
     }
     branch.filters.iter().for_each(|(_, filter)| of_filter(filter, tell));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::Limits;
+
+    fn text(round: usize, number: usize) -> String {
+        // A shape of its own by which of eight patterns name their object, and in which order.
+        let pattern = |place: usize| match number >> place & 1 {
+            0 => format!("?v{} <urn:p{place}> ?v{}", number % (place + 1), place + 1),
+            _ => format!("?v{place} <urn:p{place}> <urn:n{round}:{number}>"),
+        };
+        let filter = format!("FILTER(?v8 > {}.5 && CONTAINS(?v9, \"{number}:{round}\"))", number);
+        let rest = format!("?v0 <urn:p8> ?v8 . ?v0 <urn:p9> ?v9 {filter}");
+        let patterns: Vec<String> = (0..8).map(pattern).collect();
+        format!("SELECT * {{ {} . {rest} }}", patterns.join(" . "))
+    }
+
+    #[test]
+    fn nothing_is_left_of_subscriptions_that_went() {
+        let mut state = State::new(Cutter::new([], Limits::default()));
+        let kept = state.subscribe("kept", &text(0, 77), None, None).unwrap();
+        let sizes = |state: &State| {
+            let mentions = state.mentions.counted().count();
+            let terms = state.dictionary.len();
+            let (templates, placed) = (state.templates.len(), state.index.len());
+            [state.subscriptions.len(), templates, placed, terms, mentions]
+        };
+        let (alone, mut most) = (sizes(&state), [0; 2]);
+        for round in 1..=20 {
+            let names: Vec<String> = (0..500).map(|n| format!("{round}/{n}")).collect();
+            for (number, name) in names.iter().enumerate() {
+                state.subscribe(name, &text(round, number), None, None).unwrap();
+            }
+            let [all, templates, rows, ..] = sizes(&state);
+            assert!(all == 501 && rows == 501 && templates > 200, "{all} {rows} {templates}");
+            let reached = [state.dictionary.end(), state.index.bytes()];
+            if round < 3 {
+                most = [most[0].max(reached[0]), most[1].max(reached[1])];
+            }
+            assert!(reached[0] <= most[0] && reached[1] <= most[1] * 5 / 4, "{reached:?} {most:?}");
+            for name in &names {
+                state.unsubscribe(state.subscriptions.find(name).unwrap());
+            }
+            assert_eq!(sizes(&state), alone, "after round {round}");
+        }
+        state.unsubscribe(kept);
+        assert_eq!(sizes(&state)[..3], [0; 3]);
+        assert_eq!(sizes(&state)[4], 0);
+    }
+}

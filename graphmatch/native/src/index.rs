@@ -125,6 +125,16 @@ impl Index {
         self.tables.end_bulk();
     }
 
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.patterns.len() + self.tables.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// A row's branch, as it was added.
     pub fn branch(&self, row: RowId) -> Branch {
         match row & TABLE {
