@@ -252,9 +252,11 @@ class Knowledge:
             enriched = self.enricher.enrich(publication, now)
             done = ITEM | EVENT | ROOTS | UNITS | MAPPING
             return _prepared(enriched.publication, done, enriched.problems, enriched.runs)
-        stated = publication.with_derived(
-            annotation.triple for annotation in self.annotator.annotate(publication)
-        )
+        found = [annotation.triple for annotation in self.annotator.annotate(publication)]
+        if not steps & UNITS and not publication.derived:
+            given = publication.given  # the core tells which triples are the same
+            return Prepared((*given, *found), len(given), ITEM)
+        stated = publication.with_derived(found)
         if not steps & UNITS:
             return _prepared(stated, ITEM)
         stated = stated.with_derived(self.enricher.attributes.graph(stated))
