@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
@@ -10,15 +11,14 @@ import pytest
 from hypothesis import event as note
 from hypothesis import given
 from hypothesis import strategies as st
-from pyoxigraph import Literal, NamedNode, Variable
+from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from graphmatch import Engine
 from graphmatch.matcher import MatchReport
 from semantic import AttributeSubscription, Ontology, Publication, SubscriptionParser
 from semantic.attributes.events import event
 from semantic.attributes.names import attribute
-from semantic.flatten import flatten
-from semantic.terms import Triple
+from semantic.terms import Term, Triple
 from semantic.vocabulary import LABEL, SUBCLASS, SUBPROPERTY, TYPE, XSD
 from tests.oracle import Answer, Pattern, Query, World, answer_in, to_sparql
 from tests.strategies import EX as NAMES
@@ -203,15 +203,42 @@ def world_of(scenario: Scenario, publication: Publication) -> World:
     stated = Publication.of(
         publication.id, sorted(world.roots.triples(publication.triples), key=str)
     )
-    events = flatten(stated.with_derived(sorted(world.news, key=str)))
     paths = [path for size in (1, 2) for path in product(STEPS, repeat=size)]
     found = frozenset(
-        (each.subject, attribute(".".join(path)), value)
-        for each in events
+        (root, attribute(".".join(path)), value)
+        for root, own, value in flattened(stated.with_derived(sorted(world.news, key=str)))
         for path in paths
-        for value in each.attributes.get(".".join(root_name(world, step) for step in path), ())
+        if own == tuple(root_name(world, step) for step in path)
     )
     return replace(world, attributes=found - world.news)
+
+
+def flattened(publication: Publication) -> Iterator[tuple[Term, tuple[str, ...], Term]]:
+    """Yield roots, paths of one or two steps from them, and values, as the reference says."""
+    triples, stated = publication.triples, set(publication.triples) - publication.derived
+    reached = {s: {o for t, _, o in triples if t == s} for s, _, _ in triples}
+    for _ in reached:
+        for several in reached.values():
+            several |= {far for near in several for far in reached.get(near, ())}
+    if publication.graph_name() in reached:
+        roots = {publication.graph_name()}
+    else:
+        tops = {s for s, _, _ in stated if not any(o == s != t for t, _, o in stated)}
+        behind = tops.union(*(reached[top] for top in tops))
+        roots = tops | {s for s, _, _ in stated if s not in behind}
+
+    def values(term: Term) -> set[Term]:
+        types = {o for s, p, o in stated if s == term and p == TYPE}
+        return types if isinstance(term, BlankNode) else {term}
+
+    for root, p, near in ((s, p, o) for s, p, o in triples if s in roots):
+        yield from ((root, (local_name(p),), value) for value in values(near))
+        for q, far in ((q, o) for s, q, o in triples if s == near != root):
+            yield from ((root, (local_name(p), local_name(q)), value) for value in values(far))
+
+
+def local_name(term: Term) -> str:
+    return str(term)[1:-1].rpartition("/")[2]
 
 
 def root_name(world: World, step: str) -> str:
