@@ -17,7 +17,6 @@ from semantic.attributes.names import (
     isa,
     isa_name_of,
     name_of,
-    step_of,
     steps,
 )
 from semantic.attributes.properties import AttributeProperties
@@ -57,11 +56,6 @@ def test_an_iri_is_one_step() -> None:
     assert steps("maker.<http://e.org/v1.0/name>") == ("maker", "<http://e.org/v1.0/name>")
     assert attribute("foaf:name") == attribute("<http://xmlns.com/foaf/0.1/name>")
     assert attribute("nowhere:name") != attribute("name")
-
-
-def test_what_a_step_along_a_property_is_called() -> None:
-    assert step_of(NamedNode("http://e/v1.0")) == "<http://e/v1.0>"
-    assert step_of(EX["größe"]) == "größe"
 
 
 def test_a_step_means_every_property_of_its_name_and_of_its_synonyms() -> None:
