@@ -118,6 +118,11 @@ impl Asking<'_> {
         self.ontology.is_step(property, self.terms, self.mentions.asked())
     }
 
+    /// Whether triples with a property are asked for, as such or as a part of attributes.
+    fn asks_for(&self, property: Id) -> bool {
+        self.mentions.asks_for(property) || self.is_step(property)
+    }
+
     /// Adds the classes that instances of one are of and that are asked for, itself apart.
     fn types(&self, class: Id, closing: &mut Closing) {
         let above = self.ontology.schema.classes().ancestors(class, &mut closing.room);
@@ -383,15 +388,19 @@ impl Ontology {
             return true;
         }
         closing.refresh(self, mentions);
-        let has_rules_on_types = self.schema.has_rules_on_types();
+        let has_rules_on_types = self.flags(self.schema.vocabulary.type_) & LEADS != 0;
         let asking = Asking { ontology: self, terms, mentions, has_rules_on_types };
         if let Some(origins) = &mut origins {
             origins.resize(triples.len(), u32::MAX);
         }
         let most = triples.len().saturating_add(DERIVED_TRIPLES);
+        let pairs = || {
+            let hierarchies = self.schema.vocabulary.hierarchies();
+            hierarchies.map(|property| asking.asks_for(property))
+        };
         let is_schema = |triple: Triple| self.flags(triple[1]) & SCHEMA != 0;
         if (0..from).any(|number| is_schema(triples.get(number))) {
-            return rules::extend(self, triples, terms, mentions, most, origins);
+            return rules::extend(self, true, triples, terms, pairs(), most, origins);
         }
         let mut told = std::mem::take(&mut closing.told);
         told.clear();
@@ -400,7 +409,7 @@ impl Ontology {
         while number < triples.len() && triples.len() < most {
             let triple = triples.get(number);
             if is_schema(triple) {
-                return rules::extend(self, triples, terms, mentions, most, origins);
+                return rules::extend(self, true, triples, terms, pairs(), most, origins);
             }
             let is_told = told.get(number - from).is_some_and(|&is_told| is_told);
             asking.follow(triple, is_told, closing, &mut |following, is_told| {
@@ -415,10 +424,5 @@ impl Ontology {
         }
         closing.told = told;
         triples.len() < most
-    }
-
-    /// Whether subscriptions ask for triples with a property, as such or as a part of attributes.
-    pub(crate) fn asks_for(&self, property: Id, terms: Terms, mentions: &Mentions) -> bool {
-        mentions.asks_for(property) || self.is_step(property, terms, mentions.asked())
     }
 }

@@ -21,6 +21,19 @@ pub type Map<K, V> = HashMap<K, V, RandomState>;
 /// A set of the same.
 pub type Set<K> = HashSet<K, RandomState>;
 
+/// The values of each key, sorted and each once.
+pub fn grouped<K: std::hash::Hash + Eq>(pairs: impl Iterator<Item = (K, Id)>) -> Map<K, Vec<Id>> {
+    let mut found: Map<K, Vec<Id>> = Map::default();
+    for (key, value) in pairs {
+        found.entry(key).or_default().push(value);
+    }
+    for row in found.values_mut() {
+        row.sort_unstable();
+        row.dedup();
+    }
+    found
+}
+
 /// Rows of numbers, one behind the other.
 #[derive(Default)]
 struct Rows {

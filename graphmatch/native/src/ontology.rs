@@ -12,10 +12,11 @@
 //! one look-up in an array.
 
 use crate::dictionary::{ANY, Dictionary, INLINE, Id, Kind, LocalTerms, Terms, inline};
-use crate::hierarchy::{Hierarchy, Map, Set};
+use crate::hierarchy::{Hierarchy, Map, Set, grouped};
 use crate::mentions::{Asked, serial};
 use crate::names;
-use crate::schema::{NamesOf, Schema, Vocabulary};
+use crate::rules;
+use crate::schema::{Schema, Vocabulary};
 use crate::triples::{Sorted, Triple, TripleSet};
 
 /// From an ontology alone at most so many triples follow; the rest is left out.
@@ -179,16 +180,22 @@ impl Ontology {
         };
         ontology.mentioned.iter().for_each(|&id| note(&mut ontology.flags, id, OWN));
         ontology.note_names(stated.roots, stated.names, terms);
-        ontology.schema = ontology.with_names(terms, |names| {
-            Schema::compile(vocabulary, stated.triples, terms, names, ONTOLOGY_TRIPLES)
-        });
+        ontology.schema.vocabulary = vocabulary;
+        let mut closed = TripleSet::new(stated.triples.iter().copied());
+        let (most, pairs) = (ONTOLOGY_TRIPLES, [false; 3]);
+        ontology.is_whole = rules::extend(&ontology, false, &mut closed, terms, pairs, most, None);
+        let closed = closed.into_vec();
+        ontology.schema = Schema::new(vocabulary, &closed, terms);
         ontology.note_links(stated.triples, terms);
         ontology.note_schema();
         ontology.note_properties(terms);
         for &(term, steps) in stated.steps {
             ontology.note(term, steps & PUBLIC);
         }
-        ontology.note_background(stated.triples, stated.plain, terms);
+        ontology.background = Sorted::new(match stated.plain {
+            None => closed,
+            Some(plain) => TripleSet::new(plain.iter().copied()).into_vec(),
+        });
         ontology
     }
 
@@ -321,24 +328,6 @@ impl Ontology {
             row.dedup();
         }
         self.properties = properties;
-    }
-
-    fn with_names<T>(&self, terms: Terms, act: impl FnOnce(Option<NamesOf>) -> T) -> T {
-        let names = |text: Id| self.names_of(text, terms).to_vec();
-        if self.names.is_empty() { act(None) } else { act(Some(&names)) }
-    }
-
-    /// Finds everything that follows from the ontology alone.
-    fn note_background(&mut self, triples: &[Triple], plain: Option<&[Triple]>, terms: Terms) {
-        if let Some(plain) = plain {
-            self.background = Sorted::new(TripleSet::new(plain.iter().copied()).into_vec());
-            return;
-        }
-        let mut closed = TripleSet::new(triples.iter().copied());
-        self.is_whole = self.with_names(terms, |names| {
-            self.schema.close_all(&mut closed, terms, names, ONTOLOGY_TRIPLES)
-        });
-        self.background = Sorted::new(closed.into_vec());
     }
 
     // -- terms ------------------------------------------------------------------------------
@@ -653,16 +642,4 @@ fn note(flags: &mut [Steps], id: Id, bits: Steps) {
     if let Some(known) = flags.get_mut(id as usize) {
         *known |= bits;
     }
-}
-
-fn grouped<K: std::hash::Hash + Eq>(pairs: impl Iterator<Item = (K, Id)>) -> Map<K, Vec<Id>> {
-    let mut found: Map<K, Vec<Id>> = Map::default();
-    for (key, value) in pairs {
-        found.entry(key).or_default().push(value);
-    }
-    for row in found.values_mut() {
-        row.sort_unstable();
-        row.dedup();
-    }
-    found
 }

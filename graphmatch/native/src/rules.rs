@@ -1,24 +1,121 @@
-//! The same rules for publications that state schema of their own, as joins of triples.
+//! The rules of `docs/reference/semantics.md`, applied until nothing is new.
 //!
-//! A publication that states `rdfs:subClassOf` or its kin is a premise of rules whose other premise
-//! may be anywhere, in the publication or the ontology, so tables of the ontology alone do not do.
-//! Here each triple is taken once, as either premise, with the other looked up among the triples
-//! that are there so far and in the ontology: semi-naive evaluation.
+//! By these the ontology is closed, once; and publications that state schema of their own, which is
+//! a premise of rules whose other premise may be anywhere, in the publication or the ontology. Each
+//! triple is taken once, as any premise, with the other looked up among the triples that are there
+//! so far and in the ontology: semi-naive evaluation. Other publications are closed by tables of
+//! the ontology: [`crate::closing`].
 //!
-//! The pairs of a hierarchy that only its being transitive gives are derived where somebody asks
-//! for them, and are no premises: the links that they were made of lead as far, step by step.
-//! Slower than the tables by some hash look-ups a triple, and rarely taken.
+//! The pairs of a hierarchy that only its being transitive gives (of a chain of n classes n²/2) are
+//! derived where somebody asks for them or rules say more of them, and are no premises: the links
+//! that they were made of lead as far, step by step.
+//!
+//! Cost: some twenty hash look-ups a triple.
 
-use crate::dictionary::{ANY, Id, Kind, Terms};
+use crate::dictionary::{ANY, Id, Kind, Terms, inline};
 use crate::hierarchy::Map;
-use crate::mentions::Mentions;
-use crate::ontology::Ontology;
-use crate::schema::{is_reserved, is_resource};
+use crate::ontology::{OWN, Ontology};
+use crate::pattern::{Node, Pattern};
+use crate::schema::{Vocabulary, is_reserved, is_resource};
 use crate::triples::{Triple, Triples};
 
 const NONE: u32 = u32::MAX;
 
-/// Triples of a publication by their terms: chains through all that have the same.
+const A: Node = Node::Variable(0);
+const B: Node = Node::Variable(1);
+const X: Node = Node::Variable(2);
+const Y: Node = Node::Variable(3);
+/// The terms of the four variables, [`ANY`] for those that are not known.
+type Bound = [Id; 4];
+
+/// If two premises hold, a conclusion does; some rules have one premise only.
+///
+/// Each rule is there once for each premise as the `first`, which a new triple meets. A premise
+/// with a property of schema takes no literal as its object.
+struct Rule {
+    first: Pattern,
+    second: Option<Pattern>,
+    conclusion: Pattern,
+    /// Whether the ontology's triples count as the second premise, too.
+    is_everywhere: bool,
+    when: Condition,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Condition {
+    Always,
+    /// Pairs of this hierarchy are wanted: the rule says that it is transitive.
+    Pairs(usize),
+    /// The data's property belongs to no vocabulary of ontologies.
+    Unreserved,
+    Different,
+}
+
+fn rules(v: &Vocabulary, is_publication: bool) -> Vec<Rule> {
+    use Condition::{Always, Different, Pairs, Unreserved};
+    let is = Node::Constant;
+    let [type_, below, broader] = [v.type_, v.sub_class, v.broader].map(is);
+    let [under, narrower, topic] = [v.sub_property, v.narrower, v.broader_transitive].map(is);
+    let [class, property, same] = [v.equivalent_class, v.equivalent_property, v.same_as].map(is);
+    let data = Some([X, A, Y]);
+    let rules = [
+        ([A, is(v.domain), B], data, [X, type_, B], Always),
+        ([A, is(v.range), B], data, [Y, type_, B], Always),
+        ([A, under, B], data, [X, B, Y], Always),
+        ([A, below, B], Some([X, type_, A]), [X, type_, B], Always),
+        ([A, is(v.inverse_of), B], data, [Y, B, X], Always),
+        ([A, is(v.inverse_of), B], Some([X, B, Y]), [Y, A, X], Always),
+        ([A, narrower, B], None, [B, broader, A], Always),
+        ([A, broader, B], None, [B, narrower, A], Always),
+        ([A, broader, B], None, [A, topic, B], Always),
+        ([A, topic, B], Some([X, Y, A]), [X, Y, B], Unreserved),
+        ([A, below, B], Some([X, below, A]), [X, below, B], Pairs(0)),
+        ([A, under, B], Some([X, under, A]), [X, under, B], Pairs(1)),
+        ([A, topic, B], Some([X, topic, A]), [X, topic, B], Pairs(2)),
+    ];
+    // What the ontology says of these kinds are its roots.
+    let heard = [
+        ([A, class, B], None, [A, below, B], Always),
+        ([A, class, B], None, [B, below, A], Always),
+        ([A, property, B], None, [A, under, B], Always),
+        ([A, property, B], None, [B, under, A], Always),
+        ([A, same, B], None, [B, same, A], Always),
+        ([A, same, B], Some([A, X, Y]), [B, X, Y], Different),
+        ([A, same, B], Some([X, Y, A]), [X, Y, B], Different),
+    ];
+    let mut found = Vec::new();
+    for (first, second, conclusion, when) in
+        rules.into_iter().chain(heard.into_iter().filter(|_| is_publication))
+    {
+        found.push(Rule { first, second, conclusion, is_everywhere: is_publication, when });
+        if let Some(second) = second {
+            let is_everywhere = is_publication && when != Different;
+            let (first, second) = (second, Some(first));
+            found.push(Rule { first, second, conclusion, is_everywhere, when });
+        }
+    }
+    found
+}
+
+/// Whether a triple meets a pattern; its terms are noted.
+fn bind(pattern: Pattern, triple: Triple, bound: &mut Bound) -> bool {
+    pattern.into_iter().zip(triple).all(|(node, term)| match node {
+        Node::Constant(known) => known == term,
+        Node::Variable(number) => {
+            let known = std::mem::replace(&mut bound[number as usize], term);
+            known == ANY || known == term
+        }
+    })
+}
+
+fn filled(pattern: Pattern, bound: &Bound) -> Triple {
+    pattern.map(|node| match node {
+        Node::Constant(known) => known,
+        Node::Variable(number) => bound[number as usize],
+    })
+}
+
+/// Triples by their terms: chains through all that have the same.
 #[derive(Default)]
 struct Chains {
     heads: Map<Triple, u32>,
@@ -43,13 +140,7 @@ impl Chains {
 
     /// Adds the triples with the terms of a key, which is one of [`keys`].
     fn find(&self, triples: &impl Triples, key: Triple, links: bool, found: &mut Vec<Triple>) {
-        let which = match key.map(|term| term == ANY) {
-            [false, true, true] => 0,
-            [true, false, true] => 1,
-            [true, true, false] => 2,
-            [false, false, true] => 3,
-            _ => 4,
-        };
+        let which = keys(key).iter().position(|&known| known == key).unwrap_or(0);
         let mut number = self.heads.get(&key).copied().unwrap_or(NONE);
         while number != NONE {
             if !links || !self.is_pair[number as usize] {
@@ -60,233 +151,131 @@ impl Chains {
     }
 }
 
-/// Adds to a publication's triples all that follows with one of them as a premise; as
-/// [`Ontology::close`] does.
-pub(crate) fn extend(
-    ontology: &Ontology,
-    triples: &mut impl Triples,
-    terms: Terms,
-    mentions: &Mentions,
-    most: usize,
-    mut origins: Option<&mut Vec<u32>>,
-) -> bool {
-    let hierarchies = ontology.schema.vocabulary.hierarchies();
-    let pairs = hierarchies.map(|property| {
-        let is_told_of = |triple: Triple| triple[0] == property || triple[2] == property;
-        ontology.asks_for(property, terms, mentions)
-            || ontology.meets([property, ANY, ANY])
-            || ontology.meets([ANY, ANY, property])
-            || (0..triples.len()).any(|number| is_told_of(triples.get(number)))
-    });
-    let mut chains = Chains::default();
-    (0..triples.len()).for_each(|number| chains.push(triples.get(number), false));
-    let mut step = Step { ontology, terms, pairs, found: Vec::new(), others: Vec::new() };
-    let (mut number, mut room) = (0, Vec::new());
-    while number < triples.len() && triples.len() < most {
-        let triple = triples.get(number);
-        ontology.schema.follow(triple, terms, pairs, &mut room, &mut |following| {
-            step.found.push((following, false)); // pairs of the ontology: marked below
-        });
-        mark_pairs(triple, &hierarchies, &mut step.found);
-        step.take(triple, chains.is_pair[number], &chains, triples);
-        for (following, is_pair) in step.found.drain(..) {
-            let [s, p, _] = following;
-            let is_triple = is_resource(s, terms) && terms.kind(p) == Kind::Iri;
-            if is_triple && triples.len() < most && triples.push(following) {
-                chains.push(following, is_pair);
-                if let Some(origins) = &mut origins {
-                    origins.push(number as u32);
-                }
-            }
-        }
-        number += 1;
-    }
-    triples.len() < most
-}
-
-/// Marks what a triple of a hierarchy gives with the same property and subject: only pairs.
-fn mark_pairs([s, p, _]: Triple, hierarchies: &[Id; 3], found: &mut [(Triple, bool)]) {
-    if hierarchies.contains(&p) {
-        for (following, is_pair) in found {
-            *is_pair |= following[0] == s && following[1] == p;
-        }
-    }
-}
-
-/// One triple's turn.
+/// One graph's way through the rules.
 struct Step<'a> {
     ontology: &'a Ontology,
     terms: Terms<'a>,
-    pairs: [bool; 3],
+    rules: Vec<Rule>,
+    chains: Chains,
+    others: Vec<Triple>,
     /// What follows, and whether only transitivity gave it.
     found: Vec<(Triple, bool)>,
-    others: Vec<Triple>,
+}
+
+/// Adds to triples all that follows with one of them as a premise; as [`Ontology::close`] does.
+///
+/// They are a publication's, and the other premises may be in the ontology, or they are the
+/// ontology's own. `pairs` says of which hierarchies all pairs are asked for.
+pub(crate) fn extend(
+    ontology: &Ontology,
+    is_publication: bool,
+    triples: &mut impl Triples,
+    terms: Terms,
+    mut pairs: [bool; 3],
+    most: usize,
+    mut origins: Option<&mut Vec<u32>>,
+) -> bool {
+    let v = &ontology.schema.vocabulary;
+    let (rules, chains) = (rules(v, is_publication), Chains::default());
+    let mut step = Step { ontology, terms, rules, chains, others: Vec::new(), found: Vec::new() };
+    (0..triples.len()).for_each(|number| step.chains.push(triples.get(number), false));
+    loop {
+        let mut number = 0;
+        while number < triples.len() && triples.len() < most {
+            step.take(triples, number, pairs);
+            for (following, is_pair) in step.found.drain(..) {
+                let [s, p, _] = following;
+                let is_triple = is_resource(s, terms) && terms.kind(p) == Kind::Iri;
+                if is_triple && triples.len() < most && triples.push(following) {
+                    step.chains.push(following, is_pair);
+                    if let Some(origins) = &mut origins {
+                        origins.push(number as u32);
+                    }
+                }
+            }
+            number += 1;
+        }
+        // Where more than transitivity follows from pairs, all are taken once more, with them.
+        let wanted = v.hierarchies().map(|property| step.says_more(triples, property, v));
+        if (0..3).all(|number| pairs[number] || !wanted[number]) {
+            return triples.len() < most;
+        }
+        (0..3).for_each(|number| pairs[number] |= wanted[number]);
+    }
 }
 
 impl Step<'_> {
-    fn tell(&mut self, triple: Triple) {
-        self.found.push((triple, false));
+    /// Finds what follows from a triple.
+    fn take(&mut self, triples: &impl Triples, number: usize, pairs: [bool; 3]) {
+        let (triple, is_pair) = (triples.get(number), self.chains.is_pair[number]);
+        let hierarchies = self.ontology.schema.vocabulary.hierarchies().map(Node::Constant);
+        let is_link = |premise: Pattern| premise[0] == A && hierarchies.contains(&premise[1]);
+        let is_literal = self.terms.kind(triple[2]) == Kind::Literal;
+        for &Rule { first, second, conclusion, is_everywhere, when } in &self.rules {
+            let is_out = match first[1] {
+                Node::Constant(property) => {
+                    property != triple[1] || is_literal || is_pair && is_link(first)
+                }
+                Node::Variable(_) => false,
+            };
+            let mut bound = [ANY; 4];
+            if is_out || !bind(first, triple, &mut bound) {
+                continue;
+            }
+            if matches!(when, Condition::Pairs(hierarchy) if !pairs[hierarchy]) {
+                continue;
+            }
+            let Some(second) = second else {
+                self.found.push((filled(conclusion, &bound), false));
+                continue;
+            };
+            let key = filled(second, &bound);
+            self.others.clear();
+            self.chains.find(triples, key, is_link(second), &mut self.others);
+            if is_everywhere && self.is_known(key) {
+                self.others.extend(self.ontology.matching(key));
+            }
+            for &other in &self.others {
+                let is_data = matches!(second[1], Node::Variable(_));
+                if !is_data && self.terms.kind(other[2]) == Kind::Literal {
+                    continue;
+                }
+                let mut bound = bound;
+                let follows = bind(second, other, &mut bound)
+                    && match when {
+                        Condition::Always | Condition::Pairs(_) => true,
+                        Condition::Unreserved => !is_reserved(bound[3], self.terms),
+                        Condition::Different => bound[0] != bound[1],
+                    };
+                if follows {
+                    let is_pair = matches!(when, Condition::Pairs(_));
+                    self.found.push((filled(conclusion, &bound), is_pair));
+                }
+            }
+        }
+        let [s, p, o] = triple;
+        let names = self.ontology.names_of(o, self.terms);
+        if !names.is_empty() && !is_reserved(p, self.terms) {
+            self.found.extend(names.iter().map(|&term| ([s, p, term], false)));
+        }
     }
 
-    /// Looks up the other premise in the publication.
-    fn own(&mut self, chains: &Chains, triples: &impl Triples, key: Triple, links: bool) {
+    /// Whether the ontology may have triples with a key.
+    fn is_known(&self, key: Triple) -> bool {
+        let is_known = |id| self.ontology.flags(id) & OWN != 0 || inline::is_inline(id);
+        key.into_iter().all(|id| id == ANY || is_known(id))
+    }
+
+    /// Whether anything but its being transitive follows from a hierarchy's triples. (What a domain
+    /// or a range gives, the links give as well.)
+    fn says_more(&mut self, triples: &impl Triples, property: Id, v: &Vocabulary) -> bool {
+        let above = [property, v.sub_property, ANY];
+        let others = [above, [property, v.inverse_of, ANY], [ANY, v.inverse_of, property]];
         self.others.clear();
-        chains.find(triples, key, links, &mut self.others);
-    }
-
-    /// Looks up the other premise, which is data, in the publication and the ontology.
-    fn all(&mut self, chains: &Chains, triples: &impl Triples, key: Triple) {
-        self.own(chains, triples, key, false);
-        self.others.extend(self.ontology.matching(key));
-    }
-
-    /// Tells what follows from a triple as data with the publication's schema, and as schema with
-    /// all data. What it gives as data with the ontology's schema is known already.
-    fn take(&mut self, triple: Triple, is_pair: bool, chains: &Chains, triples: &impl Triples) {
-        self.as_data(triple, chains, triples);
-        for &term in self.ontology.names_of(triple[2], self.terms) {
-            if !is_reserved(triple[1], self.terms) {
-                self.found.push(([triple[0], triple[1], term], false));
-            }
+        for key in others {
+            self.chains.find(triples, key, false, &mut self.others);
+            self.others.extend(self.ontology.matching(key));
         }
-        if self.terms.kind(triple[2]) != Kind::Literal {
-            self.as_schema(triple, is_pair, chains, triples);
-        }
-    }
-
-    /// Looks up the objects of a term and a property of the schema in the publication.
-    fn objects(
-        &mut self,
-        chains: &Chains,
-        triples: &impl Triples,
-        [term, property]: [Id; 2],
-        links: bool,
-    ) -> Vec<Id> {
-        self.own(chains, triples, [term, property, ANY], links);
-        let is_literal = |term: Id| self.terms.kind(term) == Kind::Literal;
-        self.others.iter().map(|other| other[2]).filter(|&term| !is_literal(term)).collect()
-    }
-
-    fn as_data(&mut self, [s, p, o]: Triple, chains: &Chains, triples: &impl Triples) {
-        let v = self.ontology.schema.vocabulary;
-        let resource = is_resource(o, self.terms);
-        for class in self.objects(chains, triples, [p, v.domain], false) {
-            self.tell([s, v.type_, class]);
-        }
-        for above in self.objects(chains, triples, [p, v.sub_property], true) {
-            self.tell([s, above, o]);
-        }
-        if resource {
-            for class in self.objects(chains, triples, [p, v.range], false) {
-                self.tell([o, v.type_, class]);
-            }
-            for inverse in self.objects(chains, triples, [p, v.inverse_of], false) {
-                self.tell([o, inverse, s]);
-            }
-            self.own(chains, triples, [ANY, v.inverse_of, p], false);
-            for [inverse, ..] in std::mem::take(&mut self.others) {
-                self.tell([o, inverse, s]);
-            }
-        }
-        let hierarchy = v.hierarchies().iter().position(|&property| property == p);
-        if p == v.type_ {
-            for class in self.objects(chains, triples, [o, v.sub_class], true) {
-                self.tell([s, p, class]);
-            }
-        } else if let Some(number) = hierarchy {
-            if self.pairs[number] && self.terms.kind(o) != Kind::Literal {
-                for above in self.objects(chains, triples, [o, p], true) {
-                    self.found.push(([s, p, above], true));
-                }
-            }
-        } else if !is_reserved(p, self.terms) {
-            for above in self.objects(chains, triples, [o, v.broader_transitive], true) {
-                self.tell([s, p, above]);
-            }
-        }
-        for same in self.objects(chains, triples, [s, v.same_as], false) {
-            if same != s {
-                self.tell([same, p, o]);
-            }
-        }
-        for same in self.objects(chains, triples, [o, v.same_as], false) {
-            if same != o {
-                self.tell([s, p, same]);
-            }
-        }
-    }
-
-    fn as_schema(
-        &mut self,
-        [s, p, o]: Triple,
-        is_pair: bool,
-        chains: &Chains,
-        triples: &impl Triples,
-    ) {
-        let v = self.ontology.schema.vocabulary;
-        if p == v.domain {
-            self.all(chains, triples, [ANY, s, ANY]);
-            for [x, ..] in std::mem::take(&mut self.others) {
-                self.tell([x, v.type_, o]);
-            }
-        } else if p == v.range {
-            self.all(chains, triples, [ANY, s, ANY]);
-            for [.., y] in std::mem::take(&mut self.others) {
-                self.tell([y, v.type_, o]);
-            }
-        } else if p == v.inverse_of {
-            for (property, inverse) in [(s, o), (o, s)] {
-                self.all(chains, triples, [ANY, property, ANY]);
-                for [x, _, y] in std::mem::take(&mut self.others) {
-                    self.tell([y, inverse, x]);
-                }
-            }
-        } else if p == v.equivalent_class {
-            self.found.extend([([s, v.sub_class, o], false), ([o, v.sub_class, s], false)]);
-        } else if p == v.equivalent_property {
-            self.found.extend([([s, v.sub_property, o], false), ([o, v.sub_property, s], false)]);
-        } else if p == v.narrower {
-            self.tell([o, v.broader, s]);
-        } else if p == v.broader {
-            self.found.extend([([o, v.narrower, s], false), ([s, v.broader_transitive, o], false)]);
-        } else if p == v.same_as {
-            self.tell([o, p, s]);
-            if s != o {
-                self.all(chains, triples, [s, ANY, ANY]);
-                for [_, q, y] in std::mem::take(&mut self.others) {
-                    self.tell([o, q, y]);
-                }
-                self.all(chains, triples, [ANY, ANY, s]);
-                for [x, q, _] in std::mem::take(&mut self.others) {
-                    self.tell([x, q, o]);
-                }
-            }
-        }
-        let number = v.hierarchies().iter().position(|&property| property == p);
-        let Some(number) = number.filter(|_| !is_pair) else { return };
-        if self.pairs[number] {
-            self.all(chains, triples, [ANY, p, s]);
-            for [x, ..] in std::mem::take(&mut self.others) {
-                self.found.push(([x, p, o], true));
-            }
-        }
-        if p == v.sub_property {
-            self.all(chains, triples, [ANY, s, ANY]);
-            for [x, _, y] in std::mem::take(&mut self.others) {
-                self.tell([x, o, y]);
-            }
-        } else if p == v.sub_class {
-            self.all(chains, triples, [ANY, v.type_, s]);
-            for [x, ..] in std::mem::take(&mut self.others) {
-                self.tell([x, v.type_, o]);
-            }
-        } else {
-            self.all(chains, triples, [ANY, ANY, s]);
-            for [x, q, _] in std::mem::take(&mut self.others) {
-                if !is_reserved(q, self.terms) {
-                    self.tell([x, q, o]);
-                }
-            }
-        }
+        self.others.iter().any(|&triple| triple != [property, v.sub_property, property])
     }
 }

@@ -115,11 +115,10 @@ impl Sorted {
         };
         let mut key = [s, p, o];
         key.rotate_left(order);
-        let length = key.iter().position(|&term| term == ANY).unwrap_or(3);
-        let (key, rows) = (key, &self.orders[order]);
-        let begin = rows.partition_point(|row| row[..length] < key[..length]);
-        let end = begin + rows[begin..].partition_point(|row| row[..length] == key[..length]);
-        rows[begin..end].iter().map(move |&row| {
+        let (rows, least) =
+            (&self.orders[order], key.map(|term| if term == ANY { 0 } else { term }));
+        let begin = rows.partition_point(|row| *row < least);
+        rows[begin..].iter().take_while(move |&&row| has(row, key)).map(move |&row| {
             let mut triple = row;
             triple.rotate_right(order);
             triple
