@@ -14,12 +14,12 @@
 //! Source: CTPS (Zhang, Wang, Huang and Yung), section 3.2.
 
 use crate::dictionary::{ANY, Dictionary, Id, Kind, LocalTerms, Terms};
-use crate::hierarchy::{Map, Set};
+use crate::graph::Graph;
+use crate::hierarchy::{Map, Set, Walk};
 use crate::mentions::{Asked, Mentions};
 use crate::names;
 use crate::ontology::{IS_CLASS, OWN, Ontology};
-use crate::triples::{Triple, Triples};
-use crate::walk::Walk;
+use crate::triples::Triple;
 use oxiri::Iri;
 use std::fmt::Write;
 
@@ -84,18 +84,6 @@ pub struct Flattening {
     name: String,
 }
 
-/// Where a triple came from is noted here, where anybody wants to know.
-type Origins<'a> = Option<&'a mut Vec<u32>>;
-
-fn push(triples: &mut impl Triples, triple: Triple, by: u32, origins: &mut Origins) {
-    if triples.push(triple)
-        && let Some(origins) = origins
-    {
-        origins.resize(triples.len() - 1, NONE);
-        origins.push(by);
-    }
-}
-
 // -- events as graphs -----------------------------------------------------------------------
 
 impl Ontology {
@@ -103,13 +91,12 @@ impl Ontology {
     /// nothing. It is an event when its first triple is an attribute.
     pub fn write_event(
         &self,
-        triples: &mut impl Triples,
+        graph: &mut Graph,
         dictionary: &Dictionary,
         local: &mut LocalTerms,
         flattening: &mut Flattening,
-        mut origins: Origins,
     ) {
-        let length = triples.len();
+        let length = graph.triples.len();
         flattening.ways.clear();
         if flattening.numbers.len() > STEPS_REMEMBERED {
             flattening.numbers.clear();
@@ -117,7 +104,7 @@ impl Ontology {
         let mut nodes = 0;
         let mut name = std::mem::take(&mut flattening.name);
         for number in 0..length {
-            let triple = triples.get(number);
+            let triple = graph.triples[number];
             let text = names::text(Terms { dictionary, local }, triple[1]);
             let attribute = names::attribute_name(text);
             name.clear();
@@ -127,16 +114,13 @@ impl Ontology {
                 None => continue,
                 Some(steps) if !steps.iter().any(|step| self.knows_step(step)) => continue,
                 Some(steps) => {
-                    let by = number as u32;
                     let mut writer = Writer {
                         ontology: self,
-                        triples,
+                        graph,
                         dictionary,
                         local,
                         flattening,
                         nodes: &mut nodes,
-                        by,
-                        origins: &mut origins,
                     };
                     writer.write(triple, &steps);
                 }
@@ -157,18 +141,16 @@ fn iri_of(step: &str) -> Option<&str> {
 }
 
 /// Writes one attribute of an event.
-struct Writer<'a, 'o, T> {
+struct Writer<'a> {
     ontology: &'a Ontology,
-    triples: &'a mut T,
+    graph: &'a mut Graph,
     dictionary: &'a Dictionary,
     local: &'a mut LocalTerms,
     flattening: &'a mut Flattening,
     nodes: &'a mut usize,
-    by: u32,
-    origins: &'a mut Origins<'o>,
 }
 
-impl<T: Triples> Writer<'_, '_, T> {
+impl Writer<'_> {
     fn write(&mut self, [event, _, value]: Triple, steps: &[&str]) {
         let Some((last, before)) = steps.split_last() else { return };
         let mut node = event;
@@ -193,7 +175,7 @@ impl<T: Triples> Writer<'_, '_, T> {
     }
 
     fn tell(&mut self, triple: Triple) {
-        push(self.triples, triple, self.by, self.origins);
+        self.graph.push(triple);
     }
 
     /// Leads from one node to another along the properties that were found.
@@ -307,52 +289,42 @@ impl Ontology {
     #[expect(clippy::too_many_arguments, reason = "all of a publication, and memory to reuse")]
     pub fn add_attributes(
         &self,
-        triples: &mut impl Triples,
+        graph: &mut Graph,
         stated: usize,
         name: Option<Id>,
         terms: Terms,
         mentions: &Mentions,
         walk: &mut Walk,
         flattening: &mut Flattening,
-        mut origins: Origins,
     ) -> bool {
-        let (asked, length) = (mentions.asked(), triples.len());
+        let (asked, length) = (mentions.asked(), graph.triples.len());
         let is_attribute = |number| {
-            let [_, property, _]: Triple = triples.get(number);
+            let [_, property, _]: Triple = graph.triples[number];
             names::text(terms, property).starts_with(names::ATTRIBUTE)
         };
         if asked.is_empty() || !asked.has_classes() && (0..length).all(is_attribute) {
             return true; // an event of which the ontology knows nothing is flat already
         }
         flattening.refresh(self, mentions);
-        flattening.index(triples, length);
-        flattening.find_roots(triples, stated, name, terms);
-        let mut flattener = Flattener {
-            ontology: self,
-            triples,
-            stated,
-            terms,
-            mentions,
-            walk,
-            flattening,
-            gone: 0,
-            origins: &mut origins,
-        };
+        flattening.index(graph, length);
+        flattening.find_roots(graph, stated, name, terms);
+        let mut flattener =
+            Flattener { ontology: self, graph, stated, terms, mentions, walk, flattening, gone: 0 };
         (0..flattener.flattening.roots.len()).all(|root| flattener.go(root))
     }
 }
 
 impl Flattening {
     /// Chains the triples of each subject, in their order.
-    fn index(&mut self, triples: &impl Triples, length: usize) {
+    fn index(&mut self, graph: &Graph, length: usize) {
         self.nodes.clear();
         self.next.clear();
         self.next.resize(length, NONE);
         let mut end = length;
         while end > 0 {
-            let subject = triples.get(end - 1)[0];
+            let subject = graph.triples[end - 1][0];
             let mut begin = end - 1;
-            while begin > 0 && triples.get(begin - 1)[0] == subject {
+            while begin > 0 && graph.triples[begin - 1][0] == subject {
                 begin -= 1;
             }
             let new = Node { first: NONE, is_object: false, is_reached: false };
@@ -396,21 +368,15 @@ impl Flattening {
 
     /// Finds the resources that are events: the publication itself where it is a subject; else
     /// stated subjects that are nowhere an object, and those that no such subject leads to.
-    fn find_roots(
-        &mut self,
-        triples: &impl Triples,
-        stated: usize,
-        name: Option<Id>,
-        terms: Terms,
-    ) {
+    fn find_roots(&mut self, graph: &Graph, stated: usize, name: Option<Id>, terms: Terms) {
         self.roots.clear();
         let is_name = |[s, ..]: Triple| Some(s) == name;
-        if (0..stated).any(|number| is_name(triples.get(number))) {
+        if (0..stated).any(|number| is_name(graph.triples[number])) {
             self.roots.extend(name);
             return;
         }
         let is_isa = |[_, p, _]: Triple| names::text(terms, p).starts_with(names::ISA);
-        let stated = || (0..stated).map(|n| triples.get(n)).filter(|&triple| !is_isa(triple));
+        let stated = || (0..stated).map(|n| graph.triples[n]).filter(|&triple| !is_isa(triple));
         for [s, _, o] in stated() {
             if s != o
                 && let Some(node) = self.nodes.get_mut(&o)
@@ -434,7 +400,7 @@ impl Flattening {
         while let Some(subject) = agenda.pop() {
             let mut number = self.first(subject);
             while number != NONE {
-                let object = triples.get(number as usize)[2];
+                let object = graph.triples[number as usize][2];
                 if let Some(node) = self.nodes.get_mut(&object)
                     && !std::mem::replace(&mut node.is_reached, true)
                 {
@@ -454,19 +420,18 @@ impl Flattening {
 }
 
 /// One publication's way along the steps that are asked for.
-struct Flattener<'a, 'o, T> {
+struct Flattener<'a> {
     ontology: &'a Ontology,
-    triples: &'a mut T,
+    graph: &'a mut Graph,
     stated: usize,
     terms: Terms<'a>,
     mentions: &'a Mentions,
     walk: &'a mut Walk,
     flattening: &'a mut Flattening,
     gone: usize,
-    origins: &'a mut Origins<'o>,
 }
 
-impl<T: Triples> Flattener<'_, '_, T> {
+impl Flattener<'_> {
     /// Adds the attributes of one root; whether all its paths were gone.
     fn go(&mut self, root: usize) -> bool {
         let root = self.flattening.roots[root];
@@ -478,7 +443,7 @@ impl<T: Triples> Flattener<'_, '_, T> {
         while let Some(&reached) = self.flattening.agenda.get(next) {
             let mut number = self.flattening.first(reached.node);
             while number != NONE {
-                let triple = self.triples.get(number as usize);
+                let triple = self.graph.triples[number as usize];
                 let mut places = std::mem::take(&mut self.flattening.places);
                 self.find_places(triple[1], reached.place, &mut places);
                 for &place in &places {
@@ -487,7 +452,7 @@ impl<T: Triples> Flattener<'_, '_, T> {
                         self.flattening.places = places;
                         return false;
                     }
-                    self.end(root, place, number);
+                    self.end(root, place, triple[2]);
                     if asked.leads_on(place) && self.is_new(triple[2], next) {
                         let reached = Reached { node: triple[2], place, before: next as u32 };
                         self.flattening.agenda.push(reached);
@@ -539,9 +504,8 @@ impl<T: Triples> Flattener<'_, '_, T> {
     }
 
     /// Adds the values of the attributes that end at a place, and their classes.
-    fn end(&mut self, root: Id, number: u32, by: u32) {
+    fn end(&mut self, root: Id, number: u32, value: Id) {
         let Some(place) = self.mentions.asked().place(number) else { return };
-        let value = self.triples.get(by as usize)[2];
         if !place.attributes.is_empty() {
             if self.terms.kind(value) == Kind::Blank {
                 self.types(value, self.stated);
@@ -552,7 +516,7 @@ impl<T: Triples> Flattener<'_, '_, T> {
             for number in 0..self.flattening.classes.len() {
                 let value = self.flattening.classes[number];
                 for &property in &place.attributes {
-                    push(self.triples, [root, property, value], by, self.origins);
+                    self.graph.push([root, property, value]);
                 }
             }
         }
@@ -561,24 +525,24 @@ impl<T: Triples> Flattener<'_, '_, T> {
             for number in 0..self.flattening.named.len() {
                 let class = self.flattening.named[number];
                 for &property in &place.isa {
-                    self.add_classes(root, property, class, by);
+                    self.add_classes(root, property, class);
                 }
             }
         }
     }
 
     /// Adds those of a class and the classes above it that are asked for after a property.
-    fn add_classes(&mut self, root: Id, property: Id, class: Id, by: u32) {
+    fn add_classes(&mut self, root: Id, property: Id, class: Id) {
         let is_wanted = |mentions: &Mentions, class| {
             mentions.names_object(property, class) || mentions.names_object(property, ANY)
         };
         if self.ontology.flags(class) & OWN == 0 || !self.walk.is_plain(class) {
             if is_wanted(self.mentions, class) {
-                push(self.triples, [root, property, class], by, self.origins);
+                self.graph.push([root, property, class]);
             }
             for &class in self.walk.above(self.ontology, class) {
                 if is_wanted(self.mentions, class) {
-                    push(self.triples, [root, property, class], by, self.origins);
+                    self.graph.push([root, property, class]);
                 }
             }
             return;
@@ -592,7 +556,7 @@ impl<T: Triples> Flattener<'_, '_, T> {
             (begin, arena.len() as u32)
         });
         for &class in &self.flattening.arena[begin as usize..end as usize] {
-            push(self.triples, [root, property, class], by, self.origins);
+            self.graph.push([root, property, class]);
         }
     }
 
@@ -602,7 +566,7 @@ impl<T: Triples> Flattener<'_, '_, T> {
         self.flattening.classes.clear();
         let mut number = self.flattening.first(resource);
         while number != NONE && (number as usize) < length {
-            let [_, property, class] = self.triples.get(number as usize);
+            let [_, property, class] = self.graph.triples[number as usize];
             if property == type_ {
                 self.flattening.classes.push(class);
             }

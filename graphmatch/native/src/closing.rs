@@ -1,9 +1,9 @@
 //! What follows from a publication, as far as anybody asks for it.
 //!
-//! The rules are those of [`Schema`](crate::schema::Schema), whose tables hold all that is above a
-//! term. Of their conclusions those are left out that no subscription could meet and from which
-//! nothing follows that one could: a high taxonomy then costs as many triples as there are
-//! ancestors that some subscription mentions. Every answer is the same as with all conclusions.
+//! The rules are those of [`crate::rules`], with all that the ontology has above a term in tables
+//! ([`Schema`](crate::schema::Schema)). Conclusions are left out that no subscription could meet and
+//! from which nothing follows that one could: a high taxonomy then costs as many triples as there
+//! are ancestors that some subscription mentions. Every answer is the same as with all conclusions.
 //!
 //! What is left of a property's or a class's table is remembered by each thread ([`Closing`]) until
 //! something else is mentioned, and is then found again, by a hash look-up for each term above,
@@ -13,45 +13,48 @@
 //! Cost of a triple from which nothing follows: two look-ups in an array.
 
 use crate::dictionary::{Id, Kind, Terms, inline};
-use crate::hierarchy::{Hierarchy, Map};
+use crate::graph::Graph;
+use crate::hierarchy::{Map, Set};
 use crate::mentions::Mentions;
 use crate::ontology::{CLASS, LEADS, OWN, Ontology, SCHEMA, TOPIC};
 use crate::rules;
 use crate::schema::{is_reserved, is_resource};
-use crate::triples::{Triple, Triples};
-use std::ops::Range;
+use crate::triples::Triple;
 
 /// From a publication at most so many triples follow; the rest is left out.
 pub const DERIVED_TRIPLES: usize = 10_000_000;
-/// Of so many terms it is remembered what is left of what is above them.
-const REMEMBERED: usize = 1 << 17;
-
-/// A part of the remembered terms.
-type Row = (u32, u32);
+/// So many terms are remembered that are above others.
+const REMEMBERED: usize = 1 << 21;
 
 /// What follows from a triple because of its property, and is asked for.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Property {
-    above: Row,
-    domain: Row,
-    range: Row,
-    inverses: Row,
-    /// Any object after it matters, whatever it is.
-    is_open: bool,
-    /// Broader topics, or the terms that a text stands for, after it matter.
-    is_useful: bool,
+    above: Vec<Id>,
+    domain: Vec<Id>,
+    range: Vec<Id>,
+    inverses: Vec<Id>,
+    topics: Topics,
+}
+
+/// Which broader topics of its objects matter after a property.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Topics {
+    /// None, nor the terms that a text stands for.
+    #[default]
+    None,
+    /// Those that are mentioned.
+    Mentioned,
+    All,
 }
 
 /// What one thread remembers between publications.
 #[derive(Default)]
 pub struct Closing {
     stamp: (u64, u64, u64),
+    remembered: usize,
     properties: Map<Id, Property>,
-    types: Map<Id, Row>,
-    topics: Map<Id, Row>,
-    leading: Map<Id, bool>,
-    arena: Vec<Id>,
-    room: Vec<Id>,
+    types: Map<Id, Vec<Id>>,
+    topics: Map<Id, Vec<Id>>,
     told: Vec<bool>,
 }
 
@@ -60,27 +63,13 @@ impl Closing {
     fn refresh(&mut self, ontology: &Ontology, mentions: &Mentions) {
         let (serial, version) = mentions.stamp();
         let stamp = (ontology.serial, serial, version);
-        if self.stamp != stamp || self.arena.len() > 16 * REMEMBERED {
-            self.stamp = stamp;
+        if self.stamp != stamp || self.remembered > REMEMBERED {
+            (self.stamp, self.remembered) = (stamp, 0);
             self.properties.clear();
             self.types.clear();
             self.topics.clear();
-            self.leading.clear();
-            self.arena.clear();
         }
     }
-
-    fn keep(&mut self, begin: usize) -> Row {
-        (begin as u32, self.arena.len() as u32)
-    }
-}
-
-fn numbers((begin, end): Row) -> Range<usize> {
-    begin as usize..end as usize
-}
-
-fn is_empty((begin, end): Row) -> bool {
-    begin == end
 }
 
 /// Everything that finding what is asked for looks at.
@@ -88,34 +77,34 @@ struct Asking<'a> {
     ontology: &'a Ontology,
     terms: Terms<'a>,
     mentions: &'a Mentions,
-    has_rules_on_types: bool,
 }
 
 impl Asking<'_> {
-    /// Whether instances of a class are asked for, or anything follows from being one.
+    /// Whether instances of a class are asked for, or anything follows from being one. Any is-a
+    /// link may lead from it to a class that attributes' values are asked for.
     fn is_type(&self, class: Id) -> bool {
-        let type_ = self.ontology.schema.vocabulary.type_;
-        self.has_rules_on_types
+        let (type_, asked) = (self.ontology.schema.vocabulary.type_, self.mentions.asked());
+        self.ontology.flags(type_) & LEADS != 0
             || self.mentions.asks_for_object(type_, class)
-            || self.mentions.asked().asks_for_class(class)
-    }
-
-    /// The same for a class that a domain or a range gives; any is-a link may lead from it to one
-    /// that attributes' values are asked for.
-    fn is_given_type(&self, class: Id, room: &mut Vec<Id>) -> bool {
-        let asked = self.mentions.asked();
-        self.is_type(class)
             || asked.has_classes()
-                && self
-                    .ontology
-                    .links()
-                    .ancestors(class, room)
-                    .iter()
-                    .any(|&above| asked.asks_for_class(above))
+                && (asked.asks_for_class(class)
+                    || self
+                        .ontology
+                        .links()
+                        .ancestors(class)
+                        .iter()
+                        .any(|&c| asked.asks_for_class(c)))
     }
 
-    fn is_step(&self, property: Id) -> bool {
-        self.ontology.is_step(property, self.terms, self.mentions.asked())
+    /// The classes that some classes lead to and that are asked for.
+    fn types(&self, classes: Option<&Vec<Id>>) -> Vec<Id> {
+        let mut found: Set<Id> = Set::default();
+        for &class in classes.into_iter().flatten() {
+            let above = self.ontology.schema.classes().ancestors(class);
+            let all = [class].into_iter().chain(above.iter().copied());
+            found.extend(all.filter(|&class| self.is_type(class)));
+        }
+        found.into_iter().collect()
     }
 
     /// Whether triples with a property are asked for, as such or as a part of attributes.
@@ -123,182 +112,73 @@ impl Asking<'_> {
         self.mentions.asks_for(property) || self.is_step(property)
     }
 
-    /// Adds the classes that instances of one are of and that are asked for, itself apart.
-    fn types(&self, class: Id, closing: &mut Closing) {
-        let above = self.ontology.schema.classes().ancestors(class, &mut closing.room);
-        closing.arena.extend(above.iter().filter(|&&class| self.is_type(class)));
-    }
-
-    /// The classes that some classes lead to and that are asked for.
-    fn types_of(&self, classes: Option<&Vec<Id>>, closing: &mut Closing) -> Row {
-        let begin = closing.arena.len();
-        for &class in classes.into_iter().flatten() {
-            if self.is_given_type(class, &mut closing.room) {
-                closing.arena.push(class);
-            }
-            self.types(class, closing);
-        }
-        closing.arena[begin..].sort_unstable();
-        closing.keep(begin)
+    fn is_step(&self, property: Id) -> bool {
+        self.ontology.is_step(property, self.terms, self.mentions.asked())
     }
 
     /// Whether a triple with a property is asked for, or gives a type that is.
-    fn is_asked(&self, property: Id, room: &mut Vec<Id>) -> bool {
+    fn matters(&self, property: Id) -> bool {
         let schema = &self.ontology.schema;
-        let mut gives_type = |classes: Option<&Vec<Id>>| {
-            classes.into_iter().flatten().any(|&class| {
-                self.is_given_type(class, room)
-                    || schema.classes().ancestors(class, room).iter().any(|&c| self.is_type(c))
-            })
-        };
-        let is_type = property == schema.vocabulary.type_;
         self.ontology.flags(property) & SCHEMA != 0
-            || self.mentions.asks_for(property)
-            || (is_type && self.mentions.asked().has_classes())
-            || gives_type(schema.domains.get(&property))
-            || gives_type(schema.ranges.get(&property))
-            || self.is_step(property)
+            || self.asks_for(property)
+            || property == schema.vocabulary.type_ && self.mentions.asked().has_classes()
+            || !self.types(schema.domains.get(&property)).is_empty()
+            || !self.types(schema.ranges.get(&property)).is_empty()
     }
 
-    /// Whether a property, or one that superproperties and inverses lead to, is asked for.
-    fn leads_anywhere(&self, property: Id, closing: &mut Closing) -> bool {
+    /// A property's inverses that matter, or that superproperties and inverses of theirs make so.
+    fn inverses(&self, property: Id) -> Vec<Id> {
         let schema = &self.ontology.schema;
-        let (mut agenda, mut next) = (vec![property], 0);
-        let mut seen: Map<Id, ()> = agenda.iter().map(|&property| (property, ())).collect();
-        let mut room = std::mem::take(&mut closing.room);
-        let mut found = false;
-        while let Some(&current) = agenda.get(next) {
-            next += 1;
-            found = match closing.leading.get(&current) {
-                Some(false) => continue,
-                Some(true) => true,
-                None => self.is_asked(current, &mut room),
-            };
-            if found {
-                break;
-            }
-            let inverses = schema.inverses.get(&current).into_iter().flatten().copied();
-            for following in schema.properties().parents(current).chain(inverses) {
-                if seen.insert(following, ()).is_none() {
-                    agenda.push(following);
+        let inverses = |property| schema.inverses.get(&property).into_iter().flatten().copied();
+        let leads_anywhere = |&inverse: &Id| {
+            let (mut agenda, mut seen) = (vec![inverse], Set::default());
+            while let Some(current) = agenda.pop() {
+                if self.matters(current) {
+                    return true;
                 }
+                let following = schema.properties().parents(current).chain(inverses(current));
+                agenda.extend(following.filter(|&property| seen.insert(property)));
             }
-        }
-        closing.room = room;
-        if found {
-            closing.leading.insert(property, true);
-        } else {
-            closing.leading.extend(agenda.into_iter().map(|property| (property, false)));
-        }
-        found
-    }
-
-    /// A property's inverses from which anything follows that is asked for.
-    fn inverses(&self, property: Id, closing: &mut Closing) -> Row {
-        let begin = closing.arena.len();
-        for &inverse in self.ontology.schema.inverses.get(&property).into_iter().flatten() {
-            if self.terms.kind(inverse) == Kind::Iri && self.leads_anywhere(inverse, closing) {
-                closing.arena.push(inverse);
-            }
-        }
-        closing.keep(begin)
-    }
-
-    fn has_inverses(&self, property: Id, closing: &mut Closing) -> bool {
-        let row = self.inverses(property, closing);
-        closing.arena.truncate(row.0 as usize);
-        !is_empty(row)
-    }
-
-    /// The properties above one whose triples are asked for, or lead to some that are.
-    fn above(&self, property: Id, closing: &mut Closing) -> Row {
-        let properties = self.ontology.schema.properties();
-        let mut room = Vec::new();
-        let above = properties.ancestors(property, &mut room);
-        let mut found = Vec::new();
-        for &above in above {
-            if self.terms.kind(above) == Kind::Iri {
-                let mut room = std::mem::take(&mut closing.room);
-                let is_asked = self.is_asked(above, &mut room);
-                closing.room = room;
-                if is_asked || self.has_inverses(above, closing) {
-                    found.push(above);
-                }
-            }
-        }
-        let begin = closing.arena.len();
-        closing.arena.append(&mut found);
-        closing.keep(begin)
-    }
-
-    /// Whether any object after a property matters by itself, or after one of its kind.
-    fn takes_any_object(&self, property: Id, closing: &mut Closing) -> bool {
-        if self.mentions.asks_for_any_object(property) || self.is_step(property) {
-            return true;
-        }
-        let range = self.types_of(self.ontology.schema.ranges.get(&property), closing);
-        closing.arena.truncate(range.0 as usize);
-        !is_empty(range) || self.has_inverses(property, closing)
-    }
-
-    fn find(&self, property: Id, closing: &mut Closing) -> Property {
-        let schema = &self.ontology.schema;
-        let mut found = Property {
-            above: self.above(property, closing),
-            domain: self.types_of(schema.domains.get(&property), closing),
-            range: self.types_of(schema.ranges.get(&property), closing),
-            inverses: self.inverses(property, closing),
-            ..Property::default()
+            false
         };
-        if is_reserved(property, self.terms) {
-            return found; // broader topics do not come after it
-        }
-        let mut above: Vec<Id> = closing.arena[numbers(found.above)].to_vec();
-        let is_useful = !above.is_empty() || self.mentions.asks_for(property);
-        above.push(property);
-        found.is_open = schema.properties().is_above(schema.vocabulary.type_, property)
-            || above.into_iter().any(|property| self.takes_any_object(property, closing));
-        found.is_useful = is_useful || found.is_open;
-        found
+        let is_named = |&inverse: &Id| self.terms.kind(inverse) == Kind::Iri;
+        inverses(property).filter(is_named).filter(leads_anywhere).collect()
     }
 
-    /// What follows because of a property.
-    fn property(&self, property: Id, closing: &mut Closing) -> Property {
-        if self.ontology.flags(property) & OWN == 0 {
-            // Its id may be another term's tomorrow, so nothing is remembered of it.
-            if is_reserved(property, self.terms) {
-                return Property::default();
-            }
-            let is_open = self.mentions.asks_for_any_object(property) || self.is_step(property);
-            let is_useful = is_open || self.mentions.asks_for(property);
-            return Property { is_open, is_useful, ..Property::default() };
+    /// What follows because of a property of the ontology.
+    fn property(&self, property: Id) -> Property {
+        let schema = &self.ontology.schema;
+        let mut above = schema.properties().ancestors(property).into_owned();
+        above.retain(|&above| {
+            let is_named = self.terms.kind(above) == Kind::Iri;
+            is_named && (self.matters(above) || !self.inverses(above).is_empty())
+        });
+        let is_open = |&property: &Id| {
+            self.takes_any_object(property)
+                || !self.types(schema.ranges.get(&property)).is_empty()
+                || !self.inverses(property).is_empty()
+        };
+        let is_open = schema.properties().is_above(schema.vocabulary.type_, property)
+            || above.iter().chain([&property]).any(is_open);
+        Property {
+            domain: self.types(schema.domains.get(&property)),
+            range: self.types(schema.ranges.get(&property)),
+            inverses: self.inverses(property),
+            above,
+            topics: self.topics(property, is_open),
         }
-        if let Some(&found) = closing.properties.get(&property) {
-            return found;
-        }
-        let found = self.find(property, closing);
-        closing.properties.insert(property, found);
-        found
     }
 
-    /// What is left of what is above a term: what is asked for.
-    fn left(
-        &self,
-        term: Id,
-        hierarchy: &Hierarchy,
-        table: impl Fn(&mut Closing) -> &mut Map<Id, Row>,
-        is_asked: impl Fn(Id) -> bool,
-        closing: &mut Closing,
-    ) -> Row {
-        if let Some(&row) = table(closing).get(&term) {
-            return row;
+    fn takes_any_object(&self, property: Id) -> bool {
+        self.mentions.asks_for_any_object(property) || self.is_step(property)
+    }
+
+    fn topics(&self, property: Id, is_open: bool) -> Topics {
+        match is_reserved(property, self.terms) {
+            true => Topics::None,
+            false if is_open => Topics::All,
+            false => Topics::Mentioned,
         }
-        let begin = closing.arena.len();
-        let above = hierarchy.ancestors(term, &mut closing.room);
-        closing.arena.extend(above.iter().filter(|&&term| is_asked(term)));
-        let row = closing.keep(begin);
-        table(closing).insert(term, row);
-        row
     }
 
     /// Tells what follows from one triple and is asked for; and of each whether all is told with it
@@ -310,6 +190,7 @@ impl Asking<'_> {
         closing: &mut Closing,
         tell: &mut impl FnMut(Triple, bool),
     ) {
+        let Closing { remembered, properties, types, topics, .. } = closing;
         let ontology = self.ontology;
         let (known_property, known_object) = (ontology.flags(p), ontology.flags(o));
         let is_text =
@@ -318,50 +199,49 @@ impl Asking<'_> {
             return;
         }
         let schema = &ontology.schema;
-        let property = self.property(p, closing);
-        for number in numbers(property.above) {
-            tell([s, closing.arena[number], o], false);
-        }
         let type_ = schema.vocabulary.type_;
-        for number in numbers(property.domain) {
-            tell([s, type_, closing.arena[number]], true);
-        }
-        let both = !is_empty(property.range) || !is_empty(property.inverses);
+        // The id of a term that is not the ontology's may be another's tomorrow.
+        let foreign;
+        let property = if known_property & OWN == 0 {
+            let topics = self.topics(p, self.takes_any_object(p));
+            foreign = Property { topics, ..Property::default() };
+            &foreign
+        } else {
+            properties.entry(p).or_insert_with(|| {
+                let found = self.property(p);
+                *remembered += found.above.len() + found.domain.len() + found.range.len() + 8;
+                found
+            })
+        };
+        property.above.iter().for_each(|&above| tell([s, above, o], false));
+        property.domain.iter().for_each(|&class| tell([s, type_, class], true));
+        let both = !property.range.is_empty() || !property.inverses.is_empty();
         if both && is_resource(o, self.terms) {
-            for number in numbers(property.range) {
-                tell([o, type_, closing.arena[number]], true);
-            }
-            for number in numbers(property.inverses) {
-                tell([o, closing.arena[number], s], false);
-            }
+            property.range.iter().for_each(|&class| tell([o, type_, class], true));
+            property.inverses.iter().for_each(|&inverse| tell([o, inverse, s], false));
         }
-        if p == type_ {
-            if known_object & CLASS != 0 && !is_told {
-                let is_asked = |class| self.is_type(class);
-                let row = self.left(o, schema.classes(), |c| &mut c.types, is_asked, closing);
-                for number in numbers(row) {
-                    tell([s, p, closing.arena[number]], true);
-                }
-            }
-            return;
+        let mut remember = |found: Vec<Id>| {
+            *remembered += found.len() + 8;
+            found
+        };
+        if p == type_ && known_object & CLASS != 0 && !is_told {
+            let types = types.entry(o).or_insert_with(|| {
+                let above = schema.classes().ancestors(o);
+                remember(above.iter().copied().filter(|&class| self.is_type(class)).collect())
+            });
+            types.iter().for_each(|&class| tell([s, p, class], true));
         }
-        if !property.is_useful {
-            return;
+        if known_object & TOPIC != 0 && !is_told && property.topics == Topics::All {
+            schema.concepts().ancestors(o).iter().for_each(|&above| tell([s, p, above], true));
         }
-        if known_object & TOPIC != 0 && !is_told {
-            if property.is_open {
-                for &above in schema.concepts().ancestors(o, &mut closing.room) {
-                    tell([s, p, above], true);
-                }
-            } else {
-                let is_asked = |term| self.mentions.has_object(term);
-                let row = self.left(o, schema.concepts(), |c| &mut c.topics, is_asked, closing);
-                for number in numbers(row) {
-                    tell([s, p, closing.arena[number]], true);
-                }
-            }
+        if known_object & TOPIC != 0 && !is_told && property.topics == Topics::Mentioned {
+            let topics = topics.entry(o).or_insert_with(|| {
+                let above = schema.concepts().ancestors(o);
+                remember(above.iter().copied().filter(|&t| self.mentions.has_object(t)).collect())
+            });
+            topics.iter().for_each(|&above| tell([s, p, above], true));
         }
-        if is_text {
+        if is_text && property.topics != Topics::None {
             for &term in ontology.names_of(o, self.terms) {
                 tell([s, p, term], false);
             }
@@ -370,59 +250,39 @@ impl Asking<'_> {
 }
 
 impl Ontology {
-    /// Adds to a publication's triples, roots put in, what follows and anybody asks for.
-    ///
-    /// Triples before `from` are closed already. `origins` gets for each triple the number of the
-    /// one that it was derived from, and `u32::MAX` for those that were there. Returns whether
-    /// everything is there, and not only [`DERIVED_TRIPLES`] of what follows.
+    /// Adds to a publication's triples, roots put in, what follows and anybody asks for, but no more
+    /// than [`DERIVED_TRIPLES`].
     pub fn close(
         &self,
-        triples: &mut impl Triples,
-        from: usize,
+        graph: &mut Graph,
         terms: Terms,
         mentions: &Mentions,
         closing: &mut Closing,
-        mut origins: Option<&mut Vec<u32>>,
-    ) -> bool {
+    ) {
         if !self.entailment {
-            return true;
+            return;
         }
         closing.refresh(self, mentions);
-        let has_rules_on_types = self.flags(self.schema.vocabulary.type_) & LEADS != 0;
-        let asking = Asking { ontology: self, terms, mentions, has_rules_on_types };
-        if let Some(origins) = &mut origins {
-            origins.resize(triples.len(), u32::MAX);
-        }
-        let most = triples.len().saturating_add(DERIVED_TRIPLES);
-        let pairs = || {
-            let hierarchies = self.schema.vocabulary.hierarchies();
-            hierarchies.map(|property| asking.asks_for(property))
-        };
-        let is_schema = |triple: Triple| self.flags(triple[1]) & SCHEMA != 0;
-        if (0..from).any(|number| is_schema(triples.get(number))) {
-            return rules::extend(self, true, triples, terms, pairs(), most, origins);
-        }
+        let asking = Asking { ontology: self, terms, mentions };
+        let most = graph.triples.len().saturating_add(DERIVED_TRIPLES);
         let mut told = std::mem::take(&mut closing.told);
         told.clear();
-        told.resize(triples.len().saturating_sub(from), false);
-        let mut number = from;
-        while number < triples.len() && triples.len() < most {
-            let triple = triples.get(number);
-            if is_schema(triple) {
-                return rules::extend(self, true, triples, terms, pairs(), most, origins);
+        told.resize(graph.triples.len(), false);
+        let mut number = 0;
+        while number < graph.triples.len() && graph.triples.len() < most {
+            let triple = graph.triples[number];
+            if self.flags(triple[1]) & SCHEMA != 0 {
+                let asked = self.schema.vocabulary.hierarchies().map(|p| asking.asks_for(p));
+                return rules::extend(self, true, graph, terms, asked, most);
             }
-            let is_told = told.get(number - from).is_some_and(|&is_told| is_told);
+            let is_told = told[number];
             asking.follow(triple, is_told, closing, &mut |following, is_told| {
-                if triples.len() < most && triples.push(following) {
+                if graph.triples.len() < most && graph.push(following) {
                     told.push(is_told);
-                    if let Some(origins) = &mut origins {
-                        origins.push(number as u32);
-                    }
                 }
             });
             number += 1;
         }
         closing.told = told;
-        triples.len() < most
     }
 }

@@ -1,28 +1,31 @@
-//! One is-a hierarchy: terms under terms, with several parents, on ids.
+//! Terms under terms, with several parents, on ids: the hierarchies of an ontology, and G-ToPSS's
+//! is-a operators.
 //!
-//! Building is linear in the links. What is above a term is found by a walk that keeps no stack,
-//! and is remembered, as long as all that is remembered has at most [`REMEMBERED`] terms: so a
-//! second question costs one look-up, and a chain of 100,000 classes does no harm. The terms of a
-//! cycle are above themselves.
+//! What is above a term is found by a walk that keeps no stack, and is remembered, as long as all
+//! that is remembered has at most [`REMEMBERED`] terms: so a second question costs one look-up, and
+//! a chain of 100,000 classes does no harm. The terms of a cycle are above themselves.
 
-use crate::dictionary::Id;
+use crate::dictionary::{Id, Terms};
+use crate::ontology::Ontology;
+use crate::pattern::TaxonomyOperator;
+use crate::triples::Triple;
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
+use std::borrow::Cow;
+use std::hash::Hash;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many terms the remembered answers of one hierarchy hold together.
-pub const REMEMBERED: usize = 2_000_000;
-/// Up to so many terms, a list is searched faster from its begin to its end than hashed.
-const FEW: usize = 24;
+const REMEMBERED: usize = 2_000_000;
 
-/// A map from ids, or from pairs of them.
+/// A map with hashes that nobody can guess.
 pub type Map<K, V> = HashMap<K, V, RandomState>;
 /// A set of the same.
 pub type Set<K> = HashSet<K, RandomState>;
 
 /// The values of each key, sorted and each once.
-pub fn grouped<K: std::hash::Hash + Eq>(pairs: impl Iterator<Item = (K, Id)>) -> Map<K, Vec<Id>> {
+pub fn grouped<K: Hash + Eq>(pairs: impl IntoIterator<Item = (K, Id)>) -> Map<K, Vec<Id>> {
     let mut found: Map<K, Vec<Id>> = Map::default();
     for (key, value) in pairs {
         found.entry(key).or_default().push(value);
@@ -34,178 +37,194 @@ pub fn grouped<K: std::hash::Hash + Eq>(pairs: impl Iterator<Item = (K, Id)>) ->
     found
 }
 
-/// Rows of numbers, one behind the other.
+/// Pairs of terms, sorted.
 #[derive(Default)]
-struct Rows {
-    begins: Vec<u32>,
-    values: Vec<u32>,
-}
+struct Links(Vec<(Id, Id)>);
 
-impl Rows {
-    fn of(rows: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
-        let mut begins = vec![0; rows + 1];
-        for (row, _) in pairs.clone() {
-            begins[row as usize + 1] += 1;
-        }
-        for row in 0..rows {
-            begins[row + 1] += begins[row];
-        }
-        let mut next = begins.clone();
-        let mut values = vec![0; begins[rows] as usize];
-        for (row, value) in pairs {
-            let at = &mut next[row as usize];
-            values[*at as usize] = value;
-            *at += 1;
-        }
-        Self { begins, values }
+impl Links {
+    fn new(links: impl IntoIterator<Item = (Id, Id)>) -> Self {
+        let mut links: Vec<(Id, Id)> = links.into_iter().collect();
+        links.sort_unstable();
+        links.dedup();
+        Self(links)
     }
 
-    fn row(&self, number: u32) -> &[u32] {
-        let number = number as usize;
-        &self.values[self.begins[number] as usize..self.begins[number + 1] as usize]
+    /// The terms that one is linked to.
+    fn of(&self, term: Id) -> impl Iterator<Item = Id> + '_ {
+        let begin = self.0.partition_point(|link| link.0 < term);
+        self.0[begin..].iter().take_while(move |link| link.0 == term).map(|link| link.1)
     }
-}
 
-/// Distinct values in the order in which they come.
-#[derive(Default)]
-pub struct Distinct {
-    hashed: Set<u32>,
-}
-
-impl Distinct {
-    /// Adds a value to a list that this has seen from its begin; whether it is new.
-    pub fn push(&mut self, list: &mut Vec<u32>, value: u32) -> bool {
-        if list.len() < FEW {
-            if list.contains(&value) {
-                return false;
-            }
-        } else {
-            if self.hashed.is_empty() {
-                self.hashed.extend(list.iter().copied());
-            }
-            if !self.hashed.insert(value) {
-                return false;
-            }
+    /// All terms that links lead to from one, sorted.
+    fn walk(&self, start: Id) -> Vec<Id> {
+        let (mut found, mut seen) = (Vec::new(), Set::default());
+        let (mut current, mut next) = (start, 0);
+        loop {
+            found.extend(self.of(current).filter(|&term| seen.insert(term)));
+            let Some(&following) = found.get(next) else { break };
+            (current, next) = (following, next + 1);
         }
-        list.push(value);
-        true
+        found.sort_unstable();
+        found
     }
 }
 
 /// Terms under terms.
 #[derive(Default)]
 pub struct Hierarchy {
-    numbers: Map<Id, u32>,
-    terms: Vec<Id>,
-    parents: Rows,
-    children: Rows,
-    above: Vec<OnceLock<Box<[Id]>>>,
+    parents: Links,
+    children: Links,
+    above: Map<Id, OnceLock<Box<[Id]>>>,
     remembered: AtomicUsize,
 }
 
 impl Hierarchy {
     /// Makes a hierarchy of pairs of child and parent; loops are left out.
     pub fn new(links: impl IntoIterator<Item = (Id, Id)>) -> Self {
-        let mut numbers: Map<Id, u32> = Map::default();
-        let mut terms = Vec::new();
-        let mut number = |term: Id| {
-            *numbers.entry(term).or_insert_with(|| {
-                terms.push(term);
-                terms.len() as u32 - 1
-            })
-        };
-        let mut known = Set::default();
-        let mut pairs = Vec::new();
-        for (child, parent) in links {
-            if child != parent && known.insert((child, parent)) {
-                pairs.push((number(child), number(parent)));
-            }
-        }
-        let parents = Rows::of(terms.len(), pairs.iter().copied());
-        let children = Rows::of(terms.len(), pairs.iter().map(|&(child, parent)| (parent, child)));
-        let above = (0..terms.len()).map(|_| OnceLock::new()).collect();
-        Self { numbers, terms, parents, children, above, remembered: AtomicUsize::new(0) }
+        let parents = Links::new(links.into_iter().filter(|(child, parent)| child != parent));
+        let children = Links::new(parents.0.iter().map(|&(child, parent)| (parent, child)));
+        let above = parents.0.iter().map(|&(child, _)| (child, OnceLock::new())).collect();
+        Self { parents, children, above, remembered: AtomicUsize::new(0) }
     }
 
-    /// Whether a term has a link, up or down.
-    pub fn contains(&self, term: Id) -> bool {
-        self.numbers.contains_key(&term)
-    }
-
-    /// All terms that have a link.
-    pub fn terms(&self) -> &[Id] {
-        &self.terms
+    /// The terms that others are above.
+    pub fn terms(&self) -> impl Iterator<Item = Id> + '_ {
+        self.above.keys().copied()
     }
 
     /// Whether anything is above a term.
     pub fn has_parents(&self, term: Id) -> bool {
-        self.parents(term).next().is_some()
+        self.above.contains_key(&term)
+    }
+
+    /// Whether a term has a link, up or down.
+    pub fn contains(&self, term: Id) -> bool {
+        self.has_parents(term) || self.children.of(term).next().is_some()
     }
 
     /// The terms directly above.
     pub fn parents(&self, term: Id) -> impl Iterator<Item = Id> + '_ {
-        self.linked(&self.parents, term)
+        self.parents.of(term)
     }
 
-    /// The terms directly below.
-    pub fn children(&self, term: Id) -> impl Iterator<Item = Id> + '_ {
-        self.linked(&self.children, term)
-    }
-
-    fn linked<'a>(&'a self, rows: &'a Rows, term: Id) -> impl Iterator<Item = Id> + 'a {
-        let row = self.numbers.get(&term).map_or(&[][..], |&number| rows.row(number));
-        row.iter().map(|&number| self.terms[number as usize])
-    }
-
-    /// All terms above, nearest first; written to `room` where they are not remembered.
-    pub fn ancestors<'a>(&'a self, term: Id, room: &'a mut Vec<Id>) -> &'a [Id] {
-        let Some(&number) = self.numbers.get(&term) else { return &[] };
-        let known = &self.above[number as usize];
+    /// All terms above, sorted; borrowed where they are remembered.
+    pub fn ancestors(&self, term: Id) -> Cow<'_, [Id]> {
+        let Some(known) = self.above.get(&term) else { return Cow::Borrowed(&[]) };
         if let Some(found) = known.get() {
-            return found;
+            return Cow::Borrowed(found);
         }
-        self.walk(&self.parents, number, room);
-        let before = self.remembered.fetch_add(room.len(), Ordering::Relaxed);
-        if before.saturating_add(room.len()) > REMEMBERED {
-            self.remembered.fetch_sub(room.len(), Ordering::Relaxed);
-            return room;
+        let found = self.parents.walk(term);
+        let before = self.remembered.fetch_add(found.len(), Ordering::Relaxed);
+        if before.saturating_add(found.len()) > REMEMBERED {
+            self.remembered.fetch_sub(found.len(), Ordering::Relaxed);
+            return Cow::Owned(found);
         }
-        known.get_or_init(|| room.as_slice().into())
+        Cow::Borrowed(known.get_or_init(|| found.into()))
     }
 
-    /// All terms below, nearest first.
+    /// All terms below, sorted.
     pub fn descendants(&self, term: Id) -> Vec<Id> {
-        let mut found = Vec::new();
-        if let Some(&number) = self.numbers.get(&term) {
-            self.walk(&self.children, number, &mut found);
-        }
-        found
-    }
-
-    fn walk(&self, rows: &Rows, start: u32, found: &mut Vec<u32>) {
-        found.clear();
-        let mut seen = Distinct::default();
-        let (mut current, mut next) = (start, 0);
-        loop {
-            for &linked in rows.row(current) {
-                seen.push(found, linked);
-            }
-            if next == found.len() {
-                break;
-            }
-            current = found[next];
-            next += 1;
-        }
-        found.iter_mut().for_each(|number| *number = self.terms[*number as usize]);
+        self.children.walk(term)
     }
 
     /// Whether a term is above another.
     pub fn is_above(&self, above: Id, term: Id) -> bool {
-        self.numbers.contains_key(&above) && self.ancestors(term, &mut Vec::new()).contains(&above)
+        self.ancestors(term).binary_search(&above).is_ok()
+    }
+}
+
+/// The is-a links of one publication, and what is above the terms that were asked about.
+///
+/// A term is below its superclasses, its broader concepts, and the classes that it is an instance
+/// of; a publication may state links of its own. Only stated links count, rules or not.
+///
+/// Cost: what is above a term is found once a publication, and then one binary search a test.
+/// Terms of the ontology have theirs from it, unless the publication puts something above them.
+///
+/// Source: Petrovic, Liu, Jacobsen: G-ToPSS, WWW 2005, sections 3.2 and 3.4.
+#[derive(Default)]
+pub struct Walk {
+    links: Links,
+    /// Whether the publication puts something above a term that the ontology has links of.
+    is_inside: bool,
+    known: Map<Id, Vec<Id>>,
+}
+
+impl Walk {
+    /// Begins another publication, of which these triples are stated; others are derived.
+    pub fn begin(
+        &mut self,
+        ontology: &Ontology,
+        stated: impl Iterator<Item = Triple>,
+        terms: Terms,
+    ) {
+        self.known.clear();
+        self.links.0.clear();
+        let root = |term| ontology.root_by_name(term, terms);
+        for [s, p, o] in stated {
+            let (up, down) = ontology.says_link(root(p));
+            if up {
+                self.links.0.push((root(s), root(o)));
+            }
+            if down {
+                self.links.0.push((root(o), root(s)));
+            }
+        }
+        self.links.0.sort_unstable();
+        self.is_inside = self.links.0.iter().any(|&(child, _)| ontology.links().contains(child));
     }
 
-    /// The links, from child to parent.
-    pub fn links(&self) -> impl Iterator<Item = (Id, Id)> + '_ {
-        self.terms.iter().flat_map(|&child| self.parents(child).map(move |parent| (child, parent)))
+    /// Whether only the ontology puts anything above a term.
+    #[inline]
+    pub fn is_plain(&self, term: Id) -> bool {
+        !self.is_inside && self.links.of(term).next().is_none()
+    }
+
+    /// All terms above one (a root of synonyms), sorted; itself only if it is on a cycle.
+    pub fn above<'a>(&'a mut self, ontology: &'a Ontology, term: Id) -> &'a [Id] {
+        if self.is_plain(term)
+            && let Cow::Borrowed(above) = ontology.links().ancestors(term)
+        {
+            return above;
+        }
+        let Self { links, is_inside, known } = self;
+        known.entry(term).or_insert_with(|| {
+            let (mut seen, mut agenda) = (Set::default(), vec![term]);
+            while let Some(current) = agenda.pop() {
+                agenda.extend(links.of(current).filter(|&term| seen.insert(term)));
+                if *is_inside {
+                    let parents = ontology.links().parents(current);
+                    agenda.extend(parents.filter(|&term| seen.insert(term)));
+                } else {
+                    seen.extend(ontology.links().ancestors(current).iter());
+                }
+            }
+            let mut found: Vec<Id> = seen.into_iter().collect();
+            found.sort_unstable();
+            found
+        })
+    }
+
+    /// Whether an operator holds between two terms.
+    pub fn holds(
+        &mut self,
+        ontology: &Ontology,
+        operator: TaxonomyOperator,
+        term: Id,
+        concept: Id,
+        terms: Terms,
+    ) -> bool {
+        let term = ontology.root_by_name(term, terms);
+        let concept = ontology.root_by_name(concept, terms);
+        let mut is_below =
+            |low, high| low == high || self.above(ontology, low).binary_search(&high).is_ok();
+        match operator {
+            TaxonomyOperator::Descendant => is_below(term, concept),
+            TaxonomyOperator::Ancestor => is_below(concept, term),
+            TaxonomyOperator::Child => {
+                let mut parents = self.links.of(term).chain(ontology.links().parents(term));
+                term != concept && parents.any(|parent| parent == concept)
+            }
+        }
     }
 }

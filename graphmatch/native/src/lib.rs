@@ -44,7 +44,6 @@ mod terms;
 pub mod text;
 pub mod triples;
 pub mod values;
-pub mod walk;
 
 use pyo3::prelude::*;
 

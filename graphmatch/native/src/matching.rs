@@ -11,6 +11,7 @@ use crate::evaluate::{Answer, Evaluation, EvaluationError, Functions, Prepared, 
 use crate::evaluate::{Limits, graph_name};
 use crate::filter::{Deciding, Memo};
 use crate::graph::Graph;
+use crate::hierarchy::Walk;
 use crate::index::{Index, Scratch};
 use crate::mentions::Mentions;
 use crate::ontology::{
@@ -19,8 +20,7 @@ use crate::ontology::{
 use crate::pattern::TaxonomyOperator;
 use crate::reader::{self, Publication};
 use crate::subscriptions::RowId;
-use crate::triples::{Triple, Triples};
-use crate::walk::Walk;
+use crate::triples::Triple;
 use oxrdf::Literal;
 use std::cell::RefCell;
 
@@ -42,20 +42,6 @@ pub struct Worker {
     flattening: Flattening,
     walk: RefCell<Walk>,
     memo: RefCell<Memo>,
-}
-
-impl Triples for Graph {
-    fn len(&self) -> usize {
-        self.triples.len()
-    }
-
-    fn get(&self, number: usize) -> Triple {
-        self.triples[number]
-    }
-
-    fn push(&mut self, triple: Triple) -> bool {
-        Graph::push(self, triple)
-    }
 }
 
 /// A part of a graph: what every pattern sees, or what only those see that name their property.
@@ -161,7 +147,7 @@ impl Worker {
         }
         if steps & EVENT != 0 {
             let local = &mut publication.local;
-            ontology.write_event(graph, dictionary, local, flattening, None);
+            ontology.write_event(graph, dictionary, local, flattening);
             steps |= ROOTS | RULES;
         }
         let terms = Terms { dictionary, local: &publication.local };
@@ -189,7 +175,7 @@ impl Worker {
         let triples = publication.triples[..stated].iter().copied();
         walk.get_mut().begin(ontology, triples, terms);
         if steps & RULES != 0 {
-            ontology.close(graph, 0, terms, mentions, closing, None);
+            ontology.close(graph, terms, mentions, closing);
         }
         for [_, property, _] in graph.triples.iter().skip(publication.triples.len().min(stated)) {
             late |= ontology.steps_of_property(*property, terms) & MAPPING;
@@ -202,7 +188,7 @@ impl Worker {
                 .or_else(|| publication.local.get_hashed(name.as_bytes(), hash));
             graph.begin_named_only();
             let walk = walk.get_mut();
-            ontology.add_attributes(graph, own, name, terms, mentions, walk, flattening, None);
+            ontology.add_attributes(graph, own, name, terms, mentions, walk, flattening);
         }
         late
     }

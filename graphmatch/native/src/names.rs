@@ -4,6 +4,7 @@
 //! changed. The names of attributes are those of `semantic.attributes.names`.
 
 use crate::dictionary::{Id, Kind, Terms, inline};
+use crate::terms;
 use memchr::memrchr;
 use oxiri::Iri;
 use std::borrow::Cow;
@@ -69,37 +70,12 @@ pub fn quoted(text: &[u8]) -> Option<&[u8]> {
 
 /// The characters that a quoted text stands for.
 pub fn unescaped(quoted: &[u8]) -> Cow<'_, str> {
-    let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
-    let inner = std::str::from_utf8(inner).unwrap_or_default();
+    let text = std::str::from_utf8(quoted).unwrap_or_default();
+    let inner = text.get(1..text.len().saturating_sub(1)).unwrap_or_default();
     if !inner.contains('\\') {
         return Cow::Borrowed(inner);
     }
-    let mut found = String::with_capacity(inner.len());
-    let mut rest = inner.chars();
-    while let Some(c) = rest.next() {
-        if c != '\\' {
-            found.push(c);
-            continue;
-        }
-        let digits = match rest.next() {
-            Some('b') => '\u{8}',
-            Some('t') => '\t',
-            Some('n') => '\n',
-            Some('f') => '\u{C}',
-            Some('r') => '\r',
-            Some(kind @ ('u' | 'U')) => {
-                let length = if kind == 'u' { 4 } else { 8 };
-                let code = rest.as_str().get(..length).unwrap_or_default();
-                rest = rest.as_str().get(length..).unwrap_or_default().chars();
-                let code = u32::from_str_radix(code, 16).ok().and_then(char::from_u32);
-                code.unwrap_or(char::REPLACEMENT_CHARACTER)
-            }
-            Some(other) => other,
-            None => break,
-        };
-        found.push(digits);
-    }
-    Cow::Owned(found)
+    Cow::Owned(terms::unescaped(&text[1..]).map(|(value, _)| value).unwrap_or_default())
 }
 
 /// A text as a literal's canonical N-Triples text.
@@ -123,19 +99,10 @@ pub fn local_name(iri: &str) -> &str {
     if name.is_empty() { iri } else { name }
 }
 
-/// Unicode's full case folding.
+/// Unicode's full case folding of a character.
 ///
-/// It is the small letters of the capital letters of each character, with three exceptions; found
-/// by comparing the two over all characters.
-pub fn casefold(text: &str) -> String {
-    if text.is_ascii() {
-        return text.to_ascii_lowercase();
-    }
-    let mut found = String::with_capacity(text.len());
-    text.chars().for_each(|c| fold_char(c, &mut found));
-    found
-}
-
+/// It is the small letters of its capital letters, with three exceptions; found by comparing the
+/// two over all characters.
 fn fold_char(c: char, found: &mut String) {
     match c {
         '\0'..='\x7F' => found.push(c.to_ascii_lowercase()),
@@ -280,7 +247,7 @@ mod tests {
 
     #[test]
     fn texts_in_one_case() {
-        assert_eq!(casefold("STRASSE Straße ΟΔΟΣ οδος ẞ ı"), "strasse strasse οδοσ οδοσ ss ı");
+        assert_eq!(folded("STRASSE Straße ΟΔΟΣ οδος ẞ ı"), "strasse strasse οδοσ οδοσ ss ı");
         assert_eq!(folded("  Laptop \u{1F} PC\u{A0}x "), "laptop pc x");
     }
 

@@ -12,12 +12,13 @@
 //! one look-up in an array.
 
 use crate::dictionary::{ANY, Dictionary, INLINE, Id, Kind, LocalTerms, Terms, inline};
+use crate::graph::Graph;
 use crate::hierarchy::{Hierarchy, Map, Set, grouped};
 use crate::mentions::{Asked, serial};
 use crate::names;
 use crate::rules;
 use crate::schema::{Schema, Vocabulary};
-use crate::triples::{Sorted, Triple, TripleSet};
+use crate::triples::{Sorted, Triple};
 
 /// From an ontology alone at most so many triples follow; the rest is left out.
 pub const ONTOLOGY_TRIPLES: usize = 50_000_000;
@@ -67,33 +68,9 @@ const IS_VALUE: Steps = 1 << 19;
 /// A term that the ontology mentions, so that its id stays its own.
 pub(crate) const OWN: Steps = 1 << 20;
 
-/// Finds what a text is looked up by, by Unicode's rules.
-pub type Fold = Box<dyn Fn(&str) -> String + Send + Sync>;
-
-/// Which texts are the same, for roots and names.
-#[derive(Default)]
-pub enum Folding {
-    /// Those that are spelled alike.
-    #[default]
-    None,
-    /// Those that differ in case only.
-    Case,
-    /// As a function says; texts of ASCII are folded in case only (`true`), or not at all.
-    By(bool, Fold),
-}
-
-impl Folding {
-    /// What a text is looked up by.
-    fn fold(&self, text: &str) -> String {
-        match self {
-            Self::None => text.to_owned(),
-            Self::Case | Self::By(true, _) if text.is_ascii() => text.to_ascii_lowercase(),
-            Self::By(false, _) if text.is_ascii() => text.to_owned(),
-            Self::Case => names::casefold(text),
-            Self::By(_, fold) => fold(text),
-        }
-    }
-}
+/// Finds what a text that is not ASCII is looked up by; texts of ASCII are folded in case (`true`),
+/// or not at all.
+pub type Folding = (bool, Box<dyn Fn(&str) -> String + Send + Sync>);
 
 /// What an ontology is made of. All ids are the dictionary's, and stay its maker's, who may
 /// release them when the ontology is made.
@@ -114,8 +91,8 @@ pub struct Stated<'a> {
     pub prefixes: &'a [(&'a str, &'a str)],
     /// Further steps that terms call for.
     pub steps: &'a [(Id, Steps)],
-    /// Which texts are the same.
-    pub folding: Folding,
+    /// Which texts are the same, where not only those that are spelled alike are.
+    pub folding: Option<Folding>,
 }
 
 /// One ontology, ready for matching.
@@ -129,9 +106,8 @@ pub struct Ontology {
     synonyms: Map<Id, Vec<Id>>,
     names: Map<Id, Vec<Id>>,
     has_texts: bool,
-    folding: Folding,
+    folding: Option<Folding>,
     background: Sorted,
-    is_whole: bool,
     links: Hierarchy,
     called: Map<Box<str>, Vec<Id>>,
     called_folded: Map<Box<str>, Vec<Id>>,
@@ -149,15 +125,14 @@ impl Ontology {
         mentioned.extend(stated.roots.iter().chain(stated.names).flat_map(|&(a, b)| [a, b]));
         mentioned.extend(stated.called.iter().map(|&(_, term)| term));
         mentioned.extend(stated.steps.iter().map(|&(term, _)| term));
-        for id in vocabulary.ids() {
-            mentioned.remove(&id);
-        }
-        mentioned.retain(|&id| id < INLINE);
-        let mut mentioned: Vec<Id> = mentioned.into_iter().collect();
-        mentioned.iter().for_each(|&id| dictionary.retain(id));
         mentioned.extend(vocabulary.ids());
+        mentioned.retain(|&id| id < INLINE);
+        let mentioned: Vec<Id> = mentioned.into_iter().collect();
+        mentioned.iter().for_each(|&id| dictionary.retain(id));
+        vocabulary.ids().for_each(|id| dictionary.release(id));
         let local = LocalTerms::default();
         let terms = Terms { dictionary, local: &local };
+        let called = || stated.called.iter().copied();
         let end = mentioned.iter().map(|&id| id as usize + 1).max().unwrap_or(0);
         let mut ontology = Self {
             serial: serial(),
@@ -170,10 +145,9 @@ impl Ontology {
             has_texts: false,
             folding: stated.folding,
             background: Sorted::default(),
-            is_whole: true,
             links: Hierarchy::default(),
-            called: grouped(stated.called.iter().map(|&(name, term)| (name.into(), term))),
-            called_folded: Map::default(),
+            called: grouped(called().map(|(name, term)| (name.into(), term))),
+            called_folded: grouped(called().map(|(name, term)| (names::folded(name).into(), term))),
             prefixes: stated.prefixes.iter().map(|&(p, n)| (p.into(), n.into())).collect(),
             properties: Map::default(),
             mentioned,
@@ -181,10 +155,11 @@ impl Ontology {
         ontology.mentioned.iter().for_each(|&id| note(&mut ontology.flags, id, OWN));
         ontology.note_names(stated.roots, stated.names, terms);
         ontology.schema.vocabulary = vocabulary;
-        let mut closed = TripleSet::new(stated.triples.iter().copied());
+        let mut closed = Graph::default();
+        stated.triples.iter().for_each(|&triple| _ = closed.push(triple));
         let (most, pairs) = (ONTOLOGY_TRIPLES, [false; 3]);
-        ontology.is_whole = rules::extend(&ontology, false, &mut closed, terms, pairs, most, None);
-        let closed = closed.into_vec();
+        rules::extend(&ontology, false, &mut closed, terms, pairs, most);
+        let closed = closed.triples;
         ontology.schema = Schema::new(vocabulary, &closed, terms);
         ontology.note_links(stated.triples, terms);
         ontology.note_schema();
@@ -192,10 +167,7 @@ impl Ontology {
         for &(term, steps) in stated.steps {
             ontology.note(term, steps & PUBLIC);
         }
-        ontology.background = Sorted::new(match stated.plain {
-            None => closed,
-            Some(plain) => TripleSet::new(plain.iter().copied()).into_vec(),
-        });
+        ontology.background = Sorted::new(stated.plain.map_or(closed, <[Triple]>::to_vec));
         ontology
     }
 
@@ -217,16 +189,6 @@ impl Ontology {
             self.note(text, NAME);
             self.has_texts = true;
         }
-        let mut called_folded: Map<Box<str>, Vec<Id>> = Map::default();
-        for (name, called) in &self.called {
-            let row = called_folded.entry(names::folded(name).into_boxed_str()).or_default();
-            row.extend(called);
-        }
-        for row in called_folded.values_mut() {
-            row.sort_unstable();
-            row.dedup();
-        }
-        self.called_folded = called_folded;
     }
 
     /// Finds the is-a properties, and what is stated with them.
@@ -246,7 +208,7 @@ impl Ontology {
         }
         let mut links = Vec::new();
         for &[s, p, o] in triples {
-            let says = self.flags(p) & (UP | SAYS_NARROWER);
+            let says = self.flags(p);
             if says & SAYS_TYPE != 0 {
                 links.push((s, o));
                 self.note(s, IS_VALUE);
@@ -256,27 +218,21 @@ impl Ontology {
                 let is_property = if v.properties.contains(&o) { IS_PROPERTY } else { 0 };
                 self.note(s, is_class | is_property);
             }
-            if says & !SAYS_TYPE == 0 || s == o || terms.kind(o) == Kind::Literal {
+            if s == o || terms.kind(o) == Kind::Literal {
                 continue;
             }
-            let mut is = 0;
-            if says & SAYS_CLASS != 0 {
-                is |= IS_CLASS | IS_VALUE;
+            for (bit, is) in [
+                (SAYS_CLASS, IS_CLASS | IS_VALUE),
+                (SAYS_PROPERTY, IS_PROPERTY),
+                (SAYS_BROADER, IS_VALUE),
+                (SAYS_NARROWER, IS_VALUE),
+            ] {
+                if says & bit != 0 {
+                    links.push(if bit == SAYS_NARROWER { (o, s) } else { (s, o) });
+                    self.note(s, is);
+                    self.note(o, is);
+                }
             }
-            if says & SAYS_PROPERTY != 0 {
-                is |= IS_PROPERTY;
-            }
-            if says & (SAYS_BROADER | SAYS_NARROWER) != 0 {
-                is |= IS_VALUE;
-            }
-            if says & (UP & !SAYS_TYPE) != 0 {
-                links.push((s, o));
-            }
-            if says & SAYS_NARROWER != 0 {
-                links.push((o, s));
-            }
-            self.note(s, is);
-            self.note(o, is);
         }
         self.links = Hierarchy::new(links);
     }
@@ -285,22 +241,10 @@ impl Ontology {
     fn note_schema(&mut self) {
         let Self { schema, flags, .. } = self;
         let mut note = |term: Id, bit| note(flags, term, bit);
-        for &class in schema.classes().terms() {
-            if schema.classes().has_parents(class) {
-                note(class, CLASS);
-            }
-        }
-        for &concept in schema.concepts().terms() {
-            if schema.concepts().has_parents(concept) {
-                note(concept, TOPIC);
-            }
-        }
+        schema.classes().terms().for_each(|class| note(class, CLASS));
+        schema.properties().terms().for_each(|property| note(property, LEADS));
+        schema.concepts().terms().for_each(|concept| note(concept, TOPIC));
         schema.vocabulary.schema().into_iter().for_each(|property| note(property, SCHEMA | LEADS));
-        for &property in schema.properties().terms() {
-            if schema.properties().has_parents(property) {
-                note(property, LEADS);
-            }
-        }
         for table in [&schema.domains, &schema.ranges, &schema.inverses] {
             table.keys().for_each(|&property| note(property, LEADS));
         }
@@ -308,26 +252,21 @@ impl Ontology {
 
     /// Notes what the properties are called that the ontology knows.
     fn note_properties(&mut self, terms: Terms) {
-        let mut properties: Map<Box<str>, Vec<Id>> = Map::default();
+        let (schema, mut properties) = (&self.schema, Vec::new());
         for &id in &self.mentioned {
-            let schema = &self.schema;
             let is_known = self.flags(id) & IS_PROPERTY != 0
-                || schema.domains.contains_key(&id)
-                || schema.ranges.contains_key(&id)
-                || schema.inverses.contains_key(&id);
+                || [&schema.domains, &schema.ranges, &schema.inverses]
+                    .iter()
+                    .any(|table| table.contains_key(&id));
             if is_known && terms.kind(id) == Kind::Iri {
                 self.step_names(id, terms, |name| {
                     if !name.starts_with('<') {
-                        properties.entry(name.into()).or_default().push(id);
+                        properties.push((Box::from(name), id));
                     }
                 });
             }
         }
-        for row in properties.values_mut() {
-            row.sort_unstable();
-            row.dedup();
-        }
-        self.properties = properties;
+        self.properties = grouped(properties);
     }
 
     // -- terms ------------------------------------------------------------------------------
@@ -352,22 +291,14 @@ impl Ontology {
         if !self.entailment {
             return steps & ITEM;
         }
-        if known & (TOPIC | NAME) != 0 {
-            steps |= RULES;
-        }
         steps |= known & (ROOTS | CLASS);
-        let text = names::text(terms, id);
-        if let Some(b'"') = text.first() {
-            steps |= self.steps_of_literal(id, text, terms);
+        let (text, mut names) = (names::text(terms, id), known);
+        if text.first() == Some(&b'"') {
+            let known = self.key(id, terms).map_or(0, |key| self.flags(key));
+            steps |= known & ROOTS | if names::is_quantity(text) { UNITS } else { 0 };
+            names |= known;
         }
-        steps
-    }
-
-    fn steps_of_literal(&self, id: Id, text: &[u8], terms: Terms) -> Steps {
-        let unit = if names::is_quantity(text) { UNITS } else { 0 };
-        let known = self.key(id, terms).map_or(0, |key| self.flags(key));
-        let rules = if known & NAME != 0 { RULES } else { 0 };
-        known & ROOTS | rules | unit
+        steps | if known & TOPIC != 0 || names & NAME != 0 { RULES } else { 0 }
     }
 
     /// The steps that a term calls for as a property, [`ATTRIBUTES`] apart.
@@ -381,6 +312,14 @@ impl Ontology {
         event | known & MAPPING | if known & LEADS != 0 { RULES } else { 0 }
     }
 
+    fn fold(&self, text: &str) -> String {
+        match &self.folding {
+            Some((true, _)) if text.is_ascii() => text.to_ascii_lowercase(),
+            Some((_, fold)) if !text.is_ascii() => fold(text),
+            _ => text.to_owned(),
+        }
+    }
+
     /// What a text is looked up by: a literal without a language that is mentioned.
     fn key(&self, id: Id, terms: Terms) -> Option<Id> {
         if !self.has_texts || inline::is_inline(id) {
@@ -388,11 +327,11 @@ impl Ontology {
         }
         let text = names::text(terms, id);
         let quoted = names::quoted(text)?;
-        if matches!(self.folding, Folding::None) {
+        if self.folding.is_none() {
             let is_plain = quoted.len() == text.len();
             return if is_plain { Some(id) } else { terms.dictionary.get(quoted) };
         }
-        let folded = self.folding.fold(&names::unescaped(quoted));
+        let folded = self.fold(&names::unescaped(quoted));
         terms.dictionary.get(names::as_literal(&folded).as_bytes())
     }
 
@@ -439,17 +378,6 @@ impl Ontology {
 
     // -- the background ---------------------------------------------------------------------
 
-    /// Whether everything is there that follows from the ontology, and not only
-    /// [`ONTOLOGY_TRIPLES`] of it.
-    pub fn is_whole(&self) -> bool {
-        self.is_whole
-    }
-
-    /// How many triples of the ontology are kept.
-    pub fn size(&self) -> usize {
-        self.background.all().len()
-    }
-
     /// Whether a triple that follows from the ontology alone has these terms.
     pub fn meets(&self, key: Triple) -> bool {
         if key.contains(&ANY) {
@@ -473,18 +401,32 @@ impl Ontology {
     /// The triples that follow from the ontology alone and have these terms: C(O), each once.
     pub fn matching(&self, key: Triple) -> impl Iterator<Item = Triple> + '_ {
         let [s, p, o] = key;
-        let pairs = self
-            .schema
-            .vocabulary
-            .hierarchies()
-            .into_iter()
-            .filter(move |&property| p == property || p == ANY);
-        let pairs = pairs.filter_map(move |property| Some((property, self.pairs_of(property)?)));
-        let pairs =
-            pairs.flat_map(move |(property, hierarchy)| pairs_matching(hierarchy, property, s, o));
+        let hierarchies = self.schema.vocabulary.hierarchies().into_iter();
+        let pairs = hierarchies.filter(move |&property| p == property || p == ANY);
+        let pairs = pairs.flat_map(move |property| self.pairs([s, property, o]));
         self.background
             .matching(key)
             .chain(pairs.filter(|&triple| !self.background.contains(triple)))
+    }
+
+    /// The pairs of a hierarchy that have some terms.
+    fn pairs(&self, [s, property, o]: Triple) -> Box<dyn Iterator<Item = Triple> + '_> {
+        let Some(hierarchy) = self.pairs_of(property) else { return Box::new([].into_iter()) };
+        match (s, o) {
+            (ANY, ANY) => {
+                let all = hierarchy.terms();
+                Box::new(all.flat_map(move |term| self.pairs([term, property, ANY])))
+            }
+            (ANY, _) => {
+                let below = hierarchy.descendants(o).into_iter();
+                Box::new(below.map(move |below| [below, property, o]))
+            }
+            _ => {
+                let above = hierarchy.ancestors(s).into_owned().into_iter();
+                let above = above.filter(move |&above| o == ANY || o == above);
+                Box::new(above.map(move |above| [s, property, above]))
+            }
+        }
     }
 
     /// What holds by one of two ontologies and not by the other.
@@ -500,26 +442,6 @@ impl Ontology {
         let triples = Sorted::new(self.background.difference(&other.background));
         Difference { names, triples, ontologies: [self, other] }
     }
-}
-
-/// The pairs of a hierarchy that have some terms.
-fn pairs_matching(
-    hierarchy: &Hierarchy,
-    property: Id,
-    s: Id,
-    o: Id,
-) -> Box<dyn Iterator<Item = Triple> + '_> {
-    if s == ANY && o == ANY {
-        let all = hierarchy.terms().iter();
-        return Box::new(all.flat_map(move |&term| pairs_matching(hierarchy, property, term, ANY)));
-    }
-    if s != ANY {
-        let mut room = Vec::new();
-        let mut above = hierarchy.ancestors(s, &mut room).to_vec();
-        above.retain(|&term| o == ANY || o == term);
-        return Box::new(above.into_iter().map(move |above| [s, property, above]));
-    }
-    Box::new(hierarchy.descendants(o).into_iter().map(move |below| [below, property, o]))
 }
 
 /// What holds by one of two ontologies and not by the other.
@@ -538,28 +460,20 @@ impl Difference<'_> {
 
     /// Whether a triple that comes or goes has these terms.
     pub fn meets(&self, key: Triple) -> bool {
-        if self.triples.matching(key).next().is_some() {
-            return true;
-        }
+        // Where all pairs of a hierarchy are meant, a link has come or gone.
         let [s, p, o] = key;
         let [one, other] = self.ontologies;
-        one.schema.vocabulary.hierarchies().into_iter().any(|property| {
-            (p == ANY || p == property) && {
-                let found = |ontology: &Ontology| -> Vec<Triple> {
-                    let hierarchy = ontology.pairs_of(property);
-                    let mut links: Vec<Triple> = match hierarchy {
-                        None => Vec::new(),
-                        Some(hierarchy) if s == ANY && o == ANY => {
-                            hierarchy.links().map(|(s, o)| [s, property, o]).collect()
-                        }
-                        Some(hierarchy) => pairs_matching(hierarchy, property, s, o).collect(),
-                    };
-                    links.sort_unstable();
-                    links
-                };
-                found(one) != found(other)
-            }
-        })
+        let pairs = |ontology: &Ontology, property| {
+            let mut pairs: Vec<Triple> = ontology.pairs([s, property, o]).collect();
+            pairs.sort_unstable();
+            pairs
+        };
+        let hierarchies = one.schema.vocabulary.hierarchies().into_iter();
+        self.triples.matching(key).next().is_some()
+            || (s, o) != (ANY, ANY)
+                && hierarchies
+                    .filter(|&property| p == ANY || p == property)
+                    .any(|property| pairs(one, property) != pairs(other, property))
     }
 }
 
@@ -623,7 +537,7 @@ impl Ontology {
             return row;
         }
         if self.has_texts {
-            let literal = names::as_literal(&self.folding.fold(text));
+            let literal = names::as_literal(&self.fold(text));
             let key = terms.dictionary.get(literal.as_bytes());
             let root = key.and_then(|key| self.roots.get(&key));
             if let Some(quoted) = root.and_then(|&root| names::quoted(names::text(terms, root)))

@@ -890,8 +890,7 @@ impl Core {
                         called: &called,
                         prefixes: &prefixes,
                         steps: &steps,
-                        folding: folding
-                            .map_or(Folding::None, |(cases, fold)| folding_of(cases, fold)),
+                        folding: folding.map(|(cases, fold)| folding_of(cases, fold)),
                     },
                 );
                 let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
@@ -1094,15 +1093,13 @@ fn report(
 
 /// What texts are looked up by: Python's function, for texts that are not of ASCII alone.
 fn folding_of(cases: bool, function: Py<PyAny>) -> Folding {
-    Folding::By(
-        cases,
-        Box::new(move |text| {
-            Python::attach(|py| {
-                let folded = function.call1(py, (text,)).and_then(|text| text.extract(py));
-                folded.unwrap_or_else(|_| text.to_owned())
-            })
-        }),
-    )
+    let fold = move |text: &str| {
+        Python::attach(|py| {
+            let folded = function.call1(py, (text,)).and_then(|text| text.extract(py));
+            folded.unwrap_or_else(|_| text.to_owned())
+        })
+    };
+    (cases, Box::new(fold))
 }
 
 /// pyoxigraph's object of a canonical N-Triples text.

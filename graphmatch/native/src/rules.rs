@@ -13,11 +13,12 @@
 //! Cost: some twenty hash look-ups a triple.
 
 use crate::dictionary::{ANY, Id, Kind, Terms, inline};
+use crate::graph::Graph;
 use crate::hierarchy::Map;
 use crate::ontology::{OWN, Ontology};
 use crate::pattern::{Node, Pattern};
 use crate::schema::{Vocabulary, is_reserved, is_resource};
-use crate::triples::{Triple, Triples};
+use crate::triples::Triple;
 
 const NONE: u32 = u32::MAX;
 
@@ -139,12 +140,12 @@ impl Chains {
     }
 
     /// Adds the triples with the terms of a key, which is one of [`keys`].
-    fn find(&self, triples: &impl Triples, key: Triple, links: bool, found: &mut Vec<Triple>) {
+    fn find(&self, triples: &[Triple], key: Triple, links: bool, found: &mut Vec<Triple>) {
         let which = keys(key).iter().position(|&known| known == key).unwrap_or(0);
         let mut number = self.heads.get(&key).copied().unwrap_or(NONE);
         while number != NONE {
             if !links || !self.is_pair[number as usize] {
-                found.push(triples.get(number as usize));
+                found.push(triples[number as usize]);
             }
             number = self.before[number as usize][which];
         }
@@ -162,43 +163,39 @@ struct Step<'a> {
     found: Vec<(Triple, bool)>,
 }
 
-/// Adds to triples all that follows with one of them as a premise; as [`Ontology::close`] does.
+/// Adds to triples all that follows with one of them as a premise, but none where there are `most`.
 ///
 /// They are a publication's, and the other premises may be in the ontology, or they are the
 /// ontology's own. `pairs` says of which hierarchies all pairs are asked for.
 pub(crate) fn extend(
     ontology: &Ontology,
     is_publication: bool,
-    triples: &mut impl Triples,
+    graph: &mut Graph,
     terms: Terms,
     mut pairs: [bool; 3],
     most: usize,
-    mut origins: Option<&mut Vec<u32>>,
-) -> bool {
+) {
     let v = &ontology.schema.vocabulary;
     let (rules, chains) = (rules(v, is_publication), Chains::default());
     let mut step = Step { ontology, terms, rules, chains, others: Vec::new(), found: Vec::new() };
-    (0..triples.len()).for_each(|number| step.chains.push(triples.get(number), false));
+    graph.triples.iter().for_each(|&triple| step.chains.push(triple, false));
     loop {
         let mut number = 0;
-        while number < triples.len() && triples.len() < most {
-            step.take(triples, number, pairs);
+        while number < graph.triples.len() && graph.triples.len() < most {
+            step.take(&graph.triples, number, pairs);
             for (following, is_pair) in step.found.drain(..) {
                 let [s, p, _] = following;
                 let is_triple = is_resource(s, terms) && terms.kind(p) == Kind::Iri;
-                if is_triple && triples.len() < most && triples.push(following) {
+                if is_triple && graph.triples.len() < most && graph.push(following) {
                     step.chains.push(following, is_pair);
-                    if let Some(origins) = &mut origins {
-                        origins.push(number as u32);
-                    }
                 }
             }
             number += 1;
         }
         // Where more than transitivity follows from pairs, all are taken once more, with them.
-        let wanted = v.hierarchies().map(|property| step.says_more(triples, property, v));
+        let wanted = v.hierarchies().map(|property| step.says_more(&graph.triples, property, v));
         if (0..3).all(|number| pairs[number] || !wanted[number]) {
-            return triples.len() < most;
+            return;
         }
         (0..3).for_each(|number| pairs[number] |= wanted[number]);
     }
@@ -206,8 +203,8 @@ pub(crate) fn extend(
 
 impl Step<'_> {
     /// Finds what follows from a triple.
-    fn take(&mut self, triples: &impl Triples, number: usize, pairs: [bool; 3]) {
-        let (triple, is_pair) = (triples.get(number), self.chains.is_pair[number]);
+    fn take(&mut self, triples: &[Triple], number: usize, pairs: [bool; 3]) {
+        let (triple, is_pair) = (triples[number], self.chains.is_pair[number]);
         let hierarchies = self.ontology.schema.vocabulary.hierarchies().map(Node::Constant);
         let is_link = |premise: Pattern| premise[0] == A && hierarchies.contains(&premise[1]);
         let is_literal = self.terms.kind(triple[2]) == Kind::Literal;
@@ -268,7 +265,7 @@ impl Step<'_> {
 
     /// Whether anything but its being transitive follows from a hierarchy's triples. (What a domain
     /// or a range gives, the links give as well.)
-    fn says_more(&mut self, triples: &impl Triples, property: Id, v: &Vocabulary) -> bool {
+    fn says_more(&mut self, triples: &[Triple], property: Id, v: &Vocabulary) -> bool {
         let above = [property, v.sub_property, ANY];
         let others = [above, [property, v.inverse_of, ANY], [ANY, v.inverse_of, property]];
         self.others.clear();

@@ -132,7 +132,11 @@ impl Schema {
             hierarchies: v.hierarchies().map(|property| Hierarchy::new(pairs(property))),
             domains: grouped(pairs(v.domain)),
             ranges: grouped(pairs(v.range)),
-            inverses: grouped(pairs(v.inverse_of).flat_map(|(p, q)| [(p, q), (q, p)])),
+            inverses: grouped(
+                pairs(v.inverse_of)
+                    .chain([(v.broader, v.narrower)])
+                    .flat_map(|(p, q)| [(p, q), (q, p)]),
+            ),
             vocabulary,
         }
     }

@@ -96,7 +96,7 @@ fn read_name(text: &str) -> Option<(NamedNode, &str)> {
 }
 
 /// The value of a literal up to its closing quote, and what follows.
-fn unescaped(text: &str) -> Option<(String, &str)> {
+pub(crate) fn unescaped(text: &str) -> Option<(String, &str)> {
     let mut value = String::with_capacity(text.len());
     let mut rest = text;
     loop {

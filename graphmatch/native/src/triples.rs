@@ -1,76 +1,9 @@
-//! Triples of ids: those that grow while rules are applied, and those of a background graph.
+//! Triples of ids, and those of a background graph.
 
 use crate::dictionary::{ANY, Id};
-use crate::hierarchy::Set;
 
 /// A triple of terms, or of terms and [`ANY`].
 pub type Triple = [Id; 3];
-
-/// Distinct triples in the order in which they came.
-pub trait Triples {
-    /// How many there are.
-    fn len(&self) -> usize;
-    /// Whether there are none.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-    /// The one with a number below [`Triples::len`].
-    fn get(&self, number: usize) -> Triple;
-    /// Adds one; whether it is new.
-    fn push(&mut self, triple: Triple) -> bool;
-}
-
-/// Distinct triples, and nothing to find them by.
-#[derive(Default)]
-pub struct TripleSet {
-    triples: Vec<Triple>,
-    known: Set<Triple>,
-}
-
-impl TripleSet {
-    /// The triples, each once.
-    pub fn new(triples: impl IntoIterator<Item = Triple>) -> Self {
-        let mut found = Self::default();
-        for triple in triples {
-            found.push(triple);
-        }
-        found
-    }
-
-    /// Whether a triple is there.
-    pub fn contains(&self, triple: Triple) -> bool {
-        self.known.contains(&triple)
-    }
-
-    /// Forgets all, and keeps the memory.
-    pub fn clear(&mut self) {
-        self.triples.clear();
-        self.known.clear();
-    }
-
-    /// All of them.
-    pub fn into_vec(self) -> Vec<Triple> {
-        self.triples
-    }
-}
-
-impl Triples for TripleSet {
-    fn len(&self) -> usize {
-        self.triples.len()
-    }
-
-    fn get(&self, number: usize) -> Triple {
-        self.triples[number]
-    }
-
-    fn push(&mut self, triple: Triple) -> bool {
-        let is_new = self.known.insert(triple);
-        if is_new {
-            self.triples.push(triple);
-        }
-        is_new
-    }
-}
 
 /// Whether a triple has the terms of a key, [`ANY`] being any.
 pub fn has(triple: Triple, key: Triple) -> bool {
@@ -85,14 +18,17 @@ pub struct Sorted {
 }
 
 impl Sorted {
-    /// Sorts distinct triples.
+    /// Sorts triples.
     pub fn new(triples: Vec<Triple>) -> Self {
         let mut orders = [
             triples.clone(),
             triples.iter().map(|&[s, p, o]| [p, o, s]).collect(),
             triples.into_iter().map(|[s, p, o]| [o, s, p]).collect(),
         ];
-        orders.iter_mut().for_each(|order| order.sort_unstable());
+        for order in &mut orders {
+            order.sort_unstable();
+            order.dedup();
+        }
         Self { orders }
     }
 
@@ -152,8 +88,8 @@ mod tests {
     fn look_ups_by_every_key() {
         let triples: Vec<Triple> =
             (0..200).map(|n: u32| [n * 7 % 5, n * 3 % 4, n * 11 % 6]).collect();
-        let triples = TripleSet::new(triples).into_vec();
-        let sorted = Sorted::new(triples.clone());
+        let sorted = Sorted::new(triples);
+        let triples = sorted.all().to_vec();
         let places = [ANY, 0, 1, 2, 3, 9];
         for s in places {
             for p in places {
