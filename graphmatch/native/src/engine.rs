@@ -615,7 +615,7 @@ impl State {
         let record = self.subscriptions.get(number);
         let constants = record.constants();
         let skeleton = self.templates.skeleton(record.template());
-        cut::filled(skeleton, None, |number, _, text| {
+        cut::filled(skeleton, |number, _, text| {
             let id = constants.get(number).copied().unwrap_or_default();
             text.push_str(&String::from_utf8_lossy(&self.dictionary.text(id)));
             text.push(' ');
@@ -637,7 +637,7 @@ impl State {
             .into_iter()
             .map(|id| String::from_utf8_lossy(&self.dictionary.text(id)).into_owned())
             .collect();
-        kept.template.substituted(&texts, None)
+        kept.template.substituted(&texts)
     }
 
     // -- matching -----------------------------------------------------------------------------

@@ -12,15 +12,15 @@
 //! allocations. [`Limits`] hold wherever the evaluator is ([`crate::bounded`]).
 
 use crate::bounded::{self, Exceeded, Handle, exceed};
-use crate::compare::compare;
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
-use crate::pattern::TaxonomyOperator;
+use crate::pattern::{Comparison, TaxonomyOperator};
 use crate::rest::{self, Fresh, PUBLICATION, Resting};
 use crate::rewrite::{
     self, ATTRIBUTE, DATATYPE, ERROR, EXACT, NODES, NOW, PRIVATE, Rewriter, STR, TAXONOMY, TERM,
     TEXT, VALUE, marked, unmarked,
 };
 use crate::terms::{read_term, write_term};
+use crate::values::{Value, compare};
 use oxrdf::{Literal, NamedNode, Term, Triple};
 use spareval::{
     ExpressionTerm, ExpressionTriple, InternalQuad, QueryEvaluationError, QueryEvaluator,
@@ -405,11 +405,14 @@ fn private_function(name: &str) -> Option<Function> {
             Term::Literal(literal) => Some(unmarked(literal.clone()).into()),
             other => Some(other.clone()),
         },
-        "urn:graphmatch:compare" => |terms| match terms {
-            [Term::Literal(left), Term::Literal(operator), Term::Literal(right)] => {
-                Some(Literal::from(compare(left, operator.value(), right)?).into())
-            }
-            _ => None,
+        "urn:graphmatch:compare" => |terms| {
+            let [left, Term::Literal(sign), right] = terms else { return None };
+            let (left, right) = (left.to_string(), right.to_string());
+            let (left, right) = (Value::of(left.as_bytes()), Value::of(right.as_bytes()));
+            // in base units a quantity may be a number, with which only numbers are compared
+            let is_fit = left.is_number() || !right.is_number();
+            let holds = compare(&left, Comparison::of_sign(sign.value())?, &right);
+            Some(Literal::from(holds.filter(|_| is_fit)?).into())
         },
         _ => return None,
     };
@@ -578,38 +581,42 @@ impl<'a> Data<'a> {
             None => Some(self.graph),
             Some(Some(name)) => Some(name.id()),
         };
-        let mut found = Found { of, graph, property: None, stage: Stage::Last, rest: None };
-        if graph.is_some_and(|name| name != self.graph && name != SELF) {
-            return found;
-        }
         let id = |handle: Option<&Handle>| handle.map_or(ANY, Handle::id);
         let mut key = [id(subject), id(predicate), id(object)];
-        let mut attributes = false;
+        let (mut property, mut attributes) = (None, false);
+        if graph.is_some_and(|name| name != self.graph && name != SELF) {
+            return Found { graph, property, triples: Box::new(std::iter::empty()) };
+        }
         match self.role(key[1]) {
             None => {}
             Some(Role::Attribute(real)) => {
-                found.property = Some(key[1]);
+                property = Some(key[1]);
                 key[1] = real;
                 attributes = true;
             }
             Some(Role::Nodes(real)) => {
-                found.rest = Some(Box::new(self.nodes(real, key).into_iter()));
-                return found;
+                let triples = Box::new(self.nodes(real, key).into_iter());
+                return Found { graph, property, triples };
             }
         }
         if key.iter().all(|&term| term != ANY) {
             let holds = of.publication.contains(key)
                 || graph.is_none() && of.background.contains(key)
                 || attributes && of.attributes.contains(key);
-            found.rest = holds.then(|| Box::new(std::iter::once(key)) as Box<_>);
-        } else if graph.is_some() {
-            found.stage = Stage::Publication { key, attributes };
-            found.rest = Some(of.publication.matching(key));
-        } else {
-            found.stage = Stage::Background { key, attributes };
-            found.rest = Some(of.background.matching(key));
+            let triples = Box::new(holds.then_some(key).into_iter());
+            return Found { graph, property, triples };
         }
-        found
+        // nothing is looked for before what stands before it was read
+        let more = attributes.then_some(of.attributes);
+        let sources = std::iter::once(of.publication).chain(more);
+        let own = sources.flat_map(move |source| source.matching(key));
+        let triples: Box<dyn Iterator<Item = [Id; 3]> + 'a> = if graph.is_some() {
+            Box::new(own)
+        } else {
+            let new = own.filter(|&triple| !of.background.contains(triple));
+            Box::new(of.background.matching(key).chain(new))
+        };
+        Found { graph, property, triples }
     }
 
     /// Triples from each node of an attribute's triples to itself.
@@ -627,50 +634,19 @@ impl<'a> Data<'a> {
     }
 }
 
-/// Where triples are looked for at the time; then it goes on below.
-#[derive(Clone, Copy)]
-enum Stage {
-    Background { key: [Id; 3], attributes: bool },
-    Publication { key: [Id; 3], attributes: bool },
-    Attributes,
-    Last,
-}
-
 /// The triples that an access pattern finds, each once.
 struct Found<'a> {
-    of: &'a Evaluation<'a>,
     graph: Option<Id>,
     /// What the property is called where it has a private name.
     property: Option<Id>,
-    stage: Stage,
-    rest: Option<Box<dyn Iterator<Item = [Id; 3]> + 'a>>,
+    triples: Box<dyn Iterator<Item = [Id; 3]> + 'a>,
 }
 
 impl Iterator for Found<'_> {
     type Item = Result<InternalQuad<Handle>, Fault>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let of = self.of;
-        let [subject, property, object] = loop {
-            let next = self.rest.as_mut()?.next();
-            match (next, self.stage) {
-                (Some(triple), Stage::Background { .. } | Stage::Last) => break triple,
-                (Some(triple), Stage::Publication { .. } | Stage::Attributes) => {
-                    if self.graph.is_some() || !of.background.contains(triple) {
-                        break triple;
-                    }
-                }
-                (None, Stage::Background { key, attributes }) => {
-                    self.stage = Stage::Publication { key, attributes };
-                    self.rest = Some(of.publication.matching(key));
-                }
-                (None, Stage::Publication { key, attributes: true }) => {
-                    self.stage = Stage::Attributes;
-                    self.rest = Some(of.attributes.matching(key));
-                }
-                (None, _) => self.rest = None,
-            }
-        };
+        let [subject, property, object] = self.triples.next()?;
         Some(Ok(InternalQuad {
             subject: Handle::new(subject),
             predicate: Handle::new(self.property.unwrap_or(property)),

@@ -6,7 +6,6 @@ mod block;
 mod bounded;
 pub mod closing;
 mod columns;
-mod compare;
 mod conjunction;
 pub mod cut;
 pub mod dictionary;

@@ -35,6 +35,20 @@ pub enum Comparison {
 }
 
 impl Comparison {
+    const ALL: [Self; 6] = [
+        Self::Equal,
+        Self::Unequal,
+        Self::Less,
+        Self::LessOrEqual,
+        Self::Greater,
+        Self::GreaterOrEqual,
+    ];
+
+    /// The one that a query writes so.
+    pub fn of_sign(sign: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|operator| operator.sign() == sign)
+    }
+
     /// As a query writes it.
     pub fn sign(self) -> &'static str {
         match self {

@@ -354,7 +354,7 @@ impl Template {
     /// A text that parses only as it is, not cut, is written again by the parser: the cut has
     /// another skeleton and other constants then.
     pub fn new(cutter: &Cutter, text: &str, cut: &mut Cut) -> Result<Self, QueryError> {
-        let deep = cutter.checked(text, cut)?;
+        let deep = cutter.cut(text, cut)?;
         on_stack(deep, || {
             let query = match parse(&cut::expanded(cut.skeleton())) {
                 Ok(query) => query,
@@ -364,7 +364,7 @@ impl Template {
                     if parse(&written)? != whole {
                         return Err(error);
                     }
-                    cutter.checked(&written, cut)?;
+                    cutter.cut(&written, cut)?;
                     parse(&cut::expanded(cut.skeleton()))?
                 }
             };
@@ -680,16 +680,11 @@ impl Template {
         on_stack(self.deep, || parse(&cut::expanded(&self.skeleton)))
     }
 
-    /// The algebra of a query with these constants, as N-Triples texts, and with the literal of the
-    /// time in the place of `NOW()` where one is given. Comparisons with quantities are calls of
-    /// `gm:compare(left, "operator", right)`.
-    pub fn substituted(
-        &self,
-        constants: &[impl AsRef<str>],
-        now: Option<&str>,
-    ) -> Result<Query, QueryError> {
+    /// The algebra of a query with these constants, as N-Triples texts. Comparisons with quantities
+    /// are calls of `gm:compare(left, "operator", right)`.
+    pub fn substituted(&self, constants: &[impl AsRef<str>]) -> Result<Query, QueryError> {
         let (mut quantities, mut measured) = (Vec::new(), false);
-        let text = cut::filled(&self.skeleton, now, |number, is_quantity, text| {
+        let text = cut::filled(&self.skeleton, |number, is_quantity, text| {
             let constant = constants.get(number).map(AsRef::as_ref).unwrap_or_default();
             let literal = if is_quantity { constant.parse().ok() } else { None };
             measured |= literal.is_some();

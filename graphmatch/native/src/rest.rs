@@ -12,9 +12,7 @@
 
 use spargebra::Query;
 use spargebra::algebra::{Expression, GraphPattern, PropertyPathExpression as Path};
-use spargebra::term::{
-    BlankNode, Literal, NamedNode, NamedNodePattern, TermPattern, TriplePattern, Variable,
-};
+use spargebra::term::{Literal, NamedNode, NamedNodePattern, TermPattern, TriplePattern, Variable};
 
 /// The name by which conditions ask for the publication's graph; no query can write it.
 pub(crate) const PUBLICATION: &str = ">publication";
@@ -45,53 +43,37 @@ impl Resting {
     }
 }
 
-/// The pattern of a query of any form.
-pub(crate) fn pattern_of(query: &Query) -> &GraphPattern {
-    match query {
-        Query::Select { pattern, .. }
-        | Query::Construct { pattern, .. }
-        | Query::Describe { pattern, .. }
-        | Query::Ask { pattern, .. } => pattern,
-    }
+/// Makes functions for reading and for changing the patterns of queries.
+macro_rules! patterns {
+    ($of:ident $body:ident $($mut:tt)?) => {
+        /// The pattern of a query of any form.
+        pub(crate) fn $of(query: &$($mut)? Query) -> &$($mut)? GraphPattern {
+            match query {
+                Query::Select { pattern, .. }
+                | Query::Construct { pattern, .. }
+                | Query::Describe { pattern, .. }
+                | Query::Ask { pattern, .. } => pattern,
+            }
+        }
+
+        /// What a query's own projection, order and limits are applied to.
+        pub(crate) fn $body(pattern: &$($mut)? GraphPattern) -> &$($mut)? GraphPattern {
+            match pattern {
+                GraphPattern::Slice { inner, .. }
+                | GraphPattern::Distinct { inner }
+                | GraphPattern::Reduced { inner } => $body(inner),
+                GraphPattern::Project { inner, .. } => match &$($mut)? **inner {
+                    GraphPattern::OrderBy { inner, .. } => inner,
+                    other => other,
+                },
+                other => other,
+            }
+        }
+    };
 }
 
-/// The same, to be changed.
-pub(crate) fn pattern_of_mut(query: &mut Query) -> &mut GraphPattern {
-    match query {
-        Query::Select { pattern, .. }
-        | Query::Construct { pattern, .. }
-        | Query::Describe { pattern, .. }
-        | Query::Ask { pattern, .. } => pattern,
-    }
-}
-
-/// What a query's own projection, order and limits are applied to.
-pub(crate) fn body(pattern: &GraphPattern) -> &GraphPattern {
-    match pattern {
-        GraphPattern::Slice { inner, .. }
-        | GraphPattern::Distinct { inner }
-        | GraphPattern::Reduced { inner } => body(inner),
-        GraphPattern::Project { inner, .. } => match &**inner {
-            GraphPattern::OrderBy { inner, .. } => inner,
-            other => other,
-        },
-        other => other,
-    }
-}
-
-/// The same, to be changed.
-fn body_mut(pattern: &mut GraphPattern) -> &mut GraphPattern {
-    match pattern {
-        GraphPattern::Slice { inner, .. }
-        | GraphPattern::Distinct { inner }
-        | GraphPattern::Reduced { inner } => body_mut(inner),
-        GraphPattern::Project { inner, .. } => match &mut **inner {
-            GraphPattern::OrderBy { inner, .. } => inner,
-            other => other,
-        },
-        other => other,
-    }
-}
+patterns!(pattern_of body);
+patterns!(pattern_of_mut body_mut mut);
 
 /// What an aggregating query groups, if it is one.
 pub(crate) fn group(body: &GraphPattern) -> Option<&GraphPattern> {
@@ -172,154 +154,108 @@ impl Fresh {
     }
 }
 
-/// A triple pattern or a property path of a query.
-#[derive(Clone, PartialEq)]
-struct Edge {
-    subject: TermPattern,
-    step: Step,
-    object: TermPattern,
-}
+// An edge is a pattern of one triple pattern or one property path.
 
-#[derive(Clone, PartialEq)]
-enum Step {
-    Property(NamedNodePattern),
-    Path(Path),
-}
-
-/// A blank node or a variable of a pattern.
-enum Name<'a> {
-    Blank(&'a BlankNode),
-    Variable(&'a Variable),
-}
-
-impl Edge {
-    fn names<'a>(&'a self, note: &mut dyn FnMut(Name<'a>)) {
-        names(&self.subject, note);
-        if let Step::Property(NamedNodePattern::Variable(variable)) = &self.step {
-            note(Name::Variable(variable));
+/// Visits the blank nodes and variables of an edge, which may be replaced.
+fn nodes(edge: &mut GraphPattern, visit: &mut dyn FnMut(&mut TermPattern)) {
+    match edge {
+        GraphPattern::Bgp { patterns } => {
+            patterns.iter_mut().for_each(|triple| nodes_of_triple(triple, visit));
         }
-        names(&self.object, note);
+        GraphPattern::Path { subject, object, .. } => {
+            nodes_of_term(subject, visit);
+            nodes_of_term(object, visit);
+        }
+        GraphPattern::Graph { inner, .. } => nodes(inner, visit),
+        _ => {}
     }
+}
 
-    fn blanks(&self) -> Vec<&BlankNode> {
-        let mut found = Vec::new();
-        self.names(&mut |name| {
-            if let Name::Blank(node) = name {
-                found.push(node);
-            }
-        });
-        found
-    }
-
-    fn renamed(&self, name: &mut dyn FnMut(Name) -> Option<Variable>) -> Self {
-        let subject = renamed(&self.subject, name);
-        let step = match &self.step {
-            Step::Property(property) => Step::Property(renamed_property(property, name)),
-            path => path.clone(),
-        };
-        Self { subject, step, object: renamed(&self.object, name) }
-    }
-
-    fn pattern(self) -> GraphPattern {
-        match self.step {
-            Step::Property(predicate) => triple(self.subject, predicate, self.object),
-            Step::Path(path) => {
-                GraphPattern::Path { subject: self.subject, path, object: self.object }
-            }
+fn nodes_of_triple(triple: &mut TriplePattern, visit: &mut dyn FnMut(&mut TermPattern)) {
+    nodes_of_term(&mut triple.subject, visit);
+    if let NamedNodePattern::Variable(variable) = &mut triple.predicate {
+        let mut term = variable.clone().into();
+        visit(&mut term);
+        if let TermPattern::Variable(new) = term {
+            *variable = new;
         }
     }
-
-    /// Patterns that hold together where this holds by way of the publication: alternatives, the
-    /// step in the publication's graph at the beginning of each.
-    fn walks(self, fresh: &mut Fresh) -> Vec<Vec<GraphPattern>> {
-        match self.step {
-            Step::Property(predicate) => {
-                vec![vec![in_publication(triple(self.subject, predicate, self.object))]]
-            }
-            Step::Path(path) => walks(&self.subject, &path, &self.object, fresh),
-        }
-    }
+    nodes_of_term(&mut triple.object, visit);
 }
 
-fn names<'a>(term: &'a TermPattern, note: &mut dyn FnMut(Name<'a>)) {
+fn nodes_of_term(term: &mut TermPattern, visit: &mut dyn FnMut(&mut TermPattern)) {
     match term {
-        TermPattern::BlankNode(node) => note(Name::Blank(node)),
-        TermPattern::Variable(variable) => note(Name::Variable(variable)),
-        TermPattern::Triple(triple) => {
-            names(&triple.subject, note);
-            if let NamedNodePattern::Variable(variable) = &triple.predicate {
-                note(Name::Variable(variable));
-            }
-            names(&triple.object, note);
-        }
+        TermPattern::BlankNode(_) | TermPattern::Variable(_) => visit(term),
+        TermPattern::Triple(triple) => nodes_of_triple(triple, visit),
         TermPattern::NamedNode(_) | TermPattern::Literal(_) => {}
     }
 }
 
-fn renamed(term: &TermPattern, name: &mut dyn FnMut(Name) -> Option<Variable>) -> TermPattern {
-    let new = match term {
-        TermPattern::BlankNode(node) => name(Name::Blank(node)),
-        TermPattern::Variable(variable) => name(Name::Variable(variable)),
-        TermPattern::Triple(triple) => {
-            return TermPattern::Triple(Box::new(TriplePattern {
-                subject: renamed(&triple.subject, name),
-                predicate: renamed_property(&triple.predicate, name),
-                object: renamed(&triple.object, name),
-            }));
-        }
-        TermPattern::NamedNode(_) | TermPattern::Literal(_) => None,
-    };
-    new.map_or_else(|| term.clone(), TermPattern::Variable)
+fn named(edge: &GraphPattern) -> Vec<TermPattern> {
+    let mut found = Vec::new();
+    nodes(&mut edge.clone(), &mut |node| found.push(node.clone()));
+    found
 }
 
-fn renamed_property(
-    property: &NamedNodePattern,
-    name: &mut dyn FnMut(Name) -> Option<Variable>,
-) -> NamedNodePattern {
-    match property {
-        NamedNodePattern::Variable(variable) => match name(Name::Variable(variable)) {
-            Some(new) => new.into(),
-            None => property.clone(),
-        },
-        NamedNodePattern::NamedNode(_) => property.clone(),
+fn variables(edge: &GraphPattern) -> Vec<Variable> {
+    let variable = |node| match node {
+        TermPattern::Variable(variable) => Some(variable),
+        _ => None,
+    };
+    named(edge).into_iter().filter_map(variable).collect()
+}
+
+/// Gives nodes variables of their own, the same one to the same node.
+#[derive(Default)]
+struct Renaming(Vec<(TermPattern, Variable)>);
+
+impl Renaming {
+    fn rename(&mut self, node: &mut TermPattern, fresh: &mut Fresh) {
+        let known = self.0.iter().find(|(other, _)| other == node);
+        let variable = known.map(|(_, new)| new.clone()).unwrap_or_else(|| {
+            let new = fresh.variable();
+            self.0.push((node.clone(), new.clone()));
+            new
+        });
+        *node = variable.into();
     }
 }
 
-fn edges(pattern: &GraphPattern, found: &mut Vec<Edge>) {
+fn edges(pattern: &GraphPattern, found: &mut Vec<GraphPattern>) {
     match pattern {
-        GraphPattern::Bgp { patterns } => found.extend(patterns.iter().map(|triple| Edge {
-            subject: triple.subject.clone(),
-            step: Step::Property(triple.predicate.clone()),
-            object: triple.object.clone(),
-        })),
-        GraphPattern::Path { subject, path, object } => found.push(Edge {
-            subject: subject.clone(),
-            step: Step::Path(path.clone()),
-            object: object.clone(),
-        }),
+        GraphPattern::Bgp { patterns } => {
+            let edge =
+                |triple: &TriplePattern| GraphPattern::Bgp { patterns: vec![triple.clone()] };
+            found.extend(patterns.iter().map(edge));
+        }
+        GraphPattern::Path { .. } => found.push(pattern.clone()),
         other => parts(other).into_iter().flatten().for_each(|part| edges(part, found)),
     }
 }
 
 /// The edges of a pattern, those that share a blank node together.
-fn clusters(pattern: &GraphPattern) -> Vec<Vec<Edge>> {
+fn clusters(pattern: &GraphPattern) -> Vec<Vec<GraphPattern>> {
     let mut found = Vec::new();
     edges(pattern, &mut found);
-    let mut clusters: Vec<Vec<Edge>> = Vec::new();
+    let mut clusters: Vec<(Vec<GraphPattern>, Vec<TermPattern>)> = Vec::new();
     for edge in found {
-        let blanks = edge.blanks();
-        let shares = |other: &Edge| other.blanks().iter().any(|node| blanks.contains(node));
-        let (joined, apart): (Vec<_>, Vec<_>) = std::mem::take(&mut clusters)
-            .into_iter()
-            .partition(|cluster| !blanks.is_empty() && cluster.iter().any(shares));
-        let mut cluster: Vec<Edge> = joined.into_iter().flatten().collect();
-        cluster.push(edge);
-        clusters = apart;
-        if !clusters.contains(&cluster) {
-            clusters.push(cluster);
+        let mut blanks = named(&edge);
+        blanks.retain(|node| matches!(node, TermPattern::BlankNode(_)));
+        let shares =
+            |other: &(_, Vec<TermPattern>)| other.1.iter().any(|node| blanks.contains(node));
+        let (joined, mut apart): (Vec<_>, Vec<_>) = clusters.into_iter().partition(shares);
+        let mut cluster = Vec::new();
+        for (mut edges, mut nodes) in joined {
+            cluster.append(&mut edges);
+            blanks.append(&mut nodes);
         }
+        cluster.push(edge);
+        if apart.iter().all(|(other, _)| *other != cluster) {
+            apart.push((cluster, blanks));
+        }
+        clusters = apart;
     }
-    clusters
+    clusters.into_iter().map(|(cluster, _)| cluster).collect()
 }
 
 /// Lets only those solutions of a pattern's body through that rest on the publication.
@@ -336,39 +272,26 @@ pub(crate) fn restricted(inner: GraphPattern, fresh: &mut Fresh) -> GraphPattern
 
 /// The condition that a solution of a pattern rests on the publication.
 fn condition(pattern: &GraphPattern, fresh: &mut Fresh) -> Expression {
-    let tests = clusters(pattern).into_iter().map(|cluster| cluster_test(&cluster, fresh));
+    let tests = clusters(pattern).into_iter().map(|cluster| cluster_test(cluster, fresh));
     either(tests.collect()).unwrap_or_else(|| Literal::from(false).into())
 }
 
 /// The condition that one of some edges rests on the publication while all of them hold.
-fn cluster_test(cluster: &[Edge], fresh: &mut Fresh) -> Expression {
+fn cluster_test(mut cluster: Vec<GraphPattern>, fresh: &mut Fresh) -> Expression {
     let mut bound: Vec<Variable> = Vec::new();
-    let mut blanks: Vec<(BlankNode, Variable)> = Vec::new();
-    for edge in cluster {
-        edge.names(&mut |name| match name {
-            Name::Variable(variable) if !bound.contains(variable) => bound.push(variable.clone()),
-            Name::Blank(node) if !blanks.iter().any(|(other, _)| other == node) => {
-                blanks.push((node.clone(), fresh.variable()));
-            }
-            _ => {}
+    let mut blanks = Renaming::default();
+    for edge in &mut cluster {
+        nodes(edge, &mut |node| match node {
+            TermPattern::Variable(variable) if bound.contains(variable) => {}
+            TermPattern::Variable(variable) => bound.push(variable.clone()),
+            blank => blanks.rename(blank, fresh),
         });
     }
-    let named: Vec<Edge> = cluster
-        .iter()
-        .map(|edge| {
-            edge.renamed(&mut |name| match name {
-                Name::Blank(node) => {
-                    blanks.iter().find(|(other, _)| other == node).map(|(_, new)| new.clone())
-                }
-                Name::Variable(_) => None,
-            })
-        })
-        .collect();
     let mut tests = Vec::new();
-    for (index, edge) in named.iter().enumerate() {
-        let others = || named.iter().enumerate().filter(|(other, _)| *other != index);
-        for mut walk in edge.clone().walks(fresh) {
-            walk.extend(others().map(|(_, other)| other.clone().pattern()));
+    for (index, edge) in cluster.iter().enumerate() {
+        let others = cluster.iter().enumerate().filter(|(other, _)| *other != index);
+        for mut walk in edge_walks(edge, fresh) {
+            walk.extend(others.clone().map(|(_, other)| other.clone()));
             tests.extend(chained(walk, &bound).map(|all| Expression::Exists(Box::new(all))));
         }
     }
@@ -396,22 +319,6 @@ fn chained(mut patterns: Vec<GraphPattern>, bound: &[Variable]) -> Option<GraphP
     })
 }
 
-fn variables(pattern: &GraphPattern) -> Vec<Variable> {
-    if let GraphPattern::Graph { inner, .. } = pattern {
-        return variables(inner);
-    }
-    let (mut found, mut all) = (Vec::new(), Vec::new());
-    edges(pattern, &mut found);
-    for edge in &found {
-        edge.names(&mut |name| {
-            if let Name::Variable(variable) = name {
-                all.push(variable.clone());
-            }
-        });
-    }
-    all
-}
-
 fn either(tests: Vec<Expression>) -> Option<Expression> {
     tests.into_iter().reduce(|a, b| Expression::Or(Box::new(a), Box::new(b)))
 }
@@ -421,21 +328,10 @@ pub(crate) fn anything(pattern: &GraphPattern, fresh: &mut Fresh) -> GraphPatter
     let mut found = Vec::new();
     edges(pattern, &mut found);
     let mut walks = Vec::new();
-    for edge in found {
-        let mut new: Vec<(String, Variable)> = Vec::new();
-        let renamed = edge.renamed(&mut |name| {
-            let old = match name {
-                Name::Blank(node) => node.to_string(),
-                Name::Variable(variable) => variable.to_string(),
-            };
-            if let Some((_, variable)) = new.iter().find(|(other, _)| *other == old) {
-                return Some(variable.clone());
-            }
-            let variable = fresh.variable();
-            new.push((old, variable.clone()));
-            Some(variable)
-        });
-        walks.extend(renamed.walks(fresh).into_iter().filter_map(|walk| chained(walk, &[])));
+    for mut edge in found {
+        let mut names = Renaming::default();
+        nodes(&mut edge, &mut |node| names.rename(node, fresh));
+        walks.extend(edge_walks(&edge, fresh).into_iter().filter_map(|walk| chained(walk, &[])));
     }
     walks
         .into_iter()
@@ -460,7 +356,16 @@ fn along(subject: &TermPattern, path: &Path, object: &TermPattern) -> GraphPatte
     }
 }
 
-/// The walks along a path that have a step in the publication's graph, as [`Edge::walks`].
+/// Patterns that hold together where an edge holds by way of the publication: alternatives, the
+/// step in the publication's graph at the beginning of each.
+fn edge_walks(edge: &GraphPattern, fresh: &mut Fresh) -> Vec<Vec<GraphPattern>> {
+    match edge {
+        GraphPattern::Path { subject, path, object } => walks(subject, path, object, fresh),
+        edge => vec![vec![in_publication(edge.clone())]],
+    }
+}
+
+/// The walks along a path that have a step in the publication's graph, as [`edge_walks`].
 fn walks(
     subject: &TermPattern,
     path: &Path,
@@ -561,35 +466,39 @@ mod tests {
         }
 
         /// Whether an edge holds with some bindings, and whether by way of the publication.
-        fn holds(&self, edge: &Edge, bound: &BTreeMap<String, String>) -> Option<(bool, bool)> {
+        fn holds(
+            &self,
+            edge: &GraphPattern,
+            bound: &BTreeMap<String, String>,
+        ) -> Option<(bool, bool)> {
             let value = |text: String| match text.as_bytes()[0] {
                 b'?' | b'_' => bound.get(&text).cloned(),
                 _ => Some(text),
             };
-            let (subject, object) =
-                (value(edge.subject.to_string()), value(edge.object.to_string()));
-            let (subject, object) = (subject?, object?);
-            let walks = match &edge.step {
-                Step::Path(path) => self.walks(path),
-                Step::Property(property) => {
-                    let property = value(property.to_string())?;
-                    self.steps(|other| format!("<{other}>") == property)
+            let (subject, walks, object) = match edge {
+                GraphPattern::Path { subject, path, object } => (subject, self.walks(path), object),
+                GraphPattern::Bgp { patterns } => {
+                    let TriplePattern { subject, predicate, object } = &patterns[0];
+                    let property = value(predicate.to_string())?;
+                    (subject, self.steps(|other| format!("<{other}>") == property), object)
                 }
+                _ => return None,
             };
+            let (subject, object) = (value(subject.to_string())?, value(object.to_string())?);
             let own = walks.contains(&(subject.clone(), object.clone(), true));
             Some((own || walks.contains(&(subject, object, false)), own))
         }
 
-        fn rests(&self, edges: &[Edge], bound: &BTreeMap<String, String>) -> bool {
+        fn rests(&self, edges: &[GraphPattern], bound: &BTreeMap<String, String>) -> bool {
             edges.iter().any(|edge| {
                 // Those that blank nodes tie to it.
                 let mut cluster = vec![edge];
                 let mut blanks: BTreeSet<String> = BTreeSet::new();
                 loop {
                     let before = cluster.len();
-                    blanks.extend(cluster.iter().flat_map(|e| e.blanks()).map(|b| b.to_string()));
+                    blanks.extend(cluster.iter().flat_map(|edge| blanks_of(edge)));
                     for other in edges {
-                        let tied = other.blanks().iter().any(|b| blanks.contains(&b.to_string()));
+                        let tied = blanks_of(other).iter().any(|blank| blanks.contains(blank));
                         if tied && !cluster.contains(&other) {
                             cluster.push(other);
                         }
@@ -604,8 +513,8 @@ mod tests {
 
         fn found(
             &self,
-            edge: &Edge,
-            cluster: &[&Edge],
+            edge: &GraphPattern,
+            cluster: &[&GraphPattern],
             blanks: &[String],
             bound: BTreeMap<String, String>,
         ) -> bool {
@@ -619,6 +528,11 @@ mod tests {
                 self.found(edge, cluster, rest, bound)
             })
         }
+    }
+
+    fn blanks_of(edge: &GraphPattern) -> Vec<String> {
+        let texts = named(edge).into_iter().map(|node| node.to_string());
+        texts.filter(|text| text.starts_with('_')).collect()
     }
 
     fn composed(a: &Walks, b: &Walks) -> Walks {

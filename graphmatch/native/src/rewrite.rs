@@ -11,12 +11,13 @@
 //!
 //! Cost: one walk over the algebra, once for a query.
 
+use crate::necessary::{operands_mut, parts_mut};
 use crate::pattern::TaxonomyOperator;
 use crate::rest::Fresh;
 use oxrdf::vocab::xsd;
 use spargebra::Query;
 use spargebra::algebra::{
-    AggregateExpression, AggregateFunction, Expression, Function, GraphPattern, OrderExpression,
+    AggregateExpression, AggregateFunction, Expression, Function, GraphPattern,
     PropertyPathExpression as Path,
 };
 use spargebra::term::{
@@ -134,21 +135,6 @@ impl Rewriter {
                     object,
                 });
             }
-            GraphPattern::Join { left, right }
-            | GraphPattern::Union { left, right }
-            | GraphPattern::Minus { left, right } => {
-                self.pattern(left);
-                self.pattern(right);
-            }
-            GraphPattern::LeftJoin { left, right, expression } => {
-                self.pattern(left);
-                self.pattern(right);
-                expression.iter_mut().for_each(|expression| self.value(expression));
-            }
-            GraphPattern::Filter { expr, inner } => {
-                self.value(expr);
-                self.pattern(inner);
-            }
             GraphPattern::Extend { inner, expression, .. } => {
                 self.pattern(inner);
                 self.term(expression);
@@ -160,24 +146,16 @@ impl Rewriter {
                     }
                 });
             }
-            GraphPattern::OrderBy { inner, expression } => {
-                self.pattern(inner);
-                for order in expression {
-                    let (OrderExpression::Asc(expression) | OrderExpression::Desc(expression)) =
-                        order;
-                    self.value(expression);
-                }
-            }
             GraphPattern::Group { inner, aggregates, .. } => {
                 self.pattern(inner);
                 aggregates.iter_mut().for_each(|(_, aggregate)| self.aggregate(aggregate));
             }
-            GraphPattern::Graph { inner, .. }
-            | GraphPattern::Project { inner, .. }
-            | GraphPattern::Distinct { inner }
-            | GraphPattern::Reduced { inner }
-            | GraphPattern::Slice { inner, .. } => self.pattern(inner),
-            _ => self.foreign = true,
+            GraphPattern::Service { .. } | GraphPattern::Lateral { .. } => self.foreign = true,
+            other => {
+                let (patterns, expressions) = parts_mut(other);
+                patterns.into_iter().for_each(|inner| self.pattern(inner));
+                expressions.into_iter().for_each(|inner| self.value(inner));
+            }
         }
     }
 
@@ -222,43 +200,14 @@ impl Rewriter {
     /// Rewrites an expression whose value is asked for.
     fn value(&mut self, expression: &mut Expression) {
         match expression {
-            Expression::NamedNode(_)
-            | Expression::Literal(_)
-            | Expression::Variable(_)
-            | Expression::Bound(_) => {}
-            Expression::Or(a, b)
-            | Expression::And(a, b)
-            | Expression::Equal(a, b)
-            | Expression::Greater(a, b)
-            | Expression::GreaterOrEqual(a, b)
-            | Expression::Less(a, b)
-            | Expression::LessOrEqual(a, b)
-            | Expression::Add(a, b)
-            | Expression::Subtract(a, b)
-            | Expression::Multiply(a, b)
-            | Expression::Divide(a, b) => {
-                self.value(a);
-                self.value(b);
-            }
-            Expression::SameTerm(a, b) => {
-                self.term(a);
-                self.term(b);
-            }
-            Expression::In(a, list) => {
-                self.value(a);
-                list.iter_mut().for_each(|item| self.value(item));
-            }
-            Expression::UnaryPlus(a) | Expression::UnaryMinus(a) | Expression::Not(a) => {
-                self.value(a);
-            }
+            Expression::SameTerm(a, b) => [a, b].into_iter().for_each(|part| self.term(part)),
             Expression::Exists(pattern) => self.pattern(pattern),
-            Expression::If(a, b, c) => [a, b, c].into_iter().for_each(|part| self.value(part)),
-            Expression::Coalesce(list) => list.iter_mut().for_each(|item| self.value(item)),
             Expression::FunctionCall(function, arguments) => {
                 if let Some(new) = self.call(function, arguments) {
                     *expression = new;
                 }
             }
+            _ => operands_mut(expression).into_iter().for_each(|inner| self.value(inner)),
         }
     }
 

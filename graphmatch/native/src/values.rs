@@ -322,6 +322,11 @@ impl<'a> Value<'a> {
             },
         }
     }
+
+    /// Whether it is a number, without a unit.
+    pub fn is_number(&self) -> bool {
+        matches!(self, Self::Scalar(scalar) if scalar.rank().is_some())
+    }
 }
 
 /// Whether `left operator right` is true; nothing is a type error.

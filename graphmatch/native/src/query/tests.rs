@@ -524,7 +524,7 @@ fn queries_that_differ_in_constants_share_a_skeleton() {
         assert_ne!(skeleton(other), one, "{other}");
     }
     assert_eq!(skeleton("select$x{?x<urn:p><urn:o>filter(?x>'a')}#x"), one);
-    assert_eq!(one, "SELECT?x{?x\u{1}\u{1}FILTER(?x > \u{2})}");
+    assert_eq!(one, "SELECT ?x{?x\u{1}\u{1}FILTER(?x > \u{2})}");
 }
 
 #[test]
@@ -564,7 +564,7 @@ fn algebra_with_constants() {
             "?s <urn:p> ?x FILTER(?x IN (5, '4 m'^^cdt:ucum))",
             "((?x = \"5\"^^<http://www.w3.org/2001/XMLSchema#integer>) || <urn:graphmatch:compare>(?x, \"=\", \"4 m\"",
         ),
-        ("?s <urn:p> ?x FILTER(?x < NOW())", "(?x < \"2026-01-02T03:04:05Z\"^^"),
+        ("?s <urn:p> ?x FILTER(?x < NOW())", "(?x < NOW())"),
         ("?s <urn:p>/<urn:q>* ?x", "(<urn:q>)*"),
         ("VALUES ?x { 5 <urn:x> } ?s !(<urn:p>|^<urn:q>) ?x", "<urn:x> ) "),
         (
@@ -576,18 +576,17 @@ fn algebra_with_constants() {
             "COALESCE(?x, \"7\"^^",
         ),
     ];
-    let now = "\"2026-01-02T03:04:05Z\"^^<http://www.w3.org/2001/XMLSchema#dateTime>";
     for (pattern, expected) in cases {
         let found = read(&format!("SELECT * {{ {pattern} }}"));
-        let written = found.template.substituted(&found.constants, Some(now)).unwrap().to_string();
+        let written = found.template.substituted(&found.constants).unwrap().to_string();
         assert!(written.contains(expected), "{written}");
         assert!(!written.contains("slot:"), "{written}");
         assert!(found.template.algebra().unwrap().to_string().contains("slot:"));
     }
     let found = read("SELECT * { ?s <urn:p> 'a' FILTER(?s > '1 m'^^cdt:ucum) }").template;
     let five = "\"5\"^^<http://www.w3.org/2001/XMLSchema#integer>";
-    assert!(found.substituted(&["\"a\"", "\"b\"", five], None).is_err());
-    let written = found.substituted(&["<urn:p>", "<urn:b>", five], None).unwrap().to_string();
+    assert!(found.substituted(&["\"a\"", "\"b\"", five]).is_err());
+    let written = found.substituted(&["<urn:p>", "<urn:b>", five]).unwrap().to_string();
     assert!(written.contains("?s <urn:p> <urn:b>"), "{written}");
     assert!(written.contains("compare>(?s, \">\", \"5\"^^"), "{written}");
     // a text that is no SPARQL, though the parser takes it, is written again
@@ -666,7 +665,7 @@ fn what_is_refused_and_where() {
         ("ASK { ?s ?p ?o FILTER(xsd:boolean(?o, 1)) }", "", "custom function"),
         ("SELECT * { ?s ?p ?o\n LATERAL { ?o ?q ?z } }", "2:2", "LATERAL is not SPARQL 1.1"),
         ("SELECT * { ?s <p> ?o }", "1:15", "<p> is not an absolute IRI"),
-        ("SELECT * { ?s ?p \"\\uD800\" }", "1:18", "half a character"),
+        ("SELECT * { ?s ?p \"\\uD800\" }", "1:18", "\\uD800 stands for no character"),
         ("SELECT * { ?s ?p \"\\UFFFFFFFF\" }", "1:18", "stands for no character"),
         ("SELECT * { ?s ?p 'é' . ?s ?p \"abc }", "1:", "not SPARQL: it ends too early"),
         ("SELECT * { ?s ?p 'a'@toolongatag }", "1:21", "@toolongatag is not a language tag"),
@@ -711,8 +710,8 @@ fn what_is_refused_and_where() {
         (format!("ASK {{ ?s ?p ?o FILTER({}?o) }}", "!".repeat(9999)), "1:", "`subscription_op"),
         (format!("ASK {{ ?s ?p \u{1} {}", "(".repeat(9999)), "1:13", "is out of place"),
         (format!("ASK {{ ?s ?p \u{1} {}", "SUBSTR(".repeat(99)), "1:13", "is out of place"),
-        (format!("ASK {{ ?s ?p ?o FILTER({}\u{1}", "!".repeat(12_000)), "1:", "not SPARQL"),
-        (format!("ASK {{ ?s ?p ?o FILTER({}\u{1}", "!".repeat(99_999)), "1:", "is out of place"),
+        (format!("ASK {{ ?s ?p ?o FILTER({}\u{1}", "!".repeat(900)), "1:", "not SPARQL"),
+        (format!("ASK {{ ?s ?p ?o FILTER({}\u{1}", "!".repeat(12_000)), "1:", "`subscription_op"),
     ])
     .collect();
     for (text, place, what) in cases {
@@ -750,7 +749,7 @@ fn what_is_deep_or_long_is_read() {
         format!("ASK {{ ?s ?p ?o{} }}", " OPTIONAL { ?s ?q ?r }".repeat(900)),
     ] {
         let found = read(&text);
-        assert!(found.template.substituted(&found.constants, None).is_ok());
+        assert!(found.template.substituted(&found.constants).is_ok());
         assert!(found.template.uses().is_ok());
     }
     let values: String = (0..70_000).map(|n| format!("<urn:{n}> ")).collect();
@@ -783,7 +782,7 @@ fn speed() {
         });
         println!("{name}: {} ns", best.min().unwrap_or_default());
     };
-    time("cut", &mut || texts.iter().for_each(|text| cutter.cut(text, &mut cut).unwrap()));
+    time("cut", &mut || assert!(texts.iter().all(|text| cutter.cut(text, &mut cut).is_ok())));
     let skeletons: Vec<String> = texts.iter().map(|text| skeleton(text)).collect();
     time("parse", &mut || {
         skeletons.iter().for_each(|text| drop(parse(&cut::expanded(text)).unwrap()))
@@ -921,7 +920,7 @@ fn what_the_parser_takes_is_read_and_means_the_same() {
         let parsed = cutter.parse(&text);
         match (try_read(&text, Limits::default()), parsed) {
             (Ok(read), Ok(parsed)) => {
-                let written = read.template.substituted(&read.constants, None).unwrap();
+                let written = read.template.substituted(&read.constants).unwrap();
                 assert_eq!(comparable(&written), comparable(&parsed), "{text}");
                 taken += 1;
             }
