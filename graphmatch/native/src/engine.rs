@@ -13,14 +13,13 @@ use crate::index::Index;
 use crate::matching::{Context, PYTHON, Worker};
 use crate::mentions::Mentions;
 use crate::ontology::{Ontology, Stated, Steps, UNITS};
-use crate::pattern::{Branch, Comparison, Filter, Node, Pattern};
+use crate::pattern::{Branch, Filter, Node, Pattern};
 use crate::patterns::Counters;
-use crate::query::{Decidable, Filled, Form, QueryError, Resting, Template};
+use crate::query::{Filled, Form, QueryError, Template};
 use crate::rest;
 use crate::subscriptions::{
     EXACT, Entry, Flags, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions, UNINDEXED,
 };
-use crate::values;
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet, HashTable};
 use oxrdf::Literal;
@@ -47,19 +46,6 @@ pub enum Refusal {
 impl From<QueryError> for Refusal {
     fn from(error: QueryError) -> Self {
         Self::Query(error)
-    }
-}
-
-/// What constants decide, by the values of literals.
-struct Values;
-
-impl Decidable for Values {
-    fn decidable(&self, operator: Comparison, constant: &[u8]) -> bool {
-        values::decidable(operator, constant)
-    }
-
-    fn comparable(&self, constant: &[u8]) -> bool {
-        values::is_comparable(constant)
     }
 }
 
@@ -471,7 +457,7 @@ impl State {
     fn filled(&mut self, template: u32, rooted: &[Id]) -> Option<Filled> {
         let constants = self.all_constants(template, rooted);
         let kept = self.templates.all.get(template as usize)?.as_ref()?;
-        Some(kept.template.filled(&constants, &mut self.dictionary, &Values))
+        Some(kept.template.filled(&constants, &mut self.dictionary))
     }
 
     /// Decides what of a query the index is asked.
@@ -479,8 +465,8 @@ impl State {
         let filled = self.filled(template, rooted)?;
         let resting = self.templates.get(template)?.resting();
         let mut flags = match resting {
-            Resting::Pattern | Resting::Both => RESTING,
-            Resting::Solutions | Resting::Whole => 0,
+            rest::Resting::Pattern | rest::Resting::Both => RESTING,
+            rest::Resting::Solutions | rest::Resting::Whole => 0,
         };
         let mut is_exact = filled.remainder.is_empty();
         let mut entries: Vec<Branch> = Vec::with_capacity(filled.branches.len());
@@ -756,7 +742,7 @@ impl State {
                     let (number, filed) = (record.template(), record.filed());
                     let all = all_constants(templates, old, dictionary, number, filed);
                     let Some(kept) = templates.kept(number) else { continue };
-                    let filled = kept.template.filled(&all, dictionary, &Values);
+                    let filled = kept.template.filled(&all, dictionary);
                     let patterns = filled.branches.iter().flat_map(|branch| &branch.patterns);
                     is_concerned =
                         patterns.into_iter().any(|pattern| difference.meets(pattern.map(known)));

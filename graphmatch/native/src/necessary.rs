@@ -248,19 +248,6 @@ fn last_steps(path: &Path) -> Vec<&NamedNode> {
     }
 }
 
-/// What is inside of the operators that a SELECT ends with.
-pub(crate) fn without_modifiers(mut pattern: &GraphPattern) -> &GraphPattern {
-    loop {
-        pattern = match pattern {
-            GraphPattern::Project { inner, .. } => return inner,
-            GraphPattern::Distinct { inner }
-            | GraphPattern::Reduced { inner }
-            | GraphPattern::Slice { inner, .. } => inner,
-            _ => return pattern,
-        }
-    }
-}
-
 /// Whether a pattern has a solution in a graph without triples; `top` says that no subquery is
 /// around it.
 pub(crate) fn may_be_empty(pattern: &GraphPattern, top: bool) -> bool {
@@ -323,10 +310,6 @@ pub(crate) struct Analysis<'a> {
     /// Literals that synonyms leave alone.
     pub kept: Vec<u32>,
     pub misuse: Option<Misuse>,
-    /// Whether the query groups its solutions.
-    pub aggregates: bool,
-    /// Whether it has a query inside.
-    pub subquery: bool,
     /// Whether it is a DESCRIBE, in which IRIs are written as expressions.
     pub describe: bool,
     /// Subject, property, object, and the object if it is a constant, for units.
@@ -544,7 +527,6 @@ impl<'a> Analysis<'a> {
             }
             GraphPattern::Group { inner, aggregates, .. } => {
                 self.leave_open("aggregate");
-                self.aggregates = true;
                 for (_, aggregate) in aggregates {
                     if let AggregateExpression::FunctionCall { expr, .. } = aggregate {
                         self.expression(expr);
@@ -565,12 +547,10 @@ impl<'a> Analysis<'a> {
 
     fn subquery(&mut self, pattern: &'a GraphPattern) -> Vec<Draft> {
         self.leave_open("subquery");
-        self.subquery = true;
-        let (outer, loose) = (self.aggregates, self.loose.len());
+        let loose = self.loose.len();
         let (inner, projected) = self.modifiers(pattern);
         let mut branches = self.branches(inner);
         self.settle(&branches, loose);
-        self.aggregates = outer;
         if grouping(inner) == Some(0) {
             return vec![Draft::default()]; // it has a row for no solutions
         }
@@ -583,11 +563,10 @@ impl<'a> Analysis<'a> {
 
     /// Looks at patterns on which no solution rests, for what they mention.
     fn look_aside(&mut self, pattern: &'a GraphPattern) {
-        let before = (self.remainder.len(), self.aggregates, self.subquery, self.aside);
-        self.aside = true;
+        let before = (self.remainder.len(), std::mem::replace(&mut self.aside, true));
         self.branches(pattern);
         self.remainder.truncate(before.0);
-        (_, self.aggregates, self.subquery, self.aside) = before;
+        self.aside = before.1;
     }
 
     /// Gives fresh variables for those that are others outside.
@@ -641,14 +620,15 @@ impl<'a> Analysis<'a> {
     ) -> Vec<Draft> {
         let certain = Self::certain(if grouped { &[] } else { &branches }, false);
         for part in conjuncts(expression) {
-            let found = part.necessary(&mut self.constants);
+            let found = necessary(&part, &mut self.constants);
             let decides = found.as_ref().is_some_and(|taken| taken.decides);
             let found = found.and_then(|taken| {
-                let variable = self.named.get(taken.variable).filter(|v| certain.contains(*v))?;
+                let variable =
+                    self.named.get(taken.variable.as_str()).filter(|v| certain.contains(*v))?;
                 Some((*variable, taken.test))
             });
             if found.is_none() || !decides {
-                self.leave_open(format!("FILTER {}", part.word()));
+                self.leave_open(format!("FILTER {}", word(&part)));
             }
             if let Some(filter) = found {
                 branches.iter_mut().for_each(|draft| draft.filters.push(filter.clone()));
@@ -893,56 +873,34 @@ fn joined(mut left: Vec<Draft>, mut right: Vec<Draft>) -> Vec<Draft> {
 // --- Filters ------------------------------------------------------------------------------------
 
 /// A filter that every solution passes, and whether it says all that its expression does.
-struct Taken<'a> {
-    variable: &'a str,
+struct Taken {
+    variable: String,
     test: Test,
     decides: bool,
 }
 
-/// A part of a conjunction: an expression, or the inequality with a member of a NOT IN.
-#[derive(Clone, Copy)]
-enum Part<'a> {
-    Whole(&'a Expression),
-    Unequal(&'a Expression, &'a Expression),
-}
-
 /// The parts of a conjunction: a filter is true when all of them are.
-fn conjuncts(expression: &Expression) -> Vec<Part<'_>> {
+fn conjuncts(expression: &Expression) -> Vec<Cow<'_, Expression>> {
     let (mut found, mut rest) = (Vec::new(), vec![expression]);
     while let Some(next) = rest.pop() {
         match next {
             Expression::And(left, right) => rest.extend([right.as_ref(), left]),
             Expression::Not(inner) => match inner.as_ref() {
                 Expression::In(value, list) if !list.is_empty() => {
-                    found.extend(list.iter().map(|one| Part::Unequal(value, one)));
+                    found.extend(list.iter().map(|one| {
+                        let equal = Expression::Equal(value.clone(), one.clone().into());
+                        Cow::Owned(Expression::Not(equal.into()))
+                    }));
                 }
-                _ => found.push(Part::Whole(next)),
+                _ => found.push(Cow::Borrowed(next)),
             },
-            _ => found.push(Part::Whole(next)),
+            _ => found.push(Cow::Borrowed(next)),
         }
     }
     found
 }
 
-impl<'a> Part<'a> {
-    /// What an index can take of it.
-    fn necessary(self, constants: &mut Constants) -> Option<Taken<'a>> {
-        match self {
-            Self::Unequal(value, one) => relation(Comparison::Unequal, value, one, constants),
-            Self::Whole(expression) => necessary(expression, constants),
-        }
-    }
-
-    /// Its operator or function, for the remainder.
-    fn word(self) -> String {
-        match self {
-            Self::Unequal(..) => "!=".to_owned(),
-            Self::Whole(expression) => word(expression),
-        }
-    }
-}
-
-fn necessary<'a>(expression: &'a Expression, constants: &mut Constants) -> Option<Taken<'a>> {
+fn necessary(expression: &Expression, constants: &mut Constants) -> Option<Taken> {
     if let Some((operator, left, right)) = comparison_of(expression) {
         return relation(operator, left, right, constants);
     }
@@ -952,7 +910,7 @@ fn necessary<'a>(expression: &'a Expression, constants: &mut Constants) -> Optio
             let equal = |one| comparison(Comparison::Equal, one, constants);
             let tests = list.iter().map(equal).collect::<Option<_>>()?;
             let test = Test::Any { list: true, tests };
-            Some(Taken { variable: variable.as_str(), test, decides: true })
+            Some(Taken { variable: variable.as_str().to_owned(), test, decides: true })
         }
         Expression::Or(..) => any_of(expression, constants),
         Expression::FunctionCall(function, arguments) => call(function, arguments, constants),
@@ -960,18 +918,18 @@ fn necessary<'a>(expression: &'a Expression, constants: &mut Constants) -> Optio
     }
 }
 
-fn relation<'a>(
+fn relation(
     operator: Comparison,
-    left: &'a Expression,
-    right: &'a Expression,
+    left: &Expression,
+    right: &Expression,
     constants: &mut Constants,
-) -> Option<Taken<'a>> {
+) -> Option<Taken> {
     let is_constant = matches!(left, Expression::NamedNode(_) | Expression::Literal(_));
     let (left, right) = if is_constant { (right, left) } else { (left, right) };
     let operator = if is_constant { mirrored(operator) } else { operator };
     if let Expression::Variable(variable) = left {
         let test = comparison(operator, right, constants)?;
-        return Some(Taken { variable: variable.as_str(), test, decides: true });
+        return Some(Taken { variable: variable.as_str().to_owned(), test, decides: true });
     }
     if operator != Comparison::Equal {
         return None;
@@ -997,11 +955,7 @@ fn comparison(
     Some(Test::Compare { operator, constant })
 }
 
-fn call<'a>(
-    function: &Function,
-    arguments: &'a [Expression],
-    constants: &mut Constants,
-) -> Option<Taken<'a>> {
+fn call(function: &Function, arguments: &[Expression], constants: &mut Constants) -> Option<Taken> {
     let operator = match (function, arguments) {
         (Function::Contains, _) => TextOperator::Contains,
         (Function::StrStarts, _) => TextOperator::Starts,
@@ -1016,7 +970,7 @@ fn call<'a>(
             };
             let pattern = constants.literal(pattern);
             let test = Test::Regex { view, folding, pattern, flags };
-            return Some(Taken { variable, test, decides: false });
+            return Some(Taken { variable: variable.to_owned(), test, decides: false });
         }
         (Function::Custom(name), [Expression::Variable(v), Expression::NamedNode(concept)]) => {
             let operator = match name.as_str().strip_prefix(GM)? {
@@ -1026,7 +980,7 @@ fn call<'a>(
                 _ => return None,
             };
             let test = Test::Taxonomy { operator, concept: constants.iri(concept) };
-            return Some(Taken { variable: v.as_str(), test, decides: true });
+            return Some(Taken { variable: v.as_str().to_owned(), test, decides: true });
         }
         _ => return None,
     };
@@ -1035,17 +989,17 @@ fn call<'a>(
     Some(Taken { variable, test, decides: true })
 }
 
-fn text_test<'a>(
+fn text_test(
     operator: TextOperator,
-    text: &'a Expression,
+    text: &Expression,
     argument: &Expression,
     constants: &mut Constants,
-) -> Option<(&'a str, Test)> {
+) -> Option<(String, Test)> {
     let (variable, view, folding) = looked_at(text)?;
     let (argument_folding, argument) = unfolded(argument);
     let Expression::Literal(literal) = argument else { return None };
     let argument = constants.literal(literal);
-    Some((variable, Test::Text { operator, view, folding, argument, argument_folding }))
+    Some((variable.to_owned(), Test::Text { operator, view, folding, argument, argument_folding }))
 }
 
 fn unfolded(expression: &Expression) -> (Folding, &Expression) {
@@ -1071,7 +1025,7 @@ fn looked_at(expression: &Expression) -> Option<(&str, View, Folding)> {
 }
 
 /// The tests of one variable of which each alternative has one.
-fn any_of<'a>(expression: &'a Expression, constants: &mut Constants) -> Option<Taken<'a>> {
+fn any_of(expression: &Expression, constants: &mut Constants) -> Option<Taken> {
     let (mut choices, mut rest) = (Vec::new(), vec![expression]);
     while let Some(next) = rest.pop() {
         match next {
@@ -1079,7 +1033,7 @@ fn any_of<'a>(expression: &'a Expression, constants: &mut Constants) -> Option<T
             other => choices.push(by_variable(other, constants)),
         }
     }
-    let first: Vec<&str> = choices.first()?.iter().map(|taken| taken.variable).collect();
+    let first: Vec<String> = choices.first()?.iter().map(|taken| taken.variable.clone()).collect();
     let variable = first.into_iter().find(|variable| {
         choices.iter().all(|choice| choice.iter().any(|taken| taken.variable == *variable))
     })?;
@@ -1100,11 +1054,11 @@ fn any_of<'a>(expression: &'a Expression, constants: &mut Constants) -> Option<T
 }
 
 /// For each variable a test that an expression makes necessary.
-fn by_variable<'a>(expression: &'a Expression, constants: &mut Constants) -> Vec<Taken<'a>> {
+fn by_variable(expression: &Expression, constants: &mut Constants) -> Vec<Taken> {
     let parts = conjuncts(expression);
     let alone = parts.len() == 1;
-    let mut found: Vec<Taken<'a>> = Vec::new();
-    for taken in parts.into_iter().filter_map(|part| part.necessary(constants)) {
+    let mut found: Vec<Taken> = Vec::new();
+    for taken in parts.iter().filter_map(|part| necessary(part, constants)) {
         if found.iter().all(|known| known.variable != taken.variable) {
             found.push(Taken { decides: taken.decides && alone, ..taken });
         }

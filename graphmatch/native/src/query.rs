@@ -8,19 +8,21 @@
 //! A template keeps no algebra: it is parsed again from the skeleton where it is needed
 //! ([`Template::algebra`], [`Template::substituted`], [`Template::uses`]).
 //!
-//! Memory: 80 bytes, the skeleton, the names of variables, and 6 bytes for each triple pattern; some
+//! Memory: 80 bytes, the skeleton, the names of variables, and 12 bytes for each triple pattern; some
 //! 100 bytes more where there are filters or something is left open.
 
 use crate::cut::{self, Cut, Cutter, quote, slot_of_literal, split_literal};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::necessary::{
     Analysis, Draft, GM, Misuse, OPEN, Places, VARIABLE, comparison_of, may_be_empty, mirrored,
-    operands_mut, parts_mut, without_modifiers,
+    operands_mut, parts_mut,
 };
 use crate::pattern::{
     Branch, Comparison, Filter, Folding, Node, Pattern, TaxonomyOperator, TextOperator, View,
 };
 use crate::regex::required_parts;
+use crate::rest::{Resting, body, pattern_of, pattern_of_mut};
+use crate::values::is_comparable;
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
 use spargebra::algebra::{Expression, Function, GraphPattern};
@@ -156,27 +158,6 @@ pub enum Form {
     Describe,
 }
 
-/// What the condition that a solution rests on the publication is put to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resting {
-    /// Each solution by itself.
-    Solutions,
-    /// An aggregating query: some solution of its pattern.
-    Pattern,
-    /// A query with a subquery: some triple pattern is met.
-    Whole,
-    /// An aggregating query with a subquery: a solution of its pattern, and some pattern is met.
-    Both,
-}
-
-/// What constants decide by their value.
-pub trait Decidable {
-    /// Whether a comparison with a constant is decided for every term.
-    fn decidable(&self, operator: Comparison, constant: &[u8]) -> bool;
-    /// Whether it is certain of which kind a constant is, as `!=` has to know.
-    fn comparable(&self, constant: &[u8]) -> bool;
-}
-
 /// A test of one variable before constants are put in; these are given by their numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Test {
@@ -277,53 +258,13 @@ pub struct Filled {
     pub interned: Vec<Id>,
 }
 
-/// Numbers in as little space as they need.
-enum Packed {
-    Short(Box<[u16]>),
-    Long(Box<[u32]>),
-}
-
-impl Packed {
-    const BIT: u16 = 1 << 15;
-
-    fn new(places: &[u32]) -> Self {
-        let short = |place: &u32| {
-            let bit = if place & VARIABLE == 0 { 0 } else { Self::BIT };
-            let number = u16::try_from(place & !VARIABLE).ok()?;
-            (number < Self::BIT).then_some(number | bit)
-        };
-        match places.iter().map(short).collect() {
-            Some(short) => Self::Short(short),
-            None => Self::Long(places.into()),
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Self::Short(places) => places.len(),
-            Self::Long(places) => places.len(),
-        }
-    }
-
-    fn get(&self, index: usize) -> u32 {
-        match self {
-            Self::Short(places) => {
-                let place = places[index];
-                let bit = if place & Self::BIT == 0 { 0 } else { VARIABLE };
-                u32::from(place & !Self::BIT) | bit
-            }
-            Self::Long(places) => places[index],
-        }
-    }
-}
-
 /// What queries that differ in constants only have in common.
 pub struct Template {
     skeleton: Box<str>,
     /// The names of variables, each with a line break behind it; nothing for a fresh one.
     names: Box<str>,
     /// The projection as numbers of names; then the places of all patterns.
-    places: Packed,
+    places: Box<[u32]>,
     more: Option<Box<More>>,
     slots: u32,
     projected: u32,
@@ -385,11 +326,12 @@ impl Template {
     ) -> Result<Self, (QueryError, Option<u32>)> {
         let skeleton = cut.skeleton();
         let refused = |what: &str, remedy: &str| Err((QueryError::new(what, remedy), None));
-        let (form, pattern) = match query {
-            Query::Select { pattern, .. } => (Form::Select, pattern),
-            Query::Ask { pattern, .. } => (Form::Ask, pattern),
-            Query::Construct { pattern, .. } => (Form::Construct, pattern),
-            Query::Describe { pattern, .. } => (Form::Describe, pattern),
+        let pattern = pattern_of(query);
+        let form = match query {
+            Query::Select { .. } => Form::Select,
+            Query::Ask { .. } => Form::Ask,
+            Query::Construct { .. } => Form::Construct,
+            Query::Describe { .. } => Form::Describe,
         };
         let slots = u32::try_from(cut.len()).unwrap_or(u32::MAX);
         let mut analysis = Analysis::new(slots, most, form == Form::Describe);
@@ -420,7 +362,7 @@ impl Template {
         if form == Form::Describe && !skeleton.contains('{') {
             return refused("it has no WHERE", "Say which triples it waits for: WHERE { … }.");
         }
-        if may_be_empty(without_modifiers(pattern), true) {
+        if may_be_empty(body(pattern), true) {
             return refused(
                 "its pattern can be met by nothing at all, so it would match every publication",
                 "Add a triple pattern that is not optional.",
@@ -449,12 +391,6 @@ impl Template {
                 projection.sort_by_key(|name| order.get(name).copied().unwrap_or(usize::MAX));
             }
         }
-        let resting = match (analysis.subquery, analysis.aggregates) {
-            (false, false) => Resting::Solutions,
-            (false, true) => Resting::Pattern,
-            (true, false) => Resting::Whole,
-            (true, true) => Resting::Both,
-        };
         let parts = Assembly::new(&analysis.variables, &projection, &drafts)?;
         let is_exact = analysis.remainder.is_empty();
         let more = More {
@@ -474,13 +410,13 @@ impl Template {
         Ok(Self {
             skeleton: skeleton.into(),
             names: parts.names.into(),
-            places: Packed::new(&parts.places),
+            places: parts.places.into(),
             more: (!is_plain).then(|| Box::new(more)),
             slots,
             projected: projection.len() as u32,
             form,
             distinct,
-            resting,
+            resting: Resting::of(query),
             deep,
         })
     }
@@ -532,7 +468,7 @@ impl Template {
     pub fn projection(&self) -> impl ExactSizeIterator<Item = &str> {
         let names: Vec<&str> = self.names.split_terminator('\n').collect();
         (0..self.projected as usize)
-            .map(move |index| *names.get(self.places.get(index) as usize).unwrap_or(&""))
+            .map(move |index| *names.get(self.places[index] as usize).unwrap_or(&""))
     }
 
     /// The projected variables that the first branch binds, with their numbers there.
@@ -541,7 +477,7 @@ impl Template {
             (0..=u16::MAX).zip(self.variables(0)).map(|(number, name)| (name, number)).collect();
         self.projection()
             .enumerate()
-            .filter_map(move |(index, name)| Some((name, *numbers.get(&self.places.get(index))?)))
+            .filter_map(move |(index, name)| Some((name, *numbers.get(&self.places[index])?)))
     }
 
     /// The names of a branch's variables by their numbers; none for fresh ones.
@@ -558,7 +494,7 @@ impl Template {
         if let Some((_, variables)) = more {
             return variables.to_vec();
         }
-        let patterns = (self.projected as usize..self.places.len()).map(|at| self.places.get(at));
+        let patterns = (self.projected as usize..self.places.len()).map(|at| self.places[at]);
         let count = patterns.filter(|place| place & VARIABLE != 0).max();
         (0..count.map_or(0, |last| (last & !VARIABLE) + 1)).collect()
     }
@@ -576,7 +512,7 @@ impl Template {
         let begin = if branch == 0 { first } else { end(branch - 1) };
         (begin..end(branch))
             .step_by(3)
-            .map(|at| [at, at + 1, at + 2].map(|at| node(self.places.get(at))))
+            .map(|at| [at, at + 1, at + 2].map(|at| node(self.places[at])))
     }
 
     /// The filters of a branch, each with the number of its variable.
@@ -607,12 +543,7 @@ impl Template {
 
     /// The branches of a query with these constants: those of its text, and behind them
     /// [`Template::fixed`].
-    pub fn filled(
-        &self,
-        constants: &[Id],
-        dictionary: &mut Dictionary,
-        values: &dyn Decidable,
-    ) -> Filled {
+    pub fn filled(&self, constants: &[Id], dictionary: &mut Dictionary) -> Filled {
         let mut filled = Filled { remainder: self.remainder().to_vec(), ..Filled::default() };
         let put = |node: Node| match node {
             Node::Constant(number) => {
@@ -643,8 +574,7 @@ impl Template {
             }
             for (variable, test) in self.filters(number) {
                 let mark = filled.interned.len();
-                let mut filling =
-                    Filling { constants, dictionary, values, interned: &mut filled.interned };
+                let mut filling = Filling { constants, dictionary, interned: &mut filled.interned };
                 let mut found = Vec::new();
                 if filling.test(test, &mut found).is_some() {
                     let filter = match (test, found.len()) {
@@ -697,12 +627,8 @@ impl Template {
         });
         on_stack(self.deep, || {
             let mut query = parse(&text)?;
-            let (Query::Select { pattern, .. }
-            | Query::Ask { pattern, .. }
-            | Query::Construct { pattern, .. }
-            | Query::Describe { pattern, .. }) = &mut query;
             if measured {
-                Calls { quantities: &quantities }.pattern(pattern);
+                Calls { quantities: &quantities }.pattern(pattern_of_mut(&mut query));
             }
             Ok(query)
         })
@@ -712,12 +638,8 @@ impl Template {
     pub fn uses(&self) -> Result<Vec<Use>, QueryError> {
         on_stack(self.deep, || {
             let query = parse(&cut::expanded(&self.skeleton))?;
-            let (Query::Select { pattern, .. }
-            | Query::Ask { pattern, .. }
-            | Query::Construct { pattern, .. }
-            | Query::Describe { pattern, .. }) = &query;
             let mut analysis = Analysis::new(self.slots, 1, false);
-            analysis.query(pattern);
+            analysis.query(pattern_of(&query));
             Ok(uses_among(&analysis.stated, &analysis.compared))
         })
     }
@@ -861,7 +783,6 @@ impl Assembly {
 struct Filling<'a> {
     constants: &'a [Id],
     dictionary: &'a mut Dictionary,
-    values: &'a dyn Decidable,
     interned: &'a mut Vec<Id>,
 }
 
@@ -894,13 +815,10 @@ impl Filling<'_> {
                     let (operator, view) = (TextOperator::Equals, View::Term);
                     let folding = Folding::None;
                     add(Filter::Text { operator, view, folding, argument: constant });
-                } else if match operator {
-                    Comparison::Unequal => self.values.comparable(&text),
-                    _ => self.values.decidable(*operator, &text),
-                } {
-                    add(Filter::Compare { operator: *operator, constant });
-                } else {
+                } else if *operator == Comparison::Unequal && !is_comparable(&text) {
                     return None;
+                } else {
+                    add(Filter::Compare { operator: *operator, constant });
                 }
             }
             Test::Text { operator, view, folding, argument, argument_folding } => {

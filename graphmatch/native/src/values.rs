@@ -348,13 +348,6 @@ pub fn compare(left: &Value, operator: Comparison, right: &Value) -> Option<bool
     }
 }
 
-/// Whether the index decides a comparison with a constant for every term.
-///
-/// This is so for all constants; [`compare`] has the evaluator's answer for each.
-pub fn decidable(_operator: Comparison, _constant: &[u8]) -> bool {
-    true
-}
-
 /// Whether it is certain of which kind a constant is: not for unknown datatypes and wrong lexical
 /// forms, with which `!=` is an error mostly.
 pub fn is_comparable(constant: &[u8]) -> bool {
