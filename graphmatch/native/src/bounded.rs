@@ -30,6 +30,8 @@ struct Budget {
     steps: Cell<u32>,
     held: Cell<usize>,
     most: Cell<usize>,
+    /// How many bytes of text may still be made.
+    text: Cell<usize>,
     until: Cell<Option<Instant>>,
     /// Whether the next variable gives its term.
     exact: Cell<bool>,
@@ -41,6 +43,7 @@ thread_local! {
             steps: Cell::new(STEPS),
             held: Cell::new(0),
             most: Cell::new(usize::MAX),
+            text: Cell::new(usize::MAX),
             until: Cell::new(None),
             exact: Cell::new(false),
         }
@@ -78,18 +81,20 @@ pub(crate) fn exceed(limit: Exceeded) -> ! {
 struct Running {
     held: usize,
     most: usize,
+    text: usize,
     until: Option<Instant>,
     exact: bool,
 }
 
 impl Running {
-    fn begin(time: Option<Duration>, terms: usize) -> Self {
+    fn begin(time: Option<Duration>, terms: usize, text: usize) -> Self {
         BUDGET.with(|budget| {
             let until = time.and_then(|time| Instant::now().checked_add(time));
             budget.steps.set(STEPS);
             Self {
                 held: budget.held.replace(0),
                 most: budget.most.replace(terms),
+                text: budget.text.replace(text),
                 until: budget.until.replace(until),
                 exact: budget.exact.replace(false),
             }
@@ -102,6 +107,7 @@ impl Drop for Running {
         BUDGET.with(|budget| {
             budget.held.set(self.held);
             budget.most.set(self.most);
+            budget.text.set(self.text);
             budget.until.set(self.until);
             budget.exact.set(self.exact);
         });
@@ -142,13 +148,23 @@ impl Drop for Handle {
     }
 }
 
-/// Runs an evaluation that may take some time, and hold so many terms at once.
+/// Counts the bytes of a text that the evaluation made.
+pub(crate) fn make_text(bytes: usize) {
+    BUDGET.with(|budget| match budget.text.get().checked_sub(bytes) {
+        Some(left) => budget.text.set(left),
+        None => exceed(Exceeded::Text),
+    });
+}
+
+/// Runs an evaluation that may take some time, hold so many terms at once, and make so many bytes
+/// of text.
 pub(crate) fn bounded<T>(
     time: Option<Duration>,
     terms: usize,
+    text: usize,
     run: impl FnOnce() -> T,
 ) -> Result<T, Exceeded> {
-    let _running = Running::begin(time, terms);
+    let _running = Running::begin(time, terms, text);
     catch_unwind(AssertUnwindSafe(run)).map_err(|stopped| match stopped.downcast::<Exceeded>() {
         Ok(exceeded) => *exceeded,
         Err(_) => Exceeded::Broken,

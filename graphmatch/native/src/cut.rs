@@ -168,7 +168,7 @@ pub(crate) fn split_literal(literal: &[u8]) -> Option<(Cow<'_, str>, &str)> {
 }
 
 /// What stands behind a backslash: the character, and how many bytes that takes.
-fn escape(bytes: &[u8]) -> Option<(char, usize)> {
+pub(crate) fn escape(bytes: &[u8]) -> Option<(char, usize)> {
     let plain = match bytes.first()? {
         b't' => '\t',
         b'b' => '\u{8}',

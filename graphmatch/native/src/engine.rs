@@ -8,7 +8,7 @@
 use crate::cut::{self, Cut, Cutter};
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms};
 use crate::evaluate::Limits as EvaluationLimits;
-use crate::evaluate::{Answer, EvaluationError, Functions, Prepared};
+use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::index::Index;
 use crate::matching::{Context, PYTHON, Worker};
 use crate::mentions::Mentions;
@@ -212,8 +212,6 @@ pub struct State {
     pub subscriptions: Subscriptions,
     /// Their rows.
     pub index: Index,
-    /// Functions beside SPARQL's.
-    pub functions: Functions,
     /// What an evaluation may cost.
     pub limits: EvaluationLimits,
     cutter: Cutter,
@@ -237,7 +235,6 @@ impl State {
             templates: Templates::default(),
             subscriptions: Subscriptions::default(),
             index: Index::default(),
-            functions: Functions::default(),
             limits: EvaluationLimits::default(),
             cutter,
             owners: [Vec::new(), Vec::new()],
@@ -704,7 +701,7 @@ impl State {
         let query = self.query(record.template(), record.filed()).map_err(failed)?;
         let resting = record.is(RESTING).then(|| rest::Resting::of(&query));
         let prepared = Prepared::new(&query, resting)?;
-        worker.evaluate(context, &prepared, now, &self.functions, self.limits)
+        worker.evaluate(context, &prepared, now, self.limits)
     }
 
     /// What a subscription's template says of its answers.

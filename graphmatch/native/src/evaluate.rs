@@ -16,8 +16,8 @@ use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::pattern::{Comparison, TaxonomyOperator};
 use crate::rest::{self, Fresh, PUBLICATION, Resting};
 use crate::rewrite::{
-    self, ATTRIBUTE, DATATYPE, ERROR, EXACT, NODES, NOW, PRIVATE, Rewriter, STR, TAXONOMY, TERM,
-    TEXT, VALUE, marked, unmarked,
+    self, ATTRIBUTE, COUNTED, DATATYPE, ERROR, EXACT, NODES, NOW, PRIVATE, Rewriter, STR, TAXONOMY,
+    TERM, TEXT, VALUE, marked, unmarked,
 };
 use crate::terms::{read_term, write_term};
 use crate::values::{Value, compare};
@@ -29,9 +29,7 @@ use spareval::{
 use spargebra::Query;
 use spargebra::algebra::GraphPattern;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Triples that are found by an access pattern.
@@ -56,25 +54,6 @@ impl Source for Triples<'_> {
 
     fn contains(&self, triple: [Id; 3]) -> bool {
         self.0.contains(&triple)
-    }
-}
-
-/// A filter function of terms; `None` is an error.
-pub type Function = Arc<dyn Fn(&[Term]) -> Option<Term> + Send + Sync>;
-
-/// Functions that queries may call beside SPARQL's, by name.
-#[derive(Clone, Default)]
-pub struct Functions(HashMap<NamedNode, Function>);
-
-impl Functions {
-    /// Adds a function, or puts it in the place of the one of that name.
-    pub fn insert(&mut self, name: NamedNode, function: Function) {
-        self.0.insert(name, function);
-    }
-
-    /// Whether there is a function of a name.
-    pub fn contains(&self, name: &NamedNode) -> bool {
-        self.0.contains_key(name)
     }
 }
 
@@ -258,8 +237,6 @@ pub struct Evaluation<'a> {
     pub now: &'a Literal,
     /// Whether a taxonomy operator holds between two terms, the subject and the concept.
     pub is_a: &'a dyn Fn(TaxonomyOperator, Id, Id) -> bool,
-    /// Functions beside SPARQL's.
-    pub functions: &'a Functions,
     /// What an answer may cost.
     pub limits: Limits,
 }
@@ -320,20 +297,17 @@ impl Evaluation<'_> {
     fn evaluator(&self, prepared: &Prepared) -> QueryEvaluator {
         let mut evaluator = QueryEvaluator::new();
         for name in &prepared.functions {
-            let known = match private_function(name.as_str()) {
-                Some(function) => Some(function),
-                None if name.as_str() == NOW => {
-                    let now = Term::from(self.now.clone());
-                    Some(Arc::new(move |_: &[Term]| Some(now.clone())) as Function)
-                }
-                None if name.as_str().starts_with(TAXONOMY) => {
-                    let operator = name.clone();
-                    Some(Arc::new(move |terms: &[Term]| question(&operator, terms)) as Function)
-                }
-                None => self.functions.0.get(name).cloned(),
-            };
-            if let Some(function) = known {
-                evaluator = evaluator.with_custom_function(name.clone(), move |a| function(a));
+            evaluator = if let Some(function) = private_function(name.as_str()) {
+                evaluator.with_custom_function(name.clone(), function)
+            } else if name.as_str() == NOW {
+                let now = Term::from(self.now.clone());
+                evaluator.with_custom_function(name.clone(), move |_| Some(now.clone()))
+            } else if name.as_str().starts_with(TAXONOMY) {
+                let operator = name.clone();
+                evaluator
+                    .with_custom_function(name.clone(), move |terms| question(&operator, terms))
+            } else {
+                evaluator // a cast, or one that nobody knows
             }
         }
         evaluator
@@ -345,7 +319,7 @@ impl Evaluation<'_> {
         run: impl FnOnce() -> Result<T, EvaluationError>,
     ) -> Result<T, EvaluationError> {
         let limits = self.limits;
-        bounded::bounded(limits.time, limits.terms, run).unwrap_or_else(|exceeded| {
+        bounded::bounded(limits.time, limits.terms, limits.text, run).unwrap_or_else(|exceeded| {
             Err(match exceeded {
                 Exceeded::Time => {
                     EvaluationError::TimedOut { limit: limits.time.unwrap_or_default() }
@@ -376,8 +350,11 @@ fn collected<T>(
 
 // --- Functions ------------------------------------------------------------------------------------
 
+/// A function of terms; `None` is an error.
+type Function = fn(&[Term]) -> Option<Term>;
+
 fn private_function(name: &str) -> Option<Function> {
-    let function: fn(&[Term]) -> Option<Term> = match name {
+    Some(match name {
         EXACT => |_| {
             bounded::want_term();
             Some(Literal::from(true).into())
@@ -395,6 +372,14 @@ fn private_function(name: &str) -> Option<Function> {
             _ => None,
         },
         TERM => |terms| terms.last().cloned(),
+        COUNTED => |terms| {
+            let text = |term: &Term| match term {
+                Term::Literal(literal) => literal.value().len(),
+                _ => 0,
+            };
+            bounded::make_text(terms.iter().map(text).sum());
+            terms.last().cloned()
+        },
         TEXT => |terms| match terms.last()? {
             Term::Literal(literal) if literal.language().is_none() => {
                 Some(Literal::new_simple_literal(literal.value()).into())
@@ -415,8 +400,7 @@ fn private_function(name: &str) -> Option<Function> {
             Some(Literal::from(holds.filter(|_| is_fit)?).into())
         },
         _ => return None,
-    };
-    Some(Arc::new(function))
+    })
 }
 
 /// The literal by which a taxonomy operator is asked of the dataset.
@@ -459,7 +443,6 @@ enum Role {
 #[derive(Default)]
 struct Scratch {
     terms: LocalTerms,
-    bytes: usize,
     text: String,
     roles: Vec<(Id, Role)>,
 }
@@ -510,9 +493,8 @@ impl<'a> Data<'a> {
         let before = scratch.terms.len();
         let id = scratch.terms.intern_hashed(text.as_bytes(), hash) - LOCAL;
         if scratch.terms.len() > before {
-            scratch.bytes += text.len();
-            let room = (SELF - self.first) as usize;
-            if scratch.bytes > self.of.limits.text || scratch.terms.len() >= room {
+            bounded::make_text(text.len());
+            if scratch.terms.len() >= (SELF - self.first) as usize {
                 exceed(Exceeded::Text);
             }
         }

@@ -26,7 +26,6 @@ pub(crate) struct World {
     background: Vec<[Id; 3]>,
     publication: Vec<[Id; 3]>,
     attributes: Vec<[Id; 3]>,
-    functions: Functions,
     graph: NamedNode,
     now: Literal,
     limits: Limits,
@@ -69,7 +68,6 @@ impl World {
             background,
             publication,
             attributes,
-            functions: Functions::default(),
             graph: graph_name("urn:id"),
             now: Literal::new_typed_literal(
                 "2026-01-02T03:04:05+02:00",
@@ -107,7 +105,6 @@ impl World {
             graph: &self.graph,
             now: &self.now,
             is_a: &is_a,
-            functions: &self.functions,
             limits: self.limits,
         })
     }
@@ -583,18 +580,8 @@ fn taxonomy_operators_are_asked_of_the_engine() {
 }
 
 #[test]
-fn functions_and_the_clock_are_the_engines() {
-    let mut world = World::new("", ":x :p 1, 2, 3 .", "");
-    world.functions.insert(
-        NamedNode::new_unchecked("urn:twice"),
-        Arc::new(|terms: &[Term]| {
-            let [Term::Literal(literal)] = terms else { return None };
-            let number: i64 = literal.value().parse().ok()?;
-            Some(Literal::from(number * 2).into())
-        }),
-    );
-    assert_eq!(world.count("SELECT * { ?x :p ?n FILTER(:twice(?n) = 4) }"), 1);
-    assert_eq!(world.count("SELECT * { ?x :p ?n FILTER(:twice(?x) = 4) }"), 0);
+fn the_clock_is_the_engines_and_other_functions_are_not_known() {
+    let world = World::new("", ":x :p 1, 2, 3 .", "");
     let failed = world.answer("SELECT * { ?x :p ?n FILTER(:thrice(?n) = 4) }", false);
     assert!(matches!(failed, Err(EvaluationError::Failed(_))), "{failed:?}");
     let now = "SELECT (NOW() AS ?now) { ?x :p 1 FILTER(YEAR(NOW()) = 2026 && HOURS(NOW()) = 3) }";
@@ -639,6 +626,11 @@ fn limits_hold_wherever_the_evaluator_is() {
         format!("SELECT * {{ {product} }} ORDER BY ?b"),
         format!("ASK {{ {product} FILTER(?b + ?d + ?f + ?h < 0) }}"),
         "SELECT * { ?a (:p|!:p|^:p)* ?b . ?c (!:q)* ?d . ?e (!:r)* ?f }".into(),
+        format!(
+            "SELECT (COUNT(*) AS ?n) {{ :s0 :p 0 {} }}",
+            "VALUES () { () () () () } ".repeat(20)
+        ),
+        format!("SELECT (COUNT(*) AS ?n) {{ :s0 :p 0 {} }}", "{ {} UNION {} } ".repeat(40)),
     ] {
         let begin = Instant::now();
         let failed = world.answer(&query, false);
@@ -663,8 +655,14 @@ fn limits_hold_wherever_the_evaluator_is() {
         world.answer(&format!("ASK {{ ?s :p 1 BIND('t' AS ?t0) {} }}", doubled.join(" ")), false),
         Err(EvaluationError::TooMuchText { limit: 10_000 })
     );
+    for expression in ["?b", "?b + ?d", "STR(?b); SEPARATOR='            '"] {
+        let text = format!("SELECT (GROUP_CONCAT({expression}) AS ?t) {{ {product} }}");
+        let error = EvaluationError::TooMuchText { limit: 10_000 };
+        assert_eq!(world.answer(&text, false), Err(error), "{text}");
+    }
     // And it goes on as before.
     assert_eq!(world.count("SELECT * { ?a :p 7 }"), 1);
+    assert_eq!(world.count("SELECT * { ?a :p 7 VALUES () { () () } { {} UNION {} UNION {} } }"), 6);
 }
 
 #[test]

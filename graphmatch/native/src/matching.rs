@@ -7,7 +7,7 @@
 use crate::attributes::Flattening;
 use crate::closing::Closing;
 use crate::dictionary::{ANY, Dictionary, Id, Terms};
-use crate::evaluate::{Answer, Evaluation, EvaluationError, Functions, Prepared, Source};
+use crate::evaluate::{Answer, Evaluation, EvaluationError, Prepared, Source};
 use crate::evaluate::{Limits, graph_name};
 use crate::filter::{Deciding, Memo};
 use crate::graph::Graph;
@@ -228,7 +228,6 @@ impl Worker {
         context: Context,
         prepared: &Prepared,
         now: &Literal,
-        functions: &Functions,
         limits: Limits,
     ) -> Result<Option<Answer>, EvaluationError> {
         let Self { publication, graph, walk, .. } = self;
@@ -244,7 +243,6 @@ impl Worker {
             graph: &graph_name(&publication.id),
             now,
             is_a: &is_a,
-            functions,
             limits,
         };
         evaluation.answer(prepared)

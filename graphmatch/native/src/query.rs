@@ -6,10 +6,10 @@
 //! constants of one query in, and decides what these decide.
 //!
 //! A template keeps no algebra: it is parsed again from the skeleton where it is needed
-//! ([`Template::algebra`], [`Template::substituted`], [`Template::uses`]).
+//! ([`Template::substituted`], [`Template::uses`]).
 //!
-//! Memory: 80 bytes, the skeleton, the names of variables, and 12 bytes for each triple pattern; some
-//! 100 bytes more where there are filters or something is left open.
+//! Memory: some 130 bytes, the skeleton, the names of variables, and 24 bytes for each triple pattern;
+//! some 100 bytes more where something is left open.
 
 use crate::cut::{self, Cut, Cutter, quote, slot_of_literal, split_literal};
 use crate::dictionary::{ANY, Dictionary, Id};
@@ -261,27 +261,56 @@ pub struct Filled {
 /// What queries that differ in constants only have in common.
 pub struct Template {
     skeleton: Box<str>,
-    /// The names of variables, each with a line break behind it; nothing for a fresh one.
-    names: Box<str>,
-    /// The projection as numbers of names; then the places of all patterns.
-    places: Box<[u32]>,
+    branches: Box<[Part]>,
+    /// The projected variables, each with a line break behind it.
+    projection: Box<str>,
     more: Option<Box<More>>,
     slots: u32,
-    projected: u32,
     form: Form,
     distinct: bool,
     resting: Resting,
     deep: bool,
 }
 
-/// What a query of triple patterns alone does not have.
+/// A branch before constants are put in; these are given by their numbers.
+struct Part {
+    patterns: Box<[Pattern]>,
+    /// The names of variables, each with a line break behind it; nothing for a fresh one.
+    names: Box<str>,
+    filters: Box<[(u16, Test)]>,
+}
+
+impl Part {
+    /// A branch, its variables numbered in order of occurrence; nothing where there are too many.
+    fn new(draft: &Draft, variables: &[Option<&str>]) -> Option<Self> {
+        let mut numbers: HashMap<u32, u16> = HashMap::new();
+        let mut names = String::new();
+        let mut patterns = Vec::with_capacity(draft.patterns.len());
+        for places in &draft.patterns {
+            patterns.push(places.map(|place| match node(place) {
+                Node::Variable(_) => {
+                    let next = numbers.len() as u16;
+                    Node::Variable(*numbers.entry(place).or_insert_with(|| {
+                        names.push_str(variables[(place & !VARIABLE) as usize].unwrap_or_default());
+                        names.push('\n');
+                        next
+                    }))
+                }
+                constant => constant,
+            }));
+        }
+        let filters = draft.filters.iter();
+        let filters =
+            filters.filter_map(|(place, test)| Some((*numbers.get(place)?, test.clone())));
+        let fits = numbers.len() <= usize::from(u16::MAX);
+        let filters = filters.collect();
+        fits.then(|| Self { patterns: patterns.into(), names: names.into(), filters })
+    }
+}
+
+/// What a query of triple patterns and filters alone does not have.
 #[derive(Default)]
 struct More {
-    /// Where the patterns of each branch end, and the names of its variables, where these are not
-    /// numbered as the names are.
-    branches: Box<[(u32, Box<[u32]>)]>,
-    /// Branch, variable, and test.
-    filters: Box<[(u16, u16, Test)]>,
     remainder: Box<[Cow<'static, str>]>,
     supports: Box<[Places]>,
     mentions: Box<[[u32; 2]]>,
@@ -391,29 +420,26 @@ impl Template {
                 projection.sort_by_key(|name| order.get(name).copied().unwrap_or(usize::MAX));
             }
         }
-        let parts = Assembly::new(&analysis.variables, &projection, &drafts)?;
+        let parts = drafts.iter().map(|draft| Part::new(draft, &analysis.variables));
+        let Some(branches) = parts.collect() else {
+            let what = format!("more than {} variables", u16::MAX);
+            return refused(&what, "Split it into several subscriptions.");
+        };
         let is_exact = analysis.remainder.is_empty();
         let more = More {
-            branches: parts.branches.into(),
-            filters: parts.filters.into(),
             remainder: analysis.remainder.into(),
             supports: if is_exact { Box::default() } else { analysis.supports.into() },
             mentions: if is_exact { Box::default() } else { analysis.mentions.into() },
             kept: analysis.kept.into(),
             fixed: analysis.constants.fixed.into_iter().map(Into::into).collect(),
         };
-        let is_plain = is_exact
-            && more.branches.is_empty()
-            && more.filters.is_empty()
-            && more.kept.is_empty()
-            && more.fixed.is_empty();
+        let is_plain = is_exact && more.kept.is_empty() && more.fixed.is_empty();
         Ok(Self {
             skeleton: skeleton.into(),
-            names: parts.names.into(),
-            places: parts.places.into(),
+            branches,
+            projection: projection.iter().flat_map(|name| [name, "\n"]).collect::<String>().into(),
             more: (!is_plain).then(|| Box::new(more)),
             slots,
-            projected: projection.len() as u32,
             form,
             distinct,
             resting: Resting::of(query),
@@ -465,61 +491,20 @@ impl Template {
     }
 
     /// The projected variables, in the order of the SELECT clause.
-    pub fn projection(&self) -> impl ExactSizeIterator<Item = &str> {
-        let names: Vec<&str> = self.names.split_terminator('\n').collect();
-        (0..self.projected as usize)
-            .map(move |index| *names.get(self.places[index] as usize).unwrap_or(&""))
+    pub fn projection(&self) -> impl Iterator<Item = &str> {
+        self.projection.split_terminator('\n')
     }
 
     /// The projected variables that the first branch binds, with their numbers there.
     pub fn projected(&self) -> impl Iterator<Item = (&str, u16)> {
-        let numbers: HashMap<u32, u16> =
-            (0..=u16::MAX).zip(self.variables(0)).map(|(number, name)| (name, number)).collect();
-        self.projection()
-            .enumerate()
-            .filter_map(move |(index, name)| Some((name, *numbers.get(&self.places[index])?)))
+        let numbers: HashMap<Option<&str>, u16> = self.names(0).into_iter().zip(0..).collect();
+        self.projection().filter_map(move |name| Some((name, *numbers.get(&Some(name))?)))
     }
 
     /// The names of a branch's variables by their numbers; none for fresh ones.
     pub fn names(&self, branch: usize) -> Vec<Option<&str>> {
-        let names: Vec<&str> = self.names.split_terminator('\n').collect();
-        let named =
-            |number: u32| names.get(number as usize).copied().filter(|name| !name.is_empty());
-        self.variables(branch).into_iter().map(named).collect()
-    }
-
-    /// The variables of a branch by their numbers among all names.
-    fn variables(&self, branch: usize) -> Vec<u32> {
-        let more = self.more.as_ref().and_then(|more| more.branches.get(branch));
-        if let Some((_, variables)) = more {
-            return variables.to_vec();
-        }
-        let patterns = (self.projected as usize..self.places.len()).map(|at| self.places[at]);
-        let count = patterns.filter(|place| place & VARIABLE != 0).max();
-        (0..count.map_or(0, |last| (last & !VARIABLE) + 1)).collect()
-    }
-
-    /// How many branches there are.
-    pub fn branches(&self) -> usize {
-        self.more.as_ref().map_or(1, |more| more.branches.len().max(1))
-    }
-
-    /// The patterns of a branch; constants by their numbers.
-    pub fn patterns(&self, branch: usize) -> impl Iterator<Item = [Node; 3]> {
-        let ends: &[(u32, Box<[u32]>)] = self.more.as_ref().map_or(&[], |more| &more.branches);
-        let first = self.projected as usize;
-        let end = |branch: usize| ends.get(branch).map_or(self.places.len(), |end| end.0 as usize);
-        let begin = if branch == 0 { first } else { end(branch - 1) };
-        (begin..end(branch))
-            .step_by(3)
-            .map(|at| [at, at + 1, at + 2].map(|at| node(self.places[at])))
-    }
-
-    /// The filters of a branch, each with the number of its variable.
-    pub fn filters(&self, branch: usize) -> impl Iterator<Item = (u16, &Test)> {
-        let filters: &[(u16, u16, Test)] = self.more.as_ref().map_or(&[], |more| &more.filters);
-        let of_branch = move |filter: &&(u16, u16, Test)| usize::from(filter.0) == branch;
-        filters.iter().filter(of_branch).map(|filter| (filter.1, &filter.2))
+        let names = self.branches[branch].names.split_terminator('\n');
+        names.map(|name| Some(name).filter(|name| !name.is_empty())).collect()
     }
 
     /// The properties and objects that the patterns of a query ask for, those under MINUS and
@@ -531,7 +516,8 @@ impl Template {
             Node::Variable(_) => ANY,
         };
         let plain = self.remainder().is_empty().then(|| {
-            self.patterns(0).map(move |[_, property, object]| match open(property) {
+            let patterns = self.branches[0].patterns.iter();
+            patterns.map(move |&[_, property, object]| match open(property) {
                 ANY => (ANY, ANY),
                 property => (property, open(object)),
             })
@@ -551,10 +537,10 @@ impl Template {
             }
             variable => variable,
         };
-        for number in 0..self.branches() {
+        for part in &self.branches {
             let mut branch = Branch::default();
             let mut seen = HashSet::new();
-            for pattern in self.patterns(number).map(|pattern| pattern.map(put)) {
+            for pattern in part.patterns.iter().map(|pattern| pattern.map(put)) {
                 let is_new = match branch.patterns.len() {
                     0..32 => !branch.patterns.contains(&pattern),
                     32 => {
@@ -572,7 +558,7 @@ impl Template {
                     branch.patterns.push(pattern);
                 }
             }
-            for (variable, test) in self.filters(number) {
+            for &(variable, ref test) in &part.filters {
                 let mark = filled.interned.len();
                 let mut filling = Filling { constants, dictionary, interned: &mut filled.interned };
                 let mut found = Vec::new();
@@ -603,11 +589,6 @@ impl Template {
             _ => filled.branches[0].patterns.iter().map(|pattern| alone(*pattern)).collect(),
         };
         filled
-    }
-
-    /// The algebra, with placeholders for constants (see [`cut::expanded`]).
-    pub fn algebra(&self) -> Result<Query, QueryError> {
-        on_stack(self.deep, || parse(&cut::expanded(&self.skeleton)))
     }
 
     /// The algebra of a query with these constants, as N-Triples texts. Comparisons with quantities
@@ -705,77 +686,6 @@ fn first_occurrences(skeleton: &str) -> HashMap<&str, usize> {
         found.entry(&rest[..end]).or_insert(at);
     }
     found
-}
-
-/// The parts of a template, variables numbered within each branch.
-struct Assembly {
-    names: String,
-    places: Vec<u32>,
-    branches: Vec<(u32, Box<[u32]>)>,
-    filters: Vec<(u16, u16, Test)>,
-}
-
-impl Assembly {
-    fn new(
-        variables: &[Option<&str>],
-        projection: &[&str],
-        drafts: &[Draft],
-    ) -> Result<Self, (QueryError, Option<u32>)> {
-        let mut patterns = Vec::new();
-        let (mut branches, mut filters) = (Vec::new(), Vec::new());
-        let mut numbers: HashMap<u32, u32> = HashMap::new(); // of variables among the names
-        let mut order: Vec<Option<&str>> = Vec::new();
-        for (branch, draft) in (0..).zip(drafts) {
-            let mut local: HashMap<u32, u32> = HashMap::new();
-            let mut own: Vec<u32> = Vec::new();
-            for place in draft.patterns.iter().flatten() {
-                if place & VARIABLE == 0 {
-                    patterns.push(*place);
-                    continue;
-                }
-                let number = *local.entry(*place).or_insert_with(|| {
-                    own.push(*numbers.entry(*place).or_insert_with(|| {
-                        order.push(variables[(place & !VARIABLE) as usize]);
-                        (order.len() - 1) as u32
-                    }));
-                    (own.len() - 1) as u32
-                });
-                patterns.push(number | VARIABLE);
-            }
-            if own.len() > usize::from(u16::MAX) {
-                let what = format!("more than {} variables", u16::MAX);
-                return Err((QueryError::new(what, "Split it into several subscriptions."), None));
-            }
-            for (variable, test) in &draft.filters {
-                if let Some(number) = local.get(variable) {
-                    filters.push((branch, *number as u16, test.clone()));
-                }
-            }
-            branches.push((patterns.len() as u32, own.into()));
-        }
-        let mut known: HashMap<&str, u32> =
-            (0..).zip(&order).filter_map(|(n, name)| Some(((*name)?, n))).collect();
-        let mut places: Vec<u32> = Vec::with_capacity(projection.len() + patterns.len());
-        for name in projection {
-            places.push(*known.entry(name).or_insert_with(|| {
-                order.push(Some(name));
-                (order.len() - 1) as u32
-            }));
-        }
-        for (end, _) in &mut branches {
-            *end += places.len() as u32;
-        }
-        if branches.len() == 1 {
-            branches.clear();
-        }
-        places.append(&mut patterns);
-        let mut names = String::new();
-        for name in order {
-            names.push_str(name.unwrap_or_default());
-            names.push('\n');
-        }
-        Ok(Self { names, places, branches, filters })
-    }
 }
 
 // --- Constants in filters -----------------------------------------------------------------------

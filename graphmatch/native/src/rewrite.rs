@@ -42,6 +42,8 @@ pub(crate) const STR: &str = ">str";
 pub(crate) const DATATYPE: &str = ">datatype";
 /// A marked term itself.
 pub(crate) const TERM: &str = ">term";
+/// What is put together to a text: its last argument; the bytes of all are counted.
+pub(crate) const COUNTED: &str = ">counted";
 /// The text of a literal; another term itself.
 pub(crate) const TEXT: &str = ">text";
 /// The value of a marked term.
@@ -104,6 +106,11 @@ impl Rewriter {
 
     fn pattern(&mut self, pattern: &mut GraphPattern) {
         match pattern {
+            GraphPattern::Bgp { patterns } if patterns.is_empty() => {
+                let (variables, bindings) =
+                    (vec![self.fresh.variable()], vec![vec![Some(row_term())]]);
+                *pattern = GraphPattern::Values { variables, bindings };
+            }
             GraphPattern::Bgp { patterns } => {
                 let (apart, mut plain): (Vec<_>, Vec<_>) = std::mem::take(patterns)
                     .into_iter()
@@ -139,7 +146,12 @@ impl Rewriter {
                 self.pattern(inner);
                 self.term(expression);
             }
-            GraphPattern::Values { bindings, .. } => {
+            // a solution that binds nothing would cost nothing that is bounded
+            GraphPattern::Values { variables, bindings } => {
+                if bindings.iter().any(|row| row.iter().all(Option::is_none)) {
+                    variables.push(self.fresh.variable());
+                    bindings.iter_mut().for_each(|row| row.push(Some(row_term())));
+                }
                 bindings.iter_mut().flatten().flatten().for_each(|term| {
                     if let GroundTerm::Triple(triple) = term {
                         mark_object(&mut triple.object);
@@ -184,10 +196,15 @@ impl Rewriter {
         let AggregateExpression::FunctionCall { name, expr, .. } = aggregate else { return };
         match name {
             AggregateFunction::Sample => self.kept(expr),
-            AggregateFunction::GroupConcat { .. } => match expr {
-                Expression::Variable(variable) => *expr = self.of_term(TEXT, variable.clone()),
-                _ => self.value(expr),
-            },
+            AggregateFunction::GroupConcat { separator } => {
+                match expr {
+                    Expression::Variable(variable) => *expr = self.of_term(TEXT, variable.clone()),
+                    _ => self.value(expr),
+                }
+                let separator = separator.as_deref().unwrap_or(" ");
+                let separator = Literal::new_simple_literal(separator).into();
+                *expr = self.private(COUNTED, vec![separator, expr.clone()]);
+            }
             AggregateFunction::Count => self.term(expr),
             AggregateFunction::Custom(name) => {
                 self.note(name.clone());
@@ -329,6 +346,11 @@ impl Rewriter {
             self.functions.push(name);
         }
     }
+}
+
+/// What a solution has that binds nothing.
+fn row_term() -> GroundTerm {
+    NamedNode::new_unchecked(">row").into()
 }
 
 fn iri(name: &str) -> TermPattern {

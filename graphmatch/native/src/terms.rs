@@ -1,5 +1,6 @@
 //! Terms as canonical N-Triples, and back: what `oxrdf` displays, without its formatting.
 
+use crate::cut::escape;
 use crate::rewrite::{PRIVATE, unmarked};
 use oxrdf::{BaseDirection, BlankNode, Literal, NamedNode, NamedOrBlankNode, Term, Triple};
 use std::fmt::Write;
@@ -102,24 +103,12 @@ pub(crate) fn unescaped(text: &str) -> Option<(String, &str)> {
     loop {
         let end = rest.find(['"', '\\'])?;
         value.push_str(&rest[..end]);
-        let mut more = rest[end..].chars();
-        if more.next()? == '"' {
-            return Some((value, more.as_str()));
+        let after = &rest[end + 1..];
+        if rest.as_bytes()[end] == b'"' {
+            return Some((value, after));
         }
-        let escaped = more.next()?;
-        rest = more.as_str();
-        value.push(match escaped {
-            'b' => '\u{8}',
-            't' => '\t',
-            'n' => '\n',
-            'f' => '\u{C}',
-            'r' => '\r',
-            'u' | 'U' => {
-                let digits = rest.get(..if escaped == 'u' { 4 } else { 8 })?;
-                rest = &rest[digits.len()..];
-                char::from_u32(u32::from_str_radix(digits, 16).ok()?)?
-            }
-            other => other,
-        });
+        let (c, length) = escape(after.as_bytes())?;
+        value.push(c);
+        rest = &after[length..];
     }
 }
