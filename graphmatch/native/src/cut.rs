@@ -12,7 +12,6 @@
 use crate::query::{Limits, QueryError, on_stack};
 use oxiri::{Iri, IriRef};
 use oxrdf::Literal;
-use std::borrow::Cow;
 
 /// Stands for an IRI.
 pub const IRI: u8 = 1;
@@ -146,25 +145,6 @@ fn push_escaped(c: char, out: &mut Vec<u8>) {
         _ => return out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
     };
     out.extend_from_slice(escape.as_bytes());
-}
-
-/// Splits a canonical literal into its text and what follows the quotation marks.
-pub(crate) fn split_literal(literal: &[u8]) -> Option<(Cow<'_, str>, &str)> {
-    let text = std::str::from_utf8(literal).ok()?.strip_prefix('"')?;
-    let (value, suffix) = text.rsplit_once('"')?;
-    if !value.contains('\\') {
-        return Some((value.into(), suffix));
-    }
-    let mut plain = String::with_capacity(value.len());
-    let mut rest = value;
-    while let Some((before, after)) = rest.split_once('\\') {
-        plain.push_str(before);
-        let (c, length) = escape(after.as_bytes())?;
-        plain.push(c);
-        rest = &after[length..];
-    }
-    plain.push_str(rest);
-    Some((plain.into(), suffix))
 }
 
 /// What stands behind a backslash: the character, and how many bytes that takes.

@@ -41,22 +41,6 @@ pub trait Source {
     fn contains(&self, triple: [Id; 3]) -> bool;
 }
 
-/// A few triples, found by looking at each.
-pub struct Triples<'a>(pub &'a [[Id; 3]]);
-
-impl Source for Triples<'_> {
-    fn matching<'a>(&'a self, key: [Id; 3]) -> Box<dyn Iterator<Item = [Id; 3]> + 'a> {
-        let meets = move |triple: &[Id; 3]| {
-            triple.iter().zip(key).all(|(&term, wanted)| wanted == ANY || wanted == term)
-        };
-        Box::new(self.0.iter().copied().filter(meets))
-    }
-
-    fn contains(&self, triple: [Id; 3]) -> bool {
-        self.0.contains(&triple)
-    }
-}
-
 /// What one evaluation may cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -275,15 +259,6 @@ impl Evaluation<'_> {
                 }
             }
         })
-    }
-
-    /// Prepares a query and answers it: see [`Prepared::new`] and [`Evaluation::answer`].
-    pub fn answer_query(
-        &self,
-        query: &Query,
-        resting: Option<Resting>,
-    ) -> Result<Option<Answer>, EvaluationError> {
-        self.answer(&Prepared::new(query, resting)?)
     }
 
     fn asked(&self, evaluator: &QueryEvaluator, query: &Query) -> Result<bool, EvaluationError> {

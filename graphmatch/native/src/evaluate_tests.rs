@@ -19,6 +19,22 @@ pub(crate) fn parsed(query: &str) -> Query {
     SparqlParser::new().parse_query(&format!("{PREFIXES}{query}")).unwrap()
 }
 
+/// A few triples, found by looking at each.
+struct Triples<'a>(&'a [[Id; 3]]);
+
+impl Source for Triples<'_> {
+    fn matching<'a>(&'a self, key: [Id; 3]) -> Box<dyn Iterator<Item = [Id; 3]> + 'a> {
+        let meets = move |triple: &[Id; 3]| {
+            triple.iter().zip(key).all(|(&term, wanted)| wanted == ANY || wanted == term)
+        };
+        Box::new(self.0.iter().copied().filter(meets))
+    }
+
+    fn contains(&self, triple: [Id; 3]) -> bool {
+        self.0.contains(&triple)
+    }
+}
+
 /// An ontology's triples, a publication's, and attributes found for who names them.
 pub(crate) struct World {
     dictionary: Dictionary,
@@ -482,8 +498,7 @@ fn empty_values_give_nothing() {
     ] {
         assert_eq!(world.count(query), expected, "{query}");
         let query = parsed(query);
-        let answer =
-            world.run(|evaluation| evaluation.answer_query(&query, Some(Resting::of(&query))));
+        let answer = world.run(|e| e.answer(&Prepared::new(&query, Some(Resting::of(&query)))?));
         assert_eq!(answer.unwrap().map_or(0, |answer| answer.solutions.len()), expected);
     }
 }
@@ -799,7 +814,7 @@ fn generated_queries_answer_as_over_a_dataset_of_terms() {
         let world = World::of(&background, &publication, &[]);
         let dataset = dataset(&background, &publication);
         let query = parsed(&format!("SELECT * {{ {} }}", dice.group(2)));
-        let answer = world.run(|evaluation| evaluation.answer_query(&query, None)).unwrap();
+        let answer = world.run(|e| e.answer(&Prepared::new(&query, None)?)).unwrap();
         let mut found: Vec<String> = answer
             .unwrap_or_default()
             .solutions

@@ -11,7 +11,7 @@
 //! Memory: some 130 bytes, the skeleton, the names of variables, and 24 bytes for each triple pattern;
 //! some 100 bytes more where something is left open.
 
-use crate::cut::{self, Cut, Cutter, quote, slot_of_literal, split_literal};
+use crate::cut::{self, Cut, Cutter, quote, slot_of_literal};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::necessary::{
     Analysis, Draft, GM, Misuse, OPEN, Places, VARIABLE, comparison_of, may_be_empty, mirrored,
@@ -22,7 +22,7 @@ use crate::pattern::{
 };
 use crate::regex::required_parts;
 use crate::rest::{Resting, body, pattern_of, pattern_of_mut};
-use crate::values::is_comparable;
+use crate::values::{self, is_comparable};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
 use spargebra::algebra::{Expression, Function, GraphPattern};
@@ -275,7 +275,8 @@ pub struct Template {
 /// A branch before constants are put in; these are given by their numbers.
 struct Part {
     patterns: Box<[Pattern]>,
-    /// The names of variables, each with a line break behind it; nothing for a fresh one.
+    /// The names of variables, each with a line break behind it; `>` and a number for a fresh one,
+    /// the same in each branch.
     names: Box<str>,
     filters: Box<[(u16, Test)]>,
 }
@@ -291,7 +292,14 @@ impl Part {
                 Node::Variable(_) => {
                     let next = numbers.len() as u16;
                     Node::Variable(*numbers.entry(place).or_insert_with(|| {
-                        names.push_str(variables[(place & !VARIABLE) as usize].unwrap_or_default());
+                        let (before, rest) = variables.split_at((place & !VARIABLE) as usize);
+                        match rest.first().copied().flatten() {
+                            Some(name) => names.push_str(name),
+                            None => {
+                                let fresh = before.iter().filter(|name| name.is_none()).count();
+                                names.push_str(&format!(">{fresh}"));
+                            }
+                        }
                         names.push('\n');
                         next
                     }))
@@ -504,7 +512,7 @@ impl Template {
     /// The names of a branch's variables by their numbers; none for fresh ones.
     pub fn names(&self, branch: usize) -> Vec<Option<&str>> {
         let names = self.branches[branch].names.split_terminator('\n');
-        names.map(|name| Some(name).filter(|name| !name.is_empty())).collect()
+        names.map(|name| Some(name).filter(|name| !name.starts_with('>'))).collect()
     }
 
     /// The properties and objects that the patterns of a query ask for, those under MINUS and
@@ -720,7 +728,7 @@ impl Filling<'_> {
             Test::Compare { operator, constant } => {
                 let constant = self.constant(*constant)?;
                 let text = self.dictionary.text(constant);
-                let language = split_literal(&text).is_some_and(|(_, suffix)| is_tag(suffix));
+                let language = string_of(&text).is_some_and(|(_, tag)| tag.is_some());
                 if *operator == Comparison::Equal && language {
                     let (operator, view) = (TextOperator::Equals, View::Term);
                     let folding = Folding::None;
@@ -734,17 +742,14 @@ impl Filling<'_> {
             Test::Text { operator, view, folding, argument, argument_folding } => {
                 let mut argument = self.constant(*argument)?;
                 let literal = self.dictionary.text(argument).into_owned();
-                let (text, suffix) = split_literal(&literal)?;
-                if !(suffix.is_empty() || is_tag(suffix)) {
-                    return None;
-                }
+                let (text, tag) = string_of(&literal)?;
                 let folded = match argument_folding {
                     Folding::Lower => text.to_lowercase(),
                     Folding::Upper => text.to_uppercase(),
-                    _ => text.clone().into_owned(),
+                    _ => text.clone(),
                 };
                 if folded != text {
-                    argument = self.intern(&folded, suffix);
+                    argument = self.intern(&folded, tag);
                 }
                 let (operator, view, folding) = (*operator, *view, *folding);
                 add(Filter::Text { operator, view, folding, argument });
@@ -752,14 +757,13 @@ impl Filling<'_> {
             Test::Regex { view, folding, pattern, flags } => {
                 let plain = |number: u32| {
                     let literal = self.dictionary.text(self.constant(number)?);
-                    let (text, suffix) = split_literal(&literal)?;
-                    suffix.is_empty().then(|| text.into_owned())
+                    string_of(&literal).filter(|(_, tag)| tag.is_none()).map(|(text, _)| text)
                 };
                 let flags = flags.map_or(Some(String::new()), plain)?;
                 let parts = required_parts(&plain(*pattern)?, &flags, *folding == Folding::None)?;
                 let folding = if parts.caseless { Folding::Caseless } else { *folding };
                 for part in parts.texts {
-                    let argument = self.intern(&part, "");
+                    let argument = self.intern(&part, None);
                     let (operator, view) = (TextOperator::Contains, *view);
                     add(Filter::Text { operator, view, folding, argument });
                 }
@@ -768,19 +772,24 @@ impl Filling<'_> {
         Some(())
     }
 
-    fn intern(&mut self, text: &str, suffix: &str) -> Id {
-        let mut literal = Vec::with_capacity(text.len() + suffix.len() + 2);
+    fn intern(&mut self, text: &str, tag: Option<&[u8]>) -> Id {
+        let mut literal = Vec::with_capacity(text.len() + 2);
         quote(text, &mut literal);
-        literal.extend_from_slice(suffix.as_bytes());
+        if let Some(tag) = tag {
+            literal.push(b'@');
+            literal.extend_from_slice(tag);
+        }
         let id = self.dictionary.intern(&literal);
         self.interned.push(id);
         id
     }
 }
 
-/// Whether what follows a literal's text is a language tag without a direction.
-fn is_tag(suffix: &str) -> bool {
-    suffix.starts_with('@') && !suffix.contains("--")
+/// The text of a string, and its language tag; nothing of a tag with a direction.
+fn string_of(literal: &[u8]) -> Option<(String, Option<&[u8]>)> {
+    let literal = values::Literal::of(literal).filter(|literal| literal.datatype.is_none())?;
+    let text = String::from_utf8_lossy(&literal.plain()).into_owned();
+    (literal.language() == literal.tag).then_some((text, literal.tag))
 }
 
 // --- Comparisons with quantities ----------------------------------------------------------------

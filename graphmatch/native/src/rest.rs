@@ -571,7 +571,8 @@ mod tests {
             let naive = Naive::new(&background, &publication);
             let (rows, found) = world.run(|evaluation| {
                 let rows = evaluation.answer(&Prepared::rows(&query).unwrap());
-                (rows.unwrap(), evaluation.answer_query(&query, Some(Resting::Solutions)).unwrap())
+                let prepared = Prepared::new(&query, Some(Resting::Solutions)).unwrap();
+                (rows.unwrap(), evaluation.answer(&prepared).unwrap())
             });
             let rows = rows.unwrap_or_default();
             let bindings =

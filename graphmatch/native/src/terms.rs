@@ -8,21 +8,12 @@ use std::fmt::Write;
 /// Writes a term as canonical N-Triples, marked literals as what they stand for.
 pub(crate) fn write_term(text: &mut String, term: &Term) {
     match term {
-        Term::NamedNode(name) => {
-            text.push('<');
-            text.push_str(name.as_str());
-            text.push('>');
-        }
-        Term::BlankNode(node) => {
-            text.push_str("_:");
-            text.push_str(node.as_str());
-        }
         Term::Literal(literal) if literal.datatype().as_str().starts_with(PRIVATE) => {
             // Writing to a text cannot fail.
             let _ = write!(text, "{}", unmarked(literal.clone()));
         }
-        Term::Literal(literal) => {
-            let _ = write!(text, "{literal}");
+        Term::NamedNode(_) | Term::BlankNode(_) | Term::Literal(_) => {
+            let _ = write!(text, "{term}");
         }
         Term::Triple(triple) => {
             text.push_str("<<( ");
