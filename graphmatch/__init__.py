@@ -9,14 +9,37 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from graphmatch.engine import Engine
     from graphmatch.matcher import Match, Matcher, MatchReport
+    from graphmatch.subscribing import read_subscriptions
+    from graphmatch.subscription import AttributeSubscription, Subscription, SubscriptionParser
     from semantic.terms import Solution
 
-__all__ = ["Engine", "Match", "MatchReport", "Matcher", "Solution"]
+_MODULES = {
+    "AttributeSubscription": "graphmatch.subscription",
+    "Engine": "graphmatch.engine",
+    "Match": "graphmatch.matcher",
+    "MatchReport": "graphmatch.matcher",
+    "Matcher": "graphmatch.matcher",
+    "Solution": "semantic.terms",
+    "Subscription": "graphmatch.subscription",
+    "SubscriptionParser": "graphmatch.subscription",
+    "read_subscriptions": "graphmatch.subscribing",
+}
+
+__all__ = [
+    "AttributeSubscription",
+    "Engine",
+    "Match",
+    "MatchReport",
+    "Matcher",
+    "Solution",
+    "Subscription",
+    "SubscriptionParser",
+    "read_subscriptions",
+]
 
 
 def __getattr__(name: str) -> object:
     """Import a public name from the module that has it."""
-    if name not in __all__:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    modules = {"Engine": "graphmatch.engine", "Solution": "semantic.terms"}
-    return getattr(import_module(modules.get(name, "graphmatch.matcher")), name)
+    return getattr(import_module(_MODULES[name]), name)

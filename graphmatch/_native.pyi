@@ -12,8 +12,12 @@ from numpy.typing import NDArray
 __all__ = [
     "Core",
     "Document",
+    "Evaluation",
+    "EvaluationFailedError",
     "NeedsPythonError",
+    "Parser",
     "Pending",
+    "Query",
     "RefusedError",
     "Report",
     "TakenError",
@@ -24,6 +28,7 @@ _FaultRow: TypeAlias = tuple[str, str, int | None, int | None, str | None, bool]
 """What is wrong with a document, the remedy, line, column, item, whether something was left out."""
 
 _Term: TypeAlias = Any
+_Nodes: TypeAlias = tuple[_Term, _Term, _Term]
 _Solution: TypeAlias = dict[str, _Term]
 _Match: TypeAlias = tuple[str, list[_Solution], list[tuple[_Term, _Term, _Term]] | None]
 _Pattern: TypeAlias = list[str | None]
@@ -35,6 +40,9 @@ class _Readable(Protocol):
 
 class RefusedError(ValueError):
     """A text that is no subscription: what, remedy, line, column."""
+
+class EvaluationFailedError(RuntimeError):
+    """A query that cannot be evaluated, or not within the limits."""
 
 class TakenError(ValueError):
     """A name that is taken."""
@@ -75,6 +83,50 @@ class Document:
     def next(self, now: str) -> tuple[Report | Pending | None, list[_FaultRow], bool]: ...
 
 @final
+class Parser:
+    """Analyses the texts of queries."""
+
+    def __new__(cls, prefixes: Sequence[tuple[str, str]], limits: object) -> Parser: ...
+    def parse(self, text: str) -> Query: ...
+
+@final
+class Query:
+    """A query that was analysed."""
+
+    @property
+    def form(self) -> str: ...
+    @property
+    def distinct(self) -> bool: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def skeleton(self) -> str: ...
+    @property
+    def slots(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def projection(self) -> list[_Term]: ...
+    def constants(self) -> list[tuple[_Term, bool]]: ...
+    def uses(self) -> list[_Use]: ...
+    def with_constants(self, terms: Sequence[_Term]) -> Query: ...
+    def view(
+        self,
+    ) -> tuple[list[tuple[tuple[_Nodes, ...], tuple[Any, ...]]], tuple[_Nodes, ...], list[str]]: ...
+    def mentions(self) -> list[tuple[_Term | None, _Term | None]]: ...
+    def template(self) -> list[_Nodes]: ...
+    def texts(self, graph: str) -> tuple[list[str], str, str | None]: ...
+
+@final
+class Evaluation:
+    """One publication, ready for questions."""
+
+    def answer(
+        self, query: Query, resting: bool, most: int | None = None
+    ) -> tuple[list[_Solution], list[tuple[_Term, _Term, _Term]] | None] | None: ...
+    def rows(self, query: Query, most: int) -> list[_Solution]: ...
+    def solutions(self, pattern: str, most: int | None) -> list[_Solution]: ...
+
+@final
 class Core:
     """Standing subscriptions over an ontology."""
 
@@ -97,7 +149,15 @@ class Core:
         self, id: str, query: str, comment: str = "", filed: Sequence[str] | None = None
     ) -> bool: ...
     def unsubscribe(self, id: str) -> bool: ...
-    def constants(self, query: str) -> tuple[list[str], int, list[bool], list[_Use]]: ...
+    def meets(self, subject: str | None, predicate: str | None, object: str | None) -> bool: ...
+    def evaluation(
+        self,
+        id: str,
+        triples: Iterable[tuple[_Term, _Term, _Term]],
+        stated: int,
+        shown: int,
+        now: str,
+    ) -> Evaluation: ...
     def mentioned(self) -> list[tuple[str | None, str | None]]: ...
     def placements(self, id: str) -> list[_Placement]: ...
     def set_ontology(

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
@@ -28,7 +27,7 @@ from graphmatch import _native
 from graphmatch.explain import Evidence, Explanation, evidence, explain
 from graphmatch.explaining.placement import Placement
 from graphmatch.filing import Filed, file, suspended
-from graphmatch.knowledge import Change, Entailment, Knowledge
+from graphmatch.knowledge import Change, Entailment, Knowledge, plain
 from graphmatch.matcher import (
     Capabilities,
     DuplicateError,
@@ -40,12 +39,16 @@ from graphmatch.matcher import (
 from graphmatch.provenance import Provenance
 from graphmatch.report import report_of
 from graphmatch.saving import opened, save
+from graphmatch.subscription import Query, Subscription, SubscriptionParser, refusal
 from semantic.annotation.annotate import Annotator, Label
 from semantic.attributes.arrow import ArrowBatch, ArrowTable, texts_of_table
 from semantic.attributes.bulk import grouped_attribute_rows
 from semantic.attributes.concepts import is_concept
+from semantic.attributes.gathered import Grouped
+from semantic.attributes.query import AttributeQuery
 from semantic.attributes.subscription import AttributeParser
 from semantic.attributes.tables import grouped_attribute_table
+from semantic.clock import Clock, now_text, utc_now
 from semantic.cut import Cut
 from semantic.errors import (
     GraphMatchError,
@@ -58,7 +61,6 @@ from semantic.errors import (
     UnknownNameError,
     warn_problem,
 )
-from semantic.evaluation import Evaluation
 from semantic.feeds import sniff_feed
 from semantic.guards import recode_xml
 from semantic.limits import DEFAULT_LIMITS, Limits
@@ -67,12 +69,7 @@ from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.quads import read_whole
 from semantic.reading import documents, read_publications, syntax_of
-from semantic.sparql.clock import Clock, now_text, utc_now
-from semantic.sparql.columns import Grouped
-from semantic.sparql.parse import SubscriptionParser
-from semantic.sparql.query import Query
 from semantic.stream import Pieces, Readable, pieces
-from semantic.subscription import Subscription
 from semantic.syntax import BLANK, HEAD_BYTES, format_of_media_type
 from semantic.tables import publications_of_table
 from semantic.terms import Triple
@@ -86,16 +83,6 @@ _Fault: TypeAlias = tuple[str, str, int | None, int | None, str | None, bool]
 
 _AT_ONCE = 8192
 """So many subscriptions are taken in between two publications."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """One publication, ready for questions: why, and why not."""
-
-    knowledge: Knowledge
-    evaluation: Evaluation
-    provenance: Provenance
-    now: datetime
 
 
 class Engine(Matcher):
@@ -152,8 +139,8 @@ class Engine(Matcher):
         self._own_annotator = annotator
         self._clock = clock
         self._on_problem = on_problem
-        self.parser = SubscriptionParser(limits=limits)
-        self._attributes = AttributeParser(self.parser)
+        self._parser = SubscriptionParser(limits=limits)
+        self._attributes = AttributeParser()
         self._changing = RLock()
         self._labels: tuple[list[Label], Annotator] | None = None
         self._core = _native.Core(list(PREFIXES.items()), limits)
@@ -162,7 +149,7 @@ class Engine(Matcher):
 
     def _know(self, ontology: Ontology, annotator: Annotator | None) -> Knowledge:
         annotator = annotator or self._annotator_for(ontology.labels())
-        return Knowledge(ontology, self._entailment, annotator)
+        return Knowledge(ontology, self._entailment, annotator, core=self._core)
 
     def _annotator_for(self, labels: list[Label]) -> Annotator:
         """Return an annotator for labels: the one at hand, if these have not changed."""
@@ -216,7 +203,7 @@ class Engine(Matcher):
         if found is None:
             raise UnknownError(id)
         text, comment = found
-        return self.parser.parse(id, text, comment)
+        return self._parser.parse(id, text, comment)
 
     def __len__(self) -> int:
         return len(self._core)
@@ -242,7 +229,7 @@ class Engine(Matcher):
             try:
                 self._core.subscribe(id, text, comment)
             except _native.NeedsPythonError:
-                filed = self._knowledge.filed(self._core, id, text)
+                filed = self._knowledge.filed(self._parser, id, text)
                 self._core.subscribe(id, text, comment, filed)
 
     def replace(self, subscription: Subscription | str, query: str | None = None) -> None:
@@ -260,7 +247,7 @@ class Engine(Matcher):
             try:
                 found = self._core.replace(id, text, comment)
             except _native.NeedsPythonError:
-                filed = self._knowledge.filed(self._core, id, text)
+                filed = self._knowledge.filed(self._parser, id, text)
                 found = self._core.replace(id, text, comment, filed)
         if not found:
             raise UnknownError(id)
@@ -280,7 +267,7 @@ class Engine(Matcher):
     # -- very many subscriptions ------------------------------------------------------------
 
     def subscribe_many(
-        self, rows: Iterable[Subscription | tuple[str, str | Query]]
+        self, rows: Iterable[Subscription | tuple[str, str | Query | AttributeQuery]]
     ) -> tuple[GraphMatchError, ...]:
         """Take many subscriptions in: a fraction of the work of taking them in one by one.
 
@@ -327,7 +314,7 @@ class Engine(Matcher):
                 id, text, comment = rows[begin]
                 try:
                     with _refusals(id):
-                        filed = self._knowledge.filed(self._core, id, text)
+                        filed = self._knowledge.filed(self._parser, id, text)
                         self._core.subscribe(id, text, comment, filed)
                 except GraphMatchError as error:
                     yield error
@@ -394,17 +381,20 @@ class Engine(Matcher):
         terms = [str(term) for term in grouped.terms]
         self._resolve(grouped)
         for group in grouped.groups:
-            some = grouped.terms, group.constants[0].tolist()
-            text = group.skeleton.said([some[0][number] for number in some[1]])
+            text = group.template.said([grouped.terms[n] for n in group.constants[0].tolist()])
             places = np.ascontiguousarray(group.constants, np.int32)
-            for place, error in self._core.subscribe_rows(text, group.ids, terms, places):
+            try:
+                errors = self._core.subscribe_rows(text, group.ids, terms, places)
+            except _native.RefusedError as refused_all:  # a shape that is larger than a limit
+                errors = [(place, refused_all) for place in range(len(group.ids))]
+            for place, error in errors:
                 id = group.ids[place]
                 if not isinstance(error, _native.NeedsPythonError):
                     refused.append((group.rows[place], _error_of(error, id)))
                     continue
                 constants = [grouped.terms[number] for number in group.constants[place].tolist()]
                 try:
-                    self.subscribe(id, group.skeleton.said(constants))
+                    self.subscribe(id, group.template.said(constants))
                 except GraphMatchError as own:
                     refused.append((group.rows[place], own))
         return [error for _, error in sorted(refused, key=lambda one: one[0])]
@@ -440,7 +430,7 @@ class Engine(Matcher):
             for id in waiting:
                 text, _ = self._core.subscription(id) or ("", "")
                 try:
-                    self._core.file_again(id, knowledge.filed(self._core, id, text))
+                    self._core.file_again(id, knowledge.filed(self._parser, id, text))
                 except SubscriptionError as error:
                     told = error.problem
                     what = f"{told.what}; it matches nothing now"
@@ -462,7 +452,7 @@ class Engine(Matcher):
         """Say which subscriptions a publication matches, and with which solutions."""
         now = self._clock()
         said = now_text(now)
-        found = self._core.match_triples(_plain(publication.id), publication.given, said)
+        found = self._core.match_triples(plain(publication.id), publication.given, said)
         return self._reported(found, publication, now, publication.source.source)
 
     def _reported(
@@ -487,7 +477,7 @@ class Engine(Matcher):
             prepared = knowledge.prepare(publication, steps, now)
             problems, runs = prepared.problems, prepared.runs
             found = self._core.match_triples(
-                _plain(publication.id),
+                plain(publication.id),
                 prepared.triples,
                 said,
                 prepared.stated,
@@ -627,7 +617,8 @@ class Engine(Matcher):
 
         Matching itself derives only what some subscription asks for.
         """
-        enriched = self._knowledge.enrich(publication, self._clock(), self._mentions())
+        with self._changing:
+            enriched = self._knowledge.enrich(publication, self._clock(), self._mentions())
         for problem in enriched.problems:
             self._on_problem(problem)
         return enriched.publication
@@ -653,7 +644,7 @@ class Engine(Matcher):
         subscription = self._subscription(id)
         knowledge = self._knowledge
         try:
-            return file(subscription, knowledge.root, knowledge.evaluator, knowledge.units)
+            return file(subscription, knowledge)
         except SubscriptionError as error:
             return suspended(subscription, error.problem.what)
 
@@ -668,34 +659,33 @@ class Engine(Matcher):
         with self._changing:
             filed = self.filing(id)
             placed = tuple(Placement(*row) for row in self._core.placements(id))
-            with self._asking(publication) as asked:
-                report = self.match(publication)
-                match = next((m for m in report if m.subscription == id), None)
-                return explain(filed, placed, match, asked.evaluation, asked.provenance)
+            evaluation, provenance = self._asking(publication)
+            report = self.match(publication)
+            match = next((m for m in report if m.subscription == id), None)
+            return explain(filed, placed, match, evaluation, provenance)
 
     def evidence(
         self, publication: Publication, matches: Iterable[Match]
     ) -> Mapping[str, tuple[Evidence, ...]]:
         """Return, by subscription, the triples that a match rests on, and why they hold."""
         several = tuple(matches)
-        with self._changing, self._asking(publication) as asked:
+        with self._changing:
+            evaluation, provenance = self._asking(publication)
             return {
                 m.subscription: tuple(
-                    evidence(self.filing(m.subscription), m, asked.evaluation, asked.provenance)
+                    evidence(self.filing(m.subscription), m, evaluation, provenance)
                 )
                 for m in several
                 if m.subscription in self  # it may have gone since
             }
 
-    @contextmanager
-    def _asking(self, publication: Publication) -> Iterator[_Asked]:
+    def _asking(self, publication: Publication) -> tuple[_native.Evaluation, Provenance]:
         """Prepare questions about one publication, with everything that follows from it."""
         now = self._clock()
         knowledge = self._knowledge
         enriched = knowledge.enrich(publication, now, self._mentions())
         provenance = Provenance(knowledge.ontology, enriched, entailment=knowledge.rdfs)
-        with knowledge.evaluator.publication(enriched.publication, now) as evaluation:
-            yield _Asked(knowledge, evaluation, provenance, now)
+        return knowledge.evaluation(enriched.publication, now), provenance
 
     # -- saving -----------------------------------------------------------------------------
 
@@ -742,31 +732,26 @@ class Engine(Matcher):
                 self._on_problem(error.problem)
 
 
-def _plain(id: str) -> str:
-    """Return an id as Unicode: a file's name may have bytes that are none."""
-    return id if id.isascii() else id.encode("utf-8", "replace").decode()
-
-
 def _said(subscription: Subscription | str, query: str | None) -> tuple[str, str, str]:
     """Return the id, the text and the comment of a subscription."""
     if isinstance(subscription, str):
         return subscription, query or "", ""
-    return subscription.id, subscription.query.said(), subscription.comment
+    return subscription.id, subscription.query.text, subscription.comment
 
 
-def _told(row: Subscription | tuple[str, str | Query]) -> tuple[str, str, str]:
+def _told(row: Subscription | tuple[str, str | Query | AttributeQuery]) -> tuple[str, str, str]:
     if isinstance(row, Subscription):
-        return row.id, row.query.said(), row.comment
+        return row.id, row.query.text, row.comment
     id, query = row
-    return id, query if isinstance(query, str) else query.said(), ""
+    return id, query if isinstance(query, str) else query.text, ""
 
 
 def _error_of(error: Exception, id: str) -> GraphMatchError:
     """Return the error of a subscription that the core refuses."""
     if isinstance(error, _native.TakenError):
         return DuplicateError(id)
-    what, remedy, line, column = error.args
-    return SubscriptionError(Problem(what, Place(id, line, column), remedy))
+    assert isinstance(error, _native.RefusedError)
+    return refusal(id, error)
 
 
 @contextmanager

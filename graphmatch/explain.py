@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 
 from pyoxigraph import Variable
 
+from graphmatch._native import Evaluation
 from graphmatch.explaining.asking import first, instance
 from graphmatch.explaining.failure import failure
 from graphmatch.explaining.nearest import LOOKED_AT, Near, Nearest
@@ -21,7 +21,6 @@ from graphmatch.explaining.wording import Wording
 from graphmatch.filing import Filed
 from graphmatch.matcher import Match
 from graphmatch.provenance import Provenance
-from semantic.evaluation import Evaluation
 from semantic.pattern import AnyOf, Branch, Filter, TaxonomyTest, TriplePattern
 from semantic.terms import Solution, Term, Triple, compact
 from semantic.vocabulary import PREFIXES
@@ -188,7 +187,7 @@ def evidence(
     first = match.solutions[0] if match.solutions else {}
     # A step inside a path of any length may be any that the branch allows: it tells nothing.
     loose = any(check.startswith("path ") for check in filed.checks)
-    for row in islice(evaluation.rows(filed.query), LOOKED_AT):
+    for row in evaluation.rows(filed.query, LOOKED_AT):
         known = frozenset(map(Variable, row))
         if any(row.get(name, term) != term for name, term in first.items()):
             continue

@@ -10,19 +10,14 @@ reason recorded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from pyoxigraph import Variable
 
-from semantic.evaluation import Evaluator
+from graphmatch.knowledge import Knowledge
+from graphmatch.subscription import Query, Subscription
 from semantic.pattern import Branch, TriplePattern
-from semantic.sparql.query import Query
-from semantic.subscription import Subscription
-from semantic.terms import Term
-from semantic.units.units import Units
-
-Root = Callable[[Term], Term]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +38,6 @@ class Filed:
         Why every publication is a candidate; empty when the entries decide.
     checks
         What is left to be evaluated on candidates; empty when the index's answer is the answer.
-    resting
-        Whether a solution might rest on the ontology alone.
     """
 
     subscription: Subscription
@@ -53,7 +46,6 @@ class Filed:
     entries: tuple[Branch, ...]
     unindexed: tuple[str, ...]
     checks: tuple[str, ...]
-    resting: bool
 
     @property
     def exact(self) -> bool:
@@ -61,45 +53,28 @@ class Filed:
         return not self.checks
 
 
-def file(
-    subscription: Subscription,
-    root: Root,
-    background: Evaluator,
-    units: Units | None = None,
-) -> Filed:
-    """Decide how a subscription is filed.
-
-    Parameters
-    ----------
-    root
-        Gives each constant its root.
-    background
-        Knows what the ontology alone meets.
-    units
-        What the ontology knows of units.
+def file(subscription: Subscription, knowledge: Knowledge) -> Filed:
+    """Decide how a subscription is filed under an ontology, as the core does.
 
     Raises
     ------
     SubscriptionError
         When a unit in it is unknown, or incompatible with its attribute's.
     """
-    rewritten = subscription.rewritten(root, units)
-    supports = rewritten.supports
+    rewritten = subscription.rewritten(knowledge.root, knowledge.units)
     entries: dict[Branch, None] = {}
     unindexed: dict[str, None] = {}
     checks = dict.fromkeys(rewritten.remainder)
-    resting = subscription.query.skeleton.resting.of_pattern
     for branch in rewritten.branches:
-        own = [p for p in branch.patterns if not _meets(background, p)]
-        resting |= not own
+        own = [p for p in branch.patterns if not _meets(knowledge, p)]
         if len(own) < len(branch.patterns):
             checks["a pattern that the ontology may meet"] = None
         if own:
             entries[_part(branch, own)] = None
-        elif supports is None:
+        elif not rewritten.supports:
             unindexed["no pattern to index it by but paths of any length"] = None
         else:
-            entries.update((Branch((pattern,)), None) for pattern in supports)
+            entries.update((Branch((pattern,)), None) for pattern in rewritten.supports)
     return Filed(
         subscription,
         rewritten.query,
@@ -107,7 +82,6 @@ def file(
         () if unindexed else tuple(entries),
         tuple(unindexed),
         tuple(checks),
-        resting,
     )
 
 
@@ -120,12 +94,11 @@ def suspended(subscription: Subscription, why: str) -> Filed:
         (),
         (),
         (f"nothing, for now: {why}",),
-        resting=True,
     )
 
 
-def _meets(background: Evaluator, pattern: TriplePattern) -> bool:
-    return background.meets(None if isinstance(n, Variable) else n for n in pattern)
+def _meets(knowledge: Knowledge, pattern: TriplePattern) -> bool:
+    return knowledge.meets(None if isinstance(n, Variable) else n for n in pattern)
 
 
 def _part(branch: Branch, patterns: Iterable[TriplePattern]) -> Branch:

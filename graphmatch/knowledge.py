@@ -14,24 +14,25 @@ from enum import Enum
 from functools import cached_property
 from itertools import chain
 from typing import Any
+from weakref import ref
 
 import numpy as np
-from pyoxigraph import NamedNode, Variable
 
 from graphmatch import _native
+from graphmatch.enrichment import Enriched, Enricher
+from graphmatch.subscription import SubscriptionParser, rewritten
 from semantic.annotation.annotate import Annotator
 from semantic.attributes.concepts import Concepts
-from semantic.enrichment import Enriched, Enricher
+from semantic.clock import now_text
 from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
-from semantic.evaluation import Evaluator
+from semantic.limits import DEFAULT_LIMITS
 from semantic.mentions import Mentions
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
-from semantic.terms import Term, Triple
+from semantic.terms import Term, Triple, written
 from semantic.units.numbers import UnitError
 from semantic.units.units import Units
-from semantic.units.use import Use
-from semantic.vocabulary import RSS
+from semantic.vocabulary import PREFIXES, RSS
 
 ITEM, EVENT, ROOTS, UNITS, RULES, MAPPING = 1, 2, 4, 8, 16, 32
 """Steps of enrichment, as the core numbers them."""
@@ -98,22 +99,74 @@ class Knowledge:
     entailment
         Whether its rules are applied.
     annotator
-        Finds labels in text.
+        Finds labels in text; none by default.
+    core
+        The one that the ontology is handed to, by an engine; one of its own by default, made when
+        it is first needed.
+
+    Examples
+    --------
+    >>> from pyoxigraph import NamedNode
+    >>> from semantic.vocabulary import SUBCLASS
+    >>> laptop, computer = NamedNode("urn:laptop"), NamedNode("urn:computer")
+    >>> knowledge = Knowledge(Ontology([(laptop, SUBCLASS, computer)]))
+    >>> knowledge.meets((laptop, None, None)), knowledge.meets((computer, None, None))
+    (True, False)
     """
 
-    def __init__(self, ontology: Ontology, entailment: Entailment, annotator: Annotator) -> None:
+    def __init__(
+        self,
+        ontology: Ontology,
+        entailment: Entailment = Entailment.RDFS,
+        annotator: Annotator | None = None,
+        *,
+        core: _native.Core | None = None,
+    ) -> None:
         self.ontology = ontology
-        self.annotator = annotator
+        self.annotator = annotator or Annotator([])
         self.rdfs = entailment is Entailment.RDFS
-        self.enricher = Enricher(
-            ontology, lambda: self.evaluator, entailment=self.rdfs, annotator=annotator
-        )
+        self._shared = None if core is None else ref(core)  # the core refers to its knowledge
+        self.enricher = Enricher(ontology, self, entailment=self.rdfs, annotator=self.annotator)
+
+    @property
+    def _core(self) -> _native.Core:
+        """The core that has the ontology."""
+        shared = None if self._shared is None else self._shared()
+        return self._own if shared is None else shared
 
     @cached_property
-    def evaluator(self) -> Evaluator:
-        """Evaluates queries over the ontology: for explanations and mapping functions."""
-        known = self.ontology.closure if self.rdfs else frozenset(self.ontology.stated)
-        return Evaluator(self.ontology, known)
+    def _own(self) -> _native.Core:
+        core = _native.Core(list(PREFIXES.items()), DEFAULT_LIMITS)
+        core.set_ontology(None, **self.stated(None))
+        return core
+
+    # -- questions --------------------------------------------------------------------------
+
+    def evaluation(self, publication: Publication, now: datetime) -> _native.Evaluation:
+        """Prepare questions about a publication: queries over it and the ontology.
+
+        Parameters
+        ----------
+        now
+            What ``NOW()`` gives.
+        """
+        derived = publication.derived
+        shown = publication.seen_by_any
+        own = [triple for triple in shown if triple not in derived]
+        rest = [triple for triple in shown if triple in derived]
+        attributes = publication.triples[len(shown) :]
+        return self._core.evaluation(
+            plain(publication.id),
+            (*own, *rest, *attributes),
+            len(own),
+            len(shown),
+            now_text(now),
+        )
+
+    def meets(self, pattern: Iterable[Term | None]) -> bool:
+        """Whether a triple that follows from the ontology has these terms, ``None`` for any."""
+        subject, predicate, object_ = (None if term is None else written(term) for term in pattern)
+        return self._core.meets(subject, predicate, object_)
 
     @property
     def concepts(self) -> Concepts:
@@ -177,8 +230,7 @@ class Knowledge:
                 found[terms[term]] |= UNITS
             functions = self.enricher.functions
             for property_ in functions.reading():
-                if not isinstance(property_, Variable):
-                    found[terms[self.ontology.root(property_)]] |= MAPPING
+                found[terms[self.ontology.root(property_)]] |= MAPPING
         return found.items()
 
     @property
@@ -203,7 +255,7 @@ class Knowledge:
 
     # -- what is left to Python -------------------------------------------------------------
 
-    def filed(self, core: _native.Core, id: str, query: str) -> list[str]:
+    def filed(self, parser: SubscriptionParser, id: str, text: str) -> list[str]:
         """Return a query's constants with root terms put in, in base units.
 
         Raises
@@ -212,29 +264,15 @@ class Knowledge:
             When a unit is unknown, or incompatible with its attribute's; when a class is named
             that is unknown.
         """
-        texts, slots, rewritten, uses = core.constants(query)
-        terms = [_native.term(text) for text in texts]
+        query = parser.query(id, text)
         try:
-            rooted = [
-                self.root(term) if isinstance(term, NamedNode) or replaced else term
-                for term, replaced in zip(terms, rewritten, strict=True)
-            ]
-            units = self.units
-            if units is not None:
-                of: defaultdict[int, list[Use]] = defaultdict(list)
-                for constant, attribute, siblings in uses:
-                    beside = (
-                        (rooted[p], None if value is None else rooted[value])
-                        for p, value in siblings
-                    )
-                    of[constant].append(Use(rooted[attribute], tuple(beside)))
-                rooted = [units.constant(term, of[n]) for n, term in enumerate(rooted)]
+            filed = rewritten(query, self.root, self.units)
         except UnitError as error:
             raise SubscriptionError(Problem(error.what, Place(id), error.remedy)) from error
         except UnknownNameError as error:
             told = error.problem
             raise SubscriptionError(Problem(told.what, Place(id), told.remedy)) from error
-        return [str(term) for term in rooted[:slots]]
+        return [written(term) for term, _ in filed.constants()[: filed.slots]]
 
     def enrich(self, publication: Publication, now: datetime, mentions: Mentions) -> Enriched:
         """Return a publication with all that follows; see `Enricher.enrich`."""
@@ -275,6 +313,11 @@ def _prepared(
     return Prepared((*stated, *others), len(stated), done, problems, runs)
 
 
+def plain(id: str) -> str:
+    """Return an id as Unicode: a file's name may have bytes that are none."""
+    return id if id.isascii() else id.encode("utf-8", "replace").decode()
+
+
 class _Terms:
     """Terms by number, each once."""
 
@@ -294,4 +337,4 @@ class _Terms:
 
     def texts(self) -> list[str]:
         """Return the terms as N-Triples has them."""
-        return [str(term) for term in self._numbers]
+        return [written(term) for term in self._numbers]

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
+from graphmatch.subscription import Subscription
 from semantic.errors import GraphMatchError, Place, Problem
-from semantic.evaluation import Answer
 from semantic.publication import Publication
-from semantic.subscription import Subscription
 from semantic.terms import Solution, Triple
 
 if TYPE_CHECKING:
@@ -87,11 +86,6 @@ class Match:
     publication: str
     solutions: tuple[Solution, ...]
     graph: tuple[Triple, ...] | None = None
-
-    @classmethod
-    def of(cls, subscription: str, publication: str, answer: Answer) -> Match:
-        """Make a match of a query's answer."""
-        return cls(subscription, publication, answer.solutions, answer.graph)
 
 
 class Counters(NamedTuple):

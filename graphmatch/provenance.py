@@ -11,11 +11,11 @@ from functools import cached_property
 
 from pyoxigraph import Literal
 
+from graphmatch.enrichment import Enriched
 from semantic.annotation.annotate import Annotation
 from semantic.attributes.concepts import Concepts
 from semantic.attributes.names import isa_name_of
-from semantic.enrichment import Enriched
-from semantic.evaluation import taxonomy_test
+from semantic.decision import taxonomy_test
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import is_text
 from semantic.pattern import TaxonomyOperator, TaxonomyTest

@@ -1,4 +1,4 @@
-"""What things mean: RDF terms, publications, ontologies, subscriptions. Knows no matching.
+"""What things mean: RDF terms, publications, ontologies, attributes. Knows no matching.
 
 What is named here is imported when it is first used: a program pays for what it needs.
 """
@@ -8,20 +8,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from semantic.attributes.events import read_events
-    from semantic.attributes.subscription import AttributeSubscription
     from semantic.cut import Cut
     from semantic.errors import GraphMatchError, Place, Problem, ProblemWarning
     from semantic.limits import Limits
     from semantic.ontology.ontology import Ontology
     from semantic.publication import Publication
     from semantic.reading import read_publications
-    from semantic.sparql.files import read_subscriptions
-    from semantic.sparql.parse import SubscriptionParser
-    from semantic.subscription import Subscription
     from semantic.tables import publications_of_table
 
 _MODULES = {
-    "AttributeSubscription": "attributes.subscription",
     "Cut": "cut",
     "GraphMatchError": "errors",
     "Limits": "limits",
@@ -30,16 +25,12 @@ _MODULES = {
     "Problem": "errors",
     "ProblemWarning": "errors",
     "Publication": "publication",
-    "Subscription": "subscription",
-    "SubscriptionParser": "sparql.parse",
     "publications_of_table": "tables",
     "read_events": "attributes.events",
     "read_publications": "reading",
-    "read_subscriptions": "sparql.files",
 }
 
 __all__ = [
-    "AttributeSubscription",
     "Cut",
     "GraphMatchError",
     "Limits",
@@ -48,12 +39,9 @@ __all__ = [
     "Problem",
     "ProblemWarning",
     "Publication",
-    "Subscription",
-    "SubscriptionParser",
     "publications_of_table",
     "read_events",
     "read_publications",
-    "read_subscriptions",
 ]
 
 

@@ -15,11 +15,19 @@ from typing import TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from semantic.pattern import AnyOf, Comparison, Filter, TaxonomyTest, Unequal
+from semantic.ontology.walks import Links, Walks
+from semantic.pattern import (
+    AnyOf,
+    Comparison,
+    Filter,
+    TaxonomyOperator,
+    TaxonomyTest,
+    Unequal,
+)
 from semantic.terms import Term
 from semantic.text.folding import ascii_lower, asked, folded
-from semantic.text.tests import RegexTest, TextOperator, TextTest, View
-from semantic.values import Operator, Quantity, compare, value_of
+from semantic.text.tests import TextOperator, TextTest, View
+from semantic.values import Operator, Quantity, compare, decidable, is_comparable, value_of
 from semantic.vocabulary import RDF, XSD
 
 IsA: TypeAlias = Callable[[TaxonomyTest, Term], bool]
@@ -49,7 +57,9 @@ def holds(filter_: Filter, term: Term, isa: IsA | None = None) -> bool:
     """
     match filter_:
         case Comparison(_, operator, constant):
-            return compare(term, operator, constant)
+            if decidable(operator, constant):
+                return compare(term, operator, constant)
+            return isinstance(term, Literal | NamedNode) and asked(term, operator.value, constant)
         case Unequal(_, constant):
             return _differs(term, constant)
         case TextTest():
@@ -60,8 +70,25 @@ def holds(filter_: Filter, term: Term, isa: IsA | None = None) -> bool:
             return isa(filter_, term)
         case AnyOf(_, tests):
             return any(holds(test, term, isa) for test in tests)
-        case RegexTest():
-            raise ValueError("what a regular expression needs is found when constants are put in")
+
+
+def taxonomy_test(
+    ontology: Walks, operator: TaxonomyOperator, term: Term, other: Term, links: Links
+) -> bool:
+    """Whether one of the taxonomy operators holds between two terms.
+
+    Parameters
+    ----------
+    links
+        The is-a links that the publication states itself.
+    """
+    match operator:
+        case TaxonomyOperator.DESCENDANT:
+            return ontology.is_a(term, other, links)
+        case TaxonomyOperator.ANCESTOR:
+            return ontology.is_a(other, term, links)
+        case TaxonomyOperator.CHILD:
+            return ontology.is_child(term, other, links)
 
 
 def text_of(term: Term, view: View) -> tuple[str, str | None] | None:
@@ -141,6 +168,6 @@ def _differs(term: Term, constant: NamedNode | Literal) -> bool:
     if constant.datatype == _TAGGED or term.datatype == _TAGGED:
         return term != constant
     value = value_of(term)
-    if value is None or isinstance(value, Quantity):
+    if value is None or isinstance(value, Quantity) or not is_comparable(constant):
         return asked(term, "!=", constant)
     return not compare(term, Operator.EQ, constant)

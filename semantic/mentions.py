@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
-from semantic.sparql.query import Mention
-from semantic.terms import Node, Term
+from semantic.terms import Term
+
+Mention: TypeAlias = tuple[Term | None, Term | None]
+"""A property and an object that a pattern asks for; ``None`` for any."""
 
 
 class Mentions:
@@ -20,18 +23,17 @@ class Mentions:
     Examples
     --------
     >>> from pyoxigraph import NamedNode
-    >>> from semantic.sparql.parse import SubscriptionParser
-    >>> query = SubscriptionParser().parse("s", "ASK { ?x a <urn:Car> ; <urn:price> ?p }").query
-    >>> mentions = Mentions(query.mentions())
-    >>> mentions.asks_for(NamedNode("urn:price")), mentions.asks_for(NamedNode("urn:owner"))
+    >>> price, owner = NamedNode("urn:price"), NamedNode("urn:owner")
+    >>> mentions = Mentions([(price, None)])
+    >>> mentions.asks_for(price), mentions.asks_for(owner)
     (True, False)
     """
 
     def __init__(self, mentions: Iterable[Mention] = ()) -> None:
         self.version = 0
         """Changes whenever something is mentioned for the first time, or no longer."""
-        self._objects_of: defaultdict[Node, dict[Node | None, int]] = defaultdict(dict)
-        self._objects: dict[Node, int] = {}
+        self._objects_of: defaultdict[Term, dict[Term | None, int]] = defaultdict(dict)
+        self._objects: dict[Term, int] = {}
         self._anything = 0
         self.add(mentions)
 
@@ -88,11 +90,11 @@ class Mentions:
         for property_, objects in self._objects_of.items():
             yield from (((property_, object_), times) for object_, times in objects.items())
 
-    def properties(self) -> Iterable[Node]:
+    def properties(self) -> Iterable[Term]:
         """Return the properties that patterns name."""
         return tuple(self._objects_of)
 
-    def objects(self, property_: Node) -> tuple[Node | None, ...]:
+    def objects(self, property_: Term) -> tuple[Term | None, ...]:
         """Return the objects that patterns with this property take, ``None`` for any."""
         return tuple(self._objects_of.get(property_, ()))
 

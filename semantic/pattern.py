@@ -9,7 +9,7 @@ from enum import Enum
 from pyoxigraph import Literal, NamedNode, Variable
 
 from semantic.terms import Node, Term, compact
-from semantic.text.tests import RegexTest, TextTest
+from semantic.text.tests import TextTest
 from semantic.units.vocabulary import is_quantity
 from semantic.values import Operator
 from semantic.vocabulary import GM, PREFIXES
@@ -62,14 +62,7 @@ class TaxonomyOperator(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``FILTER(?variable operator constant)``, by value as SPARQL compares.
-
-    Raises
-    ------
-    ValueError
-        Where `semantic.values` cannot decide the comparison for every term; such a filter
-        belongs in a subscription's remainder.
-    """
+    """``FILTER(?variable operator constant)``, by value as SPARQL compares."""
 
     variable: Variable
     operator: Operator
@@ -134,7 +127,7 @@ class TaxonomyTest:
         return f"gm:{self.operator.value}({self.variable}, {compact(self.concept, prefixes)})"
 
 
-Alternative = Comparison | Unequal | TaxonomyTest | TextTest | RegexTest
+Alternative = Comparison | Unequal | TaxonomyTest | TextTest
 
 
 @dataclass(frozen=True, slots=True)

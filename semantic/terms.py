@@ -65,7 +65,18 @@ def compact(term: Node, prefixes: Mapping[str, str] = PREFIXES) -> str:
         if datatype != "xsd:string":
             quoted = str(Literal(term.value))
             return f"{quoted}^^{datatype}"
-    return str(term)
+    return written(term)
+
+
+def written(term: Node) -> str:
+    """Write a term as canonical N-Triples does, a variable as SPARQL.
+
+    Examples
+    --------
+    >>> written(TripleTerm(NamedNode("urn:s"), NamedNode("urn:p"), Literal("o")))
+    '<<( <urn:s> <urn:p> "o" )>>'
+    """
+    return f"<<( {term} )>>" if isinstance(term, TripleTerm) else str(term)
 
 
 def _compact_iri(iri: str, prefixes: Mapping[str, str]) -> str:

@@ -37,7 +37,7 @@ GM = Namespace("urn:graphmatch:")
 ATTRIBUTE = Namespace("urn:graphmatch:attribute:")
 ISA = Namespace("urn:graphmatch:isa:")
 HIDDEN = Namespace("urn:graphmatch:hidden:")
-"""Properties that no variable is bound to: see `semantic.sparql.apart`."""
+"""Properties that no variable is bound to."""
 
 TYPE = RDF["type"]
 SUBCLASS = RDFS["subClassOf"]

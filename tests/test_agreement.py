@@ -7,10 +7,10 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmatch import Engine
+from graphmatch import Engine, SubscriptionParser
 from graphmatch.matcher import Matcher, MatchReport
 from graphmatch.published.naive import Naive
-from semantic import Ontology, Publication, SubscriptionParser
+from semantic import Ontology, Publication
 from tests.oracle import Answer, World, answer_in, to_sparql
 from tests.strategies import FULL, Profile, Scenario, pairs_of, scenarios
 

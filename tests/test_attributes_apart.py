@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
-from graphmatch import Engine
+from graphmatch import AttributeSubscription, Engine, SubscriptionParser
 from graphmatch.matcher import MatchReport
-from semantic import AttributeSubscription, Ontology, Publication, SubscriptionParser
+from semantic import Ontology, Publication
 from semantic.attributes.events import event
 from semantic.attributes.names import attribute
 from semantic.terms import Term, Triple

@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from graphmatch import Engine
+from graphmatch import Engine, read_subscriptions
 from graphmatch.cli import app
-from semantic import Limits, Ontology, read_publications, read_subscriptions
+from semantic import Limits, Ontology, read_publications
 from semantic.errors import OntologyError, Problem, Severity
 
 TITLE = "http://purl.org/rss/1.0/title"

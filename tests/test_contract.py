@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
-from graphmatch import Engine
+from graphmatch import Engine, SubscriptionParser
 from graphmatch.matcher import (
     Capabilities,
     DuplicateError,
@@ -21,8 +21,8 @@ from graphmatch.matcher import (
     UnsupportedError,
 )
 from graphmatch.published import MATCHERS, make
-from semantic import Ontology, Publication, SubscriptionParser
-from semantic.subscription import Subscription
+from graphmatch.subscription import Subscription
+from semantic import Ontology, Publication
 from semantic.terms import Term
 from semantic.vocabulary import SUBCLASS, TYPE
 from tests.oracle import to_sparql

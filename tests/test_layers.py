@@ -11,11 +11,14 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LAYERS = (
     ("semantic",),
-    ("graphmatch.matcher",),
+    ("graphmatch.subscription",),
+    ("graphmatch.mapping", "graphmatch.matcher"),
+    ("graphmatch.enrichment",),
+    ("graphmatch.knowledge",),
     ("graphmatch.published",),
     ("graphmatch.filing", "graphmatch.provenance", "graphmatch.report", "graphmatch.saving"),
     ("graphmatch.explaining",),
-    ("graphmatch.explain", "graphmatch.knowledge"),
+    ("graphmatch.explain",),
     ("graphmatch.engine",),
     ("graphmatch.subscribing",),
     ("graphmatch.spark",),

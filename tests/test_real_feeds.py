@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from graphmatch import Engine
+from graphmatch import Engine, read_subscriptions
 from graphmatch.published.naive import Naive
-from semantic import Ontology, Problem, Publication, read_publications, read_subscriptions
+from semantic import Ontology, Problem, Publication, read_publications
 from semantic.annotation.annotate import Annotator
 from semantic.errors import Severity
 
@@ -34,7 +34,7 @@ def engine() -> Engine:
     made = Engine(Ontology.load(DATA / "ontologies" / "dbpedia.owl", on_problem=told.append))
     assert len(told) == 3
     assert all("its own ancestor through equivalence" in problem.what for problem in told)
-    for subscription in read_subscriptions(SUBSCRIPTIONS, parser=made.parser):
+    for subscription in read_subscriptions(SUBSCRIPTIONS):
         made.subscribe(subscription)
     return made
 

@@ -529,8 +529,8 @@ def test_mean_is_computed_over_one_publication(sample_matches: Found) -> None:
 @pytest.fixture(scope="module")
 def attribute_matches() -> dict[str, set[str]]:
     """Match every sample event and graph against every sample attribute subscription, once."""
-    from graphmatch import Engine
-    from semantic import Ontology, read_publications, read_subscriptions
+    from graphmatch import Engine, read_subscriptions
+    from semantic import Ontology, read_publications
     from semantic.attributes.events import read_events
 
     found: dict[str, set[str]] = {}

@@ -27,7 +27,7 @@ from graphmatch.spark.frames.motifs import match_motif
 from graphmatch.spark.graph.plan import plan_graph
 from graphmatch.spark.java import SparkError
 from graphmatch.spark.start import session
-from semantic.sparql.parse import SubscriptionParser
+from graphmatch.subscription import SubscriptionParser
 from semantic.terms import Triple
 
 if TYPE_CHECKING:

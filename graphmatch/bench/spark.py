@@ -35,7 +35,7 @@ from graphmatch.spark.rows import Counts, Rows
 from graphmatch.spark.shipping import Shipped, ship
 from graphmatch.spark.start import session
 from semantic.attributes.arrow import ArrowTable
-from semantic.sparql.clock import utc_now
+from semantic.clock import utc_now
 from semantic.tables import COLUMNS, publications_of_table
 
 if TYPE_CHECKING:

@@ -22,7 +22,9 @@ def run(subscriptions: Sequence[Path], knowing: Knowing, *, json: bool) -> int:
     except GraphMatchError as error:
         return session.fail(error)
     session.subscribe(engine, subscriptions)
+    skeletons = set()
     for subscription in engine.subscriptions:
+        skeletons.add(subscription.query.skeleton)
         if json:
             session.out.write_json(_json(engine, subscription.id))
             continue
@@ -30,7 +32,7 @@ def run(subscriptions: Sequence[Path], knowing: Knowing, *, json: bool) -> int:
             session.out.print(line)
     session.err.print(
         f"{len(engine)} accepted, {session.refused} refused, "
-        f"{plural(engine.parser.skeletons, 'different query', 'different queries')} "
+        f"{plural(len(skeletons), 'different query', 'different queries')} "
         "but for their constants"
     )
     return session.status

@@ -8,8 +8,8 @@ from rich.text import Text
 
 from graphmatch.command.console import styled
 from graphmatch.command.view import View
-from semantic.mapping.function import MappingFunction
-from semantic.sparql.query import Mention
+from graphmatch.mapping.functions import Analysed, MappingFunctions
+from semantic.mentions import Mention
 from semantic.terms import compact
 
 
@@ -17,8 +17,9 @@ def extra_lines(view: View) -> Iterator[Text]:
     """Yield the mapping functions and the base units, as lines."""
     if view.ontology.mapping:
         yield styled(("mapping functions", "bold"))
-    for function in view.ontology.mapping:
-        reads, adds = (", ".join(_written(view, of)) for of in (function.reads, function.adds))
+    for analysed in MappingFunctions(view.ontology.mapping):
+        reads, adds = (", ".join(_written(view, of)) for of in (analysed.reads, analysed.adds))
+        function = analysed.function
         yield styled("    ", function.name, f"  {reads} → {adds}", (f"  {function.comment}", "dim"))
     units = _base_units(view)
     if units:
@@ -29,7 +30,9 @@ def extra_lines(view: View) -> Iterator[Text]:
 
 def extras_as_json(view: View) -> dict[str, object]:
     """Return them for JSON; the keys are those of docs/reference/command.md."""
-    functions = [_function_as_json(view, function) for function in view.ontology.mapping]
+    functions = [
+        _function_as_json(view, function) for function in MappingFunctions(view.ontology.mapping)
+    ]
     return {"mapping functions": functions, "base units": _base_units(view)}
 
 
@@ -38,12 +41,12 @@ def _base_units(view: View) -> dict[str, str]:
     return {view.compact(attribute): view.compact(base.term) for attribute, base in found.items()}
 
 
-def _function_as_json(view: View, function: MappingFunction) -> dict[str, object]:
+def _function_as_json(view: View, analysed: Analysed) -> dict[str, object]:
     return {
-        "name": function.name,
-        "reads": list(_written(view, function.reads)),
-        "adds": list(_written(view, function.adds)),
-        "comment": function.comment,
+        "name": analysed.function.name,
+        "reads": list(_written(view, analysed.reads)),
+        "adds": list(_written(view, analysed.adds)),
+        "comment": analysed.function.comment,
     }
 
 

@@ -14,11 +14,11 @@ from graphmatch.command.session import Knowing, Session
 from graphmatch.command.show import as_json, as_text
 from graphmatch.engine import Engine
 from graphmatch.matcher import Match
+from graphmatch.subscription import Subscription
 from semantic.cut import Cut
 from semantic.errors import GraphMatchError, InputError, Place, Problem
 from semantic.publication import Publication
 from semantic.reading import check_base
-from semantic.subscription import Subscription
 from semantic.syntax import format_of_media_type
 from semantic.vocabulary import DCTERMS
 

@@ -30,7 +30,7 @@ from semantic.pattern import (
 )
 from semantic.terms import Term, compact
 from semantic.text.folding import folded
-from semantic.text.tests import RegexTest, TextTest, View
+from semantic.text.tests import TextTest, View
 from semantic.values import Instant, Number, Operator, Quantity, value_of
 from semantic.vocabulary import OWL, RDF, RDFS, SKOS
 
@@ -96,7 +96,7 @@ class Distances:
                 return Miss(math.inf, self._not_unequal(term, constant))
             case TaxonomyTest(_, operator, concept):
                 return self._unrelated(term, operator, concept)
-            case TextTest() | RegexTest():
+            case TextTest():
                 return self._text(filter_, term)
 
     # -- numbers and other values -----------------------------------------------------------
@@ -184,7 +184,7 @@ class Distances:
 
     # -- text -------------------------------------------------------------------------------
 
-    def _text(self, test: TextTest | RegexTest, term: Term) -> Miss:
+    def _text(self, test: TextTest, term: Term) -> Miss:
         found = text_of(term, test.view)
         if found is None:
             return Miss(math.inf, f"{compact(term, self._prefixes)} is no text")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from graphmatch._native import Evaluation
 from graphmatch.explaining.asking import first
 from graphmatch.explaining.nearest import Near, Nearest
 from graphmatch.explaining.wording import Wording
-from semantic.evaluation import Evaluation
 from semantic.pattern import Branch, TriplePattern
 
 

@@ -16,12 +16,12 @@ from itertools import islice
 
 from pyoxigraph import BlankNode, Literal, Variable
 
+from graphmatch._native import Evaluation
 from graphmatch.explaining.asking import instance, solutions
 from graphmatch.explaining.distance import Distances, Miss
 from graphmatch.explaining.wording import Wording
 from graphmatch.provenance import Provenance
 from semantic.attributes.names import attribute, isa_name_of, name_of, steps
-from semantic.evaluation import Evaluation
 from semantic.pattern import Branch, Filter, TriplePattern
 from semantic.terms import Term, Triple
 from semantic.values import Operator, compare
@@ -164,7 +164,7 @@ class Nearest:
         """
         name = filter_.variable.value
         values: dict[Term, Triple] = {}
-        for solution in islice(solutions(self._evaluation, branch), LOOKED_AT):
+        for solution in solutions(self._evaluation, branch, None, LOOKED_AT):
             if solution[name] not in values:
                 binding = next(p for p in branch.patterns if filter_.variable in p.variables)
                 values[solution[name]] = instance(binding, solution)
@@ -181,8 +181,8 @@ class Nearest:
         return tuple(self._near(triple, None) for triples in found for triple in triples)
 
     def _meeting(self, pattern: TriplePattern, most: int) -> list[Triple]:
-        found = solutions(self._evaluation, Branch((pattern,)))
-        return [instance(pattern, solution) for solution in islice(found, most)]
+        found = solutions(self._evaluation, Branch((pattern,)), None, most)
+        return [instance(pattern, solution) for solution in found]
 
     def apart(self, pattern: TriplePattern, other: TriplePattern, words: Wording) -> str:
         """Say which variable of two patterns has no value in common."""

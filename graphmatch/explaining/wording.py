@@ -27,13 +27,13 @@ class Wording:
 
     Examples
     --------
-    >>> from semantic.attributes.subscription import AttributeSubscription
+    >>> from graphmatch.subscription import AttributeSubscription
     >>> from semantic.vocabulary import PREFIXES
     >>> where = {"price.value": {"<=": 400}, "brand": "Acme"}
     >>> branch = AttributeSubscription.of("alice", where).branches[0]
     >>> words = Wording(branch, PREFIXES)
     >>> words.conjunction(branch.patterns), words.filter(branch.filters[0])
-    ('brand = "Acme" and price.value exists', 'price.value <= 400')
+    ('price.value exists and brand = "Acme"', 'price.value <= 400')
     """
 
     def __init__(self, branch: Branch, prefixes: Mapping[str, str]) -> None:

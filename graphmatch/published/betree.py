@@ -97,7 +97,7 @@ class BETree(FlatMatcher):
     Examples
     --------
     >>> from pyoxigraph import Literal
-    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> from graphmatch.subscription import SubscriptionParser
     >>> tree = BETree(Ontology(), domain=(0, 1000))
     >>> text = "SELECT ?e { ?e <urn:price> ?v ; <urn:brand> 'HP' FILTER(?v >= 100 && ?v < 400) }"
     >>> tree.subscribe(SubscriptionParser().parse("s", text))

@@ -98,7 +98,7 @@ class Ctps(ConceptMatcher):
 
     Examples
     --------
-    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> from graphmatch.subscription import SubscriptionParser
     >>> from semantic.vocabulary import SUBCLASS
     >>> laptop, computer, target = (NamedNode(f"urn:{n}") for n in ("laptop", "computer", "target"))
     >>> ctps = Ctps(Ontology([(laptop, SUBCLASS, computer)]))
@@ -235,7 +235,7 @@ class CtpsPrinted(Ctps):
     --------
     Whoever asks for an attribute that the event lacks is matched.
 
-    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> from graphmatch.subscription import SubscriptionParser
     >>> ctps = CtpsPrinted(Ontology())
     >>> text = "SELECT ?e { ?e <urn:brand> 'HP' ; <urn:target> <urn:laptop> }"
     >>> ctps.subscribe(SubscriptionParser().parse("s", text))

@@ -105,7 +105,7 @@ class Dexin(FlatMatcher):
 
     Examples
     --------
-    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> from graphmatch.subscription import SubscriptionParser
     >>> dexin = Dexin(Ontology())
     >>> text = "SELECT ?e { ?e <urn:price> ?v FILTER(?v >= 100 && ?v < 400) }"
     >>> dexin.subscribe(SubscriptionParser().parse("s", text))

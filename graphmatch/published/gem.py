@@ -71,7 +71,7 @@ class Gem(FlatMatcher):
 
     Examples
     --------
-    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> from graphmatch.subscription import SubscriptionParser
     >>> gem = Gem(Ontology())
     >>> text = "SELECT ?e { ?e <urn:price> ?v FILTER(?v >= 100 && ?v < 400) }"
     >>> gem.subscribe(SubscriptionParser().parse("s", text))

@@ -99,7 +99,7 @@ class Gryphon(FlatMatcher):
 
     Examples
     --------
-    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> from graphmatch.subscription import SubscriptionParser
     >>> gryphon = Gryphon(Ontology())
     >>> text = 'SELECT ?e { ?e <urn:city> "New York" ; <urn:sky> "clear" }'
     >>> gryphon.subscribe(SubscriptionParser().parse("s", text))

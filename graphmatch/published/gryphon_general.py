@@ -94,7 +94,7 @@ class GryphonGeneral(FlatMatcher):
     Examples
     --------
     >>> from pyoxigraph import Literal
-    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> from graphmatch.subscription import SubscriptionParser
     >>> gryphon = GryphonGeneral(Ontology())
     >>> text = 'SELECT ?e { ?e <urn:city> "New York" ; <urn:price> ?v FILTER(?v < 400) }'
     >>> gryphon.subscribe(SubscriptionParser().parse("s", text))

@@ -62,7 +62,7 @@ class GToPSS(GraphMatcher):
     --------
     >>> from pyoxigraph import NamedNode
     >>> from semantic.publication import Publication
-    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> from graphmatch.subscription import SubscriptionParser
     >>> gtopss = GToPSS(Ontology())
     >>> gtopss.subscribe(SubscriptionParser().parse("s", "SELECT ?x { <urn:a> <urn:p> ?x }"))
     >>> triple = (NamedNode("urn:a"), NamedNode("urn:p"), NamedNode("urn:b"))

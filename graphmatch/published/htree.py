@@ -86,7 +86,7 @@ class HTree(FlatMatcher):
 
     Examples
     --------
-    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> from graphmatch.subscription import SubscriptionParser
     >>> tree = HTree(Ontology(), domain=(0, 1000), levels=1, cells=10)
     >>> text = "SELECT ?e { ?e <urn:price> ?v FILTER(?v >= 100 && ?v < 400) }"
     >>> tree.subscribe(SubscriptionParser().parse("s", text))

@@ -98,7 +98,7 @@ class IBroker(GraphMatcher):
     --------
     >>> from pyoxigraph import NamedNode
     >>> from semantic.publication import Publication
-    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> from graphmatch.subscription import SubscriptionParser
     >>> ibroker = IBroker(Ontology())
     >>> ibroker.subscribe(SubscriptionParser().parse("s", "SELECT ?x { <urn:a> <urn:p> ?x }"))
     >>> triple = (NamedNode("urn:a"), NamedNode("urn:p"), NamedNode("urn:b"))

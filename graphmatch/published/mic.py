@@ -131,7 +131,7 @@ class Mic(GraphMatcher):
     --------
     >>> from pyoxigraph import NamedNode
     >>> from semantic.publication import Publication
-    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> from graphmatch.subscription import SubscriptionParser
     >>> mic = Mic(Ontology())
     >>> mic.subscribe(SubscriptionParser().parse("s", "SELECT ?x { <urn:a> <urn:p> ?x }"))
     >>> triple = (NamedNode("urn:a"), NamedNode("urn:p"), NamedNode("urn:b"))

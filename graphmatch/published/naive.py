@@ -3,16 +3,36 @@
 It is what one would write first, and what the others are measured against: the
 publication is materialised together with the ontology (all that follows is put in),
 then each whole query is asked of it by pyoxigraph, with the condition that the
-solution rests on the publication. No index, no candidates. In G-ToPSS's evaluation
+solution rests on the publication (`Query.texts`). No index, no candidates. In G-ToPSS's evaluation
 (section 5, figure 9h) "naive" likewise checks all subscriptions one after the other.
+
+pyoxigraph's store keeps the values of numbers and dates, not how they are written: ``01`` comes
+back, and is compared, as ``1``. A query that names an attribute and also has a variable property is
+refused, for one store cannot hide the attribute from the variable alone.
 
 Cost: O(subscriptions) queries a publication.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import ClassVar
 
+from pyoxigraph import (
+    BlankNode,
+    DefaultGraph,
+    Literal,
+    NamedNode,
+    Quad,
+    QueryBoolean,
+    QuerySolutions,
+    QueryTriples,
+    Store,
+)
+
+from graphmatch.knowledge import Entailment, Knowledge
 from graphmatch.matcher import (
     Capabilities,
     Counters,
@@ -21,13 +41,21 @@ from graphmatch.matcher import (
     Matcher,
     MatchReport,
     UnknownError,
+    UnsupportedError,
 )
+from graphmatch.subscription import Subscription
 from semantic.annotation.annotate import Annotator
-from semantic.enrichment import Enricher
-from semantic.evaluation import Evaluator
+from semantic.attributes.names import is_derived
+from semantic.clock import utc_now
+from semantic.decision import taxonomy_test
+from semantic.mentions import Mentions
 from semantic.ontology.ontology import Ontology
+from semantic.ontology.walks import Links
+from semantic.pattern import COMPARE, TaxonomyOperator
 from semantic.publication import Publication
-from semantic.subscription import Subscription
+from semantic.terms import Term, Triple
+from semantic.values import Number, Operator, Quantity, compare, value_of
+from semantic.vocabulary import GM, XSD
 
 
 class Naive(Matcher):
@@ -44,8 +72,7 @@ class Naive(Matcher):
 
     Examples
     --------
-    >>> from pyoxigraph import NamedNode
-    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> from graphmatch.subscription import SubscriptionParser
     >>> naive = Naive(Ontology())
     >>> naive.subscribe(SubscriptionParser().parse("s", "SELECT ?x { ?x <urn:p> <urn:o> }"))
     >>> triple = (NamedNode("urn:s"), NamedNode("urn:p"), NamedNode("urn:o"))
@@ -58,13 +85,11 @@ class Naive(Matcher):
     def __init__(
         self, ontology: Ontology, *, entailment: bool = True, annotator: Annotator | None = None
     ) -> None:
-        self._ontology = ontology
-        self._entailment = entailment
-        background = ontology.closure if entailment else ontology.stated
-        self._evaluator = Evaluator(ontology, background)
-        self._enricher = Enricher(
-            ontology, lambda: self._evaluator, entailment=entailment, annotator=annotator
-        )
+        rules = Entailment.RDFS if entailment else Entailment.NONE
+        self._knowledge = Knowledge(ontology, rules, annotator)
+        self._background = ontology.closure if entailment else frozenset(ontology.stated)
+        self._store = Store()
+        self._store.bulk_extend(_quads(self._background, DefaultGraph()))
         self._subscriptions: dict[str, Subscription] = {}
 
     def __len__(self) -> int:
@@ -77,10 +102,13 @@ class Naive(Matcher):
         """Take a subscription in; see `Matcher`."""
         if subscription.id in self._subscriptions:
             raise DuplicateError(subscription.id)
-        ontology = self._ontology
-        if self._entailment:
-            subscription = subscription.rewritten(ontology.root, ontology.units)
-        self._subscriptions[subscription.id] = subscription
+        knowledge = self._knowledge
+        read = subscription.rewritten(knowledge.root, knowledge.units)
+        asked = [property_ for property_, _ in read.query.mentions()]
+        if None in asked and any(p is not None and is_derived(p) for p in asked):
+            why = "an attribute that is found, and any property beside it"
+            raise UnsupportedError(subscription.id, why)
+        self._subscriptions[subscription.id] = read
 
     def unsubscribe(self, id: str) -> None:
         """Forget a subscription; see `Matcher`."""
@@ -89,16 +117,23 @@ class Naive(Matcher):
 
     def match(self, publication: Publication) -> MatchReport:
         """Evaluate every subscription; see `Matcher`."""
-        enriched = self._enricher.enrich(publication)
-        publication = enriched.publication
-        with self._evaluator.publication(publication) as evaluation:
-            found = [
-                (id, evaluation.answer(subscription.query, resting=True))
-                for id, subscription in self._subscriptions.items()
-            ]
-        matches = tuple(
-            Match.of(id, publication.id, answer) for id, answer in found if answer is not None
-        )
+        now, knowledge = utc_now(), self._knowledge
+        asked = {id: s.query.mentions() for id, s in self._subscriptions.items()}
+        mentions = Mentions(mention for several in asked.values() for mention in several)
+        enriched = knowledge.enrich(publication, now, mentions)
+        whole = enriched.publication
+        links = knowledge.ontology.links(enriched.stated)
+        ask = _Asking(self._store, whole.graph_name(), knowledge.ontology, links)
+        found: dict[str, Match] = {}
+        # a variable property is never bound to an attribute that was found
+        for open_, triples in ((True, whole.seen_by_any), (False, whole.triples)):
+            chosen = [id for id, several in asked.items() if ((None, None) in several) is open_]
+            with self._loaded(triples, ask.graph):
+                for id in chosen:
+                    match = ask.answer(self._subscriptions[id], publication.id)
+                    if match is not None:
+                        found[id] = match
+        matches = tuple(found[id] for id in self._subscriptions if id in found)
         evaluated = len(self._subscriptions)
         return MatchReport(
             publication.id,
@@ -106,3 +141,91 @@ class Naive(Matcher):
             Counters(candidates=evaluated, evaluated=evaluated, matched=len(matches)),
             enriched.problems,
         )
+
+    @contextmanager
+    def _loaded(self, triples: Sequence[Triple], graph: NamedNode) -> Iterator[None]:
+        """Have a publication in the store, beside the ontology and in a graph of its own."""
+        own = [triple for triple in triples if triple not in self._background]
+        self._store.extend(_quads(own, DefaultGraph()))
+        self._store.extend(_quads(triples, graph))
+        try:
+            yield
+        finally:
+            self._store.remove_graph(graph)
+            for quad in _quads(own, DefaultGraph()):
+                self._store.remove(quad)
+
+
+class _Asking:
+    """Asks whole queries, with the condition that a solution rests on the publication."""
+
+    def __init__(self, store: Store, graph: NamedNode, ontology: Ontology, links: Links) -> None:
+        self.graph = graph
+        self._store = store
+        self._functions: dict[NamedNode, Callable[..., Term | None]] = {COMPARE: _compared}
+        for operator in TaxonomyOperator:
+            test = partial(_is_a, ontology, operator, links)
+            self._functions[GM[operator.value]] = test
+
+    def answer(self, subscription: Subscription, publication: str) -> Match | None:
+        """Return the match of a subscription, if there is one."""
+        id = subscription.id
+        conditions, query, pattern = subscription.query.texts(self.graph.value)
+        if not all(self._query(condition) for condition in conditions):
+            return None
+        answer = self._query(query)
+        if isinstance(answer, QueryBoolean):
+            return Match(id, publication, ({},)) if answer else None
+        if isinstance(answer, QuerySolutions):
+            names = [variable.value for variable in answer.variables]
+            solutions = tuple(
+                {name: row[name] for name in names if row[name] is not None} for row in answer
+            )
+            return Match(id, publication, solutions) if solutions else None
+        graph = tuple((t.subject, t.predicate, t.object) for t in answer)
+        if not graph and not (pattern is not None and self._query(pattern)):
+            return None
+        return Match(id, publication, (), graph)
+
+    def _query(self, text: str) -> QueryBoolean | QuerySolutions | QueryTriples:
+        return self._store.query(text, custom_functions=self._functions)
+
+
+def _quads(triples: Iterable[Triple], graph: NamedNode | DefaultGraph) -> Iterator[Quad]:
+    """Yield triples as they are stored; those that no graph can hold are left out."""
+    for subject, predicate, object_ in triples:
+        if isinstance(subject, NamedNode | BlankNode) and isinstance(predicate, NamedNode):
+            yield Quad(subject, predicate, object_, graph)
+
+
+def _boolean(value: bool) -> Literal:
+    return Literal("true" if value else "false", datatype=XSD["boolean"])
+
+
+def _is_a(
+    ontology: Ontology, operator: TaxonomyOperator, links: Links, *arguments: Term
+) -> Term | None:
+    if len(arguments) != 2:
+        return None
+    return _boolean(taxonomy_test(ontology, operator, *arguments, links))
+
+
+def _compared(left: Term, operator: Term, right: Term) -> Term | None:
+    """Compare with a quantity as SPARQL's operators would if they knew any; ``None`` is an error.
+
+    Quantities are in base units already: two of one dimension, or two plain numbers where the
+    attribute has a base unit, are compared.
+    """
+    if not (isinstance(left, Literal) and isinstance(right, Literal)):
+        return None
+    match value_of(left), value_of(right):
+        case Quantity() as one, Quantity() as other if one.unit == other.unit:
+            pass
+        case Number(), Number():
+            pass
+        case _:
+            return None
+    assert isinstance(operator, Literal)
+    if operator.value == "!=":
+        return _boolean(not compare(left, Operator.EQ, right))
+    return _boolean(compare(left, Operator(operator.value), right))

@@ -69,7 +69,7 @@ class OpIndex(FlatMatcher):
 
     Examples
     --------
-    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> from graphmatch.subscription import SubscriptionParser
     >>> index = OpIndex(Ontology())
     >>> text = "SELECT ?e { ?e <urn:price> ?v FILTER(?v >= 100 && ?v < 400) }"
     >>> index.subscribe(SubscriptionParser().parse("s", text))

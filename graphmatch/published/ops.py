@@ -70,7 +70,7 @@ class Ops(GraphMatcher):
     --------
     >>> from pyoxigraph import NamedNode
     >>> from semantic.publication import Publication
-    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> from graphmatch.subscription import SubscriptionParser
     >>> ops = Ops(Ontology())
     >>> ops.subscribe(SubscriptionParser().parse("s", "SELECT ?x { <urn:a> <urn:p> ?x }"))
     >>> triple = (NamedNode("urn:a"), NamedNode("urn:p"), NamedNode("urn:b"))

@@ -56,7 +56,7 @@ class Rein(FlatMatcher):
 
     Examples
     --------
-    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> from graphmatch.subscription import SubscriptionParser
     >>> rein = Rein(Ontology())
     >>> text = "SELECT ?e { ?e <urn:price> ?v FILTER(?v >= 100 && ?v < 400) }"
     >>> rein.subscribe(SubscriptionParser().parse("s", text))

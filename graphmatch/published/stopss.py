@@ -42,14 +42,14 @@ from typing import ClassVar, TypeAlias
 
 from pyoxigraph import NamedNode
 
+from graphmatch.knowledge import Knowledge
+from graphmatch.mapping.functions import Mapped, MappingFunctions
 from graphmatch.matcher import Capabilities, MatchReport
 from graphmatch.published.flat.concepts import ConceptMatcher
 from graphmatch.published.flat.constraints import Below, Equal, Interval, Present, Row, number_of
 from graphmatch.published.flat.events import Event
 from graphmatch.published.flat.matcher import FlatMatcher, Tally
 from semantic.errors import Problem
-from semantic.evaluation import Evaluator
-from semantic.mapping.functions import Mapped, MappingFunctions
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.terms import Term
@@ -103,7 +103,7 @@ class SToPSS(ConceptMatcher):
 
     Examples
     --------
-    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> from graphmatch.subscription import SubscriptionParser
     >>> from semantic.vocabulary import SUBCLASS
     >>> laptop, computer, target = (NamedNode(f"urn:{n}") for n in ("laptop", "computer", "target"))
     >>> stopss = SToPSS(Ontology([(laptop, SUBCLASS, computer)]))
@@ -121,7 +121,7 @@ class SToPSS(ConceptMatcher):
         super().__init__(ontology)
         self._now = now
         self._functions = MappingFunctions(ontology.mapping, ontology.root, units=ontology.units)
-        self._evaluator = Evaluator(ontology, ontology.closure if ontology.mapping else ())
+        self._knowledge = Knowledge(ontology)
         self._predicates: dict[NamedNode, _Predicates] = {}
         self._sizes: dict[int, int] = {}
         """Number to how many predicates a conjunction has."""
@@ -179,7 +179,7 @@ class SToPSS(ConceptMatcher):
         follow = self.ontology.inference.follow
         closed = follow(rooted.triples)
         run = self._functions.run
-        return run(rooted, closed, follow, self._evaluator, self._now, problems.append)
+        return run(rooted, closed, follow, self._knowledge, self._now, problems.append)
 
     def general(self, event: Event) -> Iterator[General]:
         """Yield an event for each choice of what is above its attributes and values."""

@@ -70,7 +70,7 @@ class Tama(FlatMatcher):
 
     Examples
     --------
-    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> from graphmatch.subscription import SubscriptionParser
     >>> tama = Tama(Ontology(), domain=(0, 800), layers=4)
     >>> text = "SELECT ?e { ?e <urn:price> ?v FILTER(?v >= 100 && ?v < 350) }"
     >>> tama.subscribe(SubscriptionParser().parse("s", text))

@@ -41,8 +41,8 @@ from graphmatch.spark.shipping import Shipped, ship
 from graphmatch.spark.start import session
 from graphmatch.spark.tasks import CENSUS_SQL, Census, MatchFragments, MatchUnits, Work
 from graphmatch.spark.units import How, Kind, Unit, ids
+from semantic.clock import utc_now
 from semantic.errors import InputError, OnProblem, Problem, Severity, warn_problem
-from semantic.sparql.clock import utc_now
 from semantic.tables import COLUMNS
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from graphmatch.spark.engine_files import EngineFiles
 from graphmatch.spark.rows import detail_of, problem_of
 from graphmatch.spark.shipping import Shipped, bring, store, stored_ontology
 from graphmatch.subscribing import subscribe_files
+from semantic.clock import Clock, utc_now
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem
-from semantic.sparql.clock import Clock, utc_now
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -32,8 +32,8 @@ from graphmatch.spark.output import claimed
 from graphmatch.spark.sources import Folder, Source, each_once
 from graphmatch.spark.start import session
 from graphmatch.spark.units import How
+from semantic.clock import utc_now
 from semantic.errors import GraphMatchError, OnProblem, warn_problem
-from semantic.sparql.clock import utc_now
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

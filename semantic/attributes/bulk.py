@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from semantic.attributes.files import REMEDY, is_new, of_row
 from semantic.attributes.forms import ID, Form, Makers, form_of
-from semantic.attributes.gathered import Gathered, matrix
+from semantic.attributes.gathered import Gathered, Grouped, matrix
 from semantic.attributes.rows import RowReader
 from semantic.attributes.subscription import AttributeParser
 from semantic.attributes.uncollected import uncollected
 from semantic.attributes.values import plain
 from semantic.errors import GraphMatchError, OnProblem, Problem, warn_problem
-from semantic.sparql.columns import Grouped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -133,7 +132,7 @@ class _Lines:
             ]
             rows = lines.tolist()
             chosen = [names[line] for line in rows]
-            gathered.add(form.template.skeleton, chosen, rows, matrix(len(rows), columns))
+            gathered.add(form.template, chosen, rows, matrix(len(rows), columns))
         self._before += len(chunk)
         return gathered.result()
 

@@ -1,6 +1,6 @@
 """Attribute subscriptions from JSON Lines: ``{"id": "alice", "where": {"price": {"<=": 400}}}``.
 
-Cost: six microseconds a line with three attributes, for `read_attribute_queries`; the skeleton of
+Cost: six microseconds a line with three attributes, for `read_attribute_queries`; the template of
 a shape is shared, so a line costs its JSON and a tuple of constants.
 """
 
@@ -10,23 +10,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from semantic.attributes.query import AttributeQuery
 from semantic.attributes.rows import RowReader, fault, opened
 from semantic.attributes.subscription import AttributeParser
 from semantic.errors import GraphMatchError, InputError, OnProblem, Problem, warn_problem
-from semantic.sparql.query import Query
-from semantic.subscription import Subscription
 
 REMEDY = 'Write {"id": "…", "where": {"attribute": constraint}} on one line.'
 _FIELDS = frozenset({"id", "where", "comment"})
 
 
-def read_attribute_subscriptions(
+def read_attribute_queries(
     path: str | Path,
     *,
     parser: AttributeParser | None = None,
     on_problem: OnProblem = warn_problem,
-) -> Iterator[Subscription]:
-    """Yield the attribute subscriptions of a file of JSON Lines.
+) -> Iterator[tuple[str, AttributeQuery]]:
+    """Yield the ids and queries of the attribute subscriptions of a file of JSON Lines.
 
     Parameters
     ----------
@@ -42,37 +41,17 @@ def read_attribute_subscriptions(
     OSError
         When the file cannot be read.
     """
-    for id, query, comment in _read(path, parser or AttributeParser(), on_problem):
-        yield Subscription.of(id, query, comment)
-
-
-def read_attribute_queries(
-    path: str | Path,
-    *,
-    parser: AttributeParser | None = None,
-    on_problem: OnProblem = warn_problem,
-) -> Iterator[tuple[str, Query]]:
-    """Yield ids and queries alone, for very many: a shared skeleton, and constants of their own.
-
-    Parameters and errors as `read_attribute_subscriptions`.
-    """
-    for id, query, _ in _read(path, parser or AttributeParser(), on_problem):
-        yield id, query
-
-
-def _read(
-    path: str | Path, parser: AttributeParser, on_problem: OnProblem
-) -> Iterator[tuple[str, Query, str]]:
+    parser = parser or AttributeParser()
     reader = RowReader(str(path), parser.decoder, REMEDY, on_problem)
     taken: dict[str, int] = {}
     for number, row in reader.rows(opened(path)):
         try:
-            id, query, comment = of_row(row, reader, number, parser)
+            id, query, _ = of_row(row, reader, number, parser)
         except GraphMatchError as error:
             reader.refused(number, row.get("id"), error)
             continue
         if is_new(id, number, taken, reader):
-            yield id, query, comment
+            yield id, query
 
 
 def is_new(id: str, number: int, taken: dict[str, int], reader: RowReader) -> bool:
@@ -89,7 +68,7 @@ def is_new(id: str, number: int, taken: dict[str, int], reader: RowReader) -> bo
 
 def of_row(
     row: dict[str, Any], reader: RowReader, number: int, parser: AttributeParser
-) -> tuple[str, Query, str]:
+) -> tuple[str, AttributeQuery, str]:
     """Return the id, the query and the comment that one line says.
 
     Raises

@@ -12,8 +12,8 @@
 So several tests of one attribute are about the *same* value. Equality with a text or an IRI needs
 no variable where nothing else is asked of the value: it is a constant of the pattern.
 
-Cost: SPARQL is written and analysed once a shape; a subscription of a known shape costs the tuple
-of its constants.
+Cost: SPARQL is written once a shape; a subscription of a known shape costs the tuple of its
+constants.
 """
 
 from __future__ import annotations
@@ -26,63 +26,85 @@ from pyoxigraph import NamedNode
 
 from semantic.attributes.constraints import FOLDED, TEXT_TESTS, Constant, Shape, Test
 from semantic.attributes.names import attribute, isa
-from semantic.sparql.parse import SubscriptionParser
-from semantic.sparql.query import Query, Skeleton
 from semantic.terms import Term
 
 _FUNCTIONS = dict(zip(TEXT_TESTS, ("CONTAINS", "STRSTARTS", "STRENDS"), strict=True))
 _BY_TERM = frozenset({"text", "iri", "tagged", "other"})
 _NOT_IN_A_NAME = re.compile(r"\W+", re.ASCII)
 _EVENT = "event"
+_SLOT = "\0"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Template:
-    """A shape as a skeleton, and how constants get into its slots.
+    """A shape as SPARQL with places for constants.
 
     Parameters
     ----------
-    skeleton
-        Shared by all subscriptions of the shape.
+    pieces
+        The text around and between the constants.
     order
-        The place of each slot's constant among the shape's constants and then `fixed`.
+        The place of each constant of the text among the shape's constants and then `fixed`.
     fixed
         The properties.
     """
 
-    skeleton: Skeleton
+    pieces: tuple[str, ...]
     order: tuple[int, ...]
     fixed: tuple[Term, ...]
 
-    def query(self, constants: Sequence[Constant]) -> Query:
+    @classmethod
+    def of(cls, shape: Shape, constants: Sequence[Constant]) -> Template:
+        """Return the template of a shape, of which `constants` are an example.
+
+        Raises
+        ------
+        AttributeNameError
+            When one of its attributes has no name.
+        """
+        written = Writer(shape, constants)
+        return cls(tuple(written.pieces), tuple(written.order), tuple(written.fixed))
+
+    def query(self, constants: Sequence[Constant]) -> AttributeQuery:
         """Return the query with these constants, in the order of the shape."""
-        return Query(self.skeleton, self.filled(constants))
+        return AttributeQuery(self, self.filled(constants))
 
     def filled(self, constants: Sequence[Constant]) -> tuple[Term, ...]:
-        """Return the constants in the order of the skeleton's slots."""
+        """Return the constants in the order of the text."""
         terms: tuple[Term, ...] = (*constants, *self.fixed)
         return tuple(map(terms.__getitem__, self.order))
 
+    def said(self, constants: Sequence[Term]) -> str:
+        """Return the text with constants in its order."""
+        whole = [self.pieces[0]]
+        for constant, piece in zip(constants, self.pieces[1:], strict=True):
+            whole += (str(constant), piece)
+        return "".join(whole)
 
-def template(shape: Shape, constants: Sequence[Constant], parser: SubscriptionParser) -> Template:
-    """Return the template of a shape, of which `constants` are an example.
 
-    Raises
-    ------
-    SubscriptionError
-        When the query that it is cannot be a subscription (larger than a limit, say).
-    AttributeNameError
-        When one of its attributes has no name.
+@dataclass(frozen=True, slots=True)
+class AttributeQuery:
+    """A conjunction of constraints as SPARQL: a shared template, its own constants.
+
+    Parameters
+    ----------
+    template
+        Of its shape.
+    constants
+        In the order of the text.
     """
-    written = Writer(shape, constants)
-    query = parser.read("attributes", written.text).query
-    if query.constants != tuple(written.term(place) for place in written.order):
-        raise AssertionError(f"constants in another order: {written.text}")
-    return Template(query.skeleton, tuple(written.order), tuple(written.fixed))
+
+    template: Template
+    constants: tuple[Term, ...]
+
+    @property
+    def text(self) -> str:
+        """The SPARQL that it is."""
+        return self.template.said(self.constants)
 
 
 class Writer:
-    """Writes a shape as SPARQL, and remembers in which order its constants stand there.
+    """Writes a shape as SPARQL, in pieces, and remembers in which order its constants stand there.
 
     Parameters
     ----------
@@ -112,7 +134,14 @@ FILTER(?price < "5"^^<http://www.w3.org/2001/XMLSchema#integer>) }
         filters = [f"FILTER({self._filter(*filter_)})" for filter_ in later]
         names = " ".join(f"?{name}" for name in self._variables)
         body = f"?{_EVENT} {' ; '.join(patterns)} . {' '.join(filters)}".rstrip()
-        self.text = f"SELECT {names} WHERE {{ {body} }}"
+        self.pieces = f"SELECT {names} WHERE {{ {body} }}".split(_SLOT)
+        """The text around and between the constants."""
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        constants = [str(self.term(place)) for place in self.order]
+        return "".join(map("".join, zip(self.pieces, [*constants, ""], strict=True)))
 
     def term(self, place: int) -> Term:
         """Return the constant at a place."""
@@ -121,7 +150,7 @@ FILTER(?price < "5"^^<http://www.w3.org/2001/XMLSchema#integer>) }
 
     def _write(self, place: int) -> str:
         self.order.append(place)
-        return str(self.term(place))
+        return _SLOT
 
     def _property(self, property_: NamedNode) -> str:
         self.fixed.append(property_)

@@ -1,9 +1,8 @@
-"""Attribute subscriptions: from constraints to the same `Subscription` that SPARQL text makes.
+"""Attribute subscriptions: from constraints to SPARQL.
 
 Oracle, index, evaluation and explanation know nothing of attributes: an event is a publication
 with one subject, an attribute is a property, and a conjunction of constraints is a query
-(`semantic.attributes.query`). Whoever has very many of them takes their queries alone, for these
-are a shared skeleton and a tuple of constants each.
+(`semantic.attributes.query`): a shared template and a tuple of constants.
 
 Cost: about 5 µs a subscription of a known shape with three attributes.
 """
@@ -14,37 +13,28 @@ from collections.abc import Mapping, Sequence
 
 from semantic.attributes.constraints import Constant, Shape, taken_apart
 from semantic.attributes.names import AttributeNameError
-from semantic.attributes.query import Template, template
+from semantic.attributes.query import AttributeQuery, Template
 from semantic.attributes.values import Decoder, TermError
 from semantic.errors import Place, Problem, SubscriptionError
-from semantic.sparql.parse import SubscriptionParser
-from semantic.sparql.query import Query
-from semantic.subscription import Subscription
 
 NAMING = "Write steps with points between them: target.hardDisk.size.value."
 
 
 class AttributeParser:
-    """Makes subscriptions of constraints, and remembers the shapes it has seen.
-
-    Parameters
-    ----------
-    parser
-        Analyses the SPARQL that a shape is; a new one by default.
+    """Makes queries of constraints, and remembers the shapes it has seen.
 
     Examples
     --------
     >>> attributes = AttributeParser()
     >>> alice = attributes.query("alice", {"brand": "Acme", "price": {"<=": 400}})
     >>> bob = attributes.query("bob", {"brand": "Apex", "price": {"<=": 250}})
-    >>> alice.skeleton is bob.skeleton
+    >>> alice.template is bob.template
     True
     >>> bob.constants[1].value, bob.constants[3].value
     ('Apex', '250')
     """
 
-    def __init__(self, parser: SubscriptionParser | None = None) -> None:
-        self._parser = parser or SubscriptionParser()
+    def __init__(self) -> None:
         self._templates: dict[Shape, Template] = {}
         self.decoder = Decoder()
         """Reads the JSON of constraints, and remembers texts and numbers."""
@@ -55,7 +45,7 @@ class AttributeParser:
         """How many different shapes were written as SPARQL."""
         return len(self._templates)
 
-    def query(self, id: str, where: Mapping[str, object]) -> Query:
+    def query(self, id: str, where: Mapping[str, object]) -> AttributeQuery:
         """Return the query that a conjunction of constraints is.
 
         Parameters
@@ -87,42 +77,12 @@ class AttributeParser:
         Raises
         ------
         SubscriptionError
-            When an attribute has no name, or the shape is larger than a limit.
+            When an attribute has no name.
         """
         known = self._templates.get(shape)
         if known is None:
             try:
-                known = self._templates[shape] = template(shape, constants, self._parser)
+                known = self._templates[shape] = Template.of(shape, constants)
             except AttributeNameError as error:
                 raise SubscriptionError(Problem(str(error), Place(id), NAMING)) from error
         return known
-
-    def subscription(self, id: str, where: Mapping[str, object], comment: str = "") -> Subscription:
-        """Return the subscription that a conjunction of constraints is; see `query`."""
-        return Subscription.of(id, self.query(id, where), comment)
-
-
-class AttributeSubscription:
-    """A conjunction of attribute constraints: what CTPS, DEXIN and Gryphon subscribe."""
-
-    @staticmethod
-    def of(id: str, where: Mapping[str, object], comment: str = "") -> Subscription:
-        """Return the subscription that some constraints are.
-
-        For many subscriptions keep an `AttributeParser`, which remembers their shapes.
-
-        Raises
-        ------
-        SubscriptionError
-            When an attribute or a constraint means nothing.
-
-        Examples
-        --------
-        >>> subscription = AttributeSubscription.of("alice", {"price.value": {"<=": 400}})
-        >>> for pattern in subscription.branches[0].patterns:
-        ...     print(pattern)
-        ?event attribute:price.value ?price_value
-        >>> subscription.branches[0].filters[0].constant.value, subscription.exact
-        ('400', True)
-        """
-        return AttributeParser().subscription(id, where, comment)

@@ -18,13 +18,12 @@ from pyoxigraph import Literal
 
 from semantic.attributes.arrow import ArrowArray, ArrowBatch, ArrowTable, batches, encoded, values
 from semantic.attributes.constraints import NUMERIC, Constant, Shape, Test, taken_apart
-from semantic.attributes.gathered import Gathered, matrix
+from semantic.attributes.gathered import Gathered, Grouped, matrix
 from semantic.attributes.headings import Heading, headings
 from semantic.attributes.subscription import AttributeParser
 from semantic.attributes.uncollected import uncollected
 from semantic.attributes.values import TermError
 from semantic.errors import InputError, Place, Problem, SubscriptionError
-from semantic.sparql.columns import Grouped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -250,7 +249,7 @@ class _Rows:
             else:
                 columns.append(gathered.place(template.fixed[place - len(sources)]))
         numbers = [row + self._before for row in chosen]
-        gathered.add(template.skeleton, ids, numbers, matrix(len(ids), columns))
+        gathered.add(template, ids, numbers, matrix(len(ids), columns))
 
     def _refuse(self, rows: Sequence[int], gathered: Gathered) -> None:
         """Say what is wrong with rows: with the id, else with the first value that is wrong."""

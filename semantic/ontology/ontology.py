@@ -17,7 +17,7 @@ from pyoxigraph import Literal, NamedNode
 from semantic.annotation.annotate import Label
 from semantic.errors import OnProblem, Place, Problem, Severity, warn_problem
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.mapping.function import MappingFunction
+from semantic.mapping import MappingFunction
 from semantic.ontology.building import (
     by_predicate,
     compiled,
@@ -154,7 +154,6 @@ class Ontology(Walks):
         OntologyError
             When a file cannot be read, or reasoning fails.
         """
-        from semantic.mapping.function import mapping_functions
         from semantic.ontology.reading.load import loading, read_sources
 
         options = loading(imports, fetch, reason, cache)
@@ -165,7 +164,7 @@ class Ontology(Walks):
             read.synonyms,
             prefixes=read.prefixes,
             options=synonyms,
-            mapping=mapping_functions(read.rules, limits),
+            mapping=(MappingFunction(path.stem, text, str(path)) for path, text in read.rules),
             on_problem=on_problem,
         )
 

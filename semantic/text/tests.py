@@ -4,7 +4,7 @@ A test looks at a part of a term (`View`), changes its case (`Folding`), and com
 text with a constant (`TextOperator`). ``CONTAINS(LCASE(STR(?t)), "climate")`` is the view
 ``STR``, the folding ``LCASE``, the operator ``CONTAINS`` and the argument ``"climate"``.
 
-`RegexTest` is a regular expression, of which only what every match contains is used.
+Of a regular expression only what every match contains is a test.
 
 Source: SPARQL 1.1 sections 17.4.2 (functions on RDF terms) and 17.4.3 (on strings).
 """
@@ -58,13 +58,11 @@ class TextTest:
     operator
         How the text is compared.
     argument
-        The constant: a text, with a language tag or without.
+        The constant: a text, with a language tag or without, its case changed already.
     view
         Which text of the term.
     folding
         What is done with its case.
-    argument_folding
-        What the query does with the constant's case: nothing where the constant is put in.
 
     Examples
     --------
@@ -78,7 +76,6 @@ class TextTest:
     argument: Literal
     view: View = View.TERM
     folding: Folding = Folding.NONE
-    argument_folding: Folding = Folding.NONE
 
     @property
     def word(self) -> str:
@@ -96,36 +93,9 @@ class TextTest:
             return f'REGEX({text}, {quoted(self.argument)}, "i")'
         if self.folding is not Folding.NONE:
             text = f"{self.folding.value}({text})"
-        argument = str(self.argument)
-        if self.argument_folding is not Folding.NONE:
-            argument = f"{self.argument_folding.value}({argument})"
         if self.operator is TextOperator.EQUALS:
-            return f"{text} = {argument}"
-        return f"{self.operator.value}({text}, {argument})"
-
-
-@dataclass(frozen=True, slots=True)
-class RegexTest:
-    """``FILTER(REGEX(folding(view(?variable)), pattern, flags))``, before constants are put in."""
-
-    variable: Variable
-    pattern: Literal
-    flags: Literal | None = None
-    view: View = View.TERM
-    folding: Folding = Folding.NONE
-
-    @property
-    def word(self) -> str:
-        """The function, as `Subscription.remainder` names it."""
-        return "REGEX"
-
-    def write(self, _: Mapping[str, str] = NO_PREFIXES) -> str:
-        """Write the filter as SPARQL does."""
-        text = str(self.variable)
-        for function in (self.view.value, self.folding.value):
-            text = f"{function}({text})" if function else text
-        constants = [self.pattern] if self.flags is None else [self.pattern, self.flags]
-        return f"REGEX({', '.join([text, *map(str, constants)])})"
+            return f"{text} = {self.argument}"
+        return f"{self.operator.value}({text}, {self.argument})"
 
 
 def quoted(text: Literal) -> Literal:

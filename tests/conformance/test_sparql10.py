@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import pytest
 from pyoxigraph import Dataset
 
-from graphmatch import Engine
+from graphmatch import Engine, SubscriptionParser
 from graphmatch.matcher import Matcher
 from graphmatch.published.naive import Naive
-from semantic import Ontology, SubscriptionParser, read_publications
+from semantic import Ontology, read_publications
 from semantic.terms import Term
 from tests.conformance.w3c import (
     SUITES,

@@ -13,10 +13,10 @@ from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine, MatchReport
 from graphmatch.knowledge import Change
-from semantic import Ontology, Problem, Publication, SubscriptionParser
+from semantic import Ontology, Problem, Publication
 from semantic.annotation.annotate import Annotator
 from semantic.errors import OntologyError
-from semantic.mapping.function import MappingFunction
+from semantic.mapping import MappingFunction
 from semantic.ontology.synonyms import SynonymOptions, SynonymPairs
 from semantic.terms import Triple
 from semantic.vocabulary import LABEL, SAME_AS, SUBCLASS, TYPE, Namespace
@@ -249,7 +249,7 @@ def test_that_a_subscription_waits_for_a_unit_that_goes_with_its_attribute() -> 
 def test_that_new_mapping_functions_find_the_hierarchies_that_they_ask_for() -> None:
     text = """PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
         CONSTRUCT { ?x <urn:kind> ?c } { ?x <urn:of> ?k . ?k rdfs:subClassOf ?c }"""
-    function = MappingFunction.parse("kind", text, SubscriptionParser())
+    function = MappingFunction("kind", text)
     triples = [(EX["A"], SUBCLASS, EX["B"]), (EX["B"], SUBCLASS, EX["C"])]
     engine = Engine(Ontology(triples))
     engine.subscribe("kind", f"ASK {{ ?x <urn:kind> {EX['C']} }}")
@@ -264,7 +264,7 @@ def test_that_new_mapping_functions_find_the_hierarchies_that_they_ask_for() -> 
 def test_that_an_engine_stays_as_it_is_when_a_replacement_fails() -> None:
     text = f"""CONSTRUCT {{ ?x a <urn:Big> }}
         {{ ?x {EX["size"]} ?s FILTER(?s > "1 kg"^^<https://w3id.org/cdt/ucum>) }}"""
-    function = MappingFunction.parse("big", text, SubscriptionParser())
+    function = MappingFunction("big", text)
     base = (EX["size"], NamedNode("urn:graphmatch:baseUnit"), Literal("GB"))
     engine = Engine(Ontology([(EX["Climate"], LABEL, Literal("climate change"))]))
     engine.subscribe("climate", f"ASK {{ ?x dcterms:subject {EX['Climate']} }}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from pyoxigraph import Literal, NamedNode
 
-from graphmatch import Engine
+from graphmatch import Engine, SubscriptionParser
 from graphmatch.matcher import UnknownError
 from graphmatch.published.naive import Naive
-from semantic import Ontology, Publication, SubscriptionParser
+from semantic import Ontology, Publication
 from semantic.errors import GraphMatchError, SubscriptionError
 from semantic.ontology.synonyms import SynonymPairs
 from semantic.vocabulary import BROADER, DCTERMS, RSS, SKOS, SUBCLASS, TYPE, Namespace
@@ -57,7 +57,7 @@ def test_that_a_filter_keeps_a_candidate_from_being_evaluated() -> None:
         ("SELECT * { ?x :price ?p . ?x ?any ?o }", (), ("the ontology may meet",)),
         ("ASK { ?x :knows+ :a }", (), ("path +",)),
         ("SELECT * { ?x a :Computer }", (), ("the ontology may meet",)),
-        ("SELECT * { ?x rdfs:subClassOf+ :Computer }", ("any length",), ("path +",)),
+        ("SELECT * { ?x rdfs:subClassOf+ :Computer }", (), ("path +", "the ontology may meet")),
         ("SELECT * { { ?x :p ?y } UNION { ?x :q ?y } }", (), ("UNION",)),
         ("SELECT ?x { ?x :p ?y } ORDER BY ?y", (), ("ORDER BY",)),
     ],
@@ -185,7 +185,7 @@ def test_that_an_aggregate_over_a_subquery_is_evaluated(
     publication = Publication.of("p", [(e["r0"], e["p"], e["r1"]), (e["r0"], TYPE, e["C0"])])
     assert bool(made.match(publication).matches) is matched
     naive = Naive(Ontology(facts))
-    naive.subscribe(made.parser.parse("s", query))
+    naive.subscribe(SubscriptionParser().parse("s", query))
     assert bool(naive.match(publication).matches) is matched
 
 

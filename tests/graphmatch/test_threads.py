@@ -18,14 +18,14 @@ import pytest
 from hypothesis import given, settings
 from pyoxigraph import Literal
 
-from graphmatch import Engine, MatchReport
+from graphmatch import Engine, MatchReport, Subscription, SubscriptionParser
+from graphmatch.enrichment import Enriched
 from graphmatch.knowledge import Knowledge
 from graphmatch.published.naive import Naive
-from semantic import Ontology, Publication, Subscription, SubscriptionParser
+from semantic import Ontology, Publication
 from semantic.annotation.annotate import Annotator
 from semantic.attributes.names import attribute
-from semantic.enrichment import Enriched
-from semantic.mapping.function import MappingFunction
+from semantic.mapping import MappingFunction
 from semantic.terms import Triple
 from semantic.vocabulary import ATTRIBUTE, LABEL, RSS, SUBCLASS, SUBPROPERTY, TYPE, Namespace
 from tests.oracle import to_sparql
@@ -70,7 +70,7 @@ def known() -> Ontology:
     triples += [(EX[f"C{n}"], LABEL, Literal(f"kind{n}")) for n in range(CLASSES)]
     triples += [(EX[f"p{n}"], SUBPROPERTY, EX[f"q{n}"]) for n in range(8)]
     text = f"PREFIX ex: <{EX.iri}> CONSTRUCT {{ ?x ex:dear true }} {{ ?x ex:cost ?v }}"
-    dear = MappingFunction.parse("dear", text, SubscriptionParser())
+    dear = MappingFunction("dear", text)
     return Ontology(triples, mapping=[dear])
 
 

@@ -35,10 +35,9 @@ from graphmatch.published.flat.matcher import FlatMatcher, Tally
 from graphmatch.published.graphs.matcher import Tally as GraphTally
 from graphmatch.published.graphs.merged import MergedGraph
 from graphmatch.published.graphs.numbers import Ids
+from graphmatch.subscription import Subscription, SubscriptionParser
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
-from semantic.sparql.parse import SubscriptionParser
-from semantic.subscription import Subscription
 
 OURS: Mapping[str, str] = {
     "graphmatch": "the engine: publications in, reports out",

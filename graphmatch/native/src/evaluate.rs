@@ -147,34 +147,53 @@ impl Prepared {
     /// the query in the way that [`Resting::of`] says.
     pub fn new(query: &Query, resting: Option<Resting>) -> Result<Self, EvaluationError> {
         let mut fresh = Fresh::default();
+        Self::resting(query, resting, &mut fresh).rewritten(fresh)
+    }
+
+    /// What has to be asked, before it is rewritten for this evaluator.
+    fn resting(query: &Query, resting: Option<Resting>, fresh: &mut Fresh) -> Self {
         let mut query = query.clone();
         let body = rest::body(rest::pattern_of(&query));
         let grouped = rest::group(body).unwrap_or(body);
         let conditions = match resting {
             None => Vec::new(),
             Some(Resting::Solutions) => {
-                rest::restrict(rest::pattern_of_mut(&mut query), &mut fresh);
+                rest::restrict(rest::pattern_of_mut(&mut query), fresh);
                 Vec::new()
             }
-            Some(Resting::Pattern) => vec![rest::restricted(grouped.clone(), &mut fresh)],
-            Some(Resting::Whole) => vec![rest::anything(body, &mut fresh)],
-            Some(Resting::Both) => vec![rest::anything(body, &mut fresh), grouped.clone()],
+            Some(Resting::Pattern) => vec![rest::restricted(grouped.clone(), fresh)],
+            Some(Resting::Whole) => vec![rest::anything(body, fresh)],
+            Some(Resting::Both) => vec![rest::anything(body, fresh), grouped.clone()],
         };
         let ask = |pattern| ask(&query, pattern);
         let conditions = conditions.into_iter().map(ask).collect();
         let pattern = matches!(query, Query::Construct { .. } | Query::Describe { .. })
             .then(|| ask(rest::pattern_of(&query).clone()));
-        Self { conditions, query, pattern, functions: Vec::new() }.rewritten(fresh)
+        Self { conditions, query, pattern, functions: Vec::new() }
     }
 
-    /// Prepares the question for all that the pattern of a query binds, projected or not, whether
-    /// it rests on the publication or not.
-    pub fn rows(query: &Query) -> Result<Self, EvaluationError> {
+    /// The same as texts for any SPARQL evaluator over a store whose default graph is the ontology
+    /// together with the publication, and that has the publication as a named graph: what has to
+    /// hold first, the query, and for CONSTRUCT and DESCRIBE whether its pattern is met.
+    pub fn texts(query: &Query, graph: &NamedNode) -> (Vec<String>, String, Option<String>) {
+        let all = Self::resting(query, Some(Resting::of(query)), &mut Fresh::written());
+        let name = format!("<{PUBLICATION}>");
+        let text = |query: &Query| query.to_string().replace(&name, &graph.to_string());
+        let conditions = all.conditions.iter().map(text).collect();
+        (conditions, text(&all.query), all.pattern.as_ref().map(text))
+    }
+
+    /// Prepares the question for what the pattern of a query binds, projected or not, whether it
+    /// rests on the publication or not; at most so many solutions.
+    pub fn rows(query: &Query, most: Option<usize>) -> Result<Self, EvaluationError> {
         let body = rest::body(rest::pattern_of(query));
         let pattern = rest::group(body).unwrap_or(body);
         let mut variables = Vec::new();
         rest::visible(pattern, &mut variables);
-        let pattern = GraphPattern::Project { inner: pattern.clone().into(), variables };
+        let mut pattern = GraphPattern::Project { inner: pattern.clone().into(), variables };
+        if most.is_some() {
+            pattern = GraphPattern::Slice { inner: pattern.into(), start: 0, length: most };
+        }
         let base_iri = query.base_iri().cloned();
         let query = Query::Select { dataset: None, pattern, base_iri };
         Self { conditions: Vec::new(), query, pattern: None, functions: Vec::new() }

@@ -336,7 +336,7 @@ fn rows_are_all_that_the_pattern_binds() {
         "SELECT (COUNT(*) AS ?n) { ?s :o ?z OPTIONAL { ?z :p [ :q ?y ] } BIND(1 AS ?one) } \
          GROUP BY ?s HAVING (COUNT(*) > 7) LIMIT 1",
     );
-    let prepared = Prepared::rows(&query).unwrap();
+    let prepared = Prepared::rows(&query, None).unwrap();
     let answer = world.run(|evaluation| evaluation.answer(&prepared)).unwrap().unwrap();
     assert_eq!(answer.variables, ["one", "s", "z", "y"]);
     let mut rows: Vec<String> = answer.solutions.iter().map(|row| shortly(row)).collect();

@@ -32,6 +32,7 @@ pub mod plan;
 pub mod predicates;
 pub mod python;
 pub mod query;
+mod questions;
 pub mod reader;
 mod regex;
 mod rest;
@@ -43,6 +44,7 @@ mod terms;
 pub mod text;
 pub mod triples;
 pub mod values;
+mod view;
 
 use pyo3::prelude::*;
 

@@ -15,6 +15,7 @@ struct Classes {
     literal: Py<PyType>,
     triple: Py<PyType>,
     direction: Option<Py<PyType>>,
+    variable: Py<PyType>,
 }
 
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
@@ -31,12 +32,14 @@ fn classes(py: Python<'_>) -> PyResult<&Classes> {
             literal: class("Literal")?,
             triple: class("Triple")?,
             direction: class("BaseDirection").ok(),
+            variable: class("Variable")?,
         })
     })
 }
 
 /// Appends the canonical N-Triples text of one of pyoxigraph's terms: what `str` gives, but without
-/// its formatting where a text is the value between two marks.
+/// its formatting where a text is the value between two marks, and with the marks of triple terms,
+/// which `str` leaves out.
 pub fn write_text(term: &Bound<'_, PyAny>, to: &mut Vec<u8>) -> PyResult<()> {
     let classes = classes(term.py())?;
     let class = term.get_type();
@@ -45,7 +48,10 @@ pub fn write_text(term: &Bound<'_, PyAny>, to: &mut Vec<u8>) -> PyResult<()> {
     } else if class.is(&classes.blank) {
         ("_:", "")
     } else {
+        let is_triple = class.is(&classes.triple);
+        to.extend_from_slice(if is_triple { b"<<( " } else { b"" });
         to.extend_from_slice(term.str()?.to_str()?.as_bytes());
+        to.extend_from_slice(if is_triple { b" )>>" } else { b"" });
         return Ok(());
     };
     let value = term.getattr(intern!(term.py(), "value"))?;
@@ -69,6 +75,11 @@ pub fn object_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny
     }
     let term = Term::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
     term_object(py, &term)
+}
+
+/// pyoxigraph's variable of a name.
+pub fn variable_object<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    classes(py)?.variable.bind(py).call1((name,))
 }
 
 /// pyoxigraph's object of a term.

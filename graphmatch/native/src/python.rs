@@ -3,7 +3,7 @@
 //! No call is made for a triple or a match, and no Python object either, unless somebody looks at
 //! it. Terms come and go as canonical N-Triples texts, numbers of subscriptions as NumPy arrays.
 
-use crate::cut::{self, Cutter};
+use crate::cut::Cutter;
 use crate::dictionary::{ANY, Id};
 use crate::engine::{Change, Did, Found, Matched, Refusal, State};
 use crate::evaluate::Answer;
@@ -11,9 +11,11 @@ use crate::matching::Worker;
 use crate::objects::{object_of, write_text};
 use crate::ontology::{Folding, Ontology, Stated, Steps};
 use crate::query::{Form, Limits, QueryError, Template};
+use crate::questions::{Evaluation, EvaluationFailedError};
 use crate::reader::{self, Cut, Fault, Next, One, Options, Publication};
 use crate::subscriptions::Number;
 use crate::triples::Triple;
+use crate::view::{Parser, Query};
 use numpy::{PyArray1, PyReadonlyArray2};
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Term};
@@ -63,7 +65,7 @@ fn refused(error: Refusal) -> PyErr {
     }
 }
 
-fn bad_query(error: QueryError) -> PyErr {
+pub(crate) fn bad_query(error: QueryError) -> PyErr {
     RefusedError::new_err((error.what, error.remedy, error.line, error.column))
 }
 
@@ -71,13 +73,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct Guarded {
-    state: State,
+pub(crate) struct Guarded {
+    pub(crate) state: State,
     knowledge: Py<PyAny>,
     version: u64,
 }
 
-struct Shared {
+/// What the calls of a [`Core`] share.
+pub(crate) struct Shared {
     guarded: RwLock<Guarded>,
     /// What one document may cost.
     limits: reader::Limits,
@@ -89,7 +92,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn read(&self) -> RwLockReadGuard<'_, Guarded> {
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Guarded> {
         self.guarded.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -107,11 +110,11 @@ impl Shared {
         change(&mut guarded)
     }
 
-    fn worker(&self) -> Box<Worker> {
+    pub(crate) fn worker(&self) -> Box<Worker> {
         lock(&self.workers).pop().unwrap_or_default()
     }
 
-    fn give_back(&self, worker: Box<Worker>) {
+    pub(crate) fn give_back(&self, worker: Box<Worker>) {
         let mut workers = lock(&self.workers);
         if workers.len() < WORKERS {
             workers.push(worker);
@@ -536,12 +539,24 @@ fn matched(
 
 /// Terms of Python as one buffer.
 #[derive(Default)]
-struct Texts {
+pub(crate) struct Texts {
     bytes: Vec<u8>,
     ends: Vec<u32>,
 }
 
 impl Texts {
+    fn of(triples: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let mut texts = Self::default();
+        for triple in triples.try_iter()? {
+            let triple = triple?;
+            let triple = triple.cast::<PyTuple>()?;
+            for place in 0..3 {
+                texts.push(&triple.get_item(place)?)?;
+            }
+        }
+        Ok(texts)
+    }
+
     fn push(&mut self, term: &Bound<'_, PyAny>) -> PyResult<()> {
         write_text(term, &mut self.bytes)?;
         let end = u32::try_from(self.bytes.len());
@@ -550,7 +565,7 @@ impl Texts {
     }
 
     /// Puts the triples into a publication.
-    fn fill(&self, state: &State, publication: &mut Publication) {
+    pub(crate) fn fill(&self, state: &State, publication: &mut Publication) {
         publication.clear();
         let mut begin = 0;
         let mut triple = [0; 3];
@@ -572,7 +587,7 @@ impl Texts {
 
 /// What one input may cost: see `semantic.limits`.
 #[derive(FromPyObject)]
-struct InputLimits {
+pub(crate) struct InputLimits {
     document_bytes: usize,
     xml_expansion: u64,
     xml_depth: usize,
@@ -583,8 +598,20 @@ struct InputLimits {
     evaluation_seconds: f64,
 }
 
+impl InputLimits {
+    /// Those of a query.
+    pub(crate) fn of_queries(&self) -> Limits {
+        Limits {
+            document_bytes: self.document_bytes,
+            nesting: self.nesting,
+            operators: self.subscription_operators,
+            branches: self.subscription_branches,
+        }
+    }
+}
+
 /// Standing subscriptions over an ontology.
-#[pyclass(frozen, module = "graphmatch._native")]
+#[pyclass(frozen, weakref, module = "graphmatch._native")]
 struct Core {
     shared: Arc<Shared>,
 }
@@ -595,12 +622,7 @@ impl Core {
     #[new]
     fn new(py: Python<'_>, prefixes: Vec<(String, String)>, limits: InputLimits) -> PyResult<Self> {
         let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-        let of_queries = Limits {
-            document_bytes: limits.document_bytes,
-            nesting: limits.nesting,
-            operators: limits.subscription_operators,
-            branches: limits.subscription_branches,
-        };
+        let of_queries = limits.of_queries();
         let of_documents = reader::Limits {
             document_bytes: limits.document_bytes,
             xml_expansion: limits.xml_expansion,
@@ -758,30 +780,50 @@ impl Core {
         })
     }
 
-    /// The constants of a query, how many of them its text has (the others are its template's),
-    /// whether synonyms replace each, and what units depend on: constant, property, and the
-    /// properties beside that one with their values.
-    #[expect(clippy::type_complexity, reason = "plain tuples for Python")]
-    fn constants(
+    /// Whether a triple of the ontology, or one that follows from it alone, has these terms; `None`
+    /// stands for any.
+    fn meets(
         &self,
         py: Python<'_>,
-        query: &str,
-    ) -> PyResult<(Vec<String>, usize, Vec<bool>, Vec<(u32, u32, Vec<(u32, Option<u32>)>)>)> {
-        let found = py.detach(|| {
+        subject: Option<&str>,
+        predicate: Option<&str>,
+        object: Option<&str>,
+    ) -> bool {
+        py.detach(|| {
             let guarded = self.shared.read();
-            let cutter = guarded.state.cutter();
-            let mut cut = cut::Cut::default();
-            cutter.cut(query, &mut cut)?;
-            let template = Template::new(cutter, query, &mut cut)?;
-            let uses = template.uses()?;
-            let fixed = template.fixed().iter().map(|text| String::from(&**text));
-            let texts = cut.constants().map(|text| String::from_utf8_lossy(text).into_owned());
-            let texts: Vec<String> = texts.chain(fixed).collect();
-            let rewritten = (0..texts.len()).map(|place| template.rewritten(place)).collect();
-            let uses = uses.into_iter().map(|one| (one.constant, one.attribute, one.siblings));
-            Ok((texts, cut.len(), rewritten, uses.collect()))
-        });
-        found.map_err(bad_query)
+            let mut key = [ANY; 3];
+            for (place, text) in key.iter_mut().zip([subject, predicate, object]) {
+                if let Some(text) = text {
+                    let Some(id) = guarded.state.dictionary.get(text.as_bytes()) else {
+                        return false;
+                    };
+                    *place = id;
+                }
+            }
+            guarded.state.ontology.meets(key)
+        })
+    }
+
+    /// Prepares questions about a publication, of whose triples the first `stated` are its own and
+    /// were not derived, and those from `shown` on are attributes, seen by those who name them.
+    fn evaluation(
+        &self,
+        id: &str,
+        triples: &Bound<'_, PyAny>,
+        stated: usize,
+        shown: usize,
+        now: &str,
+    ) -> PyResult<Evaluation> {
+        let texts = Texts::of(triples)?;
+        let count = texts.ends.len() / 3;
+        Ok(Evaluation {
+            shared: Arc::clone(&self.shared),
+            id: id.to_owned(),
+            texts,
+            stated: stated.min(count),
+            shown: shown.min(count),
+            now: Literal::new_typed_literal(now, xsd::DATE_TIME),
+        })
     }
 
     /// What subscriptions ask for: properties and objects, `None` for any.
@@ -1011,14 +1053,7 @@ impl Core {
         done: Steps,
         version: Option<u64>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let mut texts = Texts::default();
-        for triple in triples.try_iter()? {
-            let triple = triple?;
-            let triple = triple.cast::<PyTuple>()?;
-            for place in 0..3 {
-                texts.push(&triple.get_item(place)?)?;
-            }
-        }
+        let texts = Texts::of(triples)?;
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let stated = stated.unwrap_or(texts.ends.len() / 3);
         let run = || {
@@ -1114,8 +1149,12 @@ pub fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Report>()?;
     module.add_class::<Document>()?;
     module.add_class::<Pending>()?;
+    module.add_class::<Evaluation>()?;
+    module.add_class::<Parser>()?;
+    module.add_class::<Query>()?;
     module.add_function(wrap_pyfunction!(term, module)?)?;
     let py = module.py();
+    module.add("EvaluationFailedError", py.get_type::<EvaluationFailedError>())?;
     module.add("RefusedError", py.get_type::<RefusedError>())?;
     module.add("TakenError", py.get_type::<TakenError>())?;
     module.add("NeedsPythonError", py.get_type::<NeedsPythonError>())?;

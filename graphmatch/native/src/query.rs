@@ -256,6 +256,8 @@ pub struct Filled {
     pub remainder: Vec<Cow<'static, str>>,
     /// Texts that are new, and mentioned by this query in the dictionary.
     pub interned: Vec<Id>,
+    /// The branches and filters that are written with `IN`.
+    pub lists: Vec<(usize, usize)>,
 }
 
 /// What queries that differ in constants only have in common.
@@ -515,6 +517,28 @@ impl Template {
         names.map(|name| Some(name).filter(|name| !name.starts_with('>'))).collect()
     }
 
+    /// The names of a branch's variables by their numbers; of fresh ones made up, and of no variable
+    /// of the query.
+    pub fn labels(&self, branch: usize) -> Vec<Cow<'_, str>> {
+        let is_taken = |label: &str| {
+            let all = self.branches.iter().flat_map(|one| one.names.split_terminator('\n'));
+            all.chain(self.projection()).any(|name| name == label)
+        };
+        let mut fresh = 0;
+        let label = |name: Option<&_>| match name {
+            Some(name) => Cow::Borrowed(*name),
+            None => {
+                let mut label = format!("_{fresh}");
+                fresh += 1;
+                while is_taken(&label) {
+                    label.insert(0, '_');
+                }
+                Cow::Owned(label)
+            }
+        };
+        self.names(branch).iter().map(Option::as_ref).map(label).collect()
+    }
+
     /// The properties and objects that the patterns of a query ask for, those under MINUS and
     /// EXISTS included; [`ANY`] for any.
     pub fn mentions<'a>(&'a self, constants: &'a [Id]) -> impl Iterator<Item = (Id, Id)> + 'a {
@@ -576,6 +600,9 @@ impl Template {
                         _ => found.swap_remove(0),
                     };
                     if !branch.filters.iter().any(|known| *known == (variable, filter.clone())) {
+                        if matches!(test, Test::Any { list: true, .. }) {
+                            filled.lists.push((filled.branches.len(), branch.filters.len()));
+                        }
                         branch.filters.push((variable, filter));
                     }
                     continue;

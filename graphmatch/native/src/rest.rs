@@ -139,14 +139,28 @@ pub(crate) fn visible(pattern: &GraphPattern, found: &mut Vec<Variable>) {
     }
 }
 
-/// Variables that no query can write.
-#[derive(Default)]
-pub(crate) struct Fresh(u32);
+/// Variables that a query does not have.
+pub(crate) struct Fresh {
+    prefix: &'static str,
+    count: u32,
+}
+
+/// With names that no query can write.
+impl Default for Fresh {
+    fn default() -> Self {
+        Self { prefix: ">", count: 0 }
+    }
+}
 
 impl Fresh {
+    /// With names that SPARQL can write, and hardly any query does.
+    pub(crate) fn written() -> Self {
+        Self { prefix: "_graphmatch_", count: 0 }
+    }
+
     pub(crate) fn variable(&mut self) -> Variable {
-        self.0 += 1;
-        Variable::new_unchecked(format!(">{}", self.0))
+        self.count += 1;
+        Variable::new_unchecked(format!("{}{}", self.prefix, self.count))
     }
 
     fn node(&mut self) -> TermPattern {
@@ -570,7 +584,7 @@ mod tests {
             let world = World::of(&background, &publication, &[]);
             let naive = Naive::new(&background, &publication);
             let (rows, found) = world.run(|evaluation| {
-                let rows = evaluation.answer(&Prepared::rows(&query).unwrap());
+                let rows = evaluation.answer(&Prepared::rows(&query, None).unwrap());
                 let prepared = Prepared::new(&query, Some(Resting::Solutions)).unwrap();
                 (rows.unwrap(), evaluation.answer(&prepared).unwrap())
             });

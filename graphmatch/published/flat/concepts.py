@@ -17,10 +17,10 @@ from graphmatch.matcher import MatchReport
 from graphmatch.published.flat.constraints import Below, Conjunction, Equal, Interval, Present, Row
 from graphmatch.published.flat.events import Event, Resource
 from graphmatch.published.flat.matcher import FlatMatcher
+from graphmatch.subscription import Subscription
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.walks import Links
 from semantic.publication import Publication
-from semantic.subscription import Subscription
 from semantic.terms import Term
 from semantic.vocabulary import TYPE
 

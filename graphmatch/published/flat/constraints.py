@@ -19,6 +19,7 @@ from typing import TypeAlias
 from pyoxigraph import Literal, NamedNode, Variable
 
 from graphmatch.matcher import UnsupportedError
+from graphmatch.subscription import Subscription
 from semantic.pattern import (
     Branch,
     Comparison,
@@ -28,7 +29,6 @@ from semantic.pattern import (
     TaxonomyTest,
     Unequal,
 )
-from semantic.subscription import Subscription
 from semantic.terms import Term
 from semantic.values import Number, Operator, value_of
 
@@ -137,7 +137,7 @@ class Conjunction:
 
         Examples
         --------
-        >>> from semantic.sparql.parse import SubscriptionParser
+        >>> from graphmatch.subscription import SubscriptionParser
         >>> text = "SELECT ?e { ?e <urn:price> ?v FILTER(?v < 400) }"
         >>> read = Conjunction.of(SubscriptionParser().parse("s", text), {Interval})
         >>> [str(constraint) for constraint in read.rows[0].values()]

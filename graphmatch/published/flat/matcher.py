@@ -26,13 +26,12 @@ from graphmatch.matcher import (
 )
 from graphmatch.published.flat.constraints import Conjunction, Equal, Interval, Row
 from graphmatch.published.flat.events import Event, Resource, resources
-from semantic.decision import holds
-from semantic.evaluation import taxonomy_test
+from graphmatch.subscription import Subscription
+from semantic.decision import holds, taxonomy_test
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.walks import Links
 from semantic.pattern import Filter, TaxonomyTest
 from semantic.publication import Publication
-from semantic.subscription import Subscription
 from semantic.terms import Solution, Term
 
 

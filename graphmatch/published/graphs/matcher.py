@@ -26,13 +26,12 @@ from graphmatch.matcher import (
 )
 from graphmatch.published.graphs.numbers import Ids
 from graphmatch.published.graphs.pattern import GraphPattern, Star
-from semantic.decision import holds
-from semantic.evaluation import taxonomy_test
+from graphmatch.subscription import Subscription
+from semantic.decision import holds, taxonomy_test
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.walks import Links
 from semantic.pattern import Filter, TaxonomyOperator, TaxonomyTest
 from semantic.publication import Publication
-from semantic.subscription import Subscription
 from semantic.terms import Solution, Term
 
 

@@ -16,8 +16,8 @@ from pyoxigraph import Variable
 
 from graphmatch.matcher import UnsupportedError
 from graphmatch.published.graphs.numbers import Ids
+from graphmatch.subscription import Subscription
 from semantic.pattern import Filter, Form
-from semantic.subscription import Subscription
 from semantic.terms import Term
 
 Star: TypeAlias = int
@@ -59,7 +59,7 @@ class GraphPattern:
 
     Examples
     --------
-    >>> from semantic.sparql.parse import SubscriptionParser
+    >>> from graphmatch.subscription import SubscriptionParser
     >>> text = "SELECT ?y { ?x <urn:p> ?y . <urn:a> <urn:q> ?x FILTER(?y > 5) }"
     >>> read = GraphPattern.of(SubscriptionParser().parse("s", text))
     >>> [(edge.start, edge.end) for edge in read.edges]

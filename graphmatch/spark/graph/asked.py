@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from graphmatch.engine import Engine
 from graphmatch.knowledge import Knowledge
 from graphmatch.matcher import DuplicateError
+from graphmatch.subscription import Subscription, SubscriptionParser
 from semantic.attributes.names import isa_name_of, name_of
 from semantic.errors import GraphMatchError, Place, Problem, SubscriptionError
 from semantic.mentions import Mentions
 from semantic.pattern import Branch, Form
-from semantic.sparql.parse import SubscriptionParser
-from semantic.subscription import Subscription
 
 JOINED = frozenset({"UNION", "path |"})
 """What branches side by side are, solution for solution."""
@@ -113,7 +112,7 @@ def _question(subscription: Subscription) -> Question:
             raise refusal(
                 subscription.id, "attributes are found in publications, not in big graphs"
             )
-    said = frozenset(_VARIABLE.findall(subscription.query.text()))
+    said = frozenset(_VARIABLE.findall(subscription.query.text))
     used = frozenset().union(*(branch.variables for branch in subscription.branches))
     return Question(
         subscription.id,

@@ -31,12 +31,11 @@ from graphmatch.spark.graph.steps import Node, Steps, Way
 from graphmatch.spark.graph.tables import BindingTables, binding_tables
 from graphmatch.spark.graph.taxonomy import is_mixed, narrowed
 from graphmatch.spark.java import SparkError
+from graphmatch.subscription import Subscription
 from semantic.annotation.annotate import Annotator
 from semantic.errors import GraphMatchError, OnProblem, warn_problem
-from semantic.evaluation import Evaluator
 from semantic.ontology.ontology import Ontology
 from semantic.pattern import Branch
-from semantic.subscription import Subscription
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -232,7 +231,7 @@ def plan_graph(
     questions: list[Question] = []
     ways: list[Way] = []
     for question in asked.questions:
-        if why := _undecided(question, knowledge.evaluator):
+        if why := _undecided(question, knowledge):
             refused.append(refusal(question.id, why))
         else:
             ways += _ways(question, len(questions), atoms)
@@ -252,21 +251,21 @@ def _ways(question: Question, number: int, atoms: Atoms) -> Iterator[Way]:
         yield Way(number, parts, question.names, visible, question.is_distinct)
 
 
-def _undecided(question: Question, background: Evaluator) -> str:
+def _undecided(question: Question, knowledge: Knowledge) -> str:
     """Return what of a question joins do not decide; nothing for most."""
     for branch in question.branches:
         if any(is_mixed(f) for f in branch.filters if asks_taxonomy(f)):
             return "joins cannot decide a taxonomy operator beside other tests in one filter"
     if len(question.branches) > 1 and any(
-        _all_met(branch, background) for branch in question.branches
+        _all_met(branch, knowledge) for branch in question.branches
     ):
         return "the ontology alone may meet one branch of its UNION"
     return ""
 
 
-def _all_met(branch: Branch, background: Evaluator) -> bool:
+def _all_met(branch: Branch, knowledge: Knowledge) -> bool:
     return all(
-        background.meets(None if isinstance(n, Variable) else n for n in pattern)
+        knowledge.meets(None if isinstance(n, Variable) else n for n in pattern)
         for pattern in branch.patterns
     )
 

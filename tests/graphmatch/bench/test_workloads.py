@@ -22,8 +22,8 @@ from graphmatch.bench.workloads.concepts import ConceptParameters, ConceptWorklo
 from graphmatch.bench.workloads.graph import SYNTAXES, GraphParameters, GraphWorkload
 from graphmatch.bench.workloads.keywords import KeywordParameters, KeywordWorkload, titles
 from graphmatch.bench.workloads.workload import UNBOUNDED, Size, Workload
+from graphmatch.subscription import SubscriptionParser
 from semantic.errors import InputError
-from semantic.sparql.parse import SubscriptionParser
 
 NAMES = ["graph", "attributes", "concepts", "keywords"]
 FEEDS = Path(__file__).parents[3] / "data/feeds"

@@ -12,9 +12,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
-from graphmatch import Engine
+from graphmatch import AttributeSubscription, Engine
 from graphmatch.explain import Explanation
-from semantic import AttributeSubscription, Ontology, Publication
+from semantic import Ontology, Publication
 from semantic.attributes.events import event as event_of
 from semantic.pattern import Branch, TriplePattern
 from semantic.terms import Node, Term, Triple

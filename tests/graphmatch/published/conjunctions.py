@@ -10,10 +10,11 @@ from hypothesis import event as note
 from hypothesis import strategies as st
 from pyoxigraph import Literal, Variable
 
+from graphmatch import SubscriptionParser
 from graphmatch.matcher import MatchReport
 from graphmatch.published.flat.constraints import Below, Equal, Interval, Present
 from graphmatch.published.flat.matcher import FlatMatcher
-from semantic import Ontology, Publication, SubscriptionParser
+from semantic import Ontology, Publication
 from semantic.terms import Term, Triple
 from semantic.vocabulary import SUBCLASS, XSD
 from tests.oracle import (

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import event
 from hypothesis import strategies as st
 
+from graphmatch import SubscriptionParser
 from graphmatch.matcher import Matcher, MatchReport, UnsupportedError
-from semantic import Ontology, SubscriptionParser
+from semantic import Ontology
 from tests.oracle import Answer, Query, World, answer_in, to_sparql
 from tests.strategies import Profile, Scenario, pairs_of
 

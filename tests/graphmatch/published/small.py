@@ -6,8 +6,9 @@ from typing import TypeVar
 
 from pyoxigraph import NamedNode
 
+from graphmatch import SubscriptionParser
 from graphmatch.matcher import Matcher
-from semantic import Ontology, Publication, SubscriptionParser
+from semantic import Ontology, Publication
 from semantic.terms import Term, Triple
 from semantic.vocabulary import SUBCLASS
 

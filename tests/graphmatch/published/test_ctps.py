@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Variable
 
+from graphmatch import SubscriptionParser
 from graphmatch.matcher import UnsupportedError
 from graphmatch.published import make
 from graphmatch.published.ctps import Ctps
@@ -22,7 +23,7 @@ from graphmatch.published.flat.constraints import (
 )
 from graphmatch.published.flat.events import Event
 from graphmatch.published.flat.matcher import Tally
-from semantic import Ontology, Publication, SubscriptionParser
+from semantic import Ontology, Publication
 from semantic.terms import Term, Triple
 from semantic.vocabulary import EQUIVALENT_CLASS, EQUIVALENT_PROPERTY, SUBCLASS, SUBPROPERTY, TYPE
 from tests.graphmatch.published.conjunctions import (

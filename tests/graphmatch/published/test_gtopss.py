@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
+from graphmatch import SubscriptionParser
 from graphmatch.published import make
 from graphmatch.published.gtopss import GToPSS
-from semantic import Ontology, Publication, SubscriptionParser
+from semantic import Ontology, Publication
 from semantic.terms import Triple
 from tests.graphmatch.published.patterns import GRAPHS, agree
 from tests.strategies import Scenario, scenarios

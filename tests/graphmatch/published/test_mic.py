@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal
 
+from graphmatch import SubscriptionParser
 from graphmatch.published import make
 from graphmatch.published.mic import Mic
-from semantic import Ontology, Publication, SubscriptionParser
+from semantic import Ontology, Publication
 from semantic.terms import Triple
 from semantic.vocabulary import TYPE
 from tests.graphmatch.published.patterns import GRAPHS, agree

@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphmatch import SubscriptionParser
 from graphmatch.published import make
 from graphmatch.published.ops import Ops
-from semantic import Ontology, Publication, SubscriptionParser
+from semantic import Ontology, Publication
 from semantic.terms import Triple
 from tests.graphmatch.published.patterns import GRAPHS, agree
 from tests.graphmatch.published.small import node, tree

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Variable
 
+from graphmatch import SubscriptionParser
 from graphmatch.published import make
 from graphmatch.published.flat.constraints import (
     Below,
@@ -23,8 +24,8 @@ from graphmatch.published.flat.events import Event
 from graphmatch.published.flat.matcher import Tally
 from graphmatch.published.naive import Naive
 from graphmatch.published.stopss import SToPSS
-from semantic import Ontology, Publication, SubscriptionParser
-from semantic.mapping.function import MappingFunction
+from semantic import Ontology, Publication
+from semantic.mapping import MappingFunction
 from semantic.terms import Triple
 from semantic.vocabulary import EQUIVALENT_CLASS, EQUIVALENT_PROPERTY, SUBCLASS, SUBPROPERTY, TYPE
 from tests.graphmatch.published.conjunctions import (
@@ -72,7 +73,7 @@ FUNCTIONS = {
 @given(conjunctions(KINDS, HIERARCHY))
 def test_that_it_agrees_where_functions_feed_each_other(scenario: Scenario) -> None:
     """The oracle knows no mapping functions; `Naive` does, and has all of SPARQL evaluated."""
-    functions = [MappingFunction.parse(name, text, PARSER) for name, text in FUNCTIONS.items()]
+    functions = [MappingFunction(name, text) for name, text in FUNCTIONS.items()]
     ontology = Ontology(scenario.ontology, mapping=functions)
     stopss, naive = make("stopss", ontology), Naive(ontology)
     for number, query in enumerate(scenario.queries):
@@ -109,7 +110,7 @@ def test_the_papers_example() -> None:
 
 def test_that_a_function_that_fails_is_told() -> None:
     text = f"CONSTRUCT {{ ?x {P} ?more }} {{ ?x {P} ?n BIND(?n + 1 AS ?more) }}"
-    ontology = Ontology(mapping=[MappingFunction.parse("endless", text, PARSER)])
+    ontology = Ontology(mapping=[MappingFunction("endless", text)])
     stopss = make("stopss", ontology)
     stopss.subscribe(PARSER.parse("s", f"SELECT * {{ ?x {P} ?n FILTER(?n < 2) }}"))
     report = stopss.match(Publication.of("p", [(EX["ann"], P, Literal(1))]))

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyoxigraph import NamedNode
 
-from graphmatch import Engine
+from graphmatch import Engine, read_subscriptions
 from graphmatch.spark.batch import match_files, match_publications, match_table
 from graphmatch.spark.units import How
-from semantic import Ontology, Publication, read_publications, read_subscriptions
+from semantic import Ontology, Publication, read_publications
 from semantic.cut import Cut
 from semantic.errors import Problem
 from semantic.tables import COLUMNS

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from pyoxigraph import Quad
 
+from graphmatch import SubscriptionParser
 from graphmatch.spark import connected_parts, match_motif, motif
 from graphmatch.spark.frames import library
 from graphmatch.spark.frames.library import require_frames
 from graphmatch.spark.java import SparkError
-from semantic import Ontology, SubscriptionParser
+from semantic import Ontology
 from semantic.cut import by_component
 from semantic.errors import SubscriptionError
 from semantic.pattern import Branch

@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphmatch import Engine
+from graphmatch import Engine, read_subscriptions
 from graphmatch.spark import watch
 from graphmatch.spark.batches import Batch
 from graphmatch.spark.engine_files import EngineFiles
 from graphmatch.spark.java import SparkError
 from graphmatch.spark.output import claimed
 from graphmatch.spark.sources import Folder
-from semantic import Ontology, read_publications, read_subscriptions
+from semantic import Ontology, read_publications
 from semantic.errors import Problem
 from semantic.tables import COLUMNS
 from tests.graphmatch.spark.arrivals import NOON, QUERIES, Stream, locally, offers

@@ -14,18 +14,18 @@ from pyoxigraph import Literal
 
 from semantic.attributes.bulk import grouped_attribute_rows
 from semantic.attributes.files import read_attribute_queries
+from semantic.attributes.gathered import Grouped
+from semantic.attributes.query import AttributeQuery
 from semantic.attributes.subscription import AttributeParser
 from semantic.errors import Problem
-from semantic.sparql.columns import Grouped
-from semantic.sparql.query import Query
 from semantic.vocabulary import XSD
 
 
-def ungrouped(grouped: Grouped) -> list[tuple[int, str, Query]]:
+def ungrouped(grouped: Grouped) -> list[tuple[int, str, AttributeQuery]]:
     """Return rows, ids and queries, in the order of rows."""
     found = []
     assert grouped.refused == []
-    assert len({id(group.skeleton) for group in grouped.groups}) == len(grouped.groups)
+    assert len({id(group.template) for group in grouped.groups}) == len(grouped.groups)
     first = [group.rows[0] for group in grouped.groups]
     assert first == sorted(first)
     for group in grouped.groups:
@@ -33,7 +33,7 @@ def ungrouped(grouped: Grouped) -> list[tuple[int, str, Query]]:
         constants = group.constants.tolist()
         for row, name, places in zip(group.rows, group.ids, constants, strict=True):
             terms = tuple(grouped.terms[place] for place in places)
-            found.append((row, name, Query(group.skeleton, terms)))
+            found.append((row, name, AttributeQuery(group.template, terms)))
     return sorted(found, key=lambda each: each[0])
 
 
@@ -48,7 +48,7 @@ def check(path: Path, chunk: int) -> list[Problem]:
     assert told == slow_told
     assert [name for _, name, _ in fast] == [name for name, _ in slow]
     for (_, _, query), (_, expected) in zip(fast, slow, strict=True):
-        assert query.skeleton is expected.skeleton
+        assert query.template is expected.template
         assert query.constants == expected.constants
     return told
 

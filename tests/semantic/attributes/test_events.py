@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from graphmatch import Engine
+from graphmatch import AttributeSubscription, Engine
 from semantic import Ontology, Publication
 from semantic.attributes.events import event, events_of_table, read_events
 from semantic.attributes.names import name_of
-from semantic.attributes.subscription import AttributeParser
 from semantic.errors import InputError
 from semantic.vocabulary import EQUIVALENT_CLASS, LABEL, SUBCLASS, TYPE, XSD, Namespace
 
@@ -144,7 +143,6 @@ def test_a_table_of_arrow() -> None:
 def test_an_event_keeps_what_it_says() -> None:
     """A text that names a class is a text still, and no other value comes beside it."""
     engine = Engine(Ontology([(EX["Laptop"], SUBCLASS, EX["Computer"])]))
-    parser = AttributeParser(engine.parser)
     wheres: dict[str, Any] = {
         "isa": {"target": {"isa": "Computer"}},
         "text": {"target": "Laptop"},
@@ -152,7 +150,7 @@ def test_an_event_keeps_what_it_says() -> None:
         "class": {"target": {"iri": EX["Laptop"].value}},
     }
     for name, where in wheres.items():
-        engine.subscribe(parser.subscription(name, where))
+        engine.subscribe(AttributeSubscription.of(name, where))
     found = {m.subscription: m.solutions for m in engine.match(event("e", {"target": "Laptop"}))}
     assert found.keys() == {"isa", "text"}
     assert len(found["isa"]) == 1
@@ -162,7 +160,7 @@ def test_an_event_keeps_what_it_says() -> None:
 
 def test_a_class_of_the_ontology_is_looked_up_anew_when_it_changes() -> None:
     engine = Engine(Ontology([(EX["Laptop"], SUBCLASS, EX["Computer"])]))
-    engine.subscribe(AttributeParser().subscription("s", {"target": {"isa": "Computer"}}))
+    engine.subscribe(AttributeSubscription.of("s", {"target": {"isa": "Computer"}}))
     tablet = event("e", {"target": "Tablet"})
     assert not engine.match(tablet).matches
     engine.update_ontology(added=[(EX["Tablet"], SUBCLASS, EX["Computer"])])
@@ -175,7 +173,7 @@ def test_other_names_of_classes(entailment: str) -> None:
     ontology = Ontology([(EX["Laptop"], SUBCLASS, EX["Computer"]), *names])
     engine = Engine(ontology, entailment=entailment)
     for name in ("Computer", "Laptop", "Notebook"):
-        engine.subscribe(AttributeParser().subscription(name, {"target": {"isa": name}}))
+        engine.subscribe(AttributeSubscription.of(name, {"target": {"isa": name}}))
     for value in ("Notebook", {"iri": EX["Notebook"].value}):
         assert len(engine.match(event("e", {"target": value})).matches) == 3
     item = Publication.of(
@@ -187,7 +185,7 @@ def test_other_names_of_classes(entailment: str) -> None:
 def test_a_name_that_comes_to_mean_another_class_is_looked_up_anew() -> None:
     label = (EX["K1"], LABEL, Literal("Computer"))
     engine = Engine(Ontology([(EX["K1"], SUBCLASS, EX["T"]), (EX["K2"], SUBCLASS, EX["T"]), label]))
-    engine.subscribe(AttributeParser().subscription("s", {"target": {"isa": "Computer"}}))
+    engine.subscribe(AttributeSubscription.of("s", {"target": {"isa": "Computer"}}))
     first, second = (event("e", {"target": {"iri": EX[name].value}}) for name in ("K1", "K2"))
     assert engine.match(first).matches
     engine.update_ontology(added=[(EX["K2"], LABEL, Literal("Computer"))], removed=[label])

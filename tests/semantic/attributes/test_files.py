@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from semantic import Problem, ProblemWarning, read_subscriptions
-from semantic.attributes.files import read_attribute_queries, read_attribute_subscriptions
-from semantic.attributes.subscription import AttributeParser, AttributeSubscription
+from graphmatch import AttributeSubscription, SubscriptionParser, read_subscriptions
+from semantic import Problem, ProblemWarning
+from semantic.attributes.files import read_attribute_queries
+from semantic.attributes.subscription import AttributeParser
 from semantic.errors import SubscriptionError
 
 ROWS = [
@@ -26,12 +27,11 @@ def written(path: Path, rows: list[object]) -> Path:
 def test_bulk_and_single_say_the_same(tmp_path: Path) -> None:
     path = written(tmp_path / "s.jsonl", [*ROWS])
     queries = dict(read_attribute_queries(path))
-    one_by_one = {s.id: s for s in read_attribute_subscriptions(path)}
     of_all_kinds = {s.id: s for s in read_subscriptions(path)}
-    assert list(queries) == list(one_by_one) == list(of_all_kinds) == [row["id"] for row in ROWS]
+    assert list(queries) == list(of_all_kinds) == [row["id"] for row in ROWS]
     for name, query in queries.items():
-        assert query.text() == one_by_one[name].query.text() == of_all_kinds[name].query.text()
-    assert len({id(query.skeleton) for query in queries.values()}) == 1
+        assert SubscriptionParser().query(name, query.text) == of_all_kinds[name].query
+    assert len({id(query.template) for query in queries.values()}) == 1
 
 
 def test_constants_are_shared() -> None:
@@ -81,7 +81,7 @@ def test_kinds_may_be_mixed_in_a_file(tmp_path: Path) -> None:
 
 def test_comments_are_optional(tmp_path: Path) -> None:
     path = written(tmp_path / "s.jsonl", [{**ROWS[1], "comment": ""}, ROWS[2]])
-    assert [s.comment for s in read_attribute_subscriptions(path)] == ["", ""]
+    assert [s.comment for s in read_subscriptions(path)] == ["", ""]
 
 
 def test_an_error_names_the_subscription() -> None:

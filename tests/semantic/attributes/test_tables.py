@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Literal
 
+from semantic.attributes.gathered import Grouped
 from semantic.attributes.headings import Heading, heading, headings
+from semantic.attributes.query import AttributeQuery
 from semantic.attributes.subscription import AttributeParser
 from semantic.attributes.tables import grouped_attribute_table
 from semantic.errors import InputError, SubscriptionError
-from semantic.sparql.columns import Grouped
-from semantic.sparql.query import Query
 from semantic.vocabulary import XSD
 
 # --- Headings ---------------------------------------------------------------------------------
@@ -71,9 +71,9 @@ def spoken(names: Sequence[str], row: Mapping[str, Any]) -> dict[str, Any]:
 
 def row_by_row(
     names: Sequence[str], rows: Sequence[Mapping[str, Any]], parser: AttributeParser
-) -> list[Query | str]:
+) -> list[AttributeQuery | str]:
     """Return the query of each row, or what is wrong with it."""
-    found: list[Query | str] = []
+    found: list[AttributeQuery | str] = []
     for number, row in enumerate(rows, 1):
         try:
             name = row["id"]
@@ -88,9 +88,9 @@ def row_by_row(
     return found
 
 
-def of_groups(grouped: Grouped) -> list[Query | str]:
+def of_groups(grouped: Grouped) -> list[AttributeQuery | str]:
     """Return the same of a table."""
-    found: dict[int, Query | str] = {
+    found: dict[int, AttributeQuery | str] = {
         row: f"{error.problem.where}: {error.problem.what}" for row, error in grouped.refused
     }
     assert list(found) == sorted(found)
@@ -99,7 +99,7 @@ def of_groups(grouped: Grouped) -> list[Query | str]:
         for row, places in zip(group.rows, constants, strict=True):
             terms = tuple(grouped.terms[place] for place in places)
             assert row not in found
-            found[row] = Query(group.skeleton, terms)
+            found[row] = AttributeQuery(group.template, terms)
     return [found[row] for row in range(len(found))]
 
 

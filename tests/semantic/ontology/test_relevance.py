@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
 from semantic import Ontology, Publication
-from semantic.mentions import Mentions
+from semantic.mentions import Mention, Mentions
 from semantic.ontology.relevance import Relevance
-from semantic.sparql.query import Mention
 from semantic.terms import Triple
 from semantic.vocabulary import BROADER, DOMAIN, SUBCLASS, SUBPROPERTY, TYPE
 from tests.strategies import CLASSES, CONCEPTS, PROPERTIES, Profile, Scenario, scenarios

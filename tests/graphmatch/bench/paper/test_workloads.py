@@ -18,7 +18,7 @@ from graphmatch.bench.paper.workloads.ranges import RangeParameters, RangeWorklo
 from graphmatch.bench.workloads.attributes import LARGEST
 from graphmatch.bench.workloads.workload import Size
 from graphmatch.published.flat.constraints import Conjunction
-from semantic.sparql.parse import SubscriptionParser
+from graphmatch.subscription import SubscriptionParser
 
 FLAT = [name for name in WORKLOADS if name != "graph"]
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
+from graphmatch import SubscriptionParser
 from graphmatch.matcher import UnsupportedError
 from graphmatch.published.flat.constraints import Below, Conjunction, Equal, Interval, Present
-from semantic import SubscriptionParser
 
 PARSER = SubscriptionParser()
 P, Q = NamedNode("urn:p"), NamedNode("urn:q")

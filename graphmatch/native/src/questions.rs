@@ -1,0 +1,175 @@
+//! Questions about one publication: what queries give of it, for explanations and mapping
+//! functions.
+//!
+//! An [`Evaluation`] holds terms as texts, and so outlives changes of subscriptions and ontology:
+//! each question is about the ontology as it is then. Cost: a question looks up each term of the
+//! publication, some 100 ns each, beside what the evaluator takes.
+
+use crate::evaluate::{Answer, EvaluationError, Prepared};
+use crate::necessary::GM;
+use crate::objects::term_object;
+use crate::python::{Shared, Texts, bad_query};
+use crate::query::QueryError;
+use crate::rest;
+use crate::view::Query;
+use hashbrown::HashSet;
+use oxrdf::Literal;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use std::sync::Arc;
+
+pyo3::create_exception!(
+    _native,
+    EvaluationFailedError,
+    PyRuntimeError,
+    "A query that cannot be evaluated, or not within the limits."
+);
+
+/// One publication, ready for questions.
+#[pyclass(frozen, module = "graphmatch._native")]
+pub struct Evaluation {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) id: String,
+    pub(crate) texts: Texts,
+    /// So many triples are the publication's own, and were not derived.
+    pub(crate) stated: usize,
+    /// The triples from here on are attributes, seen by those who name them.
+    pub(crate) shown: usize,
+    pub(crate) now: Literal,
+}
+
+/// Solutions, and the triples of a graph.
+type AnswerRow<'py> = (Bound<'py, PyList>, Option<Bound<'py, PyList>>);
+
+/// Why there is no answer.
+enum Failure {
+    Query(QueryError),
+    Evaluation(EvaluationError),
+}
+
+impl From<QueryError> for Failure {
+    fn from(error: QueryError) -> Self {
+        Self::Query(error)
+    }
+}
+
+impl From<EvaluationError> for Failure {
+    fn from(error: EvaluationError) -> Self {
+        Self::Evaluation(error)
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Query(error) => bad_query(error),
+            Failure::Evaluation(error) => EvaluationFailedError::new_err(error.to_string()),
+        }
+    }
+}
+
+impl Evaluation {
+    fn ask(
+        &self,
+        prepare: impl FnOnce() -> Result<Prepared, Failure>,
+    ) -> Result<Option<Answer>, Failure> {
+        let prepared = prepare()?;
+        let guarded = self.shared.read();
+        let state = &guarded.state;
+        let mut worker = self.shared.worker();
+        self.texts.fill(state, &mut worker.publication);
+        worker.publication.id = self.id.as_str().into();
+        let triples = worker.publication.triples.clone();
+        worker.restore(state.context(), &triples, self.shown, self.stated, &state.index);
+        let found = worker.evaluate(state.context(), &prepared, &self.now, state.limits);
+        self.shared.give_back(worker);
+        Ok(found?)
+    }
+}
+
+#[pymethods]
+impl Evaluation {
+    /// What a query gives, or `None` where it does not match: solutions, and the distinct triples
+    /// of CONSTRUCT and DESCRIBE, at most so many.
+    ///
+    /// With `resting`, solutions that rest on the ontology alone do not count.
+    #[pyo3(signature = (query, resting, most = None))]
+    fn answer<'py>(
+        &self,
+        py: Python<'py>,
+        query: &Query,
+        resting: bool,
+        most: Option<usize>,
+    ) -> PyResult<Option<AnswerRow<'py>>> {
+        let found = py.detach(|| {
+            self.ask(|| {
+                let query = query.algebra()?;
+                Ok(Prepared::new(&query, resting.then(|| rest::Resting::of(&query)))?)
+            })
+        });
+        let Some(answer) = found? else { return Ok(None) };
+        let solutions = solutions_of(py, &answer)?;
+        let Some(graph) = &answer.graph else { return Ok(Some((solutions, None))) };
+        let mut seen = HashSet::new();
+        let distinct = graph.iter().filter(|triple| seen.insert(*triple));
+        let triples = PyList::empty(py);
+        for triple in distinct.take(most.unwrap_or(usize::MAX)) {
+            let terms = [triple.subject.clone().into(), triple.predicate.clone().into()];
+            let [subject, predicate] = [term_object(py, &terms[0])?, term_object(py, &terms[1])?];
+            triples.append(PyTuple::new(
+                py,
+                [subject, predicate, term_object(py, &triple.object)?],
+            )?)?;
+        }
+        Ok(Some((solutions, Some(triples))))
+    }
+
+    /// What the pattern of a query binds, projected or not, whether it rests on the publication or
+    /// not; at most so many solutions.
+    fn rows<'py>(
+        &self,
+        py: Python<'py>,
+        query: &Query,
+        most: usize,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let found = py.detach(|| self.ask(|| Ok(Prepared::rows(&query.algebra()?, Some(most))?)));
+        solutions_of(py, &found?.unwrap_or_default())
+    }
+
+    /// The solutions of a group pattern, as SPARQL writes it with the prefix `gm`; at most so many.
+    fn solutions<'py>(
+        &self,
+        py: Python<'py>,
+        pattern: &str,
+        most: Option<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let found = py.detach(|| {
+            self.ask(|| {
+                let text = format!("SELECT * {pattern}");
+                let parser = spargebra::SparqlParser::new().with_prefix("gm", GM);
+                let parsed = parser.map(|parser| parser.parse_query(&text));
+                let parsed =
+                    parsed.map_err(|error| QueryError::unreadable(&text, &error.to_string()))?;
+                let query =
+                    parsed.map_err(|error| QueryError::unreadable(&text, &error.to_string()))?;
+                Ok(Prepared::rows(&query, most)?)
+            })
+        });
+        solutions_of(py, &found?.unwrap_or_default())
+    }
+}
+
+fn solutions_of<'py>(py: Python<'py>, answer: &Answer) -> PyResult<Bound<'py, PyList>> {
+    let solutions = PyList::empty(py);
+    for row in &answer.solutions {
+        let solution = PyDict::new(py);
+        for (name, term) in answer.variables.iter().zip(row) {
+            if let Some(term) = term {
+                solution.set_item(name, term_object(py, term)?)?;
+            }
+        }
+        solutions.append(solution)?;
+    }
+    Ok(solutions)
+}

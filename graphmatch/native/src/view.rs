@@ -1,0 +1,357 @@
+//! A query by itself, as Python sees it: branches of patterns and filters, constants, mentions.
+//!
+//! [`Query`] is for those who look at queries (published algorithms, explanations, mapping
+//! functions, units); the engine keeps subscriptions in another way. Cost: that of
+//! [`Template::new`], and a Python object for each term and pattern that is asked for.
+
+use crate::cut::{self, Cut, Cutter};
+use crate::dictionary::{ANY, Dictionary, Id};
+use crate::evaluate::Prepared;
+use crate::objects::{object_of, term_object, variable_object, write_text};
+use crate::pattern::{Filter, Folding, Node, Pattern, TaxonomyOperator, TextOperator, View};
+use crate::python::{InputLimits, bad_query};
+use crate::query::{Filled, Form, QueryError, Template};
+use oxrdf::NamedNode;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
+use std::sync::Arc;
+
+/// What stands for the places of a pattern that has variables of its own.
+const PLACES: [&str; 3] = ["subject", "predicate", "object"];
+
+/// Analyses the texts of queries.
+#[pyclass(frozen, module = "graphmatch._native")]
+pub struct Parser {
+    cutter: Cutter,
+}
+
+#[pymethods]
+impl Parser {
+    /// `prefixes` hold without being declared.
+    #[new]
+    fn new(prefixes: Vec<(String, String)>, limits: InputLimits) -> Self {
+        let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
+        Self { cutter: Cutter::new(pairs, limits.of_queries()) }
+    }
+
+    /// Analyses a query.
+    fn parse(&self, py: Python<'_>, text: &str) -> PyResult<Query> {
+        py.detach(|| Query::parse(&self.cutter, text)).map_err(bad_query)
+    }
+}
+
+/// A query that was analysed.
+#[pyclass(frozen, eq, hash, module = "graphmatch._native")]
+pub struct Query {
+    template: Arc<Template>,
+    /// Those of the text, and behind them the template's own.
+    constants: Vec<String>,
+}
+
+impl PartialEq for Query {
+    fn eq(&self, other: &Self) -> bool {
+        self.template.skeleton() == other.template.skeleton() && self.constants == other.constants
+    }
+}
+
+impl std::hash::Hash for Query {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.template.skeleton().hash(state);
+        self.constants.hash(state);
+    }
+}
+
+/// A use of a constant: its number, that of the property, and what stands beside.
+type UseRow = (u32, u32, Vec<(u32, Option<u32>)>);
+
+impl Query {
+    fn parse(cutter: &Cutter, text: &str) -> Result<Self, QueryError> {
+        let mut cut = Cut::default();
+        cutter.cut(text, &mut cut)?;
+        let template = Template::new(cutter, text, &mut cut)?;
+        let own = cut.constants().map(|text| String::from_utf8_lossy(text).into_owned());
+        let constants = own.chain(template.fixed().iter().map(|text| text.to_string())).collect();
+        Ok(Self { template: Arc::new(template), constants })
+    }
+
+    /// The algebra, constants put in.
+    pub fn algebra(&self) -> Result<spargebra::Query, QueryError> {
+        self.template.substituted(&self.constants)
+    }
+
+    fn ids(&self) -> (Dictionary, Vec<Id>) {
+        let mut dictionary = Dictionary::default();
+        let ids = self.constants.iter().map(|text| dictionary.intern(text.as_bytes())).collect();
+        (dictionary, ids)
+    }
+}
+
+#[pymethods]
+impl Query {
+    /// SELECT, ASK, CONSTRUCT or DESCRIBE.
+    #[getter]
+    fn form(&self) -> &'static str {
+        match self.template.form() {
+            Form::Select => "SELECT",
+            Form::Ask => "ASK",
+            Form::Construct => "CONSTRUCT",
+            Form::Describe => "DESCRIBE",
+        }
+    }
+
+    /// Whether equal solutions count once.
+    #[getter]
+    fn distinct(&self) -> bool {
+        self.template.distinct()
+    }
+
+    /// The text, but for white space and prefixes.
+    #[getter]
+    fn text(&self) -> String {
+        cut::filled(self.template.skeleton(), |number, _, text| {
+            text.push_str(self.constants.get(number).map_or("", |constant| constant));
+            text.push(' ');
+            false
+        })
+    }
+
+    /// What a query has in common with those that differ in constants only.
+    #[getter]
+    fn skeleton(&self) -> &str {
+        self.template.skeleton()
+    }
+
+    /// How many of its constants are in its text; behind them are those of RDF's own vocabulary
+    /// that its syntax implies.
+    #[getter]
+    fn slots(&self) -> usize {
+        self.template.slots()
+    }
+
+    /// The projected variables, in order.
+    fn projection<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let all: Vec<_> = self
+            .template
+            .projection()
+            .map(|name| variable_object(py, name))
+            .collect::<PyResult<_>>()?;
+        PyList::new(py, all)
+    }
+
+    /// The constants, each with whether synonyms replace it.
+    fn constants<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyAny>, bool)>> {
+        let one = |(place, text): (usize, &String)| {
+            let rewritten = text.starts_with('<') || self.template.rewritten(place);
+            Ok((object_of(py, text.as_bytes())?, rewritten))
+        };
+        self.constants.iter().enumerate().map(one).collect()
+    }
+
+    /// What the units of constants depend on: constant, property, and the properties beside that
+    /// one with their values.
+    fn uses(&self, py: Python<'_>) -> PyResult<Vec<UseRow>> {
+        let uses = py.detach(|| self.template.uses()).map_err(bad_query)?;
+        Ok(uses.into_iter().map(|one| (one.constant, one.attribute, one.siblings)).collect())
+    }
+
+    /// The same query with other constants, as many.
+    fn with_constants(&self, terms: Vec<Bound<'_, PyAny>>) -> PyResult<Self> {
+        if terms.len() != self.constants.len() {
+            return Err(PyValueError::new_err("another number of constants"));
+        }
+        let text = |term: &Bound<'_, PyAny>| {
+            let mut text = Vec::new();
+            write_text(term, &mut text)?;
+            Ok(String::from_utf8_lossy(&text).into_owned())
+        };
+        let constants = terms.iter().map(text).collect::<PyResult<_>>()?;
+        Ok(Self { template: Arc::clone(&self.template), constants })
+    }
+
+    /// The branches (patterns and filters), the patterns that solutions can rest on, and why the
+    /// branches are not the whole query.
+    fn view<'py>(&self, py: Python<'py>) -> PyResult<ViewRow<'py>> {
+        let (mut dictionary, ids) = self.ids();
+        let filled = self.template.filled(&ids, &mut dictionary);
+        let Filled { branches, supports, remainder, lists, .. } = filled;
+        let mut rows = Vec::with_capacity(branches.len());
+        for (number, branch) in branches.iter().enumerate() {
+            let names = self.template.labels(number);
+            let variables = names.iter().map(|name| variable_object(py, name));
+            let variables = variables.collect::<PyResult<Vec<_>>>()?;
+            let of = Objects { py, dictionary: &dictionary, variables: &variables };
+            let patterns = branch.patterns.iter().map(|pattern| of.pattern(*pattern));
+            let patterns = patterns.collect::<PyResult<Vec<_>>>()?;
+            let filters = branch.filters.iter().enumerate().map(|(place, (variable, filter))| {
+                of.filter(
+                    &variables[usize::from(*variable)],
+                    filter,
+                    lists.contains(&(number, place)),
+                )
+            });
+            rows.push((
+                PyTuple::new(py, patterns)?,
+                PyTuple::new(py, filters.collect::<PyResult<Vec<_>>>()?)?,
+            ));
+        }
+        let supports = supports.iter().map(|pattern| {
+            let mut variables: Vec<Bound<'py, PyAny>> = Vec::with_capacity(3);
+            for (name, node) in PLACES.iter().zip(pattern) {
+                if let Node::Variable(number) = node
+                    && usize::from(*number) == variables.len()
+                {
+                    variables.push(variable_object(py, name)?);
+                }
+            }
+            Objects { py, dictionary: &dictionary, variables: &variables }.pattern(*pattern)
+        });
+        let supports = PyTuple::new(py, supports.collect::<PyResult<Vec<_>>>()?)?;
+        Ok((rows, supports, remainder.into_iter().map(|reason| reason.into_owned()).collect()))
+    }
+
+    /// The properties and objects that patterns ask for, `None` for any.
+    fn mentions<'py>(&self, py: Python<'py>) -> PyResult<Vec<MentionRow<'py>>> {
+        let (dictionary, ids) = self.ids();
+        let object = |id: Id| match id {
+            ANY => Ok(None),
+            id => object_of(py, &dictionary.text(id)).map(Some),
+        };
+        self.template.mentions(&ids).map(|(p, o)| Ok((object(p)?, object(o)?))).collect()
+    }
+
+    /// The triples of a CONSTRUCT, with variables and blank nodes; nothing for another form.
+    fn template<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let query = py.detach(|| self.algebra()).map_err(bad_query)?;
+        let triples = match &query {
+            spargebra::Query::Construct { template, .. } => template.as_slice(),
+            _ => &[],
+        };
+        let made = triples.iter().map(|TriplePattern { subject, predicate, object }| {
+            let predicate = match predicate {
+                NamedNodePattern::NamedNode(iri) => term_object(py, &iri.clone().into()),
+                NamedNodePattern::Variable(variable) => variable_object(py, variable.as_str()),
+            };
+            PyTuple::new(
+                py,
+                [pattern_object(py, subject)?, predicate?, pattern_object(py, object)?],
+            )
+        });
+        PyList::new(py, made.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// What another SPARQL evaluator has to be asked, for solutions that rest on the publication:
+    /// see [`Prepared::texts`].
+    fn texts(
+        &self,
+        py: Python<'_>,
+        graph: &str,
+    ) -> PyResult<(Vec<String>, String, Option<String>)> {
+        let graph =
+            NamedNode::new(graph).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let query = py.detach(|| self.algebra()).map_err(bad_query)?;
+        Ok(Prepared::texts(&query, &graph))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Query {}>", self.text())
+    }
+}
+
+/// A property and an object, `None` for any.
+type MentionRow<'py> = (Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
+
+/// Patterns and filters, supports, remainder.
+type ViewRow<'py> =
+    (Vec<(Bound<'py, PyTuple>, Bound<'py, PyTuple>)>, Bound<'py, PyTuple>, Vec<String>);
+
+fn pattern_object<'py>(py: Python<'py>, node: &TermPattern) -> PyResult<Bound<'py, PyAny>> {
+    match node {
+        TermPattern::Variable(variable) => variable_object(py, variable.as_str()),
+        TermPattern::NamedNode(iri) => term_object(py, &iri.clone().into()),
+        TermPattern::BlankNode(node) => term_object(py, &node.clone().into()),
+        TermPattern::Literal(literal) => term_object(py, &literal.clone().into()),
+        TermPattern::Triple(_) => variable_object(py, "_triple"),
+    }
+}
+
+/// Makes Python's objects of ids.
+struct Objects<'a, 'py> {
+    py: Python<'py>,
+    dictionary: &'a Dictionary,
+    variables: &'a [Bound<'py, PyAny>],
+}
+
+impl<'py> Objects<'_, 'py> {
+    fn term(&self, id: Id) -> PyResult<Bound<'py, PyAny>> {
+        object_of(self.py, &self.dictionary.text(id))
+    }
+
+    fn node(&self, node: Node) -> PyResult<Bound<'py, PyAny>> {
+        match node {
+            Node::Constant(id) => self.term(id),
+            Node::Variable(number) => Ok(self.variables[usize::from(number)].clone()),
+        }
+    }
+
+    fn pattern(&self, [subject, predicate, object]: Pattern) -> PyResult<Bound<'py, PyTuple>> {
+        let nodes = [self.node(subject)?, self.node(predicate)?, self.node(object)?];
+        PyTuple::new(self.py, nodes)
+    }
+
+    /// A filter as kind, variable and what it is made of.
+    fn filter(
+        &self,
+        variable: &Bound<'py, PyAny>,
+        filter: &Filter,
+        list: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = self.py;
+        let made = match filter {
+            Filter::Compare { operator, constant } => {
+                ("compare", variable, operator.sign(), self.term(*constant)?)
+                    .into_pyobject(py)?
+                    .into_any()
+            }
+            Filter::Taxonomy { operator, concept } => {
+                let name = match operator {
+                    TaxonomyOperator::Descendant => "descendantOf",
+                    TaxonomyOperator::Ancestor => "ancestorOf",
+                    TaxonomyOperator::Child => "childOf",
+                };
+                ("taxonomy", variable, name, self.term(*concept)?).into_pyobject(py)?.into_any()
+            }
+            Filter::Text { operator, view, folding, argument } => {
+                let operator = match operator {
+                    TextOperator::Contains => "CONTAINS",
+                    TextOperator::Starts => "STRSTARTS",
+                    TextOperator::Ends => "STRENDS",
+                    TextOperator::Equals => "=",
+                    TextOperator::Matches => "LANGMATCHES",
+                };
+                let view = match view {
+                    View::Term => "",
+                    View::Str => "STR",
+                    View::Lang => "LANG",
+                };
+                let folding = match folding {
+                    Folding::None => "",
+                    Folding::Lower => "LCASE",
+                    Folding::Upper => "UCASE",
+                    Folding::Caseless => "caseless",
+                };
+                let argument = self.term(*argument)?;
+                ("text", variable, operator, argument, view, folding).into_pyobject(py)?.into_any()
+            }
+            Filter::Any(filters) => {
+                let tests = filters.iter().map(|one| self.filter(variable, one, false));
+                let tests = PyTuple::new(py, tests.collect::<PyResult<Vec<_>>>()?)?;
+                ("any", variable, if list { "IN" } else { "||" }, tests)
+                    .into_pyobject(py)?
+                    .into_any()
+            }
+        };
+        Ok(made)
+    }
+}

@@ -1,0 +1,39 @@
+"""The clock of queries: ``NOW()`` is what whoever evaluates says, not the machine's time.
+
+A query that says ``NOW()`` has to give the same answer when it is asked again, in a test or on
+another day's archive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+from pyoxigraph import Literal
+
+from semantic.vocabulary import XSD
+
+Clock: TypeAlias = Callable[[], datetime]
+"""Returns the time, with its zone."""
+
+
+def utc_now() -> datetime:
+    """Return the machine's time."""
+    return datetime.now(UTC)
+
+
+def now_literal(now: datetime) -> Literal:
+    """Return a time as ``NOW()`` gives it.
+
+    Examples
+    --------
+    >>> now_literal(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)).value
+    '2026-01-02T03:04:05Z'
+    """
+    return Literal(now_text(now), datatype=XSD["dateTime"])
+
+
+def now_text(now: datetime) -> str:
+    """Return a time as an ``xsd:dateTime`` writes it."""
+    return now.isoformat().replace("+00:00", "Z")

@@ -1,1 +1,0 @@
-"""SPARQL text to subscriptions."""

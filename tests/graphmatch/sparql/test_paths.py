@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyoxigraph import NamedNode, Quad, QuerySolutions, Store
+
+from graphmatch import SubscriptionParser
+from semantic.errors import SubscriptionError
+
+PARSER = SubscriptionParser()
+TWICE = 16
+
+
+@pytest.mark.parametrize(
+    ("path", "branches", "left"),
+    [
+        ("e:p", ["?s p ?o"], ()),
+        ("^e:p", ["?o p ?s"], ()),
+        ("e:p/e:q", ["?s p ?0 . ?0 q ?o"], ()),
+        ("^e:p/e:q", ["?0 p ?s . ?0 q ?o"], ()),
+        ("^(e:p/e:q)", ["?o p ?0 . ?0 q ?s"], ()),
+        ("e:p|e:q", ["?s p ?o", "?s q ?o"], ("path |",)),
+        ("(e:p|^e:q)/e:p", ["?s p ?0 . ?0 p ?o", "?0 q ?s . ?0 p ?o"], ("path |",)),
+        ("e:p+", ["?s p ?0"], ("path +",)),
+        ("(e:p/e:q)+", ["?s p ?0 . ?0 q ?1"], ("path +",)),
+        ("e:p/e:q*", ["?s p ?0"], ("path *",)),
+        ("e:p/e:q?", ["?s p ?0"], ("path ?",)),
+        ("!e:p", [""], ("path !",)),
+        ("!(e:p|^e:q)", [""], ("path !",)),
+    ],
+)
+def test_branches(path: str, branches: list[str], left: tuple[str, ...]) -> None:
+    query = f"PREFIX e: <urn:> SELECT * {{ ?s {path} ?o . }}"
+    subscription = PARSER.parse("s", query)
+    short = [
+        " . ".join(map(str, branch.patterns)).replace("<urn:", "").replace(">", "")
+        for branch in subscription.branches
+    ]
+    assert [text.replace("?_", "?") for text in short] == branches
+    assert subscription.remainder == left
+
+
+@pytest.mark.parametrize("path", ["e:p*", "e:p?", "(e:p|e:q*)", "e:p*/e:q?", "(e:p?)+", "^e:p*"])
+def test_that_a_path_of_no_steps_is_refused(path: str) -> None:
+    with pytest.raises(SubscriptionError, match="nothing at all"):
+        PARSER.parse("s", f"PREFIX e: <urn:> SELECT * {{ ?s {path} ?o }}")
+    assert PARSER.parse("s", f"PREFIX e: <urn:> SELECT * {{ ?s {path} ?o . ?s e:p ?z }}").remainder
+
+
+def test_that_a_long_path_of_alternatives_is_bounded() -> None:
+    path = "/".join(["(<urn:p>|<urn:q>)"] * 40)
+    subscription = PARSER.parse("s", f"SELECT * {{ ?s {path} ?o }}")
+    assert len(subscription.branches) <= TWICE
+    assert "more branches than subscription_branches" in subscription.remainder
+
+
+paths = st.recursive(
+    st.sampled_from(("e:p", "e:q", "^e:p", "!e:p", "!(e:p|^e:q)", "!^e:q", "a", "!a")),
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map("/".join),
+        st.tuples(inner, inner).map("|".join),
+        inner.map("({})".format),
+        inner.map("^({})".format),
+        st.tuples(inner, st.sampled_from("*+?")).map(lambda pair: f"({pair[0]}){pair[1]}"),
+    ),
+    max_leaves=4,
+)
+nodes = st.sampled_from([NamedNode(f"urn:{name}") for name in "abc"])
+A = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
+edges = st.sets(
+    st.tuples(nodes, st.sampled_from([NamedNode("urn:p"), NamedNode("urn:q"), A]), nodes),
+    max_size=6,
+)
+
+
+@given(paths, edges)
+def test_that_walks_with_a_step_are_found(
+    path: str, graph: set[tuple[NamedNode, NamedNode, NamedNode]]
+) -> None:
+    """A walk rests on the publication when a step of it does: one of no steps never."""
+    store = Store()
+    store.add(Quad(NamedNode("urn:a"), NamedNode("urn:r"), NamedNode("urn:a")))  # no news
+    for triple in graph:
+        store.extend([Quad(*triple), Quad(*triple, NamedNode("urn:g"))])
+    text = f"PREFIX e: <urn:> SELECT * {{ ?s {path} ?o . ?x e:r ?y }}"
+    conditions, resting_text, _ = PARSER.query("s", text).texts("urn:g")
+    assert not conditions
+    resting = pairs(store, resting_text)
+    inside = pairs(store, f"PREFIX e: <urn:> SELECT * {{ GRAPH ?g {{ ?s {path} ?o }} }}")
+    assert resting <= pairs(store, text)
+    assert {(s, o) for s, o in inside if s != o} <= resting
+    if not any(modifier in path for modifier in "*?"):
+        assert inside <= resting
+    if not graph:
+        assert not resting
+
+
+def pairs(store: Store, query: str) -> set[tuple[object, object]]:
+    answer = store.query(query)
+    assert isinstance(answer, QuerySolutions)
+    return {(row["s"], row["o"]) for row in answer}

@@ -1,0 +1,99 @@
+"""Quantities in queries: where they may stand, what they are written as, what they are used for."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphmatch.subscription import Query, SubscriptionParser
+from semantic.errors import SubscriptionError
+from semantic.units.vocabulary import CDT
+
+PREFIXES = f"PREFIX e: <urn:> PREFIX cdt: <{CDT.iri}> "
+Q = '"1 m"^^cdt:ucum'
+
+
+def parse(pattern: str) -> Query:
+    return SubscriptionParser().query("s", f"{PREFIXES} SELECT * {{ {pattern} }}")
+
+
+def uses(query: Query, text: str) -> list[tuple[str, dict[str, str | None]]]:
+    """Return the attributes of a constant, each with what stands beside it."""
+    terms = [str(term) for term, _ in query.constants()]
+    return [
+        (terms[attribute], {terms[p]: None if o is None else terms[o] for p, o in siblings})
+        for constant, attribute, siblings in query.uses()
+        if text in terms[constant]
+    ]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        f"?x e:a ?v FILTER(?v * 2 > {Q})",
+        f"?x e:a ?v FILTER(2 + ?v > {Q})",
+        f"?x e:a ?v FILTER(!?v = {Q})",
+        f"?x e:a ?v FILTER(?v > {Q} + 1)",
+        f"?x e:a ?v FILTER({Q} = {Q})",
+        f"?x e:a ?v FILTER(?v NOT IN ({Q}))",
+        f"?x e:a ?v FILTER(STR({Q}) = ?v)",
+        f"?x e:a ?v FILTER(sameTerm(?v, {Q}))",
+        f"?x e:a ?v BIND({Q} AS ?b)",
+    ],
+)
+def test_where_a_quantity_is_refused(pattern: str) -> None:
+    with pytest.raises(SubscriptionError, match="can only be compared with a variable") as caught:
+        parse(pattern)
+    assert caught.value.problem.where.column == len(f"{PREFIXES} SELECT * {{ ") + (
+        pattern.index(Q) + 1
+    )
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        f"?x e:a {Q}",
+        f"?x e:a ?v VALUES ?v {{ {Q} 5 }}",
+        f"?x e:a ?v FILTER(?v IN (5, {Q}, <urn:b>, {Q}))",
+        f"?x e:a ?v FILTER(?v > {Q} && {Q} < ?v || ?v = {Q})",
+        f"?x e:a ?v FILTER(IF(?v > {Q}, true, false))",
+        f"?x e:a ?v FILTER(!(?v = {Q}))",
+        f"?x e:a ?v FILTER NOT EXISTS {{ ?x e:b ?w FILTER(?w >= {Q}) }}",
+        f"?x e:a ?v BIND((?v = {Q}) AS ?b)",
+    ],
+)
+def test_where_a_quantity_may_stand(pattern: str) -> None:
+    assert any("ucum" in str(term) for term, _ in parse(pattern).constants())
+
+
+def test_that_a_quantity_has_a_skeleton_of_its_own() -> None:
+    constants = [Q, '"2 kg"^^cdt:ucum', "5", "6.0", '"a"']
+    parsed = [parse(f"?x e:a ?v FILTER(?v > {constant})") for constant in constants]
+    assert len({query.skeleton for query in parsed}) == 2
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (f"?x e:a {Q}", ["a"]),
+        (f"?x e:a ?v ; e:b ?v FILTER(?v > {Q})", ["a", "b"]),
+        (f"?x e:c/(e:a|e:b) ?v FILTER({Q} > ?v)", ["a", "b"]),
+        (f"?x e:c/e:a+ ?v FILTER(?v IN ({Q}))", ["a"]),
+        (f"?x e:a ?v OPTIONAL {{ ?x e:b ?w FILTER(?w > {Q}) }}", ["b"]),
+        (f"?x e:a ?v FILTER EXISTS {{ ?x e:b ?w FILTER(?w > {Q}) }}", ["b"]),
+        (f"?x e:a ?v MINUS {{ ?x e:b {Q} }}", ["b"]),
+        (f"{{ SELECT ?x {{ ?x e:b ?w FILTER(?w > {Q}) }} }}", ["b"]),
+        (f"?x e:a ?v VALUES ?v {{ {Q} }}", ["a"]),
+        (f"?x e:a 5 FILTER NOT EXISTS {{ ?x e:b ?w FILTER(?w IN (5, {Q})) }}", ["b"]),
+        (f"?x e:a 5 FILTER EXISTS {{ ?x e:b ?w VALUES ?w {{ {Q} }} }}", ["b"]),
+        (f"?x ?p {Q} ; e:a 5", []),
+    ],
+)
+def test_whose_value_a_quantity_is(pattern: str, expected: list[str]) -> None:
+    found = sorted(attribute for attribute, _ in uses(parse(pattern), "ucum"))
+    assert found == [f"<urn:{name}>" for name in expected]
+
+
+def test_what_stands_beside_a_number() -> None:
+    pattern = '?n e:v ?v ; e:u "MB" ; e:w ?w FILTER(?v > 5 && ?w = "x")'
+    ((_, beside),) = uses(parse(pattern), '"5"')
+    assert beside == {"<urn:v>": None, "<urn:u>": '"MB"', "<urn:w>": '"x"'}
