@@ -3,7 +3,8 @@
 Terms come and go as canonical N-Triples texts.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias, final
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Core",
+    "DamagedError",
     "Document",
     "Evaluation",
     "EvaluationFailedError",
@@ -37,6 +39,9 @@ _Use: TypeAlias = tuple[int, int, list[tuple[int, int | None]]]
 
 class _Readable(Protocol):
     def read(self, size: int = -1, /) -> bytes: ...
+
+class DamagedError(ValueError):
+    """A file that is no snapshot, or one of another version, or damaged."""
 
 class RefusedError(ValueError):
     """A text that is no subscription: what, remedy, line, column."""
@@ -131,6 +136,12 @@ class Core:
     """Standing subscriptions over an ontology."""
 
     def __new__(cls, prefixes: Sequence[tuple[str, str]], limits: object) -> Core: ...
+    def save(self, path: Path, options: bytes, ontology: bytes) -> None: ...
+    @staticmethod
+    def open(
+        path: Path, prefixes: Sequence[tuple[str, str]], limits: object
+    ) -> tuple[Core, bytes, bytes]: ...
+    def know(self, knowledge: object, folding: Callable[[str], str] | None) -> None: ...
     def __len__(self) -> int: ...
     def __contains__(self, id: str, /) -> bool: ...
     def ids(self) -> list[str]: ...

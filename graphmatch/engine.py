@@ -18,7 +18,7 @@ from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
 from threading import RLock
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Self, TypeAlias
 
 import numpy as np
 from pyoxigraph import RdfFormat
@@ -27,7 +27,7 @@ from graphmatch import _native
 from graphmatch.explain import Evidence, Explanation, evidence, explain
 from graphmatch.explaining.placement import Placement
 from graphmatch.filing import Filed, file, suspended
-from graphmatch.knowledge import Change, Entailment, Knowledge, plain
+from graphmatch.knowledge import Change, Entailment, Knowledge, Known, plain
 from graphmatch.matcher import (
     Capabilities,
     DuplicateError,
@@ -38,7 +38,7 @@ from graphmatch.matcher import (
 )
 from graphmatch.provenance import Provenance
 from graphmatch.report import report_of
-from graphmatch.saving import opened, save
+from graphmatch.saving import Options, opened, read, save, written
 from graphmatch.subscription import Query, Subscription, SubscriptionParser, refusal
 from semantic.annotation.annotate import Annotator, Label
 from semantic.attributes.arrow import ArrowBatch, ArrowTable, texts_of_table
@@ -134,22 +134,38 @@ class Engine(Matcher):
         on_problem: OnProblem = warn_problem,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
+        core = _native.Core(list(PREFIXES.items()), limits)
+        self._begin(core, Entailment(entailment), clock, on_problem, limits)
+        self._adopt(self._know(ontology or Ontology(), annotator))
+
+    def _begin(
+        self,
+        core: _native.Core,
+        entailment: Entailment,
+        clock: Clock,
+        on_problem: OnProblem,
+        limits: Limits,
+    ) -> None:
+        self._core = core
+        self._entailment = entailment
         self._limits = limits
-        self._entailment = Entailment(entailment)
-        self._own_annotator = annotator
         self._clock = clock
         self._on_problem = on_problem
         self._parser = SubscriptionParser(limits=limits)
         self._attributes = AttributeParser()
         self._changing = RLock()
         self._labels: tuple[list[Label], Annotator] | None = None
-        self._core = _native.Core(list(PREFIXES.items()), limits)
         self._known: Knowledge | None = None
-        self._adopt(self._know(ontology or Ontology(), annotator))
+        self._saved: tuple[Options, bytes] | None = None
+        """What is known, as it is saved: while it stays."""
 
     def _know(self, ontology: Ontology, annotator: Annotator | None) -> Knowledge:
-        annotator = annotator or self._annotator_for(ontology.labels())
-        return Knowledge(ontology, self._entailment, annotator, core=self._core)
+        known = self._made(ontology, annotator)
+        return Knowledge(lambda: known, self._entailment, core=self._core)
+
+    def _made(self, ontology: Ontology, annotator: Annotator | None) -> Known:
+        is_own = annotator is not None
+        return ontology, annotator or self._annotator_for(ontology.labels()), is_own
 
     def _annotator_for(self, labels: list[Label]) -> Annotator:
         """Return an annotator for labels: the one at hand, if these have not changed."""
@@ -169,7 +185,7 @@ class Engine(Matcher):
             found first.
         """
         change = self._core.set_ontology(knowledge, **knowledge.stated(self._known))
-        self._known = knowledge
+        self._known, self._saved = knowledge, None
         return change
 
     @property
@@ -190,7 +206,7 @@ class Engine(Matcher):
     @property
     def annotator(self) -> Annotator | None:
         """The annotator that the engine was given, if it was given one."""
-        return self._own_annotator
+        return self._knowledge.own_annotator
 
     @property
     def subscriptions(self) -> tuple[Subscription, ...]:
@@ -424,8 +440,7 @@ class Engine(Matcher):
         """
         problems: list[Problem] = []
         with self._changing:
-            knowledge = self._know(ontology, annotator or self._own_annotator)
-            self._own_annotator = annotator or self._own_annotator
+            knowledge = self._know(ontology, annotator or self.annotator)
             triples, names, concerned, waiting = self._adopt(knowledge)
             for id in waiting:
                 text, _ = self._core.subscription(id) or ("", "")
@@ -690,46 +705,69 @@ class Engine(Matcher):
     # -- saving -----------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Save all subscriptions to a folder; `open` takes them from there.
+        """Save the engine to a file, ontology and options included: a snapshot for `open`.
 
-        The ontology is not saved. A folder that was saved to before is replaced.
+        A snapshot that is there already is replaced: whoever opens it meanwhile finds the old one
+        or the new one, whole. Publications are matched in the meantime, and no changes are made.
 
         Raises
         ------
         SavedError
-            When something else is there, or the folder cannot be written.
+            When something else is there, or the file cannot be written.
         """
         with self._changing:
-            found = ((id, self._core.subscription(id)) for id in self._core.ids())
-            save(Path(path), ((id, *said) for id, said in found if said is not None))
+            if self._saved is None:
+                options = Options(self._entailment.value, self.ontology.roots.options)
+                self._saved = options, written(self.ontology, self.annotator)
+            save(self._core, Path(path), *self._saved)
 
-    def open(self, path: str | Path) -> None:
-        """Take in what was saved, where there are no subscriptions yet.
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        clock: Clock = utc_now,
+        on_problem: OnProblem = warn_problem,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> Self:
+        """Return the engine that was saved to a file.
+
+        The file is not needed afterwards. Nothing in it is run: one that somebody else wrote may
+        hold other subscriptions, and does no harm.
+
+        Parameters
+        ----------
+        clock, on_problem, limits
+            As a new engine has them: they are not in the file.
 
         Raises
         ------
         SavedError
-            When nothing was saved there, or it is damaged.
-        ValueError
-            When there are subscriptions already.
+            When nothing was saved there, by another version, or when it is damaged.
 
         Examples
         --------
         >>> from tempfile import TemporaryDirectory
-        >>> engine, other = Engine(), Engine()
+        >>> engine = Engine()
         >>> engine.subscribe("alice", "ASK { ?x a <urn:Laptop> }")
         >>> with TemporaryDirectory() as folder:
         ...     engine.save(f"{folder}/saved")
-        ...     other.open(f"{folder}/saved")
-        >>> "alice" in other
+        ...     again = Engine.open(f"{folder}/saved")
+        >>> "alice" in again
         True
         """
-        with self._changing:
-            if len(self):
-                raise ValueError("there are subscriptions already: open them with a new engine")
-            rows = opened(Path(path))
-            for error in self._take_in(rows):
-                self._on_problem(error.problem)
+        path = Path(path)
+        core, options, known = opened(path, limits)
+        engine = cls.__new__(cls)
+        engine._begin(core, Entailment(options.entailment), clock, on_problem, limits)
+
+        def make() -> Known:
+            return engine._made(*read(path, known, options))
+
+        engine._known = Knowledge(make, engine.entailment, core=core)
+        engine._saved = options, known
+        core.know(engine._known, options.synonyms.fold if options.synonyms.folds else None)
+        return engine
 
 
 def _said(subscription: Subscription | str, query: str | None) -> tuple[str, str, str]:

@@ -7,13 +7,14 @@ done here, for publications with a term that needs it, is annotation, units and 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from threading import RLock
+from typing import Any, TypeAlias
 from weakref import ref
 
 import numpy as np
@@ -89,13 +90,18 @@ class Prepared:
     runs: int = 0
 
 
+Known: TypeAlias = tuple[Ontology, Annotator, bool]
+"""An ontology, what finds labels in text, and whether the engine was given that annotator."""
+
+
 class Knowledge:
     """One ontology, ready for matching.
 
     Parameters
     ----------
-    ontology
-        What is known.
+    known
+        The ontology, or what makes it and its annotator when they are first asked for: the core
+        of an engine that was opened knows by itself what most publications need.
     entailment
         Whether its rules are applied.
     annotator
@@ -116,17 +122,48 @@ class Knowledge:
 
     def __init__(
         self,
-        ontology: Ontology,
+        known: Ontology | Callable[[], Known],
         entailment: Entailment = Entailment.RDFS,
         annotator: Annotator | None = None,
         *,
         core: _native.Core | None = None,
     ) -> None:
-        self.ontology = ontology
-        self.annotator = annotator or Annotator([])
         self.rdfs = entailment is Entailment.RDFS
+        self._known: Known | Callable[[], Known] = (
+            (known, annotator or Annotator([]), annotator is not None)
+            if isinstance(known, Ontology)
+            else known
+        )
+        self._making = RLock()
         self._shared = None if core is None else ref(core)  # the core refers to its knowledge
-        self.enricher = Enricher(ontology, self, entailment=self.rdfs, annotator=self.annotator)
+
+    def _made(self) -> Known:
+        if callable(self._known):
+            with self._making:
+                if callable(self._known):
+                    self._known = self._known()
+        return self._known
+
+    @property
+    def ontology(self) -> Ontology:
+        """What is known."""
+        return self._made()[0]
+
+    @property
+    def annotator(self) -> Annotator:
+        """Finds labels in text."""
+        return self._made()[1]
+
+    @property
+    def own_annotator(self) -> Annotator | None:
+        """The annotator that the engine was given, if it was given one."""
+        _, annotator, is_own = self._made()
+        return annotator if is_own else None
+
+    @cached_property
+    def enricher(self) -> Enricher:
+        """Adds what follows to publications."""
+        return Enricher(self.ontology, self, entailment=self.rdfs, annotator=self.annotator)
 
     @property
     def _core(self) -> _native.Core:

@@ -1,99 +1,186 @@
-"""Subscriptions saved to a folder, and opened again.
+"""What a snapshot holds beside the core's state: an engine's options and its ontology.
 
-A folder has the subscriptions, one a line of JSON, and a list of what is there, with a checksum.
-It is written beside its place and then put there, so whoever opens it finds the old one or the new
-one, whole.
+The core writes and reads the file (``native/src/snapshot.rs``). What is Python's is in it
+as JSON: a file can give wrong subscriptions, and can run nothing. The options are read when a file
+is opened, the ontology when somebody asks for it: matching needs neither, as the core has its own.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterable
-from hashlib import blake2b
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import mkdtemp
+from typing import Any
 
-from semantic.errors import GraphMatchError, Place, Problem
+from pyoxigraph import NamedNode
 
-_LIST, _ROWS = "saved.json", "subscriptions.jsonl"
-_KIND, _VERSION = "graphmatch subscriptions", 3
-_AGAIN = "Save it again, and name the folder that was saved to."
+from graphmatch import _native
+from semantic.annotation.annotate import Annotator, Label, Languages, ShortLabels
+from semantic.errors import GraphMatchError, Place, Problem, Severity
+from semantic.limits import Limits
+from semantic.mapping import MappingFunction
+from semantic.ontology.ontology import Ontology
+from semantic.ontology.synonyms import SynonymOptions, SynonymPairs
+from semantic.terms import Term
+from semantic.vocabulary import PREFIXES
+
+_AGAIN = "Save it again, and name the file that was saved to."
+_MALFORMED = (AttributeError, GraphMatchError, IndexError, KeyError, TypeError, ValueError)
+"""What reading JSON may raise that says something else than what is written."""
 
 
 class SavedError(GraphMatchError):
-    """A folder that holds nothing saved, or something damaged, or cannot be written."""
+    """A file that is no snapshot, or a damaged one, or cannot be read or written."""
 
     def __init__(self, path: Path, what: str, remedy: str = _AGAIN) -> None:
         super().__init__(Problem(what, Place(str(path)), remedy))
 
 
-def save(path: Path, rows: Iterable[tuple[str, str, str]]) -> None:
-    """Save subscriptions to a folder; one that was saved there before is replaced.
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What an engine has to know before its ontology is asked for.
 
     Parameters
     ----------
-    rows
-        Ids, texts and comments.
+    entailment
+        ``"rdfs"`` or ``"none"``.
+    synonyms
+        How texts are looked up.
+    """
+
+    entailment: str
+    synonyms: SynonymOptions
+
+
+def save(core: _native.Core, path: Path, options: Options, known: bytes) -> None:
+    """Write a snapshot; one that was saved there before is replaced.
+
+    Parameters
+    ----------
+    known
+        The ontology, as `written` gives it.
 
     Raises
     ------
     SavedError
-        When something else is there, or the folder cannot be written.
+        When something else is there, or the file cannot be written.
     """
-    if path.exists() and not (path / _LIST).is_file():
-        what = "is there already, and nothing was saved to it"
-        raise SavedError(path, what, "Name a folder that is not there yet.")
+    synonyms = options.synonyms
+    said = [options.entailment, synonyms.nfkc, synonyms.casefold, synonyms.labels]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(mkdtemp(prefix=f".{path.name}-", dir=path.parent))
-        try:
-            _write(made, rows)
-            if path.exists():
-                shutil.rmtree(path)
-            made.rename(path)
-        finally:
-            shutil.rmtree(made, ignore_errors=True)
+        core.save(path, json.dumps(said).encode(), known)
+    except _native.DamagedError:
+        what = "is there already, and nothing was saved to it"
+        raise SavedError(path, what, "Name a file that is not there yet.") from None
     except OSError as error:
         remedy = "Check the name, the permissions and the room on the disk."
         raise SavedError(path, f"cannot be written: {error.strerror or error}", remedy) from error
 
 
-def _write(folder: Path, rows: Iterable[tuple[str, str, str]]) -> None:
-    digest, count = blake2b(digest_size=16), 0
-    with (folder / _ROWS).open("wb") as file:
-        for row in rows:
-            line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
-            digest.update(line)
-            file.write(line)
-            count += 1
-    listed = {"kind": _KIND, "version": _VERSION, "count": count, "digest": digest.hexdigest()}
-    (folder / _LIST).write_text(json.dumps(listed), encoding="utf-8")
-
-
-def opened(path: Path) -> list[tuple[str, str, str]]:
-    """Return what was saved to a folder: ids, texts and comments.
+def opened(path: Path, limits: Limits) -> tuple[_native.Core, Options, bytes]:
+    """Return what was saved: the core's state, the options, and the ontology for `read`.
 
     Raises
     ------
     SavedError
-        When nothing was saved there, or it is damaged.
+        When nothing was saved there, by another version, or when it is damaged.
     """
-    if not (path / _LIST).is_file():
-        raise SavedError(path, "nothing was saved there")
     try:
-        listed = json.loads((path / _LIST).read_text(encoding="utf-8"))
-        if not isinstance(listed, dict) or listed.get("kind") != _KIND:
-            raise SavedError(path, "nothing was saved there")
-        if listed.get("version") != _VERSION:
-            why = f"its format is {listed.get('version')}"
-            raise SavedError(path, f"saved by another version: {why}")
-        data = (path / _ROWS).read_bytes()
-        if blake2b(data, digest_size=16).hexdigest() != listed.get("digest"):
-            why = "its checksum is another one"
-            raise SavedError(path, f"damaged: {why}")
-        return [(id, text, comment) for id, text, comment in map(json.loads, data.splitlines())]
+        core, said, known = _native.Core.open(path, list(PREFIXES.items()), limits)
+        entailment, nfkc, casefold, labels = json.loads(said)
+        return core, Options(entailment, SynonymOptions(nfkc, casefold, labels)), known
+    except FileNotFoundError:
+        raise SavedError(path, "there is no such file") from None
     except OSError as error:
         raise SavedError(path, f"cannot be read: {error.strerror or error}") from error
-    except (TypeError, ValueError) as error:
+    except _native.DamagedError as error:
+        raise SavedError(path, str(error)) from None
+    except _MALFORMED as error:
         raise SavedError(path, f"damaged: {error}") from error
+
+
+def written(ontology: Ontology, annotator: Annotator | None) -> bytes:
+    """Return an ontology, and the annotator that an engine was given, as JSON."""
+    terms: dict[Term, int] = {}
+    triples = [terms.setdefault(term, len(terms)) for triple in ontology.stated for term in triple]
+    pairs = ontology.pairs
+    said = {
+        "terms": [str(term) for term in terms],
+        "triples": triples,
+        "roots": [(name.value, root.value) for name, root in pairs.terms.items()],
+        "texts": list(pairs.texts.items()),
+        "labels": [(text, term.value) for text, term in pairs.labels],
+        "prefixes": dict(ontology.prefixes),
+        "mapping": [(one.name, one.text, one.source) for one in ontology.mapping],
+        "problems": [
+            (one.what, _placed(one.where), one.remedy, one.severity.value)
+            for one in ontology.problems
+        ],
+        "annotator": None if annotator is None else _told(annotator),
+    }
+    return json.dumps(said).encode()
+
+
+def read(path: Path, known: bytes, options: Options) -> tuple[Ontology, Annotator | None]:
+    """Return the ontology and the annotator that were written.
+
+    Raises
+    ------
+    SavedError
+        When it was somebody else who wrote them.
+    """
+    try:
+        said = json.loads(known)
+        terms = [_native.term(text) for text in said["terms"]]
+        numbers = [terms[number] for number in said["triples"]]
+        pairs = SynonymPairs(
+            {NamedNode(name): NamedNode(root) for name, root in said["roots"]},
+            dict(said["texts"]),
+            tuple((text, NamedNode(term)) for text, term in said["labels"]),
+        )
+        mapping = [MappingFunction(*function) for function in said["mapping"]]
+        problems = [
+            Problem(what, Place(*where), remedy, Severity(severity))
+            for what, where, remedy, severity in said["problems"]
+        ]
+        ontology = Ontology(
+            zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True),
+            pairs,
+            prefixes=said["prefixes"],
+            options=options.synonyms,
+            mapping=mapping,
+            known=problems,
+        )
+        told = said["annotator"]
+        return ontology, None if told is None else _annotator(**told)
+    except _MALFORMED as error:
+        raise SavedError(path, f"damaged: {error}") from error
+
+
+def _placed(place: Place) -> tuple[str, int | None, int | None, str | None]:
+    return place.source, place.line, place.column, place.item
+
+
+def _told(annotator: Annotator) -> dict[str, Any]:
+    labels, short_labels, stop_words, languages = annotator.made_of
+    return {
+        "labels": [(one.text, one.language, one.concept.value) for one in labels],
+        "short_labels": short_labels.value,
+        "stop_words": None if stop_words is None else sorted(stop_words),
+        "languages": languages.value,
+    }
+
+
+def _annotator(
+    labels: list[tuple[str, str | None, str]],
+    short_labels: str,
+    stop_words: list[str] | None,
+    languages: str,
+) -> Annotator:
+    return Annotator(
+        (Label(text, language, NamedNode(concept)) for text, language, concept in labels),
+        short_labels=ShortLabels(short_labels),
+        stop_words=stop_words,
+        languages=Languages(languages),
+    )

@@ -15,20 +15,18 @@ Cost: a look at the files' sizes and times a batch. What is read again is read w
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from graphmatch.engine import Engine
 from graphmatch.spark.engine_files import EngineFiles
 from graphmatch.spark.rows import detail_of, problem_of
-from graphmatch.spark.shipping import Shipped, bring, store, stored_ontology
+from graphmatch.spark.shipping import Shipped, bring
 from graphmatch.subscribing import subscribe_files
 from semantic.clock import Clock, utc_now
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem
@@ -36,6 +34,7 @@ from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_SNAPSHOT = ".snapshot"
 _STAYS = "The one before stays in force."
 
 
@@ -103,8 +102,8 @@ class Engines:
         self._held = self._read(records[-1]) if records else None
         if self._held is not None:
             self._held = replace(self._held, fresh=False)
-        for left in (*folder.glob(".*"), *folder.glob("*.tar")):  # by one that was killed
-            _remove(left)
+        for left in folder.glob(".*"):  # by one that was killed
+            left.unlink()
         if not self._look():
             self._tell()
 
@@ -124,10 +123,10 @@ class Engines:
 
     def shipped(self, spark: SparkSession, record: Record) -> Shipped:
         """Have Spark bring a record's engine to the workers."""
-        folder = self._folder / record.engine
-        if self._brought is None or self._brought.folder != str(folder):
-            self._brought = bring(spark, folder)
-        return replace(self._brought, now=datetime.fromisoformat(record.now))
+        path, now = self._path(record.engine), datetime.fromisoformat(record.now)
+        if self._brought is None or self._brought.path != str(path):
+            self._brought = bring(spark, path, now)
+        return replace(self._brought, now=now)
 
     # -- what has changed -------------------------------------------------------------------
 
@@ -165,7 +164,7 @@ class Engines:
             if before is None:
                 raise
             told.append(replace(error.problem, remedy=f"{error.problem.remedy} {_STAYS}"))
-            known, ontology = before.known, stored_ontology(self._folder / before.engine)
+            known, ontology = before.known, Engine.open(self._path(before.engine)).ontology
         engine = Engine(
             ontology,
             entailment=self._files.entailment,
@@ -190,11 +189,12 @@ class Engines:
         name = _named(known, asked)
         if self._files.signature() != self._signature:
             self._signature, name = [], uuid4().hex
-        if not (self._folder / name).exists():
-            made = Path(mkdtemp(prefix=".", dir=self._folder))
-            store(engine, self._clock(), made)
-            made.rename(self._folder / name)
+        if not self._path(name).exists():
+            engine.save(self._path(name))
         return name
+
+    def _path(self, engine: str) -> Path:
+        return self._folder / f"{engine}{_SNAPSHOT}"
 
     # -- records ----------------------------------------------------------------------------
 
@@ -215,9 +215,9 @@ class Engines:
         for old in records[:-2]:
             self._name(old).unlink()
         kept = {self._read(one).engine for one in records[-2:]} | {self._holding().engine}
-        for folder in self._folder.iterdir():
-            if folder.is_dir() and folder.name not in kept:
-                shutil.rmtree(folder, ignore_errors=True)
+        for path in self._folder.glob(f"*{_SNAPSHOT}"):
+            if path.stem not in kept:
+                path.unlink()
 
 
 def _no_subscription(paths: Sequence[Path]) -> InputError:
@@ -228,10 +228,3 @@ def _no_subscription(paths: Sequence[Path]) -> InputError:
 
 def _named(known: str, asked: str) -> str:
     return blake2b(f"{known} {asked}".encode(), digest_size=16).hexdigest()
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink()

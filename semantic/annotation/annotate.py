@@ -153,7 +153,7 @@ class Annotator:
     [(3, 17)]
     """
 
-    __slots__ = ("_labels", "_languages", "_lines", "_made_of", "_short_labels", "_stops")
+    __slots__ = ("_labels", "_languages", "_lines", "_short_labels", "_stops", "made_of")
 
     def __init__(
         self,
@@ -164,16 +164,13 @@ class Annotator:
         languages: Languages = Languages.ITEM,
     ) -> None:
         labels = tuple(labels)
-        self._made_of = labels, short_labels, stop_words, languages
+        self.made_of = labels, short_labels, stop_words, languages
+        """The arguments, for whoever saves it: an automaton has no other form."""
         self._labels = labels
         self._short_labels = short_labels
         self._stops = StopWords(stop_words)
         self._languages = languages
         self._lines: dict[frozenset[str], _Lines] = {}
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Let pickle write what it was made of: an automaton has no other form."""
-        return _again, self._made_of
 
     def concerns(self, term: Term) -> bool:
         """Whether there may be something to find in a publication that has a term."""
@@ -353,12 +350,3 @@ def _texts_of_items(publication: Publication) -> dict[Term, list[_Text]]:
             folded = FoldedText.of(plain_text(value.value))
             texts[item].append(_Text(predicate, value, folded))
     return texts
-
-
-def _again(
-    labels: Iterable[Label],
-    short_labels: ShortLabels,
-    stop_words: Collection[str] | None,
-    languages: Languages,
-) -> Annotator:
-    return Annotator(labels, short_labels=short_labels, stop_words=stop_words, languages=languages)

@@ -97,8 +97,8 @@ class Ontology(Walks):
         self.problems: list[Problem] = []
         self._known = frozenset(known)
         self._on_problem = on_problem
-        self._pairs = synonyms or SynonymPairs()
-        pairs = settle(self._pairs, options, self.stated, self._hear)
+        self.pairs = synonyms or SynonymPairs()
+        pairs = settle(self.pairs, options, self.stated, self._hear)
         found = rooted(self.stated, pairs, options, self._report)
         self.roots, self.triples, self.groups = found
         self._names = Names(pairs, self.roots)
@@ -208,7 +208,7 @@ class Ontology(Walks):
             self._on_problem(Problem(what, Place("ontology"), remedy, Severity.WARNING))
         return Ontology(
             (*(triple for triple in self.stated if triple not in gone), *added),
-            self._pairs,
+            self.pairs,
             prefixes=self.prefixes,
             options=self.roots.options,
             mapping=self.mapping,
@@ -216,11 +216,6 @@ class Ontology(Walks):
             known=self.problems,
             registry=self.units.registry,
         )
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Let pickle write what it was made of; a copy does not report again what this one has."""
-        made_of = self.stated, self._pairs, dict(self.prefixes), self.roots.options, self.mapping
-        return _again, (*made_of, tuple(self.problems))
 
     # -- what is known ----------------------------------------------------------------------
 
@@ -285,14 +280,3 @@ class Ontology(Walks):
         stated = frozenset(rooted.triples)
         derived = rooted.derived.union(t for t in closed if t not in stated)
         return rooted.with_triples(tuple(closed), derived)
-
-
-def _again(
-    stated: tuple[Triple, ...],
-    pairs: SynonymPairs,
-    prefixes: Mapping[str, str],
-    options: SynonymOptions,
-    mapping: tuple[MappingFunction, ...],
-    known: tuple[Problem, ...],
-) -> Ontology:
-    return Ontology(stated, pairs, prefixes=prefixes, options=options, mapping=mapping, known=known)

@@ -1,69 +1,234 @@
-"""Subscriptions saved and opened again: the same answers, and no harm by what is damaged."""
+"""Engines saved and opened again: the same answers, and no harm by what is damaged.
+
+As a script, ``python tests/graphmatch/test_saving.py FILE COUNT SEED`` damages a snapshot so many
+times: in a process of its own, with bounded memory, so that a crash or a hang is seen.
+"""
 
 from __future__ import annotations
 
+import faulthandler
+import os
 import random
+import resource
+import struct
+import subprocess
+import sys
+import zlib
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
-from pyoxigraph import NamedNode
+from hypothesis import strategies as st
+from pyoxigraph import Literal
 
 from graphmatch import Engine
 from graphmatch.saving import SavedError
-from semantic import Ontology, Publication
+from graphmatch.subscribing import read_subscriptions
+from semantic import Ontology, Publication, read_publications
+from semantic.annotation.annotate import Annotator, Label, Languages
+from semantic.ontology.synonyms import SynonymOptions, SynonymPairs
 from semantic.vocabulary import SUBCLASS, TYPE, Namespace
 from tests.oracle import to_sparql
-from tests.strategies import FULL, Scenario, scenarios
+from tests.strategies import FULL, Scenario, pairs_of, scenarios
 from tests.test_agreement import answers
 
+ROOT = Path(__file__).resolve().parents[2]
 EX = Namespace("http://example.org/")
-FEW = settings(max_examples=settings().max_examples // 8)
+FEW = settings(max_examples=max(1, settings().max_examples // 5))
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+HEADER = 24
+LAPTOP = Publication.of("p", [(EX["x"], TYPE, EX["Laptop"]), (EX["x"], EX["p"], Literal(7))])
 
 
-@FEW
-@given(scenarios(FULL, publications=2, queries=4))
-def test_that_what_is_opened_answers_as_what_was_saved(
-    tmp_path_factory: pytest.TempPathFactory, scenario: Scenario
-) -> None:
-    folder = tmp_path_factory.mktemp("saved") / "engine"
-    ontology = Ontology(scenario.ontology, on_problem=lambda _: None)
-    engine, other = Engine(ontology), Engine(ontology)
-    for number, query in enumerate(scenario.queries):
-        engine.subscribe(str(number), to_sparql(query))
-    engine.save(folder)
-    other.open(folder)
-    assert [one.id for one in other.subscriptions] == [one.id for one in engine.subscriptions]
-    for publication in scenario.publications:
-        assert answers(other.match(publication)) == answers(engine.match(publication))
+def unheard(_: object) -> None:
+    """Ignore a problem."""
 
 
-def saved(folder: Path) -> Engine:
+def saved(path: Path) -> Engine:
     engine = Engine(Ontology([(EX["Laptop"], SUBCLASS, EX["Computer"])]))
     for number in range(50):
-        engine.subscribe(str(number), f"ASK {{ ?x a {EX['Computer']} ; <urn:p> {number} }}")
-    engine.save(folder)
+        engine.subscribe(str(number), f"SELECT ?x {{ ?x a {EX['Computer']} ; {EX['p']} {number} }}")
+    engine.save(path)
     return engine
 
 
-def test_that_another_ontology_files_them_anew(tmp_path: Path) -> None:
+def samples(path: Path) -> tuple[Engine, list[Publication]]:
+    """The samples: feeds and graphs, units, mapping functions, labels, attributes."""
+    ontology = Ontology.load(*sorted((ROOT / "ontologies").iterdir()), on_problem=unheard)
+    engine = Engine(ontology, clock=lambda: NOW, on_problem=unheard)
+    engine.subscribe_many(read_subscriptions(ROOT / "data" / "subscriptions", on_problem=unheard))
+    engine.subscribe_lines(ROOT / "data" / "attributes.jsonl")
+    for number in range(300):
+        where = f"?x {EX['p']} ?p ; {EX['q']} ?q FILTER(?p > {number} && ?q <= {number + 40})"
+        engine.subscribe(f"range {number}", f"SELECT ?x {{ {where} }}")
+        text = f'?x {EX["t"]} ?t FILTER(CONTAINS(LCASE(STR(?t)), "word{number}"))'
+        engine.subscribe(f"word {number}", f"SELECT ?x {{ {text} }}")
+    engine.save(path)
+    places = [ROOT / "data" / "feeds", ROOT / "data" / "publications"]
+    publications = [one for at in places for one in read_publications(at, on_problem=unheard)]
+    item = [(EX["i"], EX["p"], Literal(50)), (EX["i"], EX["q"], Literal(60))]
+    publications.append(Publication.of("i", [*item, (EX["i"], EX["t"], Literal("A word17!"))]))
+    return engine, publications
+
+
+# -- the same answers ------------------------------------------------------------------------------
+
+
+@FEW
+@given(scenarios(FULL, publications=2, queries=4), st.sampled_from(["rdfs", "none"]), st.data())
+def test_that_what_is_opened_answers_as_what_was_saved(
+    tmp_path_factory: pytest.TempPathFactory,
+    scenario: Scenario,
+    entailment: str,
+    data: st.DataObject,
+) -> None:
+    path = tmp_path_factory.mktemp("saved") / "engine"
+    pairs = pairs_of(scenario.synonyms)
+    ontology = Ontology(scenario.ontology, pairs, on_problem=unheard)
+    engine = Engine(ontology, entailment=entailment)
+    texts = [to_sparql(query) for query in scenario.queries]
+    for number, text in enumerate(texts * 2):
+        engine.subscribe(str(number), text)
+    numbers = [str(number) for number in range(2 * len(texts))]
+    gone = data.draw(st.lists(st.sampled_from(numbers), unique=True))
+    for id in gone:
+        engine.unsubscribe(id)
+    for id in gone[::2]:
+        engine.subscribe(id, data.draw(st.sampled_from(texts)))
+    engine.save(path)
+    other = Engine.open(path)
+    assert [one.id for one in other.subscriptions] == [one.id for one in engine.subscriptions]
+
+    def agree() -> None:
+        for publication in scenario.publications:
+            expected = engine.match(publication)
+            found = other.match(publication)
+            assert answers(found) == answers(expected)
+            assert list(found.subscriptions) == list(expected.subscriptions)
+
+    agree()
+    for id in numbers[::2]:  # both go on
+        for one in (engine, other):
+            if id in one:
+                one.unsubscribe(id)
+            else:
+                one.subscribe(id, texts[0])
+    agree()
+    more = data.draw(scenarios(FULL, publications=1, queries=1))
+    for one in (engine, other):
+        one.replace_ontology(Ontology(more.ontology, on_problem=unheard))
+    agree()
+    other.save(path)
+    other = Engine.open(path)
+    agree()
+
+
+def test_that_the_samples_match_as_before(tmp_path: Path) -> None:
+    engine, publications = samples(tmp_path / "s")
+    other = Engine.open(tmp_path / "s", clock=lambda: NOW, on_problem=unheard)
+    total = 0
+    for publication in publications:
+        expected = engine.match(publication)
+        assert answers(other.match(publication)) == answers(expected)
+        total += len(expected)
+    assert total > 20
+    assert [one.id for one in other.subscriptions] == [one.id for one in engine.subscriptions]
+    for mine, theirs in zip(engine.subscriptions, other.subscriptions, strict=True):
+        assert (mine.query.text, mine.comment) == (theirs.query.text, theirs.comment)
+    assert other.ontology.stated == engine.ontology.stated
+    assert other.ontology.closure == engine.ontology.closure
+    for one, same in zip(engine.ontology.mapping, other.ontology.mapping, strict=True):
+        assert (one.name, one.query.text(), one.reads, one.adds) == (
+            same.name,
+            same.query.text(),
+            same.reads,
+            same.adds,
+        )
+        assert (one.comment, one.place) == (same.comment, same.place)
+    assert other.ontology.problems == engine.ontology.problems
+    assert other.ontology.labels() == engine.ontology.labels()
+    for publication in publications[:5]:
+        for match in engine.match(publication):
+            explained = engine.explain(match.subscription, publication)
+            again = other.explain(match.subscription, publication)
+            assert (again.filing, again.evidence) == (explained.filing, explained.evidence)
+
+
+def test_that_options_are_kept(tmp_path: Path) -> None:
+    pairs = SynonymPairs(texts={"US": "United States"})
+    options = SynonymOptions(nfkc=True, casefold=True)
+    annotator = Annotator([Label("solar", "en", EX["Sun"])], languages=Languages.ALL)
+    engine = Engine(Ontology([], pairs, options=options), annotator=annotator)
+    engine.subscribe("us", f'ASK {{ ?x {EX["in"]} "united states" }}')
+    engine.save(tmp_path / "s")
+    other = Engine.open(tmp_path / "s")
+    item = Publication.of("p", [(EX["x"], EX["in"], Literal("\uff35\uff33"))])
+    assert list(other.match(item).subscriptions) == ["us"]
+    assert other.ontology.roots.options == options
+    assert other.annotator is not None
+    assert other.annotator.made_of == annotator.made_of
+    plain = Engine(Ontology([(EX["Laptop"], SUBCLASS, EX["Computer"])]), entailment="none")
+    plain.subscribe("computer", f"ASK {{ ?x a {EX['Computer']} }}")
+    plain.save(tmp_path / "s")
+    other = Engine.open(tmp_path / "s")
+    assert other.annotator is None
+    assert not other.match(LAPTOP).matches
+
+
+def test_that_an_opened_engine_goes_on(tmp_path: Path) -> None:
     saved(tmp_path / "s")
-    other = Engine()
-    other.open(tmp_path / "s")
-    seven = NamedNode("urn:p")
-    item = Publication.of("p", [(EX["x"], TYPE, EX["Laptop"]), (EX["x"], seven, EX["y"])])
-    assert len(other) == 50
-    assert not other.match(item).matches
+    engine = Engine.open(tmp_path / "s")
+    assert list(engine.match(LAPTOP).subscriptions) == ["7"]
+    engine.subscribe("computer", f"ASK {{ ?x a {EX['Computer']} }}")
+    engine.unsubscribe("7")
+    with pytest.raises(Exception, match="has a subscription already"):
+        engine.subscribe("8", "ASK { ?x ?y ?z }")
+    assert list(engine.match(LAPTOP).subscriptions) == ["computer"]
+    engine.update_ontology(removed=[(EX["Laptop"], SUBCLASS, EX["Computer"])])
+    assert not engine.match(LAPTOP).matches
+    engine.save(tmp_path / "s")
+    again = Engine.open(tmp_path / "s")
+    assert len(again) == 50
+    assert again.ontology.stated == ()
 
 
-def test_that_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "s").mkdir()
-    (tmp_path / "s" / "mine.txt").write_text("mine")
+# -- the file --------------------------------------------------------------------------------------
+
+
+def test_that_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "s").write_text("mine")
     with pytest.raises(SavedError, match="nothing was saved to it"):
         saved(tmp_path / "s")
-    with pytest.raises(SavedError, match="nothing was saved there"):
-        Engine().open(tmp_path / "s")
-    assert (tmp_path / "s" / "mine.txt").read_text() == "mine"
+    assert (tmp_path / "s").read_text() == "mine"
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(SavedError, match="cannot be written"):
+        saved(tmp_path / "folder")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "s"]
+
+
+def test_that_what_is_no_snapshot_is_refused_with_the_reason(tmp_path: Path) -> None:
+    saved(tmp_path / "s")
+    whole = (tmp_path / "s").read_bytes()
+    other = tmp_path / "other"
+    for content, why in [
+        (b"", "nothing was saved there"),
+        (b"mine", "nothing was saved there"),
+        (whole[:7], "nothing was saved there"),
+        (whole[:20], "damaged: it ends too early"),
+        (whole[:8] + struct.pack("<I", 0) + whole[12:], "its format is 0, and this one's 1"),
+        (whole[:8] + struct.pack("<I", 9) + whole[12:], "its format is 9, and this one's 1"),
+        (whole[:-1], "damaged: its length"),
+        (whole + b"\0", "damaged: its length"),
+        (whole[:-1] + bytes([whole[-1] ^ 1]), "damaged: its checksum"),
+    ]:
+        other.write_bytes(content)
+        with pytest.raises(SavedError, match=why):
+            Engine.open(other)
+    with pytest.raises(SavedError, match="there is no such file"):
+        Engine.open(tmp_path / "missing")
+    with pytest.raises(SavedError, match="cannot be read"):
+        Engine.open(tmp_path)
 
 
 def test_that_what_was_saved_before_is_replaced(tmp_path: Path) -> None:
@@ -71,31 +236,146 @@ def test_that_what_was_saved_before_is_replaced(tmp_path: Path) -> None:
     engine = Engine()
     engine.subscribe("alice", "ASK { ?x a <urn:Laptop> }")
     engine.save(tmp_path / "s")
-    other = Engine()
-    other.open(tmp_path / "s")
-    assert [one.id for one in other.subscriptions] == ["alice"]
-    with pytest.raises(ValueError, match="already"):
-        other.open(tmp_path / "s")
+    assert [one.id for one in Engine.open(tmp_path / "s").subscriptions] == ["alice"]
+    assert [path.name for path in tmp_path.iterdir()] == ["s"]
 
 
-def test_that_damaged_folders_are_refused(tmp_path: Path) -> None:
+def test_that_a_save_that_fails_leaves_the_file_before(tmp_path: Path) -> None:
+    """The disk is full, as far as this process can tell."""
     saved(tmp_path / "s")
-    chosen = random.Random(1)
-    files = sorted((tmp_path / "s").iterdir())
-    for file in files:
-        whole = file.read_bytes()
-        for _ in range(50):
-            at = chosen.randrange(len(whole))
-            other = bytes([(whole[at] + chosen.randrange(1, 256)) % 256])
-            file.write_bytes(whole[:at] + other + whole[at + 1 :])
-            opened = Engine()
-            try:
-                opened.open(tmp_path / "s")
-            except SavedError:
-                assert not len(opened)
-            else:  # what was changed says nothing: the count
-                assert len(opened) == 50
-            file.write_bytes(whole[:at])
-            with pytest.raises(SavedError):
-                Engine().open(tmp_path / "s")
-        file.write_bytes(whole)
+    before = (tmp_path / "s").read_bytes()
+    program = (
+        "import resource, signal, sys\n"
+        "from pathlib import Path\n"
+        "from graphmatch import Engine\n"
+        "from graphmatch.saving import SavedError\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "engine = Engine()\n"
+        "for number in range(20000):\n"
+        "    engine.subscribe(str(number), f'ASK {{ ?x <urn:p{number}> {number} }}')\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
+        "try:\n"
+        "    engine.save(sys.argv[1])\n"
+        "except SavedError as error:\n"
+        "    print(error)\n"
+    )
+    ended = run("-c", program, str(tmp_path / "s"))
+    assert "cannot be written" in ended.stdout, ended.stderr
+    assert (tmp_path / "s").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["s"]
+
+
+# -- damaged files ---------------------------------------------------------------------------------
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    here = {**os.environ, "PYTHONPATH": str(ROOT)}
+    program = [sys.executable, "-X", "faulthandler", *arguments]
+    return subprocess.run(
+        program, cwd=ROOT, env=here, capture_output=True, text=True, check=False, timeout=3000
+    )
+
+
+def damaged(whole: bytes, chosen: random.Random) -> bytes:
+    """Return a snapshot with something changed; often with a checksum that is right."""
+    content = bytearray(whole[HEADER:])
+    for _ in range(chosen.choice([1, 1, 1, 2, 5])):
+        size = len(content)
+        if not size:
+            break
+        at, length = chosen.randrange(size), chosen.choice([1, 1, 4, 8, 64, 1000])
+        other = chosen.randrange(size)
+        match chosen.randrange(9):
+            case 0:
+                content[at] ^= 1 << chosen.randrange(8)
+            case 1:
+                content[at : at + length] = chosen.randbytes(length)
+            case 2:  # a number, as sizes and ids are
+                number = chosen.choice([0, 1, 255, 1 << 20, (1 << 31) - 1, (1 << 32) - 1, at])
+                content[at : at + 4] = struct.pack("<I", number)
+            case 3:  # one number for another
+                content[at : at + 4] = content[other : other + 4]
+            case 4:
+                del content[at:]
+            case 5:
+                del content[at : at + length]
+            case 6:
+                content[at:at] = content[other : other + length]
+            case 7:  # regions change places
+                one, two = sorted((at, other))
+                length = min(chosen.choice([8, 100, 5000]), two - one)
+                first, second = content[one : one + length], content[two : two + length]
+                content[two : two + length], content[one : one + length] = first, second
+            case _:
+                content[at : at + 8] = struct.pack("<Q", chosen.randrange(1 << 63))
+    header = bytearray(whole[:HEADER])
+    if chosen.randrange(8):
+        header[12:24] = struct.pack("<IQ", zlib.crc32(content), len(content))
+    elif chosen.randrange(2):
+        header[chosen.randrange(HEADER)] ^= 1 << chosen.randrange(8)
+    return bytes(header + content)
+
+
+def use(engine: Engine, publications: list[Publication]) -> None:
+    """Do with an engine what is done with engines."""
+    for publication in publications:
+        for match in engine.match(publication):
+            len(match.solutions)
+    engine.subscribe("a new one", f"SELECT ?x {{ ?x a {EX['Computer']} ; {EX['p']} ?p }}")
+    for publication in publications[:2]:
+        engine.match(publication)
+
+
+def damage(file: str, count: int, seed: int) -> None:
+    """Damage a snapshot again and again, and see that it is refused, or does no harm."""
+    whole = Path(file).read_bytes()
+    chosen = random.Random(seed)
+    publications = [LAPTOP, *list(Engine.open(file).ontology.stated and sample_publications())]
+    other = Path(f"{file}.damaged")
+    refused, opened, failed = 0, 0, 0
+    for _ in range(count):
+        other.write_bytes(damaged(whole, chosen))
+        faulthandler.dump_traceback_later(60, exit=True)
+        try:
+            engine = Engine.open(other, clock=lambda: NOW, on_problem=unheard)
+        except SavedError:
+            refused += 1
+            continue
+        opened += 1
+        try:
+            use(engine, publications)
+        except Exception:  # noqa: BLE001 -- an answer may be an error; a panic is none of these
+            failed += 1
+    faulthandler.cancel_dump_traceback_later()
+    print(refused, opened, failed)  # noqa: T201 -- for who started it
+
+
+def sample_publications() -> list[Publication]:
+    found = read_publications(ROOT / "data" / "publications", on_problem=unheard)
+    item = [(EX["i"], EX["p"], Literal(50)), (EX["i"], EX["q"], Literal(60))]
+    text = (EX["i"], EX["t"], Literal("A word17!"))
+    return [*list(found)[:6], Publication.of("i", [*item, text])]
+
+
+def tried(path: Path, count: int, seed: int) -> None:
+    samples(path)
+    ended = run(__file__, str(path), str(count), str(seed))
+    assert ended.returncode == 0, (path, ended.stdout, ended.stderr[-4000:])
+    refused, opened, _ = map(int, ended.stdout.split())
+    assert refused + opened == count
+    assert refused > count // 3
+    assert opened > count // 50  # what decides is not the checksum alone
+
+
+def test_that_damaged_files_do_no_harm(tmp_path: Path) -> None:
+    tried(tmp_path / "s", 300, 1)
+
+
+@pytest.mark.long
+def test_that_ten_thousand_damaged_files_do_no_harm(tmp_path: Path) -> None:
+    tried(tmp_path / "s", 10_000, 2)
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+    damage(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -4,6 +4,8 @@
 //! holes, the records are moved together, so a removal costs constant time on average. The vector
 //! grows by a quarter: it is most of the memory of an index.
 
+use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
+
 const HOLE: u32 = u32::MAX;
 const SMALL: usize = 1 << 12;
 
@@ -91,6 +93,61 @@ impl<T: Copy> Arena<T> {
             self.data = data;
             self.garbage = 0;
         }
+    }
+
+    /// One more than the largest number that there was.
+    pub(crate) fn end(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The numbers of the records that there are.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..).zip(&self.starts).filter(|(_, start)| **start != HOLE).map(|(number, _)| number)
+    }
+
+    /// Writes the records in the order of their numbers, without holes.
+    pub(crate) fn save(&self, to: &mut Saver, length: impl Fn(&[T]) -> usize)
+    where
+        T: Stored,
+    {
+        let of = |number: u32| match self.starts[number as usize] {
+            HOLE => HOLE,
+            _ => length(self.get(number)) as u32,
+        };
+        (0..self.starts.len() as u32).map(of).collect::<Vec<u32>>().save(to);
+        let mut data = Vec::with_capacity(self.data.len() - self.garbage);
+        for number in self.numbers() {
+            let record = self.get(number);
+            data.extend_from_slice(&record[..length(record)]);
+        }
+        data.save(to);
+    }
+
+    /// Reads records that [`Arena::save`] wrote; `is_whole` tells whether one is as long as it says
+    /// and what it has to be.
+    pub(crate) fn load(
+        from: &mut Loader,
+        mut is_whole: impl FnMut(u32, &[T]) -> bool,
+    ) -> Result<Self, SnapshotError>
+    where
+        T: Stored,
+    {
+        let (mut starts, data) = (<Vec<u32>>::load(from)?, <Vec<T>>::load(from)?);
+        check(data.len() < 1 << 31 && starts.len() < 1 << 31, "more records than there can be")?;
+        let (mut end, mut free) = (0_usize, Vec::new());
+        for (number, length) in (0..).zip(&mut starts) {
+            if *length == HOLE {
+                free.push(number);
+                continue;
+            }
+            let record = data.get(end..end + *length as usize).unwrap_or_default();
+            check(!record.is_empty() && is_whole(number, record), "a record")?;
+            *length = end as u32;
+            end += record.len();
+        }
+        check(end == data.len(), "records of another length")?;
+        free.reverse();
+        Ok(Self { data, starts, free, garbage: 0 })
     }
 
     /// Bytes that are allocated.

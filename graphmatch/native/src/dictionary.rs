@@ -8,6 +8,7 @@
 //! which bounds of ranges and their values mostly are, are their own ids ([`inline`]): they take
 //! no room at all.
 
+use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::borrow::Cow;
@@ -258,9 +259,60 @@ impl Dictionary {
         self.len() == 0
     }
 
+    /// Whether an id is that of a term that is mentioned, or of a number.
+    #[inline]
+    pub fn knows(&self, id: Id) -> bool {
+        self.references.get(id as usize).is_some_and(|&count| count > 0) || inline::is_inline(id)
+    }
+
+    /// Fails unless some ids are of terms that are mentioned, as those of a snapshot have to be.
+    pub fn check<'a>(&self, ids: impl IntoIterator<Item = &'a Id>) -> Result<(), SnapshotError> {
+        check(ids.into_iter().all(|&id| self.knows(id)), "a number of no term")
+    }
+
     /// One more than the largest id there is.
     pub fn end(&self) -> usize {
         self.texts.spans.len()
+    }
+}
+
+impl Stored for Dictionary {
+    fn save(&self, to: &mut Saver) {
+        self.references.save(to);
+        let length = |&(begin, end): &(u32, u32)| end - begin;
+        self.texts.spans.iter().map(length).collect::<Vec<u32>>().save(to);
+        let live = (0..self.end()).filter(|&id| self.references[id] > 0);
+        let mut texts = Vec::with_capacity(self.texts.arena.len() - self.garbage);
+        live.for_each(|id| texts.extend_from_slice(self.texts.get(id)));
+        texts.save(to);
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
+        let references = <Vec<u32>>::load(from)?;
+        let lengths = <Vec<u32>>::load(from)?;
+        let arena = <Vec<u8>>::load(from)?;
+        let is_right = lengths.len() == references.len() && references.len() <= INLINE as usize;
+        check(is_right && u32::try_from(arena.len()).is_ok(), "texts of terms")?;
+        let (mut spans, mut free, mut end) = (Vec::with_capacity(lengths.len()), Vec::new(), 0_u32);
+        for (id, (&length, &count)) in (0..).zip(lengths.iter().zip(&references)) {
+            check(count > 0 || length == 0, "texts of terms")?;
+            if count == 0 {
+                free.push(id);
+                spans.push((0, 0));
+                continue;
+            }
+            let begin = end;
+            end = begin.saturating_add(length);
+            spans.push((begin, end));
+        }
+        check(end as usize == arena.len(), "texts of terms")?;
+        let (hasher, texts) = (RandomState::default(), Texts { arena, spans });
+        let hash = |&id: &Id| hasher.hash_one(texts.get(id as usize));
+        let mut table = HashTable::with_capacity(references.len() - free.len());
+        for (id, _) in (0..).zip(&references).filter(|(_, count)| **count > 0) {
+            table.insert_unique(hash(&id), id, hash);
+        }
+        Ok(Self { hasher, table, texts, references, free, garbage: 0 })
     }
 }
 

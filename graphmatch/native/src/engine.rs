@@ -13,10 +13,11 @@ use crate::index::Index;
 use crate::matching::{Context, PYTHON, Worker};
 use crate::mentions::Mentions;
 use crate::ontology::{Ontology, Stated, Steps, UNITS};
-use crate::pattern::{Branch, Filter, Node, Pattern};
+use crate::pattern::{Branch, Node, Pattern};
 use crate::patterns::Counters;
 use crate::query::{Filled, Form, QueryError, Template};
 use crate::rest;
+use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged};
 use crate::subscriptions::{
     EXACT, Entry, Flags, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions, UNINDEXED,
 };
@@ -116,6 +117,50 @@ impl Templates {
             hasher.hash_one(kept.map_or("", |kept| kept.template.skeleton()))
         });
         number
+    }
+
+    /// Writes the templates; by how many subscriptions they are used these say.
+    fn save(&self, to: &mut Saver) {
+        self.all.len().save(to);
+        for kept in &self.all {
+            kept.is_some().save(to);
+            if let Some(Kept { template, fixed, .. }) = kept {
+                template.save(to);
+                fixed.save(to);
+            }
+        }
+    }
+
+    /// Reads templates that are used by nobody yet.
+    fn load(
+        from: &mut Loader,
+        cutter: &Cutter,
+        dictionary: &Dictionary,
+    ) -> Result<Self, SnapshotError> {
+        let (mut templates, mut cut) = (Self::default(), Cut::default());
+        let count = usize::load(from)?;
+        for number in 0..count as u32 {
+            if !bool::load(from)? {
+                templates.all.push(None);
+                templates.free.push(number);
+                continue;
+            }
+            let template = Template::load(cutter, &mut cut, from)?;
+            let fixed = <Box<[Id]>>::load(from)?;
+            dictionary.check(&fixed)?;
+            check(fixed.len() == template.fixed().len(), "constants of a template")?;
+            templates.all.push(Some(Kept { template, fixed, uses: 0 }));
+        }
+        let Self { all, by_skeleton, hasher, .. } = &mut templates;
+        let skeleton = |&number: &u32| {
+            hasher
+                .hash_one(all[number as usize].as_ref().map_or("", |kept| kept.template.skeleton()))
+        };
+        by_skeleton.reserve(all.len(), skeleton);
+        for (number, _) in (0..).zip(all.iter()).filter(|(_, kept)| kept.is_some()) {
+            by_skeleton.insert_unique(skeleton(&number), number, skeleton);
+        }
+        Ok(templates)
     }
 
     /// Takes a use away, or drops a template that nobody uses.
@@ -242,6 +287,84 @@ impl State {
             concepts: HashMap::new(),
             cut: Cut::default(),
         }
+    }
+
+    /// Writes all but the functions and limits, which are the program's.
+    pub fn save(&self, to: &mut Saver) {
+        self.dictionary.save(to);
+        self.ontology.save(to);
+        self.templates.save(to);
+        self.index.save(to);
+        self.mentions.save(to);
+        self.concepts.save(to);
+        self.subscriptions.save(to);
+    }
+
+    /// Reads what was written.
+    pub fn load(cutter: Cutter, from: &mut Loader) -> Result<Self, SnapshotError> {
+        let dictionary = Dictionary::load(from)?;
+        let ontology = Ontology::load(from, &dictionary)?;
+        let templates = Templates::load(from, &cutter, &dictionary)?;
+        let index = Index::load(from, &dictionary)?;
+        let mentions = Mentions::load(from, &dictionary)?;
+        let concepts: HashMap<Box<[u8]>, Id> = Stored::load(from)?;
+        dictionary.check(concepts.values())?;
+        let subscriptions = Subscriptions::load(from)?;
+        let mut state = Self {
+            dictionary,
+            ontology,
+            mentions,
+            templates,
+            subscriptions,
+            index,
+            limits: EvaluationLimits::default(),
+            cutter,
+            owners: [Vec::new(), Vec::new()],
+            unindexed: BTreeSet::new(),
+            concepts,
+            cut: Cut::default(),
+        };
+        state.own()?;
+        Ok(state)
+    }
+
+    /// Notes whose the rows are and which subscriptions are in no row, of subscriptions that were
+    /// read and may say what cannot be.
+    fn own(&mut self) -> Result<(), SnapshotError> {
+        let Self { templates, subscriptions, index, dictionary, owners, unindexed, .. } = self;
+        // How many variables a row has to have, by template.
+        let mut projected: Vec<Option<usize>> = vec![None; templates.all.len()];
+        let mut rows = 0;
+        for number in subscriptions.numbers() {
+            let record = subscriptions.get(number);
+            let template = record.template() as usize;
+            let Some(kept) = templates.all.get_mut(template).and_then(Option::as_mut) else {
+                return damaged("a subscription without a template");
+            };
+            kept.uses += 1;
+            dictionary.check(record.terms())?;
+            check(record.constants().len() == kept.template.slots(), "constants of a template")?;
+            let least = *projected[template].get_or_insert_with(|| {
+                let bound = kept.template.projected().map(|(_, variable)| variable);
+                bound.max().map_or(0, |variable| usize::from(variable) + 1)
+            });
+            for &row in record.rows() {
+                let variables = index.variables(row);
+                let is_row = variables.is_some_and(|count| !record.is(EXACT) || least <= count);
+                let (owners, row) = place(owners, row);
+                if is_row && owners.len() <= row {
+                    owners.resize(row + 1, NO_OWNER);
+                }
+                check(is_row && owners[row] == NO_OWNER, "a row of a subscription")?;
+                owners[row] = number;
+            }
+            rows += record.rows().len();
+            if record.is(UNINDEXED) {
+                unindexed.insert(number);
+            }
+        }
+        check(rows == index.len(), "a row of no subscription")?;
+        check(templates.all.iter().flatten().all(|kept| kept.uses > 0), "a template of nothing")
     }
 
     /// What publications are seen under.
@@ -409,7 +532,7 @@ impl State {
             let Some(row) = self.index.add(branch, &self.dictionary) else {
                 // It is larger than a row may be: then every publication is a candidate.
                 let dictionary = &mut self.dictionary;
-                each_constant(branch, &mut |id| dictionary.release(id));
+                branch.each_constant(&mut |id| dictionary.release(id));
                 flags = (flags | UNINDEXED) & !EXACT;
                 continue;
             };
@@ -505,14 +628,14 @@ impl State {
 
     fn mention(&mut self, branch: &Branch) {
         let dictionary = &mut self.dictionary;
-        each_constant(branch, &mut |id| dictionary.retain(id));
+        branch.each_constant(&mut |id| dictionary.retain(id));
     }
 
     fn take_row(&mut self, row: RowId) {
         let branch = self.index.branch(row);
         self.index.remove(row, &self.dictionary);
         let dictionary = &mut self.dictionary;
-        each_constant(&branch, &mut |id| dictionary.release(id));
+        branch.each_constant(&mut |id| dictionary.release(id));
         let (owners, row) = place(&mut self.owners, row);
         if let Some(owner) = owners.get_mut(row) {
             *owner = NO_OWNER;
@@ -885,24 +1008,6 @@ fn part(mut branch: Branch) -> Branch {
         patterns.iter().flatten().any(|node| *node == Node::Variable(*variable))
     });
     branch
-}
-
-/// Tells the constants of a branch.
-fn each_constant(branch: &Branch, tell: &mut impl FnMut(Id)) {
-    fn of_filter(filter: &Filter, tell: &mut impl FnMut(Id)) {
-        match filter {
-            Filter::Compare { constant, .. } => tell(*constant),
-            Filter::Text { argument, .. } => tell(*argument),
-            Filter::Taxonomy { concept, .. } => tell(*concept),
-            Filter::Any(filters) => filters.iter().for_each(|filter| of_filter(filter, tell)),
-        }
-    }
-    for node in branch.patterns.iter().flatten() {
-        if let Node::Constant(id) = node {
-            tell(*id);
-        }
-    }
-    branch.filters.iter().for_each(|(_, filter)| of_filter(filter, tell));
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 use crate::dictionary::{Id, Terms};
 use crate::ontology::Ontology;
 use crate::pattern::TaxonomyOperator;
+use crate::snapshot::{Loader, Saver, SnapshotError, Stored};
 use crate::triples::Triple;
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
@@ -78,6 +79,16 @@ pub struct Hierarchy {
     remembered: AtomicUsize,
 }
 
+impl Stored for Hierarchy {
+    fn save(&self, to: &mut Saver) {
+        self.parents.0.save(to);
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
+        Ok(Self::new(<Vec<(Id, Id)>>::load(from)?))
+    }
+}
+
 impl Hierarchy {
     /// Makes a hierarchy of pairs of child and parent; loops are left out.
     pub fn new(links: impl IntoIterator<Item = (Id, Id)>) -> Self {
@@ -85,6 +96,11 @@ impl Hierarchy {
         let children = Links::new(parents.0.iter().map(|&(child, parent)| (parent, child)));
         let above = parents.0.iter().map(|&(child, _)| (child, OnceLock::new())).collect();
         Self { parents, children, above, remembered: AtomicUsize::new(0) }
+    }
+
+    /// All terms of links.
+    pub fn ids(&self) -> impl Iterator<Item = &Id> {
+        self.parents.0.iter().flat_map(|(child, parent)| [child, parent])
     }
 
     /// The terms that others are above.

@@ -10,9 +10,11 @@
 use crate::dictionary::{Dictionary, Id, Kind};
 use crate::filter::Deciding;
 use crate::graph::Graph;
-use crate::pattern::{Branch, Filter};
+use crate::pattern::{Branch, Filter, Node};
 use crate::patterns::{self, Counters, Patterns, Placement, Tests};
+use crate::plan::MAX_PATTERNS;
 use crate::predicates::{TableScratch, Tables};
+use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged};
 use crate::subscriptions::RowId;
 use crate::text::{TextIndex, TextScratch};
 use hashbrown::HashMap;
@@ -125,6 +127,41 @@ impl Index {
         self.tables.end_bulk();
     }
 
+    /// Writes the rows.
+    pub fn save(&self, to: &mut Saver) {
+        self.patterns.save(to);
+        (self.next as usize).save(to);
+        (0..self.next).for_each(|row| self.tables.branch(row).save(to));
+    }
+
+    /// Reads rows that were written: those of tables are put into tables again.
+    pub fn load(from: &mut Loader, dictionary: &Dictionary) -> Result<Self, SnapshotError> {
+        let (patterns, unfiled) = Patterns::load(from, dictionary)?;
+        let mut index = Self { patterns, ..Self::default() };
+        for row in unfiled {
+            let branch = index.patterns.branch(row);
+            let text = branch.filters.iter().position(|(_, filter)| TextIndex::takes(filter));
+            let Some(number) = text else { return damaged("a row that nothing finds") };
+            index.texts.add(&branch.filters[number].1, row, dictionary);
+            index.by_text.insert(row, number);
+        }
+        let count = usize::load(from)?;
+        check(count <= TABLE as usize, "more rows than there can be")?;
+        index.begin_bulk();
+        for row in 0..count as u32 {
+            let Some(branch) = <Option<Branch>>::load(from)? else {
+                index.free.push(row);
+                continue;
+            };
+            let is_taken = is_sound(&branch, dictionary);
+            let is_taken = is_taken && index.tables.add(&branch, row, dictionary);
+            check(is_taken, "a row that no table takes")?;
+        }
+        index.end_bulk();
+        index.next = count as u32;
+        Ok(index)
+    }
+
     /// How many rows there are.
     pub fn len(&self) -> usize {
         self.patterns.len() + self.tables.len()
@@ -133,6 +170,14 @@ impl Index {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// How many variables a row has; `None` if there is no such row.
+    pub fn variables(&self, row: RowId) -> Option<usize> {
+        match row & TABLE {
+            0 => self.patterns.variables(row),
+            _ => self.tables.variables(row & !TABLE),
+        }
     }
 
     /// A row's branch, as it was added.
@@ -228,4 +273,20 @@ impl Index {
     pub fn bytes(&self) -> usize {
         self.patterns.bytes() + self.tables.bytes()
     }
+}
+
+/// Whether a branch that was read is one: its terms are there, and its variables.
+fn is_sound(branch: &Branch, dictionary: &Dictionary) -> bool {
+    let mut is_known = true;
+    branch.each_constant(&mut |id| is_known &= dictionary.knows(id));
+    let is_variable = |node: &Node| match node {
+        Node::Variable(number) => *number < branch.variables,
+        Node::Constant(_) => true,
+    };
+    is_known
+        && branch.patterns.len() <= MAX_PATTERNS
+        && branch.filters.len() <= MAX_PATTERNS
+        && usize::from(branch.variables) <= 3 * MAX_PATTERNS
+        && branch.patterns.iter().flatten().all(is_variable)
+        && branch.filters.iter().all(|(number, _)| *number < branch.variables)
 }

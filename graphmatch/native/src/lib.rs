@@ -39,6 +39,7 @@ mod rest;
 mod rewrite;
 mod rules;
 pub mod schema;
+pub mod snapshot;
 pub mod subscriptions;
 mod terms;
 pub mod text;

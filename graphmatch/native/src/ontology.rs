@@ -18,6 +18,7 @@ use crate::mentions::{Asked, serial};
 use crate::names;
 use crate::rules;
 use crate::schema::{Schema, Vocabulary};
+use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
 use crate::triples::{Sorted, Triple};
 
 /// From an ontology alone at most so many triples follow; the rest is left out.
@@ -70,7 +71,9 @@ pub(crate) const OWN: Steps = 1 << 20;
 
 /// Finds what a text that is not ASCII is looked up by; texts of ASCII are folded in case (`true`),
 /// or not at all.
-pub type Folding = (bool, Box<dyn Fn(&str) -> String + Send + Sync>);
+pub type Folding = (bool, Fold);
+/// Finds what a text is looked up by.
+pub type Fold = Box<dyn Fn(&str) -> String + Send + Sync>;
 
 /// What an ontology is made of. All ids are the dictionary's, and stay its maker's, who may
 /// release them when the ontology is made.
@@ -169,6 +172,65 @@ impl Ontology {
         }
         ontology.background = Sorted::new(stated.plain.map_or(closed, <[Triple]>::to_vec));
         ontology
+    }
+
+    /// Writes it as it is.
+    pub fn save(&self, to: &mut Saver) {
+        let Self { schema, flags, roots, synonyms, names, background, links, .. } = self;
+        (self.entailment, self.has_texts).save(to);
+        schema.save(to);
+        flags.save(to);
+        roots.save(to);
+        synonyms.save(to);
+        names.save(to);
+        background.save(to);
+        links.save(to);
+        [&self.called, &self.called_folded, &self.properties].iter().for_each(|one| one.save(to));
+        self.prefixes.save(to);
+        self.mentioned.save(to);
+        self.folding.as_ref().map(|(cases, _)| *cases).save(to);
+    }
+
+    /// Reads one that was written. A function that folds texts has to be given to it again.
+    pub fn load(from: &mut Loader, dictionary: &Dictionary) -> Result<Self, SnapshotError> {
+        let (entailment, has_texts) = Stored::load(from)?;
+        let ontology = Self {
+            serial: serial(),
+            entailment,
+            has_texts,
+            schema: Stored::load(from)?,
+            flags: Stored::load(from)?,
+            roots: Stored::load(from)?,
+            synonyms: Stored::load(from)?,
+            names: Stored::load(from)?,
+            background: Stored::load(from)?,
+            links: Stored::load(from)?,
+            called: Stored::load(from)?,
+            called_folded: Stored::load(from)?,
+            properties: Stored::load(from)?,
+            prefixes: Stored::load(from)?,
+            mentioned: Stored::load(from)?,
+            folding: <Option<bool>>::load(from)?
+                .map(|cases| -> Folding { (cases, Box::new(str::to_owned)) }),
+        };
+        check(ontology.flags.len() <= dictionary.end(), "flags of no term")?;
+        let Self { schema, roots, background, links, mentioned, .. } = &ontology;
+        let vocabulary: Vec<Id> = schema.vocabulary.ids().collect();
+        let groups = [&ontology.synonyms, &ontology.names].into_iter().flatten();
+        let named = [&ontology.called, &ontology.called_folded, &ontology.properties].into_iter();
+        dictionary.check(vocabulary.iter().chain(mentioned).chain(schema.ids()))?;
+        dictionary.check(roots.iter().flat_map(|(one, other)| [one, other]))?;
+        dictionary.check(groups.flat_map(|(key, row)| [key].into_iter().chain(row)))?;
+        dictionary.check(named.flat_map(|one| one.values()).flatten())?;
+        dictionary.check(background.ids().chain(links.ids()))?;
+        Ok(ontology)
+    }
+
+    /// Has texts folded by a function, where they are folded by one.
+    pub fn fold_by(&mut self, fold: Fold) {
+        if let Some((_, old)) = &mut self.folding {
+            *old = fold;
+        }
     }
 
     /// Releases the terms that this mentions.

@@ -4,6 +4,7 @@
 //! here is about term ids; constants are those of the query after root terms were put in.
 
 use crate::dictionary::Id;
+use crate::snapshot::{Loader, Saver, SnapshotError, Stored, damaged, stored};
 
 /// A place of a triple pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -156,4 +157,140 @@ pub struct Branch {
     pub filters: Vec<Tested>,
     /// How many variables there are.
     pub variables: u16,
+}
+
+stored!(
+    enum Comparison {
+        Equal,
+        Unequal,
+        Less,
+        LessOrEqual,
+        Greater,
+        GreaterOrEqual,
+    }
+);
+stored!(
+    enum View {
+        Term,
+        Str,
+        Lang,
+    }
+);
+stored!(
+    enum Folding {
+        None,
+        Lower,
+        Upper,
+        Caseless,
+    }
+);
+stored!(
+    enum TextOperator {
+        Contains,
+        Starts,
+        Ends,
+        Equals,
+        Matches,
+    }
+);
+stored!(
+    enum TaxonomyOperator {
+        Descendant,
+        Ancestor,
+        Child,
+    }
+);
+stored!(Branch { patterns, filters, variables });
+
+impl Branch {
+    /// Tells its constants.
+    pub fn each_constant(&self, tell: &mut impl FnMut(Id)) {
+        for node in self.patterns.iter().flatten() {
+            if let Node::Constant(id) = node {
+                tell(*id);
+            }
+        }
+        self.filters.iter().for_each(|(_, filter)| filter.each_constant(tell));
+    }
+}
+
+impl Default for Node {
+    fn default() -> Self {
+        Self::Variable(0)
+    }
+}
+
+impl Stored for Node {
+    fn save(&self, to: &mut Saver) {
+        match *self {
+            Self::Constant(id) => (0_u8, id).save(to),
+            Self::Variable(number) => (1_u8, u32::from(number)).save(to),
+        }
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
+        Ok(match <(u8, u32)>::load(from)? {
+            (0, id) => Self::Constant(id),
+            (_, number) => Self::Variable(number as u16),
+        })
+    }
+}
+
+impl Stored for Filter {
+    fn save(&self, to: &mut Saver) {
+        match self {
+            Self::Compare { operator, constant } => (0_u8, *operator, *constant).save(to),
+            Self::Text { operator, view, folding, argument } => {
+                (1_u8, *operator, *view).save(to);
+                (*folding, *argument).save(to);
+            }
+            Self::Taxonomy { operator, concept } => (2_u8, *operator, *concept).save(to),
+            Self::Any(filters) => {
+                3_u8.save(to);
+                filters.save(to);
+            }
+        }
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
+        match u8::load(from)? {
+            3 => {
+                let count = usize::load(from)?;
+                let mut filters = Vec::new();
+                for _ in 0..count {
+                    let kind = u8::load(from)?;
+                    filters.push(Self::load_simple(kind, from)?);
+                }
+                Ok(Self::Any(filters.into()))
+            }
+            kind => Self::load_simple(kind, from),
+        }
+    }
+}
+
+impl Filter {
+    /// Tells its constants.
+    pub fn each_constant(&self, tell: &mut impl FnMut(Id)) {
+        match self {
+            Self::Compare { constant: id, .. }
+            | Self::Text { argument: id, .. }
+            | Self::Taxonomy { concept: id, .. } => tell(*id),
+            Self::Any(filters) => filters.iter().for_each(|filter| filter.each_constant(tell)),
+        }
+    }
+
+    /// Reads a filter that is no disjunction.
+    fn load_simple(kind: u8, from: &mut Loader) -> Result<Self, SnapshotError> {
+        Ok(match kind {
+            0 => Self::Compare { operator: Stored::load(from)?, constant: Stored::load(from)? },
+            1 => Self::Text {
+                operator: Stored::load(from)?,
+                view: Stored::load(from)?,
+                folding: Stored::load(from)?,
+                argument: Stored::load(from)?,
+            },
+            2 => Self::Taxonomy { operator: Stored::load(from)?, concept: Stored::load(from)? },
+            _ => return damaged("a filter that there is not"),
+        })
+    }
 }

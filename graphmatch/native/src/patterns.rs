@@ -14,11 +14,12 @@
 //! a row of eight patterns takes 100 bytes and, if its shape is its own, another 75.
 
 use crate::arena::Arena;
-use crate::dictionary::Id;
+use crate::dictionary::{Dictionary, Id};
 use crate::graph::{Graph, Key, PREDICATE, Tag, Tagger, kind_of};
 use crate::join::{Join, Stack};
 use crate::pattern::Branch;
 use crate::plan::{Filters, Planner, Program, Programs, shrink};
+use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
 use hashbrown::{HashMap, HashTable};
 
 pub use crate::join::Tests;
@@ -350,6 +351,69 @@ impl Patterns {
         self.programs.release(number);
     }
 
+    /// Writes the rows, and how they are filed. How often publications had access patterns is not
+    /// written: their tags are this process's own.
+    pub fn save(&self, to: &mut Saver) {
+        self.programs.save(to);
+        self.filters.save(to);
+        self.postings.table.len().save(to);
+        self.rows.save(to, |record| {
+            let program = self.programs.get(record[PROGRAM]);
+            HEADER + program.constants + program.filters
+        });
+    }
+
+    /// Reads rows that were written, and files them. Returns those, too, that are in no posting
+    /// list.
+    pub fn load(
+        from: &mut Loader,
+        dictionary: &Dictionary,
+    ) -> Result<(Self, Vec<Row>), SnapshotError> {
+        let mut programs = Programs::load(from)?;
+        let mut filters = Filters::load(from, dictionary)?;
+        let lists = usize::load(from)?;
+        let mut unfiled = Vec::new();
+        let rows = Arena::load(from, |row, record: &[u32]| {
+            let [program, filed, position, rest @ ..] = record else { return false };
+            let Some(program) = programs.retain(*program) else { return false };
+            let Some((constants, numbers)) = rest.split_at_checked(program.constants) else {
+                return false;
+            };
+            if *position == UNFILED {
+                unfiled.push(row);
+            }
+            let is_step = |step: u32| step == NO_STEP || (step as usize) < program.steps;
+            numbers.len() == program.filters
+                && is_step(filed & NO_STEP)
+                && is_step(filed >> 16)
+                && constants.iter().all(|&id| dictionary.knows(id))
+                && numbers.iter().all(|&number| filters.retain(number))
+        })?;
+        programs.check_uses()?;
+        filters.check_uses()?;
+        check(lists <= rows.len(), "more posting lists than rows")?;
+        let mut patterns = Self { rows, programs, filters, ..Self::default() };
+        patterns.postings.table.reserve(lists, |posting| hash(posting.tag));
+        // Tags first, then lists: so the processor waits for many lists at once.
+        let mut tags = Vec::with_capacity(patterns.rows.len());
+        for row in patterns.rows.numbers() {
+            if patterns.rows.get(row)[POSITION] != UNFILED {
+                let (access, second) = patterns.filed(row);
+                tags.push((row, patterns.tag_of(row, access), patterns.tag_of(row, second)));
+            }
+        }
+        for (row, tag, second) in tags {
+            let position = patterns.put(row, tag, second);
+            patterns.rows.get_mut(row)[POSITION] = position;
+        }
+        Ok((patterns, unfiled))
+    }
+
+    /// How many variables a row has; `None` if there is no such row.
+    pub fn variables(&self, row: Row) -> Option<usize> {
+        self.row(row).map(|(program, _)| program.variables)
+    }
+
     /// How many rows there are.
     pub fn len(&self) -> usize {
         self.rows.len()
@@ -543,13 +607,17 @@ impl Patterns {
     }
 
     fn file(&mut self, row: Row, access: u32, second: u32) {
-        let (tag, other) = (self.tag_of(row, access), self.tag_of(row, second));
-        self.kinds[0][(tag & 7) as usize] += 1;
-        self.kinds[1][(other & 7) as usize] += 1;
-        let position = self.postings.push(tag, Entry { row, second: other });
+        let position = self.put(row, self.tag_of(row, access), self.tag_of(row, second));
         let record = self.rows.get_mut(row);
         record[FILED] = access | second << 16;
         record[POSITION] = position;
+    }
+
+    /// Puts a row into a posting list; returns its position.
+    fn put(&mut self, row: Row, tag: Tag, second: Tag) -> u32 {
+        self.kinds[0][(tag & 7) as usize] += 1;
+        self.kinds[1][(second & 7) as usize] += 1;
+        self.postings.push(tag, Entry { row, second })
     }
 
     /// How a row is filed: the steps of its access pattern and of its second pattern.

@@ -11,9 +11,10 @@
 //! variables that it does not have, and patterns without common variables fail independently.
 
 use crate::arena::Arena;
-use crate::dictionary::{ANY, Id};
+use crate::dictionary::{ANY, Dictionary, Id};
 use crate::graph::{Key, OBJECT, PREDICATE, SUBJECT};
 use crate::pattern::{Branch, Filter, Node, Pattern};
+use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::collections::BinaryHeap;
@@ -146,6 +147,37 @@ impl<'a> Program<'a> {
     fn bytes(&self) -> usize {
         let numbers = HEAD + STEP * self.steps + TEST * self.filters;
         1 + numbers * (1 + usize::from(self.wide))
+    }
+
+    /// Whether some bytes are a program, and one that a join cannot go wrong with.
+    fn is_sound(code: &[u8]) -> bool {
+        let wide = match code.first() {
+            Some(1) => 0,
+            Some(2) => 1,
+            _ => return false,
+        };
+        if code.len() < 1 + HEAD * (1 + wide) {
+            return false;
+        }
+        let program = Program::read(code);
+        let Program { steps, filters, variables, constants, .. } = program;
+        let most = 3 * MAX_PATTERNS;
+        if steps.max(filters) > MAX_PATTERNS || variables.max(constants) > most {
+            return false;
+        }
+        let mut positions = vec![false; steps];
+        program.bytes() == code.len()
+            && (0..steps).all(|n| {
+                let Step { places, back, flags, position } = program.step(n);
+                let is_place = |place: u16| usize::from(place) < variables + constants;
+                places.into_iter().all(is_place)
+                    && (back == NONE || usize::from(back) < n)
+                    && flags < 2 * FILTERED
+                    && positions
+                        .get_mut(usize::from(position))
+                        .is_some_and(|seen| !std::mem::replace(seen, true))
+            })
+            && (0..filters).all(|n| program.test(n).1 < variables)
     }
 
     /// Its code, and nothing behind it.
@@ -396,6 +428,44 @@ impl Programs {
         self.uses[number as usize]
     }
 
+    /// Writes the programs; by how many rows they are used these say.
+    pub(crate) fn save(&self, to: &mut Saver) {
+        self.codes.save(to, |code| Program::read(code).bytes());
+    }
+
+    /// Reads programs that are used by nobody yet.
+    pub(crate) fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
+        let mut kinds = [0; 8];
+        let codes = Arena::load(from, |_, code: &[u8]| {
+            let is_sound = Program::is_sound(code);
+            if is_sound {
+                Program::read(code).kinds().for_each(|kind| kinds[kind] += 1);
+            }
+            is_sound
+        })?;
+        let hasher = RandomState::default();
+        let hash = |&n: &u32| hasher.hash_one(Program::read(codes.get(n)).exact());
+        let mut table = HashTable::with_capacity(codes.len());
+        codes.numbers().for_each(|n| {
+            table.insert_unique(hash(&n), n, hash);
+        });
+        let uses = vec![0; codes.end()];
+        Ok(Self { codes, uses, table, hasher, kinds })
+    }
+
+    /// A program by its number if there is one, which has one more use from now on.
+    pub(crate) fn retain(&mut self, number: u32) -> Option<Program<'_>> {
+        let code = self.codes.get(number);
+        *self.uses.get_mut(number as usize).filter(|_| !code.is_empty())? += 1;
+        Some(Program::read(code))
+    }
+
+    /// Fails if there is a program that nobody uses.
+    pub(crate) fn check_uses(&self) -> Result<(), SnapshotError> {
+        let is_used = |n: u32| self.uses[n as usize] > 0;
+        check(self.codes.numbers().all(is_used), "a program that nothing has")
+    }
+
     /// How many programs there are.
     pub(crate) fn len(&self) -> usize {
         self.codes.len()
@@ -461,6 +531,50 @@ impl Filters {
         if self.free.len() == self.filters.len() {
             (self.filters, self.free) = (Vec::new(), Vec::new());
         }
+    }
+
+    /// Writes the filters; by how many rows they are used these say.
+    pub(crate) fn save(&self, to: &mut Saver) {
+        self.filters.len().save(to);
+        for slot in &self.filters {
+            slot.is_some().save(to);
+            if let Some((filter, _)) = slot {
+                filter.save(to);
+            }
+        }
+    }
+
+    /// Reads filters that are used by nobody yet.
+    pub(crate) fn load(from: &mut Loader, dictionary: &Dictionary) -> Result<Self, SnapshotError> {
+        let all = <Vec<Option<Filter>>>::load(from)?;
+        let hasher = RandomState::default();
+        let mut known = true;
+        let filters: Vec<Option<(Filter, u32)>> =
+            all.into_iter().map(|slot| slot.map(|filter| (filter, 0))).collect();
+        let (mut free, mut table) = (Vec::new(), HashTable::with_capacity(filters.len()));
+        let hash = |&n: &u32| hash_of(&filters, &hasher, n);
+        for (number, slot) in (0..).zip(&filters) {
+            let Some((filter, _)) = slot else {
+                free.push(number);
+                continue;
+            };
+            filter.each_constant(&mut |id| known &= dictionary.knows(id));
+            table.insert_unique(hash(&number), number, hash);
+        }
+        check(known, "a number of no term")?;
+        Ok(Self { filters, table, free, hasher })
+    }
+
+    /// Uses a filter once more; whether there is one of that number.
+    pub(crate) fn retain(&mut self, number: u32) -> bool {
+        let slot = self.filters.get_mut(number as usize).and_then(Option::as_mut);
+        slot.map(|(_, uses)| *uses += 1).is_some()
+    }
+
+    /// Fails if there is a filter that nobody uses.
+    pub(crate) fn check_uses(&self) -> Result<(), SnapshotError> {
+        let is_used = |slot: &(Filter, u32)| slot.1 > 0;
+        check(self.filters.iter().flatten().all(is_used), "a filter that nothing has")
     }
 
     /// A filter by its number.

@@ -203,6 +203,13 @@ impl Tables {
         true
     }
 
+    /// How many variables a row has; `None` if there is no such row.
+    pub fn variables(&self, row: u32) -> Option<usize> {
+        let (block, at) = self.place(row)?;
+        let known = self.templates[block.templates[at] as usize].as_ref()?;
+        Some(usize::from(known.template.variables))
+    }
+
     /// The branch of a row.
     pub fn branch(&self, row: u32) -> Option<Branch> {
         let (block, at) = self.place(row)?;

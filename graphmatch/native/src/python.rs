@@ -9,10 +9,11 @@ use crate::engine::{Change, Did, Found, Matched, Refusal, State};
 use crate::evaluate::Answer;
 use crate::matching::Worker;
 use crate::objects::{object_of, write_text};
-use crate::ontology::{Folding, Ontology, Stated, Steps};
+use crate::ontology::{Fold, Ontology, Stated, Steps};
 use crate::query::{Form, Limits, QueryError, Template};
 use crate::questions::{Evaluation, EvaluationFailedError};
 use crate::reader::{self, Cut, Fault, Next, One, Options, Publication};
+use crate::snapshot::{self, SnapshotError, Stored, VERSION};
 use crate::subscriptions::Number;
 use crate::triples::Triple;
 use crate::view::{Parser, Query};
@@ -23,8 +24,9 @@ use oxrdfio::RdfFormat;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use std::io::{self, Read};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
 use std::time::Duration;
 
@@ -50,6 +52,23 @@ pyo3::create_exception!(
     PyValueError,
     "Units or names of classes have to be found first."
 );
+pyo3::create_exception!(
+    _native,
+    DamagedError,
+    PyValueError,
+    "A file that is no snapshot, or one of another version, or damaged."
+);
+
+fn unreadable(error: SnapshotError) -> PyErr {
+    match error {
+        SnapshotError::Io(error) => error.into(),
+        SnapshotError::Foreign => DamagedError::new_err("nothing was saved there"),
+        SnapshotError::Version(version) => DamagedError::new_err(format!(
+            "saved by another version: its format is {version}, and this one's {VERSION}"
+        )),
+        SnapshotError::Damaged(what) => DamagedError::new_err(format!("damaged: {what}")),
+    }
+}
 
 fn refused(error: Refusal) -> PyErr {
     match error {
@@ -608,6 +627,16 @@ impl InputLimits {
             branches: self.subscription_branches,
         }
     }
+
+    fn of_documents(&self) -> reader::Limits {
+        reader::Limits {
+            document_bytes: self.document_bytes,
+            xml_expansion: self.xml_expansion,
+            xml_depth: self.xml_depth,
+            nesting: self.nesting,
+            publication_triples: self.publication_triples,
+        }
+    }
 }
 
 /// Standing subscriptions over an ontology.
@@ -616,27 +645,74 @@ struct Core {
     shared: Arc<Shared>,
 }
 
+impl Core {
+    fn of(py: Python<'_>, mut state: State, limits: &InputLimits) -> PyResult<Self> {
+        let time = Duration::try_from_secs_f64(limits.evaluation_seconds);
+        state.limits.time = Some(time.map_err(|error| PyValueError::new_err(error.to_string()))?);
+        let guarded = RwLock::new(Guarded { state, knowledge: py.None(), version: 0 });
+        let (workers, spare, reports) = Default::default();
+        let limits = limits.of_documents();
+        Ok(Self { shared: Arc::new(Shared { guarded, limits, workers, spare, reports }) })
+    }
+}
+
 #[pymethods]
 impl Core {
     /// Nothing known, no subscriptions; `prefixes` hold in queries without being declared.
     #[new]
     fn new(py: Python<'_>, prefixes: Vec<(String, String)>, limits: InputLimits) -> PyResult<Self> {
         let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-        let of_queries = limits.of_queries();
-        let of_documents = reader::Limits {
-            document_bytes: limits.document_bytes,
-            xml_expansion: limits.xml_expansion,
-            xml_depth: limits.xml_depth,
-            nesting: limits.nesting,
-            publication_triples: limits.publication_triples,
-        };
-        let mut state = State::new(Cutter::new(pairs, of_queries));
-        let time = Duration::try_from_secs_f64(limits.evaluation_seconds);
-        state.limits.time = Some(time.map_err(|error| PyValueError::new_err(error.to_string()))?);
-        let guarded = RwLock::new(Guarded { state, knowledge: py.None(), version: 0 });
-        let (workers, spare, reports) = Default::default();
-        let limits = of_documents;
-        Ok(Self { shared: Arc::new(Shared { guarded, limits, workers, spare, reports }) })
+        let state = State::new(Cutter::new(pairs, limits.of_queries()));
+        Self::of(py, state, &limits)
+    }
+
+    /// Writes a snapshot: everything, with what Python has to keep of options and of the ontology.
+    fn save(&self, py: Python<'_>, path: PathBuf, options: &[u8], ontology: &[u8]) -> PyResult<()> {
+        let written = py.detach(|| {
+            let guarded = self.shared.read();
+            snapshot::write(&path, |to| {
+                for bytes in [options, ontology] {
+                    bytes.len().save(to);
+                    to.bytes(bytes);
+                }
+                guarded.state.save(to);
+            })
+        });
+        written.map_err(unreadable)
+    }
+
+    /// Opens a snapshot. Returns what Python kept of options and of the ontology, too; the core
+    /// has to be told what is known ([`Core::know`]) before it is used.
+    #[staticmethod]
+    fn open<'py>(
+        py: Python<'py>,
+        path: PathBuf,
+        prefixes: Vec<(String, String)>,
+        limits: InputLimits,
+    ) -> PyResult<(Self, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
+        let cutter = Cutter::new(pairs, limits.of_queries());
+        let read = py.detach(|| {
+            snapshot::read(&path, |from| {
+                let (options, ontology) = <(Vec<u8>, Vec<u8>)>::load(from)?;
+                Ok((State::load(cutter, from)?, options, ontology))
+            })
+        });
+        let (state, options, ontology) = read.map_err(unreadable)?;
+        let core = Self::of(py, state, &limits)?;
+        Ok((core, PyBytes::new(py, &options), PyBytes::new(py, &ontology)))
+    }
+
+    /// Tells a core that was opened what is known: it is handed to those who do a step with it.
+    fn know(&self, py: Python<'_>, knowledge: Py<PyAny>, folding: Option<Py<PyAny>>) {
+        py.detach(|| {
+            self.shared.change(false, |guarded| {
+                guarded.knowledge = knowledge;
+                if let Some(function) = folding {
+                    guarded.state.ontology.fold_by(folded_by(function));
+                }
+            });
+        });
     }
 
     fn __len__(&self, py: Python<'_>) -> usize {
@@ -932,7 +1008,7 @@ impl Core {
                         called: &called,
                         prefixes: &prefixes,
                         steps: &steps,
-                        folding: folding.map(|(cases, fold)| folding_of(cases, fold)),
+                        folding: folding.map(|(cases, fold)| (cases, folded_by(fold))),
                     },
                 );
                 let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
@@ -1127,14 +1203,13 @@ fn report(
 }
 
 /// What texts are looked up by: Python's function, for texts that are not of ASCII alone.
-fn folding_of(cases: bool, function: Py<PyAny>) -> Folding {
-    let fold = move |text: &str| {
+fn folded_by(function: Py<PyAny>) -> Fold {
+    Box::new(move |text| {
         Python::attach(|py| {
             let folded = function.call1(py, (text,)).and_then(|text| text.extract(py));
             folded.unwrap_or_else(|_| text.to_owned())
         })
-    };
-    (cases, Box::new(fold))
+    })
 }
 
 /// pyoxigraph's object of a canonical N-Triples text.
@@ -1157,6 +1232,7 @@ pub fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("EvaluationFailedError", py.get_type::<EvaluationFailedError>())?;
     module.add("RefusedError", py.get_type::<RefusedError>())?;
     module.add("TakenError", py.get_type::<TakenError>())?;
+    module.add("DamagedError", py.get_type::<DamagedError>())?;
     module.add("NeedsPythonError", py.get_type::<NeedsPythonError>())?;
     Ok(())
 }

@@ -22,6 +22,7 @@ use crate::pattern::{
 };
 use crate::regex::required_parts;
 use crate::rest::{Resting, body, pattern_of, pattern_of_mut};
+use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged, stored};
 use crate::values::{self, is_comparable};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
@@ -284,6 +285,19 @@ struct Part {
 }
 
 impl Part {
+    /// Whether its variables are among its names.
+    fn is_sound(&self) -> bool {
+        let count = self.names.split_terminator('\n').count();
+        let is_there = |&number: &u16| usize::from(number) < count;
+        let is_node = |node: &Node| match node {
+            Node::Variable(number) => is_there(number),
+            Node::Constant(_) => true,
+        };
+        count <= usize::from(u16::MAX)
+            && self.patterns.iter().flatten().all(is_node)
+            && self.filters.iter().all(|(number, _)| is_there(number))
+    }
+
     /// A branch, its variables numbered in order of occurrence; nothing where there are too many.
     fn new(draft: &Draft, variables: &[Option<&str>]) -> Option<Self> {
         let mut numbers: HashMap<u32, u16> = HashMap::new();
@@ -328,7 +342,112 @@ struct More {
     fixed: Box<[Box<str>]>,
 }
 
+stored!(
+    enum Form {
+        Select,
+        Ask,
+        Construct,
+        Describe,
+    }
+);
+stored!(
+    enum Resting {
+        Solutions,
+        Pattern,
+        Whole,
+        Both,
+    }
+);
+stored!(Part { patterns, names, filters });
+stored!(More { remainder, supports, mentions, kept, fixed });
+
+impl Stored for Test {
+    fn save(&self, to: &mut Saver) {
+        match self {
+            Self::Compare { operator, constant } => (0_u8, *operator, *constant).save(to),
+            Self::Text { operator, view, folding, argument, argument_folding } => {
+                (1_u8, *operator, *view).save(to);
+                (*folding, *argument, *argument_folding).save(to);
+            }
+            Self::Regex { view, folding, pattern, flags } => {
+                (2_u8, *view, *folding).save(to);
+                (*pattern, *flags).save(to);
+            }
+            Self::Taxonomy { operator, concept } => (3_u8, *operator, *concept).save(to),
+            Self::Any { list, tests } => {
+                (4_u8, *list).save(to);
+                tests.save(to);
+            }
+        }
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
+        let kind = u8::load(from)?;
+        if kind != 4 {
+            return Self::load_simple(kind, from);
+        }
+        let (list, count) = <(bool, usize)>::load(from)?;
+        let mut tests = Vec::new();
+        for _ in 0..count {
+            let kind = u8::load(from)?;
+            tests.push(Self::load_simple(kind, from)?);
+        }
+        Ok(Self::Any { list, tests: tests.into() })
+    }
+}
+
+impl Test {
+    /// Reads a test that is no disjunction.
+    fn load_simple(kind: u8, from: &mut Loader) -> Result<Self, SnapshotError> {
+        Ok(match kind {
+            0 => Self::Compare { operator: Stored::load(from)?, constant: Stored::load(from)? },
+            1 => Self::Text {
+                operator: Stored::load(from)?,
+                view: Stored::load(from)?,
+                folding: Stored::load(from)?,
+                argument: Stored::load(from)?,
+                argument_folding: Stored::load(from)?,
+            },
+            2 => Self::Regex {
+                view: Stored::load(from)?,
+                folding: Stored::load(from)?,
+                pattern: Stored::load(from)?,
+                flags: Stored::load(from)?,
+            },
+            3 => Self::Taxonomy { operator: Stored::load(from)?, concept: Stored::load(from)? },
+            _ => return damaged("a test that there is not"),
+        })
+    }
+}
+
 impl Template {
+    /// Writes it.
+    pub fn save(&self, to: &mut Saver) {
+        self.skeleton.save(to);
+        self.branches.save(to);
+        self.projection.save(to);
+        self.more.save(to);
+        (self.slots, self.distinct).save(to);
+        (self.form, self.resting).save(to);
+    }
+
+    /// Reads one that was written. How deep its text is nested is looked at again, for it is parsed
+    /// by recursion.
+    pub fn load(cutter: &Cutter, cut: &mut Cut, from: &mut Loader) -> Result<Self, SnapshotError> {
+        let (skeleton, branches): (Box<str>, Box<[Part]>) = Stored::load(from)?;
+        let (projection, more) = Stored::load(from)?;
+        let (slots, distinct) = Stored::load(from)?;
+        let (form, resting) = Stored::load(from)?;
+        let Ok(deep) = cutter.cut(&cut::expanded(&skeleton), cut) else {
+            return damaged("a query that is none, or beyond the limits");
+        };
+        let is_sound = !branches.is_empty() && branches.iter().all(Part::is_sound);
+        let template =
+            Self { skeleton, branches, projection, more, slots, form, distinct, resting, deep };
+        check(cut.len() == template.slots() && is_sound, "a template")?;
+        Ok(template)
+    }
+
     /// Makes the template of a text that was cut.
     ///
     /// A text that parses only as it is, not cut, is written again by the parser: the cut has

@@ -2,6 +2,7 @@
 
 use crate::dictionary::{Dictionary, Id, Kind, Terms};
 use crate::hierarchy::{Hierarchy, Map, grouped};
+use crate::snapshot::{Loader, Saver, SnapshotError, Stored, stored};
 use crate::triples::Triple;
 
 /// The ids of the terms that rules know.
@@ -101,6 +102,39 @@ impl Vocabulary {
     }
 }
 
+stored!(Vocabulary {
+    type_,
+    sub_class,
+    sub_property,
+    domain,
+    range,
+    inverse_of,
+    equivalent_class,
+    equivalent_property,
+    same_as,
+    broader,
+    narrower,
+    broader_transitive,
+    classes,
+    properties,
+});
+
+impl Stored for Schema {
+    fn save(&self, to: &mut Saver) {
+        self.vocabulary.save(to);
+        self.hierarchies.iter().for_each(|hierarchy| hierarchy.save(to));
+        [&self.domains, &self.ranges, &self.inverses].iter().for_each(|table| table.save(to));
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
+        let vocabulary = Stored::load(from)?;
+        let (classes, properties, concepts) = Stored::load(from)?;
+        let (domains, ranges, inverses) = Stored::load(from)?;
+        let hierarchies = [classes, properties, concepts];
+        Ok(Self { vocabulary, hierarchies, domains, ranges, inverses })
+    }
+}
+
 /// Terms with others, each once.
 type Grouped = Map<Id, Vec<Id>>;
 
@@ -120,6 +154,13 @@ pub struct Schema {
 }
 
 impl Schema {
+    /// All terms that it has.
+    pub fn ids(&self) -> impl Iterator<Item = &Id> {
+        let tables = [&self.domains, &self.ranges, &self.inverses].into_iter();
+        let rows = tables.flatten().flat_map(|(key, row)| [key].into_iter().chain(row));
+        rows.chain(self.hierarchies.iter().flat_map(Hierarchy::ids))
+    }
+
     /// Makes the tables of all that follows from an ontology.
     pub fn new(vocabulary: Vocabulary, closed: &[Triple], terms: Terms) -> Self {
         let v = &vocabulary;

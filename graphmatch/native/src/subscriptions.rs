@@ -10,9 +10,11 @@
 use crate::arena::Arena;
 use crate::dictionary::Id;
 use crate::plan::shrink;
+use crate::snapshot::{Loader, Saver, SnapshotError, Stored};
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashTable};
 use std::hash::BuildHasher;
+use std::sync::OnceLock;
 
 /// A subscription, while it is there.
 pub type Number = u32;
@@ -65,7 +67,8 @@ pub struct Record<'a>(&'a [u32]);
 #[derive(Default)]
 pub struct Subscriptions {
     records: Arena<u32>,
-    by_name: HashTable<Number>,
+    /// Made when it is first asked for: matching needs no names to be found.
+    by_name: OnceLock<HashTable<Number>>,
     hasher: RandomState,
     next: u32,
     comments: HashMap<Number, Box<str>>,
@@ -129,6 +132,25 @@ impl<'a> Record<'a> {
         self.flags() & flags == flags
     }
 
+    /// Whether some numbers are a record, and no more than that. Its name is written to `room`.
+    fn is_whole(words: &'a [u32], room: &mut Vec<u8>) -> bool {
+        let record = Self(words);
+        if words.len() <= NAME + 1 || record_length(words) != words.len() {
+            return false;
+        }
+        let name = words[NAME] as usize;
+        let begin = NAME + 1 + name.div_ceil(4);
+        let Some(&rows) = words.get(begin).filter(|_| name <= LONGEST_NAME) else { return false };
+        let Some(terms) = (words.len() - begin - 1).checked_sub(rows as usize) else {
+            return false;
+        };
+        (!record.is(REWRITTEN) || terms.is_multiple_of(2)) && {
+            room.clear();
+            record.write_name(room);
+            std::str::from_utf8(room).is_ok()
+        }
+    }
+
     /// Its rows in the index, and its constants behind them.
     fn rest(&self) -> (&'a [RowId], &'a [Id]) {
         let begin = NAME + self.packed_name().len() + 1;
@@ -140,7 +162,8 @@ impl<'a> Record<'a> {
         self.rest().0
     }
 
-    fn terms(&self) -> &'a [Id] {
+    /// All of its constants, as they were submitted and as it is filed.
+    pub(crate) fn terms(&self) -> &'a [Id] {
         self.rest().1
     }
 
@@ -172,7 +195,18 @@ impl Subscriptions {
     pub fn find(&self, name: &str) -> Option<Number> {
         let name = packed(name);
         let hash = self.hasher.hash_one(&name[..]);
-        self.by_name.find(hash, |&number| self.get(number).packed_name() == name).copied()
+        self.by_name().find(hash, |&number| self.get(number).packed_name() == name).copied()
+    }
+
+    fn by_name(&self) -> &HashTable<Number> {
+        self.by_name.get_or_init(|| {
+            let hash = |&number: &Number| self.hasher.hash_one(self.get(number).packed_name());
+            let mut by_name = HashTable::with_capacity(self.len());
+            for number in self.numbers() {
+                by_name.insert_unique(hash(&number), number, hash);
+            }
+            by_name
+        })
     }
 
     /// A subscription by its number, which has to be one that is there.
@@ -202,17 +236,20 @@ impl Subscriptions {
         if rewritten {
             record.extend_from_slice(entry.filed);
         }
+        self.by_name();
         let number = self.records.insert(&record)?;
         let (records, hasher) = (&self.records, &self.hasher);
         let hash = |&number: &Number| hasher.hash_one(Record(records.get(number)).packed_name());
-        self.by_name.insert_unique(hash(&number), number, hash);
+        if let Some(by_name) = self.by_name.get_mut() {
+            by_name.insert_unique(hash(&number), number, hash);
+        }
         Some(number)
     }
 
     /// The next place in the order of subscribing.
     fn next_serial(&mut self) -> u32 {
         if self.next == u32::MAX {
-            let mut numbers: Vec<Number> = self.by_name.iter().copied().collect();
+            let mut numbers: Vec<Number> = self.numbers().collect();
             numbers.sort_unstable_by_key(|&number| self.get(number).serial());
             for (serial, &number) in numbers.iter().enumerate() {
                 self.records.get_mut(number)[2] = serial as u32;
@@ -226,19 +263,26 @@ impl Subscriptions {
     /// Takes a subscription out.
     pub fn remove(&mut self, number: Number) {
         let hash = self.hasher.hash_one(self.get(number).packed_name());
-        if let Ok(entry) = self.by_name.find_entry(hash, |&other| other == number) {
-            entry.remove();
-        }
+        let names = self.by_name.get_mut();
+        let entry = names.and_then(|names| names.find_entry(hash, |&other| other == number).ok());
+        entry.map(|entry| entry.remove());
         self.records.remove(number, record_length);
         self.comments.remove(&number);
         let (records, hasher) = (&self.records, &self.hasher);
         let hash = |&number: &Number| hasher.hash_one(Record(records.get(number)).packed_name());
-        shrink(&mut self.by_name, hash);
+        if let Some(by_name) = self.by_name.get_mut() {
+            shrink(by_name, hash);
+        }
+    }
+
+    /// The numbers of all.
+    pub fn numbers(&self) -> impl Iterator<Item = Number> + '_ {
+        self.records.numbers()
     }
 
     /// The numbers of all, in the order of subscribing.
     pub fn in_order(&self) -> Vec<Number> {
-        let mut numbers: Vec<Number> = self.by_name.iter().copied().collect();
+        let mut numbers: Vec<Number> = self.numbers().collect();
         numbers.sort_unstable_by_key(|&number| self.get(number).serial());
         numbers
     }
@@ -253,6 +297,22 @@ impl Subscriptions {
         if !comment.is_empty() {
             self.comments.insert(number, comment.into());
         }
+    }
+}
+
+impl Stored for Subscriptions {
+    fn save(&self, to: &mut Saver) {
+        self.records.save(to, record_length);
+        self.next.save(to);
+        self.comments.save(to);
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
+        let mut room = Vec::new();
+        let is_whole = |_, record: &[u32]| Record::is_whole(record, &mut room);
+        let records = Arena::load(from, is_whole)?;
+        let (next, comments) = (u32::load(from)?, Stored::load(from)?);
+        Ok(Self { records, next, comments, ..Self::default() })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Triples of ids, and those of a background graph.
 
 use crate::dictionary::{ANY, Id};
+use crate::snapshot::{Loader, Saver, SnapshotError, Stored};
 
 /// A triple of terms, or of terms and [`ANY`].
 pub type Triple = [Id; 3];
@@ -17,6 +18,17 @@ pub struct Sorted {
     orders: [Vec<Triple>; 3],
 }
 
+impl Stored for Sorted {
+    fn save(&self, to: &mut Saver) {
+        self.orders.iter().for_each(|order| order.save(to));
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
+        let (first, second, third) = Stored::load(from)?;
+        Ok(Self { orders: [first, second, third] })
+    }
+}
+
 impl Sorted {
     /// Sorts triples.
     pub fn new(triples: Vec<Triple>) -> Self {
@@ -30,6 +42,11 @@ impl Sorted {
             order.dedup();
         }
         Self { orders }
+    }
+
+    /// All terms.
+    pub fn ids(&self) -> impl Iterator<Item = &Id> {
+        self.orders.iter().flatten().flatten()
     }
 
     /// All triples, in order.

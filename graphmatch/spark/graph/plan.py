@@ -32,7 +32,6 @@ from graphmatch.spark.graph.tables import BindingTables, binding_tables
 from graphmatch.spark.graph.taxonomy import is_mixed, narrowed
 from graphmatch.spark.java import SparkError
 from graphmatch.subscription import Subscription
-from semantic.annotation.annotate import Annotator
 from semantic.errors import GraphMatchError, OnProblem, warn_problem
 from semantic.ontology.ontology import Ontology
 from semantic.pattern import Branch
@@ -223,7 +222,7 @@ def plan_graph(
         names = ", ".join(function.name for function in ontology.mapping)
         remedy = "Match without them; or run them on publications, and add what they give."
         raise SparkError(f"mapping functions cannot run over a graph: {names}", "<graph>", remedy)
-    knowledge = Knowledge(ontology, Entailment(entailment), Annotator([]))
+    knowledge = Knowledge(ontology, Entailment(entailment))
     asked = asked_of(subscriptions, knowledge)
     hierarchies = [p for p in ontology.schema.hierarchies if asked.mentions.asks_for(p)]
     background = ontology.inference.background(hierarchies) if rdfs else ontology.stated

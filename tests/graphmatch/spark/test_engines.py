@@ -49,7 +49,8 @@ class Files:
         return Engines(self.folder / "kept", files, self.told.append, lambda: NOW)
 
     def ids(self, digest: str) -> list[str]:
-        worker = Shipped(str(self.folder / "kept" / digest), None, _version()).opened()
+        path = self.folder / "kept" / f"{digest}.snapshot"
+        worker = Shipped(str(path), None, _version(), NOW).opened()
         return [subscription.id for subscription in worker.engine.subscriptions]
 
 
@@ -99,8 +100,8 @@ def test_old_engines_go(files: Files) -> None:
     records = sorted(path.name for path in kept.glob("*.json"))
     assert records == ["batch-3.json", "batch-4.json"]
     named = {json.loads((kept / name).read_text())["engine"] for name in records}
-    assert {path.name for path in kept.iterdir() if path.is_dir()} == named
-    (kept / ".half").mkdir()
+    assert {path.stem for path in kept.glob("*.snapshot")} == named
+    (kept / ".half").touch()
     files.engines()
     assert not (kept / ".half").exists()
 

@@ -63,15 +63,4 @@ def _table() -> object:
 
 def test_another_version_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SparkError, match=r"worker: the worker has graphmatch .*, and the driver 0"):
-        Shipped(str(tmp_path), None, "0").opened()
-
-
-def test_ontologies_and_annotators_can_be_pickled() -> None:
-    ontology = samples().ontology
-    again = pickle.loads(pickle.dumps(ontology))
-    assert again.closure == ontology.closure
-    assert again.labels() == ontology.labels()
-    text = "Solar power overtakes coal"
-    annotator = Annotator(ontology.labels())
-    copy = pickle.loads(pickle.dumps(annotator))
-    assert copy.find(text, "en") == annotator.find(text, "en") != []
+        Shipped(str(tmp_path), None, "0", NOW).opened()

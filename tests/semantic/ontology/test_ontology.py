@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pickle
-import warnings
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from semantic.ontology.synonyms import SynonymPairs
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
 from semantic.vocabulary import PREFIXES
-from tests.oracle import Pair, World
+from tests.oracle import World
 from tests.oracle import roots as roots_of
 from tests.strategies import (
     CLASSES,
@@ -26,7 +24,6 @@ from tests.strategies import (
     PROPERTIES,
     RESOURCES,
     ontologies,
-    pairs_of,
     publications,
 )
 from tests.strategies import synonyms as synonym_pairs
@@ -231,15 +228,3 @@ def test_that_walks_up_and_down_agree(stated: tuple[Triple, ...]) -> None:
             assert term in ontology.descendants(above)
         for below in ontology.children(term):
             assert term in ontology.parents(below)
-
-
-@given(ontologies(), synonym_pairs())
-def test_sent_to_another_process(stated: tuple[Triple, ...], pairs: tuple[Pair, ...]) -> None:
-    told: list[Problem] = []
-    ontology = Ontology(stated, pairs_of(pairs), on_problem=told.append)
-    with warnings.catch_warnings(record=True) as warned:
-        again = pickle.loads(pickle.dumps(ontology))
-    assert not warned  # what was reported is not reported again
-    assert again.closure == ontology.closure
-    assert set(again.roots.pairs()) == set(ontology.roots.pairs())
-    assert again.problems == ontology.problems
