@@ -36,8 +36,6 @@ DCTERMS = Namespace("http://purl.org/dc/terms/")
 GM = Namespace("urn:graphmatch:")
 ATTRIBUTE = Namespace("urn:graphmatch:attribute:")
 ISA = Namespace("urn:graphmatch:isa:")
-HIDDEN = Namespace("urn:graphmatch:hidden:")
-"""Properties that no variable is bound to."""
 
 TYPE = RDF["type"]
 SUBCLASS = RDFS["subClassOf"]

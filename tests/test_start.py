@@ -13,7 +13,7 @@ FEED = "data/feeds/science.atom"
 SLOW = frozenset(
     {
         "bitarray", "duckdb", "igraph", "lark", "lxml", "matplotlib", "networkx", "numba",
-        "owlready2", "pandas", "pint", "pyarrow", "pyspark", "ucumvert",
+        "owlready2", "pandas", "pint", "pyarrow", "pyspark", "rdflib", "ucumvert",
     }
 )  # fmt: skip
 """Packages that take long to load, each for something that a filter of feeds seldom does."""

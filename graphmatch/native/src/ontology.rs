@@ -98,6 +98,30 @@ pub struct Stated<'a> {
     pub folding: Option<Folding>,
 }
 
+/// The terms of an ontology that is being made, each held in the dictionary.
+pub struct Held {
+    vocabulary: Vocabulary,
+    mentioned: Vec<Id>,
+}
+
+impl Held {
+    /// Holds the terms of what is stated.
+    pub fn new(dictionary: &mut Dictionary, stated: &Stated) -> Self {
+        let vocabulary = Vocabulary::new(dictionary);
+        let mut mentioned: Set<Id> = Set::default();
+        mentioned.extend(stated.triples.iter().chain(stated.plain.into_iter().flatten()).flatten());
+        mentioned.extend(stated.roots.iter().chain(stated.names).flat_map(|&(a, b)| [a, b]));
+        mentioned.extend(stated.called.iter().map(|&(_, term)| term));
+        mentioned.extend(stated.steps.iter().map(|&(term, _)| term));
+        mentioned.extend(vocabulary.ids());
+        mentioned.retain(|&id| id < INLINE);
+        let mentioned: Vec<Id> = mentioned.into_iter().collect();
+        mentioned.iter().for_each(|&id| dictionary.retain(id));
+        vocabulary.ids().for_each(|id| dictionary.release(id));
+        Self { vocabulary, mentioned }
+    }
+}
+
 /// One ontology, ready for matching.
 pub struct Ontology {
     pub(crate) serial: u64,
@@ -122,17 +146,13 @@ pub struct Ontology {
 impl Ontology {
     /// Makes an ontology, which mentions its terms until it is released.
     pub fn new(dictionary: &mut Dictionary, stated: Stated) -> Self {
-        let vocabulary = Vocabulary::new(dictionary);
-        let mut mentioned: Set<Id> = Set::default();
-        mentioned.extend(stated.triples.iter().chain(stated.plain.into_iter().flatten()).flatten());
-        mentioned.extend(stated.roots.iter().chain(stated.names).flat_map(|&(a, b)| [a, b]));
-        mentioned.extend(stated.called.iter().map(|&(_, term)| term));
-        mentioned.extend(stated.steps.iter().map(|&(term, _)| term));
-        mentioned.extend(vocabulary.ids());
-        mentioned.retain(|&id| id < INLINE);
-        let mentioned: Vec<Id> = mentioned.into_iter().collect();
-        mentioned.iter().for_each(|&id| dictionary.retain(id));
-        vocabulary.ids().for_each(|id| dictionary.release(id));
+        let held = Held::new(dictionary, &stated);
+        Self::of(dictionary, held, stated)
+    }
+
+    /// The same of terms that are held in the dictionary already, which only has to be read.
+    pub fn of(dictionary: &Dictionary, held: Held, stated: Stated) -> Self {
+        let Held { vocabulary, mentioned } = held;
         let local = LocalTerms::default();
         let terms = Terms { dictionary, local: &local };
         let called = || stated.called.iter().copied();

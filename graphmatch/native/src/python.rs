@@ -9,7 +9,7 @@ use crate::engine::{Change, Did, Found, Matched, Refusal, State};
 use crate::evaluate::Answer;
 use crate::matching::Worker;
 use crate::objects::{object_of, write_text};
-use crate::ontology::{Fold, Ontology, Stated, Steps};
+use crate::ontology::{Fold, Held, Ontology, Stated, Steps};
 use crate::query::{Form, Limits, QueryError, Template};
 use crate::questions::{Evaluation, EvaluationFailedError};
 use crate::reader::{self, Cut, Fault, Next, One, Options, Publication};
@@ -979,38 +979,41 @@ impl Core {
             return Err(PyValueError::new_err("a number of no term"));
         }
         let change: Change = py.detach(|| {
+            let ids: Vec<Id> = self.shared.change(false, |guarded| {
+                let dictionary = &mut guarded.state.dictionary;
+                terms.iter().map(|text| dictionary.intern(text.as_bytes())).collect()
+            });
+            let id = |number: u32| ids[number as usize];
+            let pairs = |pairs: &[(u32, u32)]| -> Vec<(Id, Id)> {
+                pairs.iter().map(|&(one, other)| (id(one), id(other))).collect()
+            };
+            let triple = |triple: &Triple| triple.map(id);
+            let plain: Option<Vec<Triple>> = plain.map(|plain| plain.iter().map(triple).collect());
+            let triples: Vec<Triple> = triples.iter().map(triple).collect();
+            let (roots, names) = (pairs(&roots), pairs(&names));
+            let called: Vec<(&str, Id)> =
+                called.iter().map(|(name, term)| (name.as_str(), id(*term))).collect();
+            let prefixes: Vec<(&str, &str)> =
+                prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str())).collect();
+            let steps: Vec<(Id, Steps)> =
+                steps.iter().map(|&(term, steps)| (id(term), steps)).collect();
+            let stated = Stated {
+                triples: &triples,
+                plain: plain.as_deref(),
+                roots: &roots,
+                names: &names,
+                called: &called,
+                prefixes: &prefixes,
+                steps: &steps,
+                folding: folding.map(|(cases, fold)| (cases, folded_by(fold))),
+            };
+            let held = self
+                .shared
+                .change(false, |guarded| Held::new(&mut guarded.state.dictionary, &stated));
+            // Publications are matched by the old ontology while the new one is made.
+            let ontology = Ontology::of(&self.shared.read().state.dictionary, held, stated);
             self.shared.change(true, |guarded| {
                 let state = &mut guarded.state;
-                let ids: Vec<Id> =
-                    terms.iter().map(|text| state.dictionary.intern(text.as_bytes())).collect();
-                let id = |number: u32| ids[number as usize];
-                let pairs = |pairs: &[(u32, u32)]| -> Vec<(Id, Id)> {
-                    pairs.iter().map(|&(one, other)| (id(one), id(other))).collect()
-                };
-                let triple = |triple: &Triple| triple.map(id);
-                let plain: Option<Vec<Triple>> =
-                    plain.map(|plain| plain.iter().map(triple).collect());
-                let triples: Vec<Triple> = triples.iter().map(triple).collect();
-                let (roots, names) = (pairs(&roots), pairs(&names));
-                let called: Vec<(&str, Id)> =
-                    called.iter().map(|(name, term)| (name.as_str(), id(*term))).collect();
-                let prefixes: Vec<(&str, &str)> =
-                    prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str())).collect();
-                let steps: Vec<(Id, Steps)> =
-                    steps.iter().map(|&(term, steps)| (id(term), steps)).collect();
-                let ontology = Ontology::new(
-                    &mut state.dictionary,
-                    Stated {
-                        triples: &triples,
-                        plain: plain.as_deref(),
-                        roots: &roots,
-                        names: &names,
-                        called: &called,
-                        prefixes: &prefixes,
-                        steps: &steps,
-                        folding: folding.map(|(cases, fold)| (cases, folded_by(fold))),
-                    },
-                );
                 let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
                 let change = state.adopt(ontology, &changed, everything);
                 ids.into_iter().for_each(|id| state.dictionary.release(id));
