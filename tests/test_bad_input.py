@@ -607,10 +607,6 @@ QUERIES: dict[str, tuple[str | bytes, str]] = {
     "HTML": (HTML, ": an HTML page, not a query. Give the address of the query itself."),
     "deep groups": (DEEP_QUERY, f":1:266: {FLATTER}"),
     "deep calls": (DEEP_CALL, f":1:*: {FLATTER}"),
-    "groups that an analysis cannot follow": (
-        "SELECT * " + "{" * 200 + " ?s ?p ?o " + "}" * 200,
-        "*: ",
-    ),
 }
 
 
