@@ -219,7 +219,7 @@ class Ontology(Walks):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Let Spark send what it was made of; a copy does not report again what this one has."""
-        made_of = self.stated, self._pairs, dict(self.prefixes), self.roots.options, self.mapping
+        made_of = self.stated, self.pairs, dict(self.prefixes), self.roots.options, self.mapping
         return _again, (*made_of, tuple(self.problems))
 
     # -- what is known ----------------------------------------------------------------------
