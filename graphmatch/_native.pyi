@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "Batch",
     "Core",
     "DamagedError",
     "Document",
@@ -36,6 +37,13 @@ _Match: TypeAlias = tuple[str, list[_Solution], list[tuple[_Term, _Term, _Term]]
 _Pattern: TypeAlias = list[str | None]
 _Placement: TypeAlias = tuple[_Pattern, _Pattern | None, float, int, int, int, int]
 _Use: TypeAlias = tuple[int, int, list[tuple[int, int | None]]]
+
+_Texts: TypeAlias = tuple[NDArray[np.uint8], NDArray[np.int64]]
+"""Texts as Arrow has them: their bytes, and where each begins and the last ends."""
+_Column: TypeAlias = (
+    NDArray[np.int64] | NDArray[np.float64] | tuple[NDArray[np.int32], Sequence[str]]
+)
+"""A column of values: integers, floating-point numbers, or places among terms."""
 
 class _Readable(Protocol):
     def read(self, size: int = -1, /) -> bytes: ...
@@ -66,6 +74,15 @@ class Report:
     def failed(self) -> list[tuple[str, str]]: ...
     def ids(self) -> tuple[str, ...]: ...
     def matches(self, begin: int, end: int) -> list[_Match]: ...
+
+@final
+class Batch:
+    """What became of the events of a table."""
+
+    def __len__(self) -> int: ...
+    def pending(self) -> list[int]: ...
+    def report(self, row: int) -> Report | None: ...
+    def numbers(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]: ...
 
 @final
 class Pending:
@@ -145,6 +162,7 @@ class Core:
     def __len__(self) -> int: ...
     def __contains__(self, id: str, /) -> bool: ...
     def ids(self) -> list[str]: ...
+    def names(self, numbers: NDArray[np.uint32]) -> list[str | None]: ...
     def subscription(self, id: str) -> tuple[str, str] | None: ...
     def subscribe(
         self, id: str, query: str, comment: str = "", filed: Sequence[str] | None = None
@@ -153,7 +171,11 @@ class Core:
         self, ids: Sequence[str], queries: Sequence[str], comments: Sequence[tuple[int, str]]
     ) -> tuple[int, list[tuple[int, Exception]]]: ...
     def subscribe_rows(
-        self, query: str, ids: Sequence[str], terms: Sequence[str], places: NDArray[np.int32]
+        self,
+        query: str,
+        ids: _Texts,
+        constants: Sequence[str | _Column],
+        rows: NDArray[np.int64],
     ) -> list[tuple[int, Exception]]: ...
     def resolve(self, name: str, class_: str) -> None: ...
     def replace(
@@ -208,5 +230,14 @@ class Core:
         done: int = 0,
         version: int | None = None,
     ) -> Report | Pending: ...
+    def match_event(
+        self, id: str, attributes: dict[str, Any], now: str
+    ) -> Report | Pending | None: ...
+    def match_events(
+        self,
+        ids: _Texts,
+        attributes: Sequence[tuple[str, _Column, NDArray[np.bool_] | None]],
+        now: str,
+    ) -> Batch: ...
 
 def term(text: str) -> _Term: ...

@@ -13,14 +13,13 @@ publications with a term that needs them: annotation, units, mapping functions
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
 from threading import RLock
-from typing import ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
 
-import numpy as np
 from pyoxigraph import RdfFormat
 
 from graphmatch import _native
@@ -37,17 +36,13 @@ from graphmatch.matcher import (
     UnknownError,
 )
 from graphmatch.provenance import Provenance
-from graphmatch.report import report_of
+from graphmatch.report import EventReports, report_of
 from graphmatch.saving import Options, opened, read, save, written
 from graphmatch.subscription import Query, Subscription, SubscriptionParser, refusal
 from semantic.annotation.annotate import Annotator, Label
-from semantic.attributes.arrow import ArrowBatch, ArrowTable, texts_of_table
-from semantic.attributes.bulk import grouped_attribute_rows
-from semantic.attributes.concepts import is_concept
-from semantic.attributes.gathered import Grouped
-from semantic.attributes.query import AttributeQuery
-from semantic.attributes.subscription import AttributeParser
-from semantic.attributes.tables import grouped_attribute_table
+from semantic.attributes.arrow import ArrowBatch, ArrowTable, batches, texts_of_table
+from semantic.attributes.bulk import Rows, rows_of_lines, rows_of_table
+from semantic.attributes.events import Event, EventColumns
 from semantic.clock import Clock, now_text, utc_now
 from semantic.cut import Cut
 from semantic.errors import (
@@ -74,6 +69,10 @@ from semantic.syntax import BLANK, HEAD_BYTES, format_of_media_type
 from semantic.tables import publications_of_table
 from semantic.terms import Triple
 from semantic.vocabulary import PREFIXES
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Document: TypeAlias = bytes | str | Path | Readable
 """What `Engine.filter` reads."""
@@ -152,7 +151,6 @@ class Engine(Matcher):
         self._clock = clock
         self._on_problem = on_problem
         self._parser = SubscriptionParser(limits=limits)
-        self._attributes = AttributeParser()
         self._changing = RLock()
         self._labels: tuple[list[Label], Annotator] | None = None
         self._known: Knowledge | None = None
@@ -213,6 +211,13 @@ class Engine(Matcher):
         """The subscriptions, in the order of subscribing."""
         with self._changing:
             return tuple(map(self._subscription, self._core.ids()))
+
+    def names(self, numbers: NDArray[np.uint32]) -> list[str | None]:
+        """Return the ids of subscriptions by the numbers that reports have, ``None`` for none.
+
+        A number is that of another subscription only when its own has gone.
+        """
+        return self._core.names(numbers)
 
     def _subscription(self, id: str) -> Subscription:
         found = self._core.subscription(id)
@@ -283,7 +288,7 @@ class Engine(Matcher):
     # -- very many subscriptions ------------------------------------------------------------
 
     def subscribe_many(
-        self, rows: Iterable[Subscription | tuple[str, str | Query | AttributeQuery]]
+        self, rows: Iterable[Subscription | tuple[str, str | Query]]
     ) -> tuple[GraphMatchError, ...]:
         """Take many subscriptions in: a fraction of the work of taking them in one by one.
 
@@ -364,9 +369,15 @@ class Engine(Matcher):
         """
         if query in table.schema.names:
             return self.subscribe_many(texts_of_table(table, id, query))
-        with self._changing:
-            grouped = grouped_attribute_table(table, parser=self._attributes, id=id)
-            return tuple(self._take_in_rows(grouped))
+        refused: list[tuple[int, GraphMatchError]] = []
+        for found in rows_of_table(table, id):
+            if isinstance(found[0], Rows):
+                rows, before = found
+                wrong = self._take_in_rows(rows)
+                refused += ((before + int(rows.chosen[n]), error) for n, error in wrong)
+            else:
+                refused.append(found)
+        return tuple(error for _, error in sorted(refused, key=lambda one: one[0]))
 
     def subscribe_lines(self, path: str | Path) -> tuple[GraphMatchError, ...]:
         """Take many attribute subscriptions in: ``{"id": …, "where": {…}}``, one a line.
@@ -383,46 +394,34 @@ class Engine(Matcher):
         OSError
             When the file cannot be read.
         """
-        refused: list[GraphMatchError] = []
+        refused: list[tuple[int, GraphMatchError]] = []
+        for rows, numbers in rows_of_lines(path, self._on_problem):
+            refused += ((numbers[n], error) for n, error in self._take_in_rows(rows))
+        return tuple(error for _, error in sorted(refused, key=lambda one: one[0]))
+
+    def _take_in_rows(self, rows: Rows) -> list[tuple[int, GraphMatchError]]:
+        """Take subscriptions of one shape in; return the places of those that were refused."""
+        refused: list[tuple[int, GraphMatchError]] = []
         with self._changing:
-            for grouped in grouped_attribute_rows(
-                path, parser=self._attributes, on_problem=self._on_problem
-            ):
-                refused += self._take_in_rows(grouped)
-        return tuple(refused)
-
-    def _take_in_rows(self, grouped: Grouped) -> list[GraphMatchError]:
-        """Take subscriptions in that come by skeleton; return why some were refused."""
-        refused: list[tuple[int, GraphMatchError]] = list(grouped.refused)
-        terms = [str(term) for term in grouped.terms]
-        self._resolve(grouped)
-        for group in grouped.groups:
-            text = group.template.said([grouped.terms[n] for n in group.constants[0].tolist()])
-            places = np.ascontiguousarray(group.constants, np.int32)
+            for name in rows.names:
+                with suppress(UnknownNameError):  # those who say it are refused one by one
+                    self._core.resolve(str(name), str(self._knowledge.root(name)))
+            ids = rows.ids.data, rows.ids.offsets
             try:
-                errors = self._core.subscribe_rows(text, group.ids, terms, places)
-            except _native.RefusedError as refused_all:  # a shape that is larger than a limit
-                errors = [(place, refused_all) for place in range(len(group.ids))]
+                errors = self._core.subscribe_rows(rows.text, ids, rows.constants, rows.chosen)
+            except _native.RefusedError as every:  # a shape that is larger than a limit
+                errors = [(place, every) for place in range(len(rows.chosen))]
             for place, error in errors:
-                id = group.ids[place]
+                row = int(rows.chosen[place])
+                id = rows.ids.get(row)
                 if not isinstance(error, _native.NeedsPythonError):
-                    refused.append((group.rows[place], _error_of(error, id)))
+                    refused.append((place, _error_of(error, id)))
                     continue
-                constants = [grouped.terms[number] for number in group.constants[place].tolist()]
                 try:
-                    self.subscribe(id, group.template.said(constants))
+                    self.subscribe(id, rows.said(row))
                 except GraphMatchError as own:
-                    refused.append((group.rows[place], own))
-        return [error for _, error in sorted(refused, key=lambda one: one[0])]
-
-    def _resolve(self, grouped: Grouped) -> None:
-        """Tell the core which classes the names among some terms stand for."""
-        for term in grouped.terms:
-            if is_concept(term):
-                try:
-                    self._core.resolve(str(term), str(self._knowledge.root(term)))
-                except UnknownNameError:
-                    continue  # those who say it are refused one by one
+                    refused.append((place, own))
+        return refused
 
     # -- the ontology -----------------------------------------------------------------------
 
@@ -463,11 +462,33 @@ class Engine(Matcher):
 
     # -- a publication's way ----------------------------------------------------------------
 
-    def match(self, publication: Publication) -> MatchReport:
-        """Say which subscriptions a publication matches, and with which solutions."""
+    def match(self, publication: Publication | Event) -> MatchReport:
+        """Say which subscriptions a publication matches, and with which solutions.
+
+        Of an `Event` no term is made, but for one with dates, quantities and the like.
+
+        Raises
+        ------
+        InputError
+            When an event has a name or a value that cannot be written as RDF.
+
+        Examples
+        --------
+        >>> from semantic.attributes.events import Event
+        >>> engine = Engine()
+        >>> engine.subscribe("alice", "ASK { ?e attribute:price.value ?p FILTER(?p < 400) }")
+        >>> list(engine.match(Event("e1", {"price": {"value": 399}})).subscriptions)
+        ['alice']
+        """
         now = self._clock()
         said = now_text(now)
-        found = self._core.match_triples(plain(publication.id), publication.given, said)
+        id = plain(publication.id)
+        if isinstance(publication, Event):
+            known = self._core.match_event(id, publication.attributes, said)
+            if isinstance(known, _native.Report):
+                return report_of(publication.id, known)
+            publication = publication.publication()
+        found = self._core.match_triples(id, publication.given, said)
         return self._reported(found, publication, now, publication.source.source)
 
     def _reported(
@@ -627,6 +648,46 @@ class Engine(Matcher):
         """
         return self.match_many(publications_of_table(table, on_problem=self._on_problem))
 
+    def match_events(self, table: ArrowTable | ArrowBatch, id: str = "id") -> EventReports:
+        """Match the events of an Arrow table: a row an event, a column an attribute.
+
+        Parameters
+        ----------
+        table
+            A ``pyarrow.Table`` or ``RecordBatch``. Structs are paths, lists several values, nulls
+            no value.
+        id
+            The column with the events' ids; where there is none, events are named by their numbers.
+
+        Returns
+        -------
+        reports
+            One a row, with the numbers of all subscriptions that match as one array. All are kept
+            in memory: of very many events, match some at a time.
+
+        Raises
+        ------
+        InputError
+            When a name or a value cannot be written as RDF, or an event has no attributes.
+
+        Examples
+        --------
+        Needs ``pyarrow``::
+
+            reports = engine.match_events(pyarrow.table({"price.value": [399, 450]}))
+            reports.numbers, reports.offsets, reports[0].subscriptions
+        """
+        parts, before = [], 0
+        for batch in batches(table):
+            events = EventColumns(batch, id, before)
+            said = now_text(self._clock())
+            ids = events.ids.data, events.ids.offsets
+            found = self._core.match_events(ids, events.columns() or [], said)
+            others = {row: self.match(events.event(row)) for row in found.pending()}
+            parts.append((events.ids, found, others))
+            before += batch.num_rows
+        return EventReports(parts)
+
     def enrich(self, publication: Publication) -> Publication:
         """Return the publication with all that follows: concepts, roots, units, rules.
 
@@ -777,7 +838,7 @@ def _said(subscription: Subscription | str, query: str | None) -> tuple[str, str
     return subscription.id, subscription.query.text, subscription.comment
 
 
-def _told(row: Subscription | tuple[str, str | Query | AttributeQuery]) -> tuple[str, str, str]:
+def _told(row: Subscription | tuple[str, str | Query]) -> tuple[str, str, str]:
     if isinstance(row, Subscription):
         return row.id, row.query.text, row.comment
     id, query = row

@@ -6,7 +6,9 @@ or their numbers, gets these without a Python object a match.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, overload
 
 from graphmatch import _native
@@ -16,6 +18,8 @@ from semantic.errors import Place, Problem, Severity
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from semantic.attributes.arrow import Texts
 
 _AT_ONCE = 64
 _FAILED = "Simplify the query; the other subscriptions are not concerned."
@@ -95,3 +99,61 @@ def report_of(
             for id, why in failed
         )
     return MatchReport(publication, CoreMatches(publication, found), counters, problems)
+
+
+class EventReports(Sequence[MatchReport]):
+    """The reports of a table's events, a row each; made when somebody looks at them.
+
+    Parameters
+    ----------
+    parts
+        Of some rows each: the ids, what the core found, and by row the reports of those for which
+        Python had to do something first.
+
+    Attributes
+    ----------
+    numbers
+        The numbers of the subscriptions that rows match, row after row; `Engine.names` has their
+        ids.
+    offsets
+        Where those of each row begin, and the end of the last, shape ``(rows + 1,)``.
+    """
+
+    def __init__(
+        self, parts: Sequence[tuple[Texts, _native.Batch, Mapping[int, MatchReport]]]
+    ) -> None:
+        import numpy as np
+
+        self._parts = parts
+        self._ends = list(accumulate(len(batch) for _, batch, _ in parts))
+        numbers: list[NDArray[np.uint32]] = [np.empty(0, np.uint32)]
+        counts: list[NDArray[np.int64]] = [np.zeros(1, np.int64)]
+        for _, batch, others in parts:
+            found, offsets = batch.numbers()
+            before, several = 0, np.diff(offsets)
+            for row, report in sorted(others.items()):
+                assert isinstance(report.matches, CoreMatches)
+                more = report.matches.numbers
+                numbers += [found[before : offsets[row]], more]
+                before, several[row] = int(offsets[row]), len(more)
+            numbers.append(found[before:])
+            counts.append(several)
+        self.numbers: NDArray[np.uint32] = np.concatenate(numbers)
+        self.offsets: NDArray[np.int64] = np.cumsum(np.concatenate(counts))
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    @overload
+    def __getitem__(self, place: int) -> MatchReport: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[MatchReport]: ...
+    def __getitem__(self, place: int | slice) -> MatchReport | Sequence[MatchReport]:
+        if isinstance(place, slice):
+            return [self[n] for n in range(len(self))[place]]
+        number = range(len(self))[place]
+        part = bisect_right(self._ends, number)
+        ids, batch, others = self._parts[part]
+        row = number - (self._ends[part] - len(batch))
+        found = batch.report(row)
+        return others[row] if found is None else report_of(ids.get(row), found)

@@ -15,9 +15,8 @@ from typing import Any
 
 from graphmatch.engine import Engine
 from graphmatch.subscription import Subscription, SubscriptionParser
-from semantic.attributes.files import of_row
-from semantic.attributes.rows import RowReader, opened
-from semantic.attributes.subscription import AttributeParser
+from semantic.attributes.lines import RowReader, opened
+from semantic.attributes.subscription import attribute_query, of_row
 from semantic.errors import InputError, OnProblem, Place, Problem, SubscriptionError, warn_problem
 from semantic.folders import files_in, unreadable
 from semantic.syntax import HEAD_BYTES, is_html
@@ -80,11 +79,10 @@ def placed_subscriptions(
 ) -> Iterator[tuple[Place, Subscription]]:
     """Yield the subscriptions as `read_subscriptions` does, each with its place."""
     parser = parser or SubscriptionParser()
-    attributes = AttributeParser()
     taken: dict[str, Place] = {}
     for path in _files(paths, on_problem):
         try:
-            for place, subscription in _of_file(path, parser, attributes, on_problem):
+            for place, subscription in _of_file(path, parser, on_problem):
                 if subscription.id in taken:
                     on_problem(_duplicate(subscription.id, place, taken[subscription.id]))
                 else:
@@ -105,12 +103,12 @@ def _duplicate(id: str, place: Place, first: Place) -> Problem:
 
 
 def _of_file(
-    path: Path, parser: SubscriptionParser, attributes: AttributeParser, on_problem: OnProblem
+    path: Path, parser: SubscriptionParser, on_problem: OnProblem
 ) -> Iterator[tuple[Place, Subscription]]:
     lines = path.suffix.lower() == ".jsonl"
     try:
         if lines:
-            yield from _bulk(path, parser, attributes, on_problem)
+            yield from _bulk(path, parser, on_problem)
         else:
             yield from _single(path, parser)
     except (InputError, SubscriptionError) as error:
@@ -157,14 +155,14 @@ def _head_comment(text: str) -> str:
 
 
 def _bulk(
-    path: Path, parser: SubscriptionParser, attributes: AttributeParser, on_problem: OnProblem
+    path: Path, parser: SubscriptionParser, on_problem: OnProblem
 ) -> Iterator[tuple[Place, Subscription]]:
-    reader = RowReader(str(path), attributes.decoder, _REMEDY, on_problem)
+    reader = RowReader(str(path), _REMEDY, on_problem)
     for number, row in reader.rows(opened(path)):
         place = reader.place(number)
         try:
             if "where" in row and "query" not in row:
-                subscription = _of_constraints(row, reader, number, attributes, parser)
+                subscription = _of_constraints(row, reader, number, parser)
             else:
                 subscription = _of_query(row, place, parser)
         except (InputError, SubscriptionError) as error:
@@ -177,15 +175,14 @@ def _of_constraints(
     row: dict[str, Any],
     reader: RowReader,
     number: int,
-    attributes: AttributeParser,
     parser: SubscriptionParser,
 ) -> Subscription:
     try:
-        id, query, comment = of_row(row, reader, number, attributes)
-        return parser.parse(id, query.text, comment)
+        id, where, comment = of_row(row, reader, number)
+        return parser.parse(id, attribute_query(id, where), comment)
     except SubscriptionError as error:
-        where = reader.place(number, row["id"])
-        raise SubscriptionError(replace(error.problem, where=where)) from error
+        place = reader.place(number, row["id"])
+        raise SubscriptionError(replace(error.problem, where=place)) from error
 
 
 def _of_query(row: dict[str, Any], place: Place, parser: SubscriptionParser) -> Subscription:

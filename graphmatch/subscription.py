@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 from pyoxigraph import Variable
 
 from graphmatch import _native
-from semantic.attributes.subscription import AttributeParser
+from semantic.attributes.subscription import attribute_query
 from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.pattern import (
@@ -242,8 +242,6 @@ class AttributeSubscription:
         id: str,
         where: Mapping[str, object],
         comment: str = "",
-        *,
-        attributes: AttributeParser | None = None,
         parser: SubscriptionParser | None = None,
     ) -> Subscription:
         """Return the subscription that some constraints are.
@@ -252,8 +250,8 @@ class AttributeSubscription:
         ----------
         where
             Attribute to constraint (docs/reference/attributes.md).
-        attributes, parser
-            For many subscriptions: what remembers shapes, and what analyses queries.
+        parser
+            Reads the query that they are; one for many subscriptions saves time.
 
         Raises
         ------
@@ -269,5 +267,4 @@ class AttributeSubscription:
         >>> subscription.branches[0].filters[0].constant.value, subscription.exact
         ('400', True)
         """
-        query = (attributes or AttributeParser()).query(id, where)
-        return (parser or SubscriptionParser()).parse(id, query.text, comment)
+        return (parser or SubscriptionParser()).parse(id, attribute_query(id, where), comment)

@@ -148,11 +148,9 @@ class Session:
     def events(self, sources: Sequence[str]) -> Iterator[Publication]:
         """Yield the events of files of JSON Lines."""
         from semantic.attributes.events import read_events
-        from semantic.attributes.values import Decoder
 
-        decoder = Decoder()
         for source in sources:
-            yield from read_events(source, decoder=decoder, on_problem=self.report)
+            yield from read_events(source, on_problem=self.report)
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:

@@ -1,10 +1,11 @@
-"""As much of Arrow's arrays as is read here; ``pyarrow`` itself is not needed."""
+"""As much of Arrow's arrays as is read here, as arrays of numpy, without ``pyarrow`` itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from pyoxigraph import Literal
 
@@ -15,12 +16,18 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_TEXTS = ("string", "large_string")
+_TEXTS = ("string", "large_string", "string_view")
 _INTEGERS = tuple(f"{sign}int{size}" for sign in ("", "u") for size in (8, 16, 32, 64))
-_FLOATS = ("float", "double")
+_FLOATS = ("halffloat", "float", "double")
 _ENCODED = (*_TEXTS, *_INTEGERS, *_FLOATS, "bool")
 _ENCODED_BEGIN = ("decimal128", "decimal256", "date", "timestamp", "dictionary")
 """Types whose different values Arrow finds."""
+ROWS = 65_536
+"""So many rows of a table are looked at together."""
+
+
+Column: TypeAlias = "NDArray[np.int64] | NDArray[np.float64] | tuple[NDArray[np.int32], list[str]]"
+"""Values of all rows: numbers, or places among terms."""
 
 
 class ArrowArray(Protocol):
@@ -34,20 +41,36 @@ class ArrowArray(Protocol):
     def null_count(self) -> int:
         """Return how many values are null."""
 
+    @property
+    def offset(self) -> int:
+        """Return where it begins in its buffers."""
+
+    def __len__(self) -> int:
+        """Return how many values it has, null included."""
+
+    def buffers(self) -> Sequence[Any]:
+        """Return the buffers that it is made of."""
+
     def dictionary_encode(self) -> ArrowDictionary:
         """Return the column as places among its different values."""
 
     def cast(self, target_type: str) -> ArrowArray:
         """Return the column with values of another type."""
 
-    def fill_null(self, fill_value: int) -> ArrowArray:
+    def fill_null(self, fill_value: int | str) -> ArrowArray:
         """Return the column with a value instead of null."""
+
+    def is_valid(self) -> ArrowArray:
+        """Return for each value whether it is not null."""
 
     def to_numpy(self, *, zero_copy_only: bool) -> NDArray[Any]:
         """Return the values as an array of numpy."""
 
     def to_pylist(self) -> list[Any]:
         """Return the values as Python has them."""
+
+    def slice(self, offset: int, length: int) -> ArrowArray:
+        """Return some of the values."""
 
 
 class ArrowDictionary(Protocol):
@@ -84,6 +107,9 @@ class ArrowBatch(Protocol):
     def column(self, i: int, /) -> ArrowArray:
         """Return a column by its place."""
 
+    def slice(self, offset: int, length: int) -> ArrowBatch:
+        """Return some rows."""
+
 
 @runtime_checkable
 class ArrowTable(Protocol):
@@ -97,9 +123,75 @@ class ArrowTable(Protocol):
         """Return the batches."""
 
 
-def batches(table: ArrowTable | ArrowBatch) -> Sequence[ArrowBatch]:
-    """Return the batches of a table, or the batch that it is."""
-    return table.to_batches() if isinstance(table, ArrowTable) else [table]
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Texts one behind the other.
+
+    Parameters
+    ----------
+    data
+        Their bytes, in UTF-8.
+    offsets
+        Where each begins, and the end of the last.
+
+    Examples
+    --------
+    >>> texts = Texts.of(["a", "größe", ""])
+    >>> texts.get(1), texts.offsets.tolist()
+    ('größe', [0, 1, 8, 8])
+    """
+
+    data: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Texts:
+        """Return texts of Python; of half characters a question mark is left."""
+        import numpy as np
+
+        data = [text.encode("utf-8", "replace") for text in texts]
+        offsets = np.zeros(len(data) + 1, np.int64)
+        np.cumsum([len(text) for text in data], out=offsets[1:])
+        return cls(np.frombuffer(b"".join(data), np.uint8), offsets)
+
+    @classmethod
+    def of_array(cls, array: ArrowArray) -> Texts:
+        """Return the values of a column as texts, an empty one for null."""
+        import numpy as np
+
+        if str(array.type) not in _TEXTS:
+            return cls.of("" if value is None else str(value) for value in array.to_pylist())
+        large = array.fill_null("").cast("large_string")
+        _, offsets, data = large.buffers()
+        begin = large.offset
+        every = np.frombuffer(offsets, np.int64)[begin : begin + len(large) + 1]
+        return cls(np.frombuffer(data or b"", np.uint8), every)
+
+    def get(self, number: int) -> str:
+        """Return a text by its number."""
+        begin, end = self.offsets[number : number + 2].tolist()
+        return self.data[begin:end].tobytes().decode()
+
+    def blank(self) -> NDArray[np.bool_]:
+        """Say for each text whether it is empty, or of white space alone."""
+        import numpy as np
+
+        begins = self.offsets[:-1]
+        found: NDArray[np.bool_] = self.offsets[1:] == begins
+        first = np.append(self.data, np.uint8(0))[begins]
+        for number in np.flatnonzero(~found & ((first <= ord(" ")) | (first >= 128))).tolist():
+            found[number] = not self.get(number).strip()
+        return found
+
+
+def batches(table: ArrowTable | ArrowBatch) -> Iterator[ArrowBatch]:
+    """Yield the rows of a table, or of the batch that it is, `ROWS` at a time at most."""
+    for batch in table.to_batches() if isinstance(table, ArrowTable) else [table]:
+        if batch.num_rows <= ROWS:
+            yield batch
+            continue
+        for begin in range(0, batch.num_rows, ROWS):
+            yield batch.slice(begin, ROWS)
 
 
 def texts_of_table(
@@ -121,6 +213,24 @@ def texts_of_table(
     for batch in batches(table):
         ids, texts = (batch.column(names.index(name)).to_pylist() for name in (id, query))
         yield from ((str(i or ""), str(t or "")) for i, t in zip(ids, texts, strict=True))
+
+
+def numbers(
+    array: ArrowArray,
+) -> tuple[NDArray[np.int64] | NDArray[np.float64], NDArray[np.bool_]] | None:
+    """Return the numbers of a column, anything for null, and which rows have one.
+
+    ``None`` where it has no integers of 64 bits and no floating-point numbers.
+    """
+    kind = str(array.type)
+    if kind not in (*_INTEGERS, *_FLOATS):
+        return None
+    try:
+        wide = array.cast("int64" if kind in _INTEGERS else "double")
+    except ValueError:  # more than 63 bits
+        return None
+    found = wide.fill_null(0).to_numpy(zero_copy_only=False)
+    return found, array.is_valid().to_numpy(zero_copy_only=False)
 
 
 def encoded(array: ArrowArray) -> tuple[NDArray[np.int32], list[Any]]:

@@ -1,19 +1,35 @@
-"""Constraints on attributes, taken apart: their shape, and the constants in it.
+"""Attribute constraints, and the SPARQL that they mean.
 
-``{"price.value": {">": 100, "<=": 400}, "brand": "Acme"}`` has the shape *price.value: > number,
-<= number; brand: = text* and the constants 100, 400, "Acme". Subscriptions of one shape differ
-in constants only, so the shape is what is written as SPARQL (`semantic.attributes.query`), once.
+``{"price.value": {">": 100, "<=": 400}, "brand": "Acme", "target": {"isa": "Computer"}}`` is
 
-Cost: a few dictionary look-ups a constraint; nothing is parsed here.
+    SELECT ?event ?price_value WHERE {
+      ?event attribute:price.value ?price_value ;
+             attribute:brand "Acme" ;
+             isa:target <urn:graphmatch:concept:Computer> .
+      FILTER(?price_value > 100) FILTER(?price_value <= 400)
+    }
+
+One triple pattern an attribute, one variable for its value: several tests of one attribute are
+about the *same* value. Equality with a text or an IRI needs no variable where nothing else is asked
+of the value: it is a constant of the pattern.
+
+Constraints are first taken apart into a *shape* (*price.value: > number, <= number; brand: = text;
+target: isa IRI*) and constants (100, 400, "Acme", Computer). Subscriptions of one shape differ in
+constants only, so very many of them are one text and columns of constants
+(`semantic.attributes.bulk`).
+
+Cost: some microseconds a subscription.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from pyoxigraph import Literal, NamedNode
 
+from semantic.attributes import names
 from semantic.attributes.concepts import concept
 from semantic.attributes.values import (
     TermError,
@@ -51,22 +67,24 @@ _ISA: Test = ("isa", "iri")
 _COMPARED = frozenset(COMPARISONS)
 
 
+_FUNCTIONS = dict(zip(TEXT_TESTS, ("CONTAINS", "STRSTARTS", "STRENDS"), strict=True))
+_BY_TERM = frozenset({"text", "iri", "tagged", "other"})
+_NOT_IN_A_NAME = re.compile(r"\W+", re.ASCII)
+_EVENT = "event"
+
+
 class ConstraintError(TermError):
     """A constraint that means nothing; the attribute stands in `what`."""
 
 
-def taken_apart(
-    where: object, text: Callable[[str], Literal] = plain
-) -> tuple[Shape, list[Constant]]:
+def taken_apart(where: object) -> tuple[Shape, list[Constant]]:
     """Return the shape of an attribute subscription and its constants.
 
     Parameters
     ----------
     where
-        Attribute to constraint, as JSON read by `semantic.attributes.values.Decoder` or as Python
+        Attribute to constraint, as JSON read by `semantic.attributes.values.decode` or as Python
         writes it.
-    text
-        Makes the literal of a plain text.
 
     Raises
     ------
@@ -89,22 +107,17 @@ def taken_apart(
     for attribute, given in where.items():
         kind = type(given)
         if kind is str and not may_be_dated(given):
-            constants.append(text(given))
+            constants.append(plain(given))
             shape.append((attribute, _EQUAL_TEXT))
         elif kind is dict and "value" not in given and "iri" not in given:
-            shape.append((attribute, _tests(attribute, given, constants, text)))
+            shape.append((attribute, _tests(attribute, given, constants)))
         else:
             test = _test(attribute, "=", given, constants)
             shape.append((attribute, _EQUAL_VALUE if test[1] == "value" else (test,)))
     return tuple(shape), constants
 
 
-def _tests(
-    attribute: str,
-    given: Mapping[str, Any],
-    constants: list[Constant],
-    text: Callable[[str], Literal],
-) -> tuple[Test, ...]:
+def _tests(attribute: str, given: Mapping[str, Any], constants: list[Constant]) -> tuple[Test, ...]:
     """Return the tests of one attribute; their constants go to the others."""
     if IGNORE in given:
         given = _folded(attribute, given)
@@ -114,7 +127,7 @@ def _tests(
             constants.append(operand)
             tests.append(NUMERIC[operator])
         elif type(operand) is str and operator == "=" and not may_be_dated(operand):
-            constants.append(text(operand))
+            constants.append(plain(operand))
             tests.append(_EQUAL_TEXT[0])
         elif type(operand) is str and operator == "isa" and operand.strip():
             constants.append(concept(operand))
@@ -245,3 +258,96 @@ def _concept(attribute: str, operand: object) -> NamedNode:
 
 def _problem(attribute: str, what: str, remedy: str) -> ConstraintError:
     return ConstraintError(f"attribute {attribute!r}: {what}", remedy)
+
+
+class Written:
+    """A shape as SPARQL, with constants, and in which order these stand there.
+
+    Parameters
+    ----------
+    shape, constants
+        Of one attribute subscription.
+
+    Examples
+    --------
+    >>> print(Written(*taken_apart({"price": {"<": 5}, "brand": {"exists": True}})).text)
+    SELECT ?event ?price ?brand WHERE { ?event <urn:graphmatch:attribute:price> ?price ; \
+<urn:graphmatch:attribute:brand> ?brand . \
+FILTER(?price < "5"^^<http://www.w3.org/2001/XMLSchema#integer>) }
+    """
+
+    def __init__(self, shape: Shape, constants: Sequence[Constant]) -> None:
+        self.order: list[int] = []
+        """The places of constants in the order of the text."""
+        self.fixed: list[NamedNode] = []
+        self._constants = constants
+        self._next = 0
+        self._variables: dict[str, None] = {_EVENT: None}
+        patterns: list[str] = []
+        later: list[tuple[str, Test, list[int]]] = []
+        for name, tests in shape:
+            patterns += self._patterns(name, tests, later)
+        filters = [f"FILTER({self._filter(*filter_)})" for filter_ in later]
+        names = " ".join(f"?{name}" for name in self._variables)
+        body = f"?{_EVENT} {' ; '.join(patterns)} . {' '.join(filters)}".rstrip()
+        self.text = f"SELECT {names} WHERE {{ {body} }}"
+
+    def term(self, place: int) -> Constant:
+        """Return the constant at a place: among those of the shape, and then those of all."""
+        count = len(self._constants)
+        return self._constants[place] if place < count else self.fixed[place - count]
+
+    def _write(self, place: int) -> str:
+        self.order.append(place)
+        return str(self.term(place))
+
+    def _property(self, property_: NamedNode) -> str:
+        self.fixed.append(property_)
+        return self._write(len(self._constants) + len(self.fixed) - 1)
+
+    def _patterns(
+        self, name: str, tests: Sequence[Test], later: list[tuple[str, Test, list[int]]]
+    ) -> list[str]:
+        """Return the patterns of one attribute; what is to be said of its variable goes later."""
+        patterns: list[str] = []
+        kept: list[tuple[Test, list[int]]] = []
+        for test in tests:
+            places = self._places(test)
+            if test[0] == "isa":
+                patterns.append(f"{self._property(names.isa(name))} {self._write(places[0])}")
+            else:
+                kept.append((test, places))
+        if len(kept) == 1 and kept[0][0][0] == "=" and kept[0][0][1] in _BY_TERM:
+            patterns.append(f"{self._property(names.attribute(name))} {self._write(kept[0][1][0])}")
+        elif kept:
+            variable = self._variable(name)
+            patterns.append(f"{self._property(names.attribute(name))} ?{variable}")
+            later += [(variable, test, places) for test, places in kept if test[0] != "exists"]
+        return patterns
+
+    def _places(self, test: Test) -> list[int]:
+        operator, kind = test
+        count = len(kind) if operator == "in" else 0 if operator == "exists" else 1
+        self._next += count
+        return list(range(self._next - count, self._next))
+
+    def _variable(self, name: str) -> str:
+        """Return a variable called nearly as the attribute."""
+        plain = _NOT_IN_A_NAME.sub("_", name).strip("_") or "value"
+        chosen, number = plain, 1
+        while chosen in self._variables:
+            number += 1
+            chosen = f"{plain}_{number}"
+        self._variables[chosen] = None
+        return chosen
+
+    def _filter(self, variable: str, test: Test, places: Sequence[int]) -> str:
+        operator, value = test[0], f"?{variable}"
+        if operator == "in":
+            return f"{value} IN ({', '.join(map(self._write, places))})"
+        if operator.startswith(FOLDED):
+            operator, value = operator.removeprefix(FOLDED), f"LCASE({value})"
+        constant = self._write(places[0])
+        if operator in _FUNCTIONS:
+            return f"{_FUNCTIONS[operator]}({value}, {constant})"
+        return f"{value} {operator} {constant}"

@@ -1,23 +1,20 @@
 """What enrichment adds for attribute subscriptions: attributes of graphs, graphs of events.
 
-Before the rules, an event is written as a graph in the ontology's words (`graph`); after them,
-the attributes that somebody asks for are found in E(P), and the classes of their values:
+Before the rules, an event is written as a graph in the ontology's words. The attribute
+``price.value = 450`` is, where the ontology has properties ``price`` and ``value``, also
+``event price _:n . _:n value 450``; so everything that is said of properties holds of attributes:
+subproperties, synonyms, ranges, units, mapping functions; and subscriptions written as SPARQL match
+events. A text that names a class, ``target = "desktop PC"``, is also a node of that class. A step
+that the ontology does not know is a property of its own.
 
-    event → graph → rules, units, mapping functions → attributes
-
-``isa:target`` has as objects the classes that a value of ``target`` belongs to: those of a
+After the rules, the attributes that somebody asks for are found in E(P), and the classes of their
+values. Of all paths through a graph only those are gone that somebody asks for, along a tree of
+steps. ``isa:target`` has as objects the classes that a value of ``target`` belongs to: those of a
 resource, the value itself where it is a class or a concept, what a text is the name of; and all
 that are above them. Only classes that are asked for are written.
 
 Cost: nothing where no attribute is asked for; else one pass over the publication, and the steps
-that are asked for.
-
-A graph is as many events as it has *roots*: its id where that is a subject (the item of a feed, a
-graph named after what it describes). Otherwise every subject of a stated triple that is nowhere an
-object, and each subject that no root leads to (it is on a circle, or behind one). No path passes a
-resource twice, so circles end; the limit ``event_paths`` allows so many steps.
-
-Source: CTPS, section 3.2.
+that are asked for. The tree is made anew when something is mentioned for the first time.
 """
 
 from __future__ import annotations
@@ -28,11 +25,8 @@ from dataclasses import dataclass, field
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from semantic.attributes.asked import Asked, Asking, Steps
-from semantic.attributes.concepts import Concepts
-from semantic.attributes.graph import EventGraphs
-from semantic.attributes.names import is_isa, path_of
-from semantic.attributes.properties import AttributeProperties
+from semantic.attributes.concepts import AttributeProperties, Concepts
+from semantic.attributes.names import attribute, is_isa, isa_name_of, name_of, path_of, steps
 from semantic.errors import OnProblem, Place, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mentions import Mentions
@@ -43,6 +37,189 @@ from semantic.ontology.walks import Links
 from semantic.publication import Publication
 from semantic.terms import Node, Term, Triple
 from semantic.vocabulary import TYPE
+
+
+@dataclass(slots=True)
+class Steps:
+    """A place in the tree of steps.
+
+    Parameters
+    ----------
+    attributes
+        The attributes whose names end here.
+    isa
+        Properties for the classes of their values, with the classes that are asked for; ``None``
+        for all of them.
+    below
+        The next steps.
+    """
+
+    attributes: list[NamedNode] = field(default_factory=list)
+    isa: dict[NamedNode, frozenset[Node] | None] = field(default_factory=dict)
+    below: dict[str, Steps] = field(default_factory=dict)
+
+    def place(self, name: str) -> Steps:
+        """Return the place of an attribute, which is made if it is not there."""
+        place = self
+        for step in steps(name):
+            place = place.below.setdefault(step, Steps())
+        return place
+
+
+class Asked:
+    """The attributes that subscriptions ask for.
+
+    Parameters
+    ----------
+    objects
+        Property to the objects that are asked for after it; ``None`` among them for any.
+
+    Examples
+    --------
+    >>> from semantic.attributes.names import attribute
+    >>> asked = Asked({attribute("price.value"): [None]})
+    >>> sorted(asked.names), list(asked.steps.below["price"].below)
+    (['price', 'value'], ['value'])
+    """
+
+    def __init__(self, objects: Mapping[Node, Iterable[Node | None]]) -> None:
+        self.steps = Steps()
+        self.names: set[str] = set()
+        """All steps of all names."""
+        self.classes: set[Node | None] = set()
+        """The classes that are asked for, ``None`` among them for any."""
+        for property_, wanted in objects.items():
+            if (name := name_of(property_)) is not None:
+                self._add(property_, name)
+            elif (name := isa_name_of(property_)) is not None:
+                self._add_isa(property_, name, wanted)
+
+    def __bool__(self) -> bool:
+        return bool(self.names)
+
+    def _add(self, property_: Node, name: str) -> None:
+        assert isinstance(property_, NamedNode)
+        self.steps.place(name).attributes.append(property_)
+        self.names.update(steps(name))
+
+    def _add_isa(self, property_: Node, name: str, wanted: Iterable[Node | None]) -> None:
+        assert isinstance(property_, NamedNode)
+        classes = set(wanted)
+        every = None in classes
+        self.steps.place(name).isa[property_] = (
+            None if every else frozenset(c for c in classes if c is not None)
+        )
+        self.classes.update(classes)
+        self.names.update(steps(name))
+
+
+class Asking:
+    """What is asked for of attributes, kept as long as nothing new is mentioned.
+
+    Examples
+    --------
+    >>> from semantic.attributes.names import attribute
+    >>> mentions, asking = Mentions(), Asking()
+    >>> bool(asking.asked(mentions))
+    False
+    >>> mentions.add([(attribute("brand"), None)])
+    >>> bool(asking.asked(mentions))
+    True
+    """
+
+    def __init__(self) -> None:
+        self._known: tuple[Mentions, int, Asked] | None = None
+
+    def asked(self, mentions: Mentions) -> Asked:
+        """Return what is asked for; the same object as long as that is the same."""
+        known = self._known  # at once: other threads may write it
+        if known is None or known[0] is not mentions or known[1] != mentions.version:
+            asked = Asked(dict(_attributes(mentions)))
+            known = self._known = mentions, mentions.version, asked
+        return known[2]
+
+
+def _attributes(mentions: Mentions) -> Iterator[tuple[Node, tuple[Node | None, ...]]]:
+    for property_ in mentions.properties():
+        if name_of(property_) is not None:
+            yield property_, ()
+        elif isa_name_of(property_) is not None:
+            yield property_, mentions.objects(property_)
+
+
+class EventGraphs:
+    """Writes events as graphs of one ontology.
+
+    Parameters
+    ----------
+    ontology
+        Only its classes are classes here.
+    properties, concepts
+        What its properties and classes are called.
+    """
+
+    def __init__(
+        self, ontology: Ontology, properties: AttributeProperties, concepts: Concepts
+    ) -> None:
+        self._ontology = ontology
+        self._properties = properties
+        self._concepts = concepts
+
+    def triples(self, publication: Publication) -> Iterator[Triple]:
+        """Yield what the attributes of an event say in the ontology's words.
+
+        A publication is an event when its first triple is an attribute; others are not looked
+        through.
+        """
+        if not publication.triples or path_of(publication.triples[0][1]) is None:
+            return
+        nodes: dict[tuple[Term, tuple[str, ...]], BlankNode] = {}
+        for event, property_, value in publication.triples:
+            if (path := path_of(property_)) is None:
+                continue
+            if any(map(self._properties.called, path)):
+                yield from self._path(event, path, value, nodes)
+
+    def _path(
+        self,
+        event: Term,
+        path: Sequence[str],
+        value: Term,
+        nodes: dict[tuple[Term, tuple[str, ...]], BlankNode],
+    ) -> Iterator[Triple]:
+        node = event
+        for length, step in enumerate(path[:-1], 1):
+            below = self._node(event, tuple(path[:length]), nodes)
+            yield from ((node, property_, below) for property_ in self._along(step))
+            node = below
+        for property_ in self._along(path[-1]):
+            yield node, property_, value
+        if classes := self._classes(value):
+            typed = self._node(event, tuple(path), nodes)
+            yield from ((node, property_, typed) for property_ in self._along(path[-1]))
+            yield from ((typed, TYPE, class_) for class_ in classes)
+
+    @staticmethod
+    def _node(
+        event: Term, path: tuple[str, ...], nodes: dict[tuple[Term, tuple[str, ...]], BlankNode]
+    ) -> BlankNode:
+        known = nodes.get((event, path))
+        if known is None:
+            known = nodes[event, path] = BlankNode(f"attribute{len(nodes)}")
+        return known
+
+    def _along(self, step: str) -> Sequence[NamedNode]:
+        return self._properties.called(step) or (attribute(step),)
+
+    def _classes(self, value: Term) -> list[Term]:
+        """Return the classes that a value names: itself, or what a text is the name of."""
+        classes = self._ontology.classes
+        if isinstance(value, Literal):
+            found = self._concepts.called(value.value) if is_text(value) else ()
+        else:
+            found = (self._ontology.root(value),)
+        return [term for term in found if term in classes]
+
 
 _REMEMBERED = 65_536
 """Of so many terms it is remembered what is above them."""

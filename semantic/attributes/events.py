@@ -14,25 +14,37 @@ Cost: that of JSON, and a triple a value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from semantic.attributes.names import AttributeNameError, attribute
-from semantic.attributes.rows import RowReader, opened
-from semantic.attributes.values import Decoder, TermError, dated, term_of
+from semantic.attributes.arrow import (
+    ArrowBatch,
+    Column,
+    Texts,
+    encoded,
+)
+from semantic.attributes.arrow import numbers as numbers_of
+from semantic.attributes.lines import RowReader, opened
+from semantic.attributes.names import NAMING, AttributeNameError, attribute
+from semantic.attributes.values import TermError, dated, term_of
 from semantic.errors import InputError, OnProblem, Place, Problem, warn_problem
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 _REMEDY = 'Write {"id": "…", "attribute": value} on one line.'
-_NAMING = "Write steps with points between them: target.hardDisk.size.value."
 _VALUES = frozenset({"value", "datatype", "language", "unit"})
 
 
-def event(id: str, attributes: Mapping[str, object], source: Place | None = None) -> Publication:
-    """Return an event as a publication.
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Attributes and their values, of which no term has been made yet.
 
     Parameters
     ----------
@@ -42,6 +54,29 @@ def event(id: str, attributes: Mapping[str, object], source: Place | None = None
         Name to value, list of values, or nested attributes; ``None`` is no value.
     source
         Where it was read, for messages.
+
+    Examples
+    --------
+    >>> len(Event("e1", {"price": {"value": 399}, "tags": ["a", "b"]}).publication().triples)
+    3
+    """
+
+    id: str
+    attributes: dict[str, Any]
+    source: Place | None = None
+
+    def publication(self) -> Publication:
+        """Return the event as a publication; see `event`."""
+        return event(self.id, self.attributes, self.source)
+
+
+def event(id: str, attributes: Mapping[str, object], source: Place | None = None) -> Publication:
+    """Return an event as a publication.
+
+    Parameters
+    ----------
+    id, attributes, source
+        As `Event` has them.
 
     Raises
     ------
@@ -63,7 +98,7 @@ def event(id: str, attributes: Mapping[str, object], source: Place | None = None
     except TermError as error:
         raise InputError(Problem(error.what, place, error.remedy)) from error
     except AttributeNameError as error:
-        raise InputError(Problem(str(error), place, _NAMING)) from error
+        raise InputError(Problem(str(error), place, NAMING)) from error
     if not triples:
         raise InputError(Problem("the event has no attributes", place, _REMEDY))
     return Publication.of(id, triples, place)
@@ -111,7 +146,6 @@ def _value(value: object) -> Term:
 def read_events(
     path: str,
     *,
-    decoder: Decoder | None = None,
     on_problem: OnProblem = warn_problem,
 ) -> Iterator[Publication]:
     """Yield the events of a file of JSON Lines; ``-`` is standard input.
@@ -122,12 +156,10 @@ def read_events(
     ----------
     path
         The file.
-    decoder
-        Remembers texts and numbers; a new one by default.
     on_problem
         Called with each line that is no event, and with a file that cannot be read.
     """
-    reader = RowReader(path, decoder or Decoder(), _REMEDY, on_problem)
+    reader = RowReader(path, _REMEDY, on_problem)
     try:
         for number, row in reader.rows(_lines(path)):
             try:
@@ -158,44 +190,69 @@ def _of_row(row: dict[str, Any], name: str, place: Place) -> Publication:
     return event(id, row, Place(place.source, place.line, item=id))
 
 
-class ArrowRows(Protocol):
-    """What a record batch of Arrow can do; ``pyarrow`` itself is not needed here."""
-
-    def to_pylist(self) -> list[dict[str, Any]]:
-        """Return the rows as dictionaries."""
-
-
-class ArrowTable(Protocol):
-    """What a table of Arrow can do."""
-
-    def to_batches(self) -> Sequence[ArrowRows]:
-        """Return the table in parts."""
-
-
-def events_of_table(table: ArrowTable, id: str = "id") -> Iterator[Publication]:
-    """Yield the events of an Arrow table: a row each, columns are attributes.
-
-    Structs are paths, lists several values, nulls no value.
+class EventColumns:
+    """The events of a record batch, column by column.
 
     Parameters
     ----------
-    table
-        A ``pyarrow.Table``.
+    batch
+        A row an event.
     id
-        The column with the events' ids; where there is none, events are named by their numbers.
-
-    Raises
-    ------
-    InputError
-        When a name or a value cannot be written as RDF.
+        The column with the ids.
+    before
+        How many rows other batches have before.
     """
-    number = 0
-    for batch in table.to_batches():
-        for row in batch.to_pylist():
-            number += 1
-            given = row.pop(id, None)
-            name = f"row {number}" if given is None else str(given)
-            yield event(name, {column: _plain(value) for column, value in row.items()})
+
+    def __init__(self, batch: ArrowBatch, id: str, before: int) -> None:
+        self._before = before
+        self._arrays = {
+            name: batch.column(place) for place, name in enumerate(batch.schema.names) if name != id
+        }
+        own = [batch.column(n) for n, name in enumerate(batch.schema.names) if name == id]
+        if own and not own[0].null_count:
+            self.ids = Texts.of_array(own[0])
+        else:
+            given = own[0].to_pylist() if own else [None] * batch.num_rows
+            named = enumerate(given, before + 1)
+            self.ids = Texts.of(f"row {n}" if name is None else str(name) for n, name in named)
+
+    def event(self, row: int) -> Event:
+        """Return the event of a row."""
+        values = {
+            name: _plain(array.slice(row, 1).to_pylist()[0]) for name, array in self._arrays.items()
+        }
+        return Event(self.ids.get(row), values)
+
+    def columns(self) -> list[tuple[str, Column, NDArray[np.bool_] | None]] | None:
+        """Return properties, their values, and where these are; ``None`` if rows differ in paths.
+
+        Raises
+        ------
+        InputError
+            When a name or a value cannot be written as RDF.
+        """
+        import numpy as np
+
+        found: list[tuple[str, Column, NDArray[np.bool_] | None]] = []
+        for name, array in self._arrays.items():
+            if str(array.type).startswith(("struct", "list", "large_list", "map", "fixed_size")):
+                return None
+            try:
+                property_ = str(attribute(name))
+                if (numbers := numbers_of(array)) is not None:
+                    values, valid = numbers
+                    for row in np.flatnonzero(valid & ~np.isfinite(values)).tolist():
+                        _value(values[row].item())
+                    found.append((property_, values, valid if array.null_count else None))
+                else:
+                    places, given = encoded(array)
+                    terms = ["" if value is None else str(_value(value)) for value in given]
+                    found.append((property_, (places, terms), None))
+            except (AttributeNameError, TermError, OverflowError, ValueError) as error:
+                what = error.what if isinstance(error, TermError) else str(error)
+                remedy = error.remedy if isinstance(error, TermError) else NAMING
+                raise InputError(Problem(what, Place(f"column {name!r}"), remedy)) from error
+        return found
 
 
 def _plain(value: object) -> object:

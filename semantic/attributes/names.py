@@ -33,6 +33,9 @@ _KEPT = "-._~:/@!$&'()*+,;="
 _REMEMBERED = 65_536
 
 
+NAMING = "Write steps with points between them: target.hardDisk.size.value."
+
+
 class AttributeNameError(ValueError):
     """Text that names no attribute; its message says why."""
 

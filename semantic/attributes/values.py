@@ -5,8 +5,6 @@ A number of JSON is an ``xsd:integer``, ``xsd:decimal`` or ``xsd:double`` as its
 "datatype": "xsd:date"}``, ``{"value": "…", "language": "de"}``, ``{"value": 40, "unit": "GB"}``,
 ``{"iri": "…"}``. JSON has no dates, so a string that is written as one, ``2026-01-31`` or
 ``2026-01-31T12:00:00Z``, is one, in subscriptions and in events alike.
-
-Cost: `Decoder` makes each number and each text once, as long as it is remembered.
 """
 
 from __future__ import annotations
@@ -26,7 +24,6 @@ from semantic.units.vocabulary import UCUM, is_quantity
 from semantic.values import value_of
 from semantic.vocabulary import PREFIXES, XSD
 
-_REMEMBERED = 200_000
 _DIGITS = 4300
 """A number may have as many characters as Python reads of one."""
 _INTEGER, _DECIMAL, _DOUBLE = XSD["integer"], XSD["decimal"], XSD["double"]
@@ -37,44 +34,6 @@ _LEXICAL = "Write it as XML Schema does: 2026-01-31, 2026-01-31T12:00:00Z, 5, 5.
 
 class TermError(UnplacedError):
     """A value that is no RDF term."""
-
-
-class _Remembered(dict[str, Literal]):
-    """Literals by their text, made when they are first asked for."""
-
-    def __init__(self, *, numbers: bool) -> None:
-        super().__init__()
-        self._numbers = numbers
-
-    def __missing__(self, text: str) -> Literal:
-        if len(self) >= _REMEMBERED:
-            self.clear()
-        literal = self[text] = self._made(text)
-        return literal
-
-    def _made(self, text: str) -> Literal:
-        return written(text) if self._numbers else plain(text)
-
-
-class Decoder:
-    """Reads JSON whose numbers become literals as their text says.
-
-    Examples
-    --------
-    >>> Decoder().decode('{"price.value": 3.50}')["price.value"].value
-    '3.50'
-    """
-
-    def __init__(self) -> None:
-        numbers = _Remembered(numbers=True)
-        self.texts = _Remembered(numbers=False)
-        """Plain texts as literals."""
-        self.decode = json.JSONDecoder(
-            object_pairs_hook=_distinct,
-            parse_int=numbers.__getitem__,
-            parse_float=numbers.__getitem__,
-            parse_constant=_no_number,
-        ).decode
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -91,24 +50,38 @@ def _no_number(text: str) -> Any:
     raise TermError(f"{text} is no number that compares", "Leave it out.")
 
 
-def written(number: str) -> Literal:
-    """Return a number of JSON as a literal; its text says of what datatype.
-
-    Raises
-    ------
-    ValueError
-        When it is too long.
-
-    Examples
-    --------
-    >>> print(written("5"), written("5.0"))
-    "5"^^<http://www.w3.org/2001/XMLSchema#integer> "5.0"^^<http://www.w3.org/2001/XMLSchema#decimal>
-    """
+def _written(number: str) -> Literal:
     if len(number) > _DIGITS:
         raise ValueError("too long a number")
     if "e" in number or "E" in number:
         return Literal(number, datatype=_DOUBLE)
     return Literal(number, datatype=_DECIMAL if "." in number else _INTEGER)
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_distinct,
+    parse_int=_written,
+    parse_float=_written,
+    parse_constant=_no_number,
+)
+
+
+def decode(text: str) -> Any:
+    """Read JSON whose numbers become literals as their text says.
+
+    Raises
+    ------
+    ValueError
+        When it is not JSON, or has too long a number.
+    TermError
+        When a field is there twice, or a number does not compare.
+
+    Examples
+    --------
+    >>> decode('{"price.value": 3.50}')["price.value"].value
+    '3.50'
+    """
+    return _DECODER.decode(text)
 
 
 def plain(text: str) -> Literal:

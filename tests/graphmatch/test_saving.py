@@ -27,6 +27,7 @@ from graphmatch.saving import SavedError
 from graphmatch.subscribing import read_subscriptions
 from semantic import Ontology, Publication, read_publications
 from semantic.annotation.annotate import Annotator, Label, Languages
+from semantic.attributes.events import Event
 from semantic.ontology.synonyms import SynonymOptions, SynonymPairs
 from semantic.vocabulary import SUBCLASS, TYPE, Namespace
 from tests.oracle import to_sparql
@@ -167,6 +168,52 @@ def test_that_options_are_kept(tmp_path: Path) -> None:
     other = Engine.open(tmp_path / "s")
     assert other.annotator is None
     assert not other.match(LAPTOP).matches
+
+
+def test_that_rows_of_a_table_are_kept(tmp_path: Path) -> None:
+    """Their constants are where they are filed only."""
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
+    brands = [f"b{number % 3}" for number in range(60)]
+    columns = {"brand": brands, "price <=": range(60), "kind isa": ["Computer"] * 60}
+    columns = {"id": map(str, range(60)), **columns, "gone": [None] * 59 + ["x"]}
+    table = arrow.table({name: list(column) for name, column in columns.items()})
+    classes = [(EX["Laptop"], SUBCLASS, EX["Computer"]), (EX["Tablet"], SUBCLASS, EX["Laptop"])]
+    engine = Engine(Ontology(classes))
+    assert engine.subscribe_table(table) == ()
+    numbers = arrow.table({"id": [f"n{n}" for n in range(60)], "size >": list(range(60))})
+    assert engine.subscribe_table(numbers) == ()
+    for number in range(0, 60, 7):
+        engine.unsubscribe(str(number))
+    engine.save(tmp_path / "s")
+    other = Engine.open(tmp_path / "s")
+    events = [
+        Event(f"e{price}", {"brand": brand, "price": price, "kind": kind, "size": price})
+        for brand in ("b0", "b1")
+        for price in (0, 20, 58.5)
+        for kind in ("Tablet", "Computer", "other")
+    ]
+
+    def agree() -> None:
+        texts = [[(one.id, one.query) for one in all.subscriptions] for all in (engine, other)]
+        assert texts[0] == texts[1]
+        for event in events:
+            assert answers(other.match(event)) == answers(engine.match(event))
+
+    agree()
+    assert sum(len(other.match(event)) for event in events) > 200
+    for one in (engine, other):
+        assert one.subscribe_table(table.slice(0, 8))[0].problem.where.source == "1"
+        one.unsubscribe("n5")
+        one.replace("n6", "ASK { ?e attribute:size ?s FILTER(?s < 3) }")
+        one.update_ontology(removed=classes[1:])
+    agree()
+    other.save(tmp_path / "s")
+    other = Engine.open(tmp_path / "s")
+    agree()
+    for one in (engine, other):
+        for id in [subscription.id for subscription in one.subscriptions]:
+            one.unsubscribe(id)
+    assert (len(engine), len(other)) == (0, 0)
 
 
 def test_that_an_opened_engine_goes_on(tmp_path: Path) -> None:

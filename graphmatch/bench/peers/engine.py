@@ -2,15 +2,16 @@
 
 Forms: bytes of a syntax (``nt``, ``turtle``, ``rdfxml``, ``jsonld``, ``feed``); ``objects``, which
 are an id and triples of pyoxigraph's terms, or the publications of a feed; ``arrow``, a table of
-events, and ``dicts``, one event each. ``core`` is the core alone: publications that have been made
-and matched before, and a report whose ids are not read.
+events, of which the numbers of subscriptions are read as one array; ``dicts``, one event each.
+``core`` is the core alone: publications that have been made and matched before, and a report whose
+ids are not read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +21,10 @@ from graphmatch.bench.workloads.graph import SYNTAXES
 from graphmatch.bench.workloads.workload import Workload, ids
 from graphmatch.engine import Engine
 from graphmatch.matcher import MatchReport
-from semantic.attributes.events import event as attribute_event
-from semantic.attributes.events import events_of_table
+from semantic.attributes.events import Event
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.reading import read_publications
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _TABULAR = ("arrow", "dicts", "core")
 
@@ -71,7 +68,7 @@ class EnginePeer(Peer):
             event = f"urn:e:{number}", workload.attributes(number)
             if form == "dicts":
                 return event
-            publications = [attribute_event(*event)]
+            publications = [Event(*event).publication()]
         else:
             publications = workload.publications(number, serial)
         if form == "core":
@@ -84,9 +81,10 @@ class EnginePeer(Peer):
         """Match, and read all ids."""
         match form:
             case "arrow":
-                return [list(report.subscriptions) for report in match_events(self.engine, event)]
+                found = self.engine.match_events(event)
+                return np.split(found.numbers, found.offsets[1:-1])
             case "dicts":
-                return [list(self.engine.match(attribute_event(*event)).subscriptions)]
+                return [list(self.engine.match(Event(*event)).subscriptions)]
             case "core":
                 return [[self.engine.match(publication) for publication in event]]
             case "objects":
@@ -96,7 +94,9 @@ class EnginePeer(Peer):
 
     def numbers(self, answer: Any) -> NDArray[np.int64]:
         """Return the ids as numbers."""
-        if answer and isinstance(answer[0], MatchReport):
+        if isinstance(answer, np.ndarray):
+            answer = self.engine.names(answer)
+        elif answer and isinstance(answer[0], MatchReport):
             answer = _read(answer)
         return super().numbers(answer)
 
@@ -107,11 +107,6 @@ def match_document(engine: Engine, data: bytes, format: str | None) -> Iterator[
         found: Iterator[MatchReport] = engine.filter(BytesIO(data), format=format)
         return found
     return map(engine.match, read_publications(BytesIO(data), format=format))
-
-
-def match_events(engine: Engine, table: pa.Table) -> Iterator[MatchReport]:
-    """Match a table of events (to be `Engine.match_table`, once it takes such tables)."""
-    return map(engine.match, events_of_table(table))
 
 
 def take_in(engine: Engine, subscriptions: Any) -> None:

@@ -6,7 +6,7 @@
 //! meet are not asked of the index, and left to the evaluator.
 
 use crate::cut::{self, Cut, Cutter};
-use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms};
+use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::Limits as EvaluationLimits;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::index::Index;
@@ -19,13 +19,16 @@ use crate::query::{Filled, Form, QueryError, Template};
 use crate::rest;
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged};
 use crate::subscriptions::{
-    EXACT, Entry, Flags, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions, UNINDEXED,
+    EXACT, Entry, Flags, IN_ROW, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions,
+    UNINDEXED,
 };
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet, HashTable};
 use oxrdf::Literal;
 use std::collections::BTreeSet;
 use std::hash::BuildHasher;
+
+pub mod rows;
 
 /// IRIs that stand for a class by its name, until Python finds it in the ontology.
 const CONCEPT: &[u8] = b"<urn:graphmatch:concept:";
@@ -324,17 +327,17 @@ impl State {
             concepts,
             cut: Cut::default(),
         };
-        state.own()?;
+        state.note_owners()?;
         Ok(state)
     }
 
     /// Notes whose the rows are and which subscriptions are in no row, of subscriptions that were
     /// read and may say what cannot be.
-    fn own(&mut self) -> Result<(), SnapshotError> {
+    fn note_owners(&mut self) -> Result<(), SnapshotError> {
         let Self { templates, subscriptions, index, dictionary, owners, unindexed, .. } = self;
         // How many variables a row has to have, by template.
         let mut projected: Vec<Option<usize>> = vec![None; templates.all.len()];
-        let mut rows = 0;
+        let mut count = 0;
         for number in subscriptions.numbers() {
             let record = subscriptions.get(number);
             let template = record.template() as usize;
@@ -343,7 +346,7 @@ impl State {
             };
             kept.uses += 1;
             dictionary.check(record.terms())?;
-            check(record.constants().len() == kept.template.slots(), "constants of a template")?;
+            let slots = kept.template.slots();
             let least = *projected[template].get_or_insert_with(|| {
                 let bound = kept.template.projected().map(|(_, variable)| variable);
                 bound.max().map_or(0, |variable| usize::from(variable) + 1)
@@ -358,12 +361,18 @@ impl State {
                 check(is_row && owners[row] == NO_OWNER, "a row of a subscription")?;
                 owners[row] = number;
             }
-            rows += record.rows().len();
+            let is_whole = if record.is(IN_ROW) {
+                record.terms().is_empty() && rows::in_row(templates, index, record).is_some()
+            } else {
+                record.constants().len() == slots
+            };
+            check(is_whole, "constants of a template")?;
+            count += record.rows().len();
             if record.is(UNINDEXED) {
                 unindexed.insert(number);
             }
         }
-        check(rows == index.len(), "a row of no subscription")?;
+        check(count == index.len(), "a row of no subscription")?;
         check(templates.all.iter().flatten().all(|kept| kept.uses > 0), "a template of nothing")
     }
 
@@ -418,51 +427,6 @@ impl State {
         result
     }
 
-    /// Takes subscriptions in that have a text in common but for its constants: by row its name, and
-    /// the numbers of its constants among some terms. Returns the rows that were refused, and why.
-    pub fn subscribe_rows(
-        &mut self,
-        text: &str,
-        names: &[String],
-        terms: &[String],
-        places: &[i32],
-    ) -> Result<Vec<(usize, Refusal)>, Refusal> {
-        let template = self.template(text)?;
-        let width = self.cut.len();
-        if places.len() != names.len() * width {
-            self.drop_unused(template);
-            return Err(Refusal::Full("the rows have another number of constants than the text"));
-        }
-        let mut ids: Vec<Option<Id>> = vec![None; terms.len()];
-        let mut refused = Vec::new();
-        for (row, name) in names.iter().enumerate() {
-            let mut constants = Vec::with_capacity(width);
-            for &place in &places[row * width..(row + 1) * width] {
-                let Some(slot) = ids.get_mut(place as usize) else { continue };
-                let dictionary = &mut self.dictionary;
-                let id = *slot
-                    .get_or_insert_with(|| dictionary.intern(terms[place as usize].as_bytes()));
-                dictionary.retain(id);
-                constants.push(id);
-            }
-            let taken = if self.subscriptions.find(name).is_some() {
-                constants.iter().for_each(|&id| self.dictionary.release(id));
-                Err(Refusal::Duplicate)
-            } else if name.len() > LONGEST_NAME || constants.len() < width {
-                constants.iter().for_each(|&id| self.dictionary.release(id));
-                Err(Refusal::Full("its id is longer than 65,535 bytes"))
-            } else {
-                self.file(name, template, constants, None, None)
-            };
-            if let Err(error) = taken {
-                refused.push((row, error));
-            }
-        }
-        ids.into_iter().flatten().for_each(|id| self.dictionary.release(id));
-        self.drop_unused(template);
-        Ok(refused)
-    }
-
     /// Files a subscription with constants that are mentioned for it already; they are released
     /// where it is refused.
     fn file(
@@ -492,25 +456,29 @@ impl State {
     /// A query's constants with root terms put in, each mentioned once more; `None` where Python
     /// has to find units or classes by their names.
     fn rooted(&mut self, template: u32, constants: &[Id]) -> Option<Vec<Id>> {
+        let all = constants.iter().enumerate();
+        let rooted: Option<Vec<Id>> =
+            all.map(|(place, &id)| self.rooted_one(template, place, id)).collect();
+        rooted.inspect(|all| all.iter().for_each(|&id| self.dictionary.retain(id)))
+    }
+
+    /// The root term of one constant.
+    fn rooted_one(&self, template: u32, place: usize, id: Id) -> Option<Id> {
         let local = LocalTerms::default();
         let terms = Terms { dictionary: &self.dictionary, local: &local };
-        let kept = self.templates.kept(template)?;
-        let mut rooted = Vec::with_capacity(constants.len());
-        for (place, &id) in constants.iter().enumerate() {
-            let text = terms.text(id);
-            let is_iri = text.first() == Some(&b'<');
-            if is_iri && text.starts_with(CONCEPT) {
-                rooted.push(*self.concepts.get(text.as_ref())?);
-                continue;
-            }
-            if self.ontology.steps(id, terms) & UNITS != 0 {
-                return None;
-            }
-            let is_rooted = is_iri || kept.template.rewritten(place);
-            rooted.push(if is_rooted { self.ontology.root(id, terms) } else { id });
+        if inline::is_inline(id) {
+            return Some(id); // a number that is its own id has neither a unit nor synonyms
         }
-        rooted.iter().for_each(|&id| self.dictionary.retain(id));
-        Some(rooted)
+        let text = terms.text(id);
+        let is_iri = text.first() == Some(&b'<');
+        if is_iri && text.starts_with(CONCEPT) {
+            return self.concepts.get(text.as_ref()).copied();
+        }
+        if self.ontology.steps(id, terms) & UNITS != 0 {
+            return None;
+        }
+        let is_rooted = is_iri || self.templates.kept(template)?.template.rewritten(place);
+        Some(if is_rooted { self.ontology.root(id, terms) } else { id })
     }
 
     /// Keeps a subscription whose constants are mentioned by it already, as those it is filed with.
@@ -545,26 +513,27 @@ impl State {
             }
             rows.clear();
         }
-        let entry = Entry { name, template, constants, filed: &rooted, rows: &rows, flags };
-        let Some(number) = self.subscriptions.add(entry, serial) else {
+        // constants that the row has are kept there only
+        let is_in_row = flags & EXACT != 0
+            && rows.len() == 1
+            && constants == rooted
+            && self.templates.get(template).is_some_and(|template| {
+                rows::constants_of(template, &entries[0], constants.len())
+                    .is_some_and(|found| found == constants)
+            });
+        let flags = flags | if is_in_row { IN_ROW } else { 0 };
+        let kept = if is_in_row { [&[][..]; 2] } else { [constants, &rooted] };
+        let [constants, filed] = kept;
+        let entry = Entry { name, template, constants, filed, rows: &rows, flags };
+        let Some(number) = self.own(entry, serial) else {
             for &row in &rows {
                 self.take_row(row);
             }
             rooted.iter().for_each(|&id| self.dictionary.release(id));
             return Err(Refusal::Full("there is no room for more subscriptions"));
         };
-        for &row in &rows {
-            let (owners, row) = place(&mut self.owners, row);
-            if owners.len() <= row {
-                owners.resize(row + 1, NO_OWNER);
-            }
-            owners[row] = number;
-        }
         if flags & UNINDEXED != 0 {
             self.unindexed.insert(number);
-        }
-        if let Some(kept) = self.templates.all.get_mut(template as usize).and_then(Option::as_mut) {
-            kept.uses += 1;
         }
         self.count_mentions(template, &rooted, true);
         Ok(number)
@@ -662,9 +631,9 @@ impl State {
 
     /// Takes a subscription out.
     pub fn unsubscribe(&mut self, number: Number) {
+        let constants = self.constants(number).into_owned();
         self.unfile(number);
-        let record = self.subscriptions.get(number);
-        let (template, constants) = (record.template(), record.constants().to_vec());
+        let template = self.subscriptions.get(number).template();
         self.subscriptions.remove(number);
         constants.into_iter().for_each(|id| self.dictionary.release(id));
         self.templates.release(template, &mut self.dictionary);
@@ -706,7 +675,7 @@ impl State {
     /// Takes what a subscription is filed with out of the index and the mentions.
     fn unfile(&mut self, number: Number) {
         let record = self.subscriptions.get(number);
-        let (template, filed) = (record.template(), record.filed().to_vec());
+        let (template, filed) = (record.template(), self.filed(number).into_owned());
         let (rows, suspended) = (record.rows().to_vec(), record.is(SUSPENDED));
         if !suspended {
             self.count_mentions(template, &filed, false);
@@ -718,9 +687,8 @@ impl State {
 
     /// A subscription's text as it was submitted, but for white space and prefixes.
     pub fn text(&self, number: Number) -> String {
-        let record = self.subscriptions.get(number);
-        let constants = record.constants();
-        let skeleton = self.templates.skeleton(record.template());
+        let constants = self.constants(number);
+        let skeleton = self.templates.skeleton(self.subscriptions.get(number).template());
         cut::filled(skeleton, |number, _, text| {
             let id = constants.get(number).copied().unwrap_or_default();
             text.push_str(&String::from_utf8_lossy(&self.dictionary.text(id)));
@@ -821,7 +789,7 @@ impl State {
     ) -> Result<Option<Answer>, EvaluationError> {
         let record = self.subscriptions.get(number);
         let failed = |error: QueryError| EvaluationError::Failed(error.what);
-        let query = self.query(record.template(), record.filed()).map_err(failed)?;
+        let query = self.query(record.template(), &self.filed(number)).map_err(failed)?;
         let resting = record.is(RESTING).then(|| rest::Resting::of(&query));
         let prepared = Prepared::new(&query, resting)?;
         worker.evaluate(context, &prepared, now, self.limits)
@@ -845,7 +813,7 @@ impl State {
             names.iter().filter_map(|name| self.dictionary.get(name.as_bytes())).collect();
         let mut change = Change::default();
         let mut concerned: Vec<Number> = Vec::new();
-        let Self { templates, dictionary, ontology: old, subscriptions, .. } = self;
+        let Self { templates, dictionary, ontology: old, subscriptions, index, .. } = self;
         {
             let difference = old.difference(&ontology);
             change.triples = difference.triples().len();
@@ -853,13 +821,17 @@ impl State {
             let names: HashSet<Id> = difference.names.iter().chain(&changed).copied().collect();
             for number in subscriptions.in_order() {
                 let record = subscriptions.get(number);
+                let in_row = rows::in_row(templates, index, record);
+                let (constants, filed) = match &in_row {
+                    Some(constants) => (&constants[..], &constants[..]),
+                    None => (record.constants(), record.filed()),
+                };
                 let says = |&id: &Id| names.contains(&key(id, dictionary));
                 let fixed = templates.kept(record.template()).map_or(&[][..], |kept| &kept.fixed);
-                let mut is_concerned = everything
-                    || record.is(SUSPENDED)
-                    || record.constants().iter().chain(fixed).any(says);
+                let mut is_concerned =
+                    everything || record.is(SUSPENDED) || constants.iter().chain(fixed).any(says);
                 if !is_concerned && change.triples > 0 {
-                    let (number, filed) = (record.template(), record.filed());
+                    let number = record.template();
                     let all = all_constants(templates, old, dictionary, number, filed);
                     let Some(kept) = templates.kept(number) else { continue };
                     let filled = kept.template.filled(&all, dictionary);
@@ -875,10 +847,11 @@ impl State {
         }
         let mut waiting = Vec::with_capacity(concerned.len());
         for number in concerned {
+            let constants = self.constants(number).into_owned();
             self.unfile(number);
             let record = self.subscriptions.get(number);
             let (template, serial) = (record.template(), record.serial());
-            let (name, constants) = (record.name(), record.constants().to_vec());
+            let name = record.name();
             let comment = self.subscriptions.comment(number).to_owned();
             self.subscriptions.remove(number);
             waiting.push((name, template, constants, serial, comment));
@@ -936,10 +909,10 @@ impl State {
         let Some(number) = self.subscriptions.find(name) else { return Ok(()) };
         let filed: Vec<Id> =
             filed.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect();
+        let constants = self.constants(number).into_owned();
         self.unfile(number);
         let record = self.subscriptions.get(number);
         let (template, serial) = (record.template(), record.serial());
-        let constants = record.constants().to_vec();
         let comment = self.subscriptions.comment(number).to_owned();
         self.subscriptions.remove(number);
         let number = self.keep(name, template, &constants, filed, Some(serial))?;

@@ -89,8 +89,29 @@ impl Index {
     }
 
     fn add_to_table(&mut self, branch: &Branch, dictionary: &Dictionary) -> Option<RowId> {
+        self.number(|tables, number| tables.add(branch, number, dictionary))
+    }
+
+    /// The number of a row among those in tables; nothing for one that is filed otherwise.
+    pub fn table_row(&self, row: RowId) -> Option<u32> {
+        (row & TABLE != 0).then_some(row & !TABLE)
+    }
+
+    /// Adds a row that differs from one in a table, known by its number there, in constants of the
+    /// same classes only: those of objects, and then those of filters.
+    pub fn add_alike(
+        &mut self,
+        like: u32,
+        constants: &[Id],
+        dictionary: &Dictionary,
+    ) -> Option<RowId> {
+        self.number(|tables, number| tables.add_alike(like, constants, number, dictionary))
+    }
+
+    /// Numbers a row of a table, if it is added.
+    fn number(&mut self, add: impl FnOnce(&mut Tables, u32) -> bool) -> Option<RowId> {
         let number = self.free.pop().unwrap_or(self.next);
-        if number < TABLE && self.tables.add(branch, number, dictionary) {
+        if number < TABLE && add(&mut self.tables, number) {
             self.next = self.next.max(number + 1);
             return Some(TABLE | number);
         }

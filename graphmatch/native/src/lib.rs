@@ -11,6 +11,7 @@ pub mod cut;
 pub mod dictionary;
 pub mod engine;
 pub mod evaluate;
+pub mod events;
 pub mod filter;
 pub mod graph;
 mod guard;

@@ -27,9 +27,9 @@ pub use crate::block::TableScratch;
 use crate::block::{Block, Known, Orders, candidates};
 use crate::columns::{BlockColumn, MOST_ROWS, Point};
 use crate::conjunction::{
-    Column, MOST_COLUMNS, Template, Test, Use, class_of, mapped, template_of, uses_of,
+    Column, Compared, MOST_COLUMNS, Template, Test, Use, class_of, mapped, template_of, uses_of,
 };
-use crate::dictionary::{ANY, Dictionary, Id};
+use crate::dictionary::{ANY, Dictionary, Id, inline};
 use crate::filter::Deciding;
 use crate::pattern::{Branch, Node};
 use crate::text::sort_from;
@@ -153,28 +153,45 @@ impl Tables {
     /// Adds a row; returns whether that was possible. Rows are numbered densely. The caller keeps the
     /// branch's terms in the dictionary until the row is removed.
     pub fn add(&mut self, branch: &Branch, row: u32, dictionary: &Dictionary) -> bool {
+        let class = &mut |id, kind| class_of(id, kind, dictionary).class();
+        let Some((template, constants)) = template_of(branch, class) else { return false };
+        let known = match self.by_template.get(&template) {
+            Some(&known) => Some(known),
+            None if self.has_room(row) => self.new_template(template),
+            None => None,
+        };
+        known.is_some_and(|known| self.push(known, &constants, row, dictionary))
+    }
+
+    /// Adds a row that differs from another in constants of the same classes only, which are given
+    /// as its template numbers them.
+    pub fn add_alike(
+        &mut self,
+        like: u32,
+        constants: &[Id],
+        row: u32,
+        dictionary: &Dictionary,
+    ) -> bool {
+        let known = self.place(like).map(|(block, at)| block.templates[at]);
+        known.is_some_and(|known| self.push(known, constants, row, dictionary))
+    }
+
+    fn has_room(&self, row: u32) -> bool {
         let place = self.places.get(row as usize).copied().unwrap_or(NOWHERE);
         let free = self.free_blocks.len() + MOST_BLOCKS - self.blocks.len().min(MOST_BLOCKS);
-        if place != NOWHERE || free == 0 || row == NOWHERE {
+        place == NOWHERE && free > 0 && row != NOWHERE
+    }
+
+    fn push(&mut self, known: u32, constants: &[Id], row: u32, dictionary: &Dictionary) -> bool {
+        if !self.has_room(row) {
             return false;
         }
-        let orders = &mut self.orders;
-        let found = template_of(branch, &mut |id, kind| {
-            let order = class_of(id, kind, dictionary);
-            if order.class().is_ordered() {
-                orders.note(id, order);
-            }
-            order.class()
-        });
-        let Some((template, constants)) = found else { return false };
-        let known = match self.by_template.get(&template) {
-            Some(&known) => known,
-            None => match self.new_template(template) {
-                Some(known) => known,
-                None => return false,
-            },
-        };
         let Some(template) = self.templates[known as usize].as_mut() else { return false };
+        for (&id, class) in constants.iter().zip(&template.template.classes) {
+            if class.is_ordered() && !inline::is_inline(id) {
+                self.orders.note(id, class_of(id, Compared::Value, dictionary));
+            }
+        }
         template.rows += 1;
         let number = template.table as usize;
         let Some(table) = self.tables[number].as_mut() else { return false };
@@ -195,7 +212,7 @@ impl Tables {
                 self.places.resize(row as usize + 1, NOWHERE);
             }
             self.places[row as usize] = tail << 16 | block.rows.len() as u32;
-            block.push(row, known, &constants);
+            block.push(row, known, constants);
             if block.rows.len() >= if self.is_bulk { MOST_ROWS } else { TAIL } {
                 self.settle(number);
             }

@@ -5,8 +5,10 @@
 
 use crate::cut::Cutter;
 use crate::dictionary::{ANY, Id};
+use crate::engine::rows::{Constants, Rows, Texts, Values};
 use crate::engine::{Change, Did, Found, Matched, Refusal, State};
 use crate::evaluate::Answer;
+use crate::events::{Attribute, Statements};
 use crate::matching::Worker;
 use crate::objects::{object_of, write_text};
 use crate::ontology::{Fold, Held, Ontology, Stated, Steps};
@@ -17,7 +19,7 @@ use crate::snapshot::{self, SnapshotError, Stored, VERSION};
 use crate::subscriptions::Number;
 use crate::triples::Triple;
 use crate::view::{Parser, Query};
-use numpy::{PyArray1, PyReadonlyArray2};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Term};
 use oxrdfio::RdfFormat;
@@ -34,6 +36,8 @@ use std::time::Duration;
 const WORKERS: usize = 16;
 /// The memory of a publication is kept for the next one if it has fewer terms of its own.
 const SPARE_TERMS: usize = 4096;
+/// So many subscriptions are taken in between two publications.
+const AT_ONCE: usize = 1 << 16;
 /// So many solutions are made of one match.
 const SOLUTIONS: usize = 10_000_000;
 /// So many solutions of one match are kept when its subscription goes.
@@ -270,6 +274,7 @@ impl Data {
 
 /// What one publication matches.
 #[pyclass(frozen, module = "graphmatch._native")]
+#[derive(Clone)]
 struct Report {
     shared: Arc<Shared>,
     publication: Box<str>,
@@ -556,51 +561,71 @@ fn matched(
     }
 }
 
-/// Terms of Python as one buffer.
-#[derive(Default)]
-pub(crate) struct Texts {
-    bytes: Vec<u8>,
-    ends: Vec<u32>,
+/// The triples that Python has.
+fn statements_of(triples: &Bound<'_, PyAny>) -> PyResult<Statements> {
+    let mut statements = Statements::default();
+    for triple in triples.try_iter()? {
+        let triple = triple?;
+        let triple = triple.cast::<PyTuple>()?;
+        for place in 0..3 {
+            write_text(&triple.get_item(place)?, statements.begin_term())?;
+            statements.end_term();
+        }
+    }
+    Ok(statements)
 }
 
-impl Texts {
-    fn of(triples: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let mut texts = Self::default();
-        for triple in triples.try_iter()? {
-            let triple = triple?;
-            let triple = triple.cast::<PyTuple>()?;
-            for place in 0..3 {
-                texts.push(&triple.get_item(place)?)?;
-            }
+/// Puts triples into a publication.
+pub(crate) fn fill(state: &State, statements: &Statements, publication: &mut Publication) {
+    publication.clear();
+    let mut triple = [0; 3];
+    for (number, text) in statements.terms().enumerate() {
+        let hash = state.dictionary.hash(text);
+        let id = match state.dictionary.get_hashed(text, hash) {
+            Some(id) => id,
+            None => publication.local.intern_hashed(text, hash),
+        };
+        triple[number % 3] = id;
+        if number % 3 == 2 {
+            publication.triples.push(triple);
         }
-        Ok(texts)
+    }
+}
+
+/// What became of the events of a table.
+#[pyclass(frozen, module = "graphmatch._native")]
+struct Batch {
+    reports: Vec<Option<Report>>,
+}
+
+#[pymethods]
+impl Batch {
+    fn __len__(&self) -> usize {
+        self.reports.len()
     }
 
-    fn push(&mut self, term: &Bound<'_, PyAny>) -> PyResult<()> {
-        write_text(term, &mut self.bytes)?;
-        let end = u32::try_from(self.bytes.len());
-        self.ends.push(end.map_err(|_| PyValueError::new_err("a publication of 4 GiB or more"))?);
-        Ok(())
+    /// The rows that Python has to do something for.
+    fn pending(&self) -> Vec<usize> {
+        (0..self.reports.len()).filter(|&row| self.reports[row].is_none()).collect()
     }
 
-    /// Puts the triples into a publication.
-    pub(crate) fn fill(&self, state: &State, publication: &mut Publication) {
-        publication.clear();
-        let mut begin = 0;
-        let mut triple = [0; 3];
-        for (number, &end) in self.ends.iter().enumerate() {
-            let text = &self.bytes[begin..end as usize];
-            begin = end as usize;
-            let hash = state.dictionary.hash(text);
-            let id = match state.dictionary.get_hashed(text, hash) {
-                Some(id) => id,
-                None => publication.local.intern_hashed(text, hash),
-            };
-            triple[number % 3] = id;
-            if number % 3 == 2 {
-                publication.triples.push(triple);
-            }
+    /// The report of a row.
+    fn report(&self, row: usize) -> Option<Report> {
+        self.reports.get(row)?.clone()
+    }
+
+    /// The numbers of the subscriptions that rows match, and where those of each row begin.
+    fn numbers<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<i64>>) {
+        let mut numbers = Vec::new();
+        let mut offsets = vec![0];
+        for report in &self.reports {
+            numbers.extend(report.iter().flat_map(|report| &report.numbers));
+            offsets.push(numbers.len() as i64);
         }
+        (PyArray1::from_vec(py, numbers), PyArray1::from_vec(py, offsets))
     }
 }
 
@@ -637,6 +662,63 @@ impl InputLimits {
             publication_triples: self.publication_triples,
         }
     }
+}
+
+/// Texts as Arrow has them: their bytes, and where each begins and the last ends.
+#[derive(FromPyObject)]
+struct ArrowTexts<'py>(PyReadonlyArray1<'py, u8>, PyReadonlyArray1<'py, i64>);
+
+impl ArrowTexts<'_> {
+    fn texts(&self) -> PyResult<Texts<'_>> {
+        let text = std::str::from_utf8(self.0.as_slice()?);
+        let text = text.map_err(|_| PyValueError::new_err("texts that are not UTF-8"))?;
+        Ok(Texts { text, offsets: self.1.as_slice()? })
+    }
+}
+
+/// A column of values: integers, floating-point numbers, or places among terms.
+#[derive(FromPyObject)]
+enum Column<'py> {
+    Integers(PyReadonlyArray1<'py, i64>),
+    Floats(PyReadonlyArray1<'py, f64>),
+    Places(PyReadonlyArray1<'py, i32>, Vec<String>),
+}
+
+impl Column<'_> {
+    fn values(&self) -> PyResult<Values<'_>> {
+        Ok(match self {
+            Self::Integers(values) => Values::Integers(values.as_slice()?),
+            Self::Floats(values) => Values::Floats(values.as_slice()?),
+            Self::Places(places, terms) => Values::Places(places.as_slice()?, terms),
+        })
+    }
+}
+
+/// A column of events: the property, values, and which of them are there.
+#[derive(FromPyObject)]
+struct EventColumn<'py>(String, Column<'py>, Option<PyReadonlyArray1<'py, bool>>);
+
+impl EventColumn<'_> {
+    fn attribute(&self) -> PyResult<Attribute<'_>> {
+        let valid = self.2.as_ref().map(|valid| valid.as_slice()).transpose()?;
+        Ok(Attribute { property: &self.0, values: self.1.values()?, valid })
+    }
+}
+
+/// The term of all rows, or a column.
+#[derive(FromPyObject)]
+enum ConstantsOrTerm<'py> {
+    Term(String),
+    Column(Column<'py>),
+}
+
+/// Places with errors of ours.
+fn refused_list(py: Python<'_>, errors: Vec<(usize, Refusal)>) -> PyResult<Bound<'_, PyList>> {
+    let list = PyList::empty(py);
+    for (place, error) in errors {
+        list.append((place, refused(error).into_value(py)))?;
+    }
+    Ok(list)
 }
 
 /// Standing subscriptions over an ontology.
@@ -732,6 +814,20 @@ impl Core {
         })
     }
 
+    /// The ids of subscriptions by their numbers; `None` where there is none.
+    fn names(
+        &self,
+        py: Python<'_>,
+        numbers: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<Vec<Option<String>>> {
+        let numbers = numbers.as_slice()?;
+        Ok(py.detach(|| {
+            let guarded = self.shared.read();
+            let all = &guarded.state.subscriptions;
+            numbers.iter().map(|&number| all.name(number)).collect()
+        }))
+    }
+
     /// The text and the comment of a subscription, or `None`.
     fn subscription(&self, py: Python<'_>, id: &str) -> Option<(String, String)> {
         py.detach(|| {
@@ -793,32 +889,47 @@ impl Core {
                 (ids.len(), errors)
             })
         });
-        let list = PyList::empty(py);
-        for (place, error) in errors {
-            list.append((place, refused(error).into_value(py)))?;
-        }
-        Ok((looked, list))
+        Ok((looked, refused_list(py, errors)?))
     }
 
-    /// Takes subscriptions in that differ in constants only: a text with the constants of one, and by
-    /// row an id and the places of its constants among `terms`. Returns as `subscribe_many` does.
+    /// Takes subscriptions in that differ in constants only: a text with the constants of one; of all
+    /// rows of a table the ids, and by constant of the text the term of all rows or a column; and the
+    /// rows that are meant. Returns as `subscribe_many` does, places among these.
     fn subscribe_rows<'py>(
         &self,
         py: Python<'py>,
         query: &str,
-        ids: Vec<String>,
-        terms: Vec<String>,
-        places: PyReadonlyArray2<'py, i32>,
+        ids: ArrowTexts<'py>,
+        constants: Vec<ConstantsOrTerm<'py>>,
+        rows: PyReadonlyArray1<'py, i64>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let places = places.as_slice()?.to_vec();
-        let change =
-            |guarded: &mut Guarded| guarded.state.subscribe_rows(query, &ids, &terms, &places);
-        let errors = py.detach(|| self.shared.change(false, change)).map_err(refused)?;
-        let list = PyList::empty(py);
-        for (place, error) in errors {
-            list.append((place, refused(error).into_value(py)))?;
-        }
-        Ok(list)
+        let columns: PyResult<Vec<Constants>> = constants
+            .iter()
+            .map(|one| match one {
+                ConstantsOrTerm::Term(term) => Ok(Constants::Same(term)),
+                ConstantsOrTerm::Column(column) => Ok(Constants::Each(column.values()?)),
+            })
+            .collect();
+        let rows = Rows { names: ids.texts()?, columns: columns?, chosen: rows.as_slice()? };
+        let errors = py.detach(|| {
+            let mut errors = Vec::new();
+            let count = rows.chosen.len();
+            for begin in (0..count).step_by(AT_ONCE) {
+                let end = count.min(begin + AT_ONCE);
+                let found = self.shared.change(false, |guarded| {
+                    let state = &mut guarded.state;
+                    state.index.begin_bulk();
+                    let found = state.subscribe_rows(query, &rows, begin..end);
+                    if end == count || found.is_err() {
+                        state.index.end_bulk();
+                    }
+                    found
+                });
+                errors.extend(found?);
+            }
+            Ok(errors)
+        });
+        refused_list(py, errors.map_err(refused)?)
     }
 
     /// Learns which class a name stands for, until the ontology changes.
@@ -890,12 +1001,12 @@ impl Core {
         shown: usize,
         now: &str,
     ) -> PyResult<Evaluation> {
-        let texts = Texts::of(triples)?;
-        let count = texts.ends.len() / 3;
+        let statements = statements_of(triples)?;
+        let count = statements.len();
         Ok(Evaluation {
             shared: Arc::clone(&self.shared),
             id: id.to_owned(),
-            texts,
+            statements,
             stated: stated.min(count),
             shown: shown.min(count),
             now: Literal::new_typed_literal(now, xsd::DATE_TIME),
@@ -1132,29 +1243,74 @@ impl Core {
         done: Steps,
         version: Option<u64>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let texts = Texts::of(triples)?;
+        let statements = statements_of(triples)?;
+        self.match_statements(py, id, &statements, now, stated, done, version)
+    }
+
+    /// Matches an event: its report, or what Python has to do first; `None` where its attributes
+    /// have to be read by Python.
+    fn match_event<'py>(
+        &self,
+        py: Python<'py>,
+        id: &str,
+        attributes: &Bound<'py, PyDict>,
+        now: &str,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let mut statements = Statements::default();
+        if !statements.push_event(id, attributes)? {
+            return Ok(None);
+        }
+        self.match_statements(py, id, &statements, now, None, 0, None).map(Some)
+    }
+
+    /// Matches the events of a table, a row each.
+    fn match_events(
+        &self,
+        py: Python<'_>,
+        ids: ArrowTexts<'_>,
+        attributes: Vec<EventColumn<'_>>,
+        now: &str,
+    ) -> PyResult<Batch> {
+        let ids = ids.texts()?;
+        let columns: PyResult<Vec<Attribute>> =
+            attributes.iter().map(EventColumn::attribute).collect();
+        let columns = columns?;
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
-        let stated = stated.unwrap_or(texts.ends.len() / 3);
-        let run = || {
-            let guarded = self.shared.read();
-            let state = &guarded.state;
-            let mut worker = self.shared.worker();
-            let current = version.is_none_or(|version| version == guarded.version);
-            let done = if current { done } else { 0 };
-            texts.fill(state, &mut worker.publication);
-            worker.publication.id = id.into();
-            let matched =
-                if current { state.matches(&mut worker, stated, done, &now) } else { Err(done) };
-            match matched {
-                Ok(matched) => Ok(report(&self.shared, state, worker, matched, stated)),
-                Err(steps) => {
-                    self.shared.give_back(worker);
-                    Err((steps, guarded.version))
+        let reports = py.detach(|| {
+            let mut statements = Statements::default();
+            let mut reports = Vec::with_capacity(ids.len());
+            for row in 0..ids.len() {
+                let id = ids.get(row).unwrap_or_default();
+                statements.clear();
+                statements.push_row(id, row, &columns);
+                let mut outcome = Err((0, 0));
+                if !statements.is_empty() {
+                    outcome = self.matched(id, &statements, &now, None, 0, None);
+                    self.shared.tend();
                 }
+                reports.push(outcome.ok());
             }
-        };
+            reports
+        });
+        Ok(Batch { reports })
+    }
+}
+
+impl Core {
+    #[expect(clippy::too_many_arguments, reason = "those of `match_triples`")]
+    fn match_statements<'py>(
+        &self,
+        py: Python<'py>,
+        id: &str,
+        statements: &Statements,
+        now: &str,
+        stated: Option<usize>,
+        done: Steps,
+        version: Option<u64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let found = py.detach(|| {
-            let found = run();
+            let found = self.matched(id, statements, &now, stated, done, version);
             self.shared.tend();
             found
         });
@@ -1164,6 +1320,35 @@ impl Core {
                 let knowledge = self.shared.read().knowledge.clone_ref(py);
                 let (id, triples) = (id.to_owned(), Vec::new());
                 Ok(Bound::new(py, Pending { id, triples, steps, knowledge, version })?.into_any())
+            }
+        }
+    }
+
+    /// The report of triples, or the steps that Python has to do first and the version.
+    fn matched(
+        &self,
+        id: &str,
+        statements: &Statements,
+        now: &Literal,
+        stated: Option<usize>,
+        done: Steps,
+        version: Option<u64>,
+    ) -> Result<Report, (Steps, u64)> {
+        let stated = stated.unwrap_or(statements.len());
+        let guarded = self.shared.read();
+        let state = &guarded.state;
+        let mut worker = self.shared.worker();
+        let current = version.is_none_or(|version| version == guarded.version);
+        let done = if current { done } else { 0 };
+        fill(state, statements, &mut worker.publication);
+        worker.publication.id = id.into();
+        let matched =
+            if current { state.matches(&mut worker, stated, done, now) } else { Err(done) };
+        match matched {
+            Ok(matched) => Ok(report(&self.shared, state, worker, matched, stated)),
+            Err(steps) => {
+                self.shared.give_back(worker);
+                Err((steps, guarded.version))
             }
         }
     }
@@ -1225,6 +1410,7 @@ fn term<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
 pub fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Core>()?;
     module.add_class::<Report>()?;
+    module.add_class::<Batch>()?;
     module.add_class::<Document>()?;
     module.add_class::<Pending>()?;
     module.add_class::<Evaluation>()?;

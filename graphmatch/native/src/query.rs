@@ -275,6 +275,9 @@ pub struct Template {
     deep: bool,
 }
 
+/// A test and the number of its variable, constants by their numbers.
+pub type TestedPlace = (u16, Test);
+
 /// A branch before constants are put in; these are given by their numbers.
 struct Part {
     patterns: Box<[Pattern]>,
@@ -676,6 +679,15 @@ impl Template {
         let mentions: &[[u32; 2]] = self.more.as_ref().map_or(&[], |more| &more.mentions);
         let stored = mentions.iter().map(move |[p, o]| (put(*p), put(*o)));
         plain.into_iter().flatten().chain(stored)
+    }
+
+    /// The patterns and the filters of the only branch, constants by their numbers; nothing where
+    /// there are several.
+    pub fn only_branch(&self) -> Option<(&[Pattern], &[TestedPlace])> {
+        match &self.branches[..] {
+            [part] => Some((&part.patterns, &part.filters)),
+            _ => None,
+        }
     }
 
     /// The branches of a query with these constants: those of its text, and behind them

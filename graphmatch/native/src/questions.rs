@@ -6,9 +6,10 @@
 //! publication, some 100 ns each, beside what the evaluator takes.
 
 use crate::evaluate::{Answer, EvaluationError, Prepared};
+use crate::events::Statements;
 use crate::necessary::GM;
 use crate::objects::term_object;
-use crate::python::{Shared, Texts, bad_query};
+use crate::python::{Shared, bad_query, fill};
 use crate::query::QueryError;
 use crate::rest;
 use crate::view::Query;
@@ -31,7 +32,7 @@ pyo3::create_exception!(
 pub struct Evaluation {
     pub(crate) shared: Arc<Shared>,
     pub(crate) id: String,
-    pub(crate) texts: Texts,
+    pub(crate) statements: Statements,
     /// So many triples are the publication's own, and were not derived.
     pub(crate) stated: usize,
     /// The triples from here on are attributes, seen by those who name them.
@@ -78,7 +79,7 @@ impl Evaluation {
         let guarded = self.shared.read();
         let state = &guarded.state;
         let mut worker = self.shared.worker();
-        self.texts.fill(state, &mut worker.publication);
+        fill(state, &self.statements, &mut worker.publication);
         worker.publication.id = self.id.as_str().into();
         let triples = worker.publication.triples.clone();
         worker.restore(state.context(), &triples, self.shown, self.stated, &state.index);

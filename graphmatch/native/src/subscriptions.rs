@@ -35,6 +35,8 @@ pub const UNINDEXED: Flags = 2;
 pub const RESTING: Flags = 4;
 /// It cannot be filed under this ontology, and matches nothing.
 pub const SUSPENDED: Flags = 8;
+/// Its only row has its constants, and they are kept there only.
+pub const IN_ROW: Flags = 16;
 /// It was filed with other constants than it was submitted with: root terms, base units.
 const REWRITTEN: Flags = 128;
 
@@ -212,6 +214,12 @@ impl Subscriptions {
     /// A subscription by its number, which has to be one that is there.
     pub fn get(&self, number: Number) -> Record<'_> {
         Record(self.records.get(number))
+    }
+
+    /// What the subscription of a number is called, if there is one.
+    pub fn name(&self, number: Number) -> Option<String> {
+        let record = self.records.get(number);
+        (!record.is_empty()).then(|| Record(record).name())
     }
 
     /// Keeps a subscription, whose name is free and not too long; `None` if there is no room.

@@ -1,9 +1,11 @@
-"""Attribute subscriptions by skeleton, held against the same file read row by row."""
+"""Tables and lines of very many subscriptions, held against each of them alone."""
 
 from __future__ import annotations
 
 import json
-from itertools import chain
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,48 +14,252 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Literal
 
-from semantic.attributes.bulk import grouped_attribute_rows
-from semantic.attributes.files import read_attribute_queries
-from semantic.attributes.gathered import Grouped
-from semantic.attributes.query import AttributeQuery
-from semantic.attributes.subscription import AttributeParser
-from semantic.errors import Problem
+from graphmatch import Engine
+from semantic.attributes.bulk import Heading, heading, headings, rows_of_table
+from semantic.attributes.subscription import attribute_query, read_attribute_queries
+from semantic.errors import GraphMatchError, InputError, Problem, SubscriptionError
+from semantic.limits import Limits
 from semantic.vocabulary import XSD
 
-
-def ungrouped(grouped: Grouped) -> list[tuple[int, str, AttributeQuery]]:
-    """Return rows, ids and queries, in the order of rows."""
-    found = []
-    assert grouped.refused == []
-    assert len({id(group.template) for group in grouped.groups}) == len(grouped.groups)
-    first = [group.rows[0] for group in grouped.groups]
-    assert first == sorted(first)
-    for group in grouped.groups:
-        assert list(group.rows) == sorted(group.rows)
-        constants = group.constants.tolist()
-        for row, name, places in zip(group.rows, group.ids, constants, strict=True):
-            terms = tuple(grouped.terms[place] for place in places)
-            found.append((row, name, AttributeQuery(group.template, terms)))
-    return sorted(found, key=lambda each: each[0])
+# --- Headings ---------------------------------------------------------------------------------
 
 
-def check(path: Path, chunk: int) -> list[Problem]:
-    """Compare both ways of reading a file; return the problems."""
-    parser = AttributeParser()
-    slow_told: list[Problem] = []
-    slow = list(read_attribute_queries(path, parser=parser, on_problem=slow_told.append))
-    told: list[Problem] = []
-    several = grouped_attribute_rows(path, parser=parser, on_problem=told.append, chunk=chunk)
-    fast = [each for grouped in several for each in ungrouped(grouped)]
-    assert told == slow_told
-    assert [name for _, name, _ in fast] == [name for name, _ in slow]
-    for (_, _, query), (_, expected) in zip(fast, slow, strict=True):
-        assert query.template is expected.template
-        assert query.constants == expected.constants
-    return told
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("brand", Heading("brand", None, ignore_case=False)),
+        ("price.value <=", Heading("price.value", "<=", ignore_case=False)),
+        ("target isa", Heading("target", "isa", ignore_case=False)),
+        ("weight (kg) =", Heading("weight (kg)", "=", ignore_case=False)),
+        ("title ignore case contains", Heading("title", "contains", ignore_case=True)),
+    ],
+)
+def test_headings(name: str, expected: Heading) -> None:
+    assert heading(name) == expected
 
 
-# --- What is generated ------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["price =<"], r"column 'price =<': there is no operator '=<'\. Use one of"),
+        (["weight (kg)"], r"there is no operator '\(kg\)'.* 'weight \(kg\) ='\.$"),
+        (["a..b <"], r"column 'a\.\.b <': 'a\.\.b' is no name of an attribute"),
+        ([" <"], "'' is no name of an attribute"),
+        (["a", "a ="], "column 'a =': the columns 'a' and 'a =' say the same"),
+        (["a <", "b", "a <"], "the columns 'a <' and 'a <' say the same"),
+    ],
+)
+def test_headings_that_mean_nothing(names: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        headings(names)
+
+
+# --- The reference ----------------------------------------------------------------------------
+
+
+def spoken(names: Sequence[str], row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the constraints that a row says, as JSON does."""
+    where: dict[str, Any] = {}
+    for name in names:
+        if (value := row[name]) is None:
+            continue
+        attribute, _, operator = name.partition(" ")
+        if isinstance(value, Decimal):
+            value = Literal(f"{value:f}", datatype=XSD["decimal"])
+        where.setdefault(attribute, {})[operator or "="] = value
+    return where
+
+
+def said(error: GraphMatchError) -> str:
+    return f"{error.problem.where}: {error.problem.what}"
+
+
+def row_by_row(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> tuple[Engine, list[str]]:
+    """Return an engine that took rows one by one, and what is wrong with the others."""
+    engine, refused = Engine(), []
+    for number, row in enumerate(rows, 1):
+        id = row["id"]
+        try:
+            if id is None or not id.strip():
+                refused.append(f"row {number}: the id is null or empty")
+            elif where := spoken(names, row):
+                engine.subscribe(id, attribute_query(id, where))
+            else:
+                refused.append(f"{id}: all its constraints are null")
+        except GraphMatchError as error:
+            refused.append(said(error))
+    return engine, refused
+
+
+def texts_of(engine: Engine) -> list[tuple[str, str]]:
+    """Return the ids and the texts of all subscriptions, in order of ids."""
+    return sorted((one.id, one.query.text) for one in engine.subscriptions)
+
+
+# --- Generated tables -------------------------------------------------------------------------
+
+WORDS = st.sampled_from(("Acme", "größe", "2026-01-31", "2026-02-31", "2026-x", "", " ", "5"))
+COLUMNS: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
+    "brand": ("string", WORDS),
+    "brand !=": ("large_string", WORDS),
+    "at >=": ("string", WORDS),
+    "at <": ("date32", st.dates(date(2000, 1, 1), date(2030, 1, 1))),
+    "seen": ("timestamp", st.datetimes(datetime(2000, 1, 1), datetime(2030, 1, 1))),
+    "price >": ("int64", st.integers(-(2**63), 2**63 - 1)),
+    "price <=": ("float64", st.floats(allow_subnormal=False)),
+    "price": ("int8", st.integers(-5, 5)),
+    "size": ("uint64", st.integers(0, 2**64 - 1)),
+    "cost =": ("float64", st.sampled_from((0.5, 1e300, 12345678.123456789))),
+    "cost <": ("decimal128", st.sampled_from((Decimal("3.50"), Decimal("0.0000001"), Decimal(5)))),
+    "new": ("bool", st.booleans()),
+    "new exists": ("bool", st.sampled_from((True, True, False))),
+    "target isa": ("dictionary", WORDS),
+    "title contains": ("dictionary", WORDS),
+    "title starts": ("int64", st.integers(0, 1)),
+    "kind in": ("list", st.lists(WORDS, max_size=2)),
+    "weight >=": ("struct", st.sampled_from(({"value": 40, "unit": "GB"}, {"value": 5}))),
+}
+
+
+def arrow_type(name: str) -> Any:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
+    return {
+        "timestamp": arrow.timestamp("us"),
+        "decimal128": arrow.decimal128(20, 7),
+        "bool": arrow.bool_(),
+        "dictionary": arrow.dictionary(arrow.int8(), arrow.string()),
+        "list": arrow.list_(arrow.string()),
+        "struct": arrow.struct({"value": arrow.int64(), "unit": arrow.string()}),
+    }.get(name) or getattr(arrow, name)()
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[list[str], list[dict[str, Any]]]:
+    """Names of columns in some order, and rows."""
+    names = draw(st.lists(st.sampled_from(list(COLUMNS)), min_size=1, max_size=5, unique=True))
+    ids = st.sampled_from(("a", "b", "ö", "", " ", "\u2003", None))
+    row = st.fixed_dictionaries(
+        {"id": ids, **{name: st.none() | COLUMNS[name][1] for name in names}}
+    )
+    return names, draw(st.lists(row, max_size=8))
+
+
+@settings(max_examples=150)
+@given(tables(), st.integers(1, 8))
+def test_that_a_table_is_what_its_rows_are(
+    drawn: tuple[list[str], list[dict[str, Any]]], size: int
+) -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
+    names, rows = drawn
+    schema = arrow.schema(
+        [("id", arrow.string())] + [(n, arrow_type(COLUMNS[n][0])) for n in names]
+    )
+    table = arrow.Table.from_pylist(rows, schema=schema)
+    scaled = [  # Arrow has as many digits as the type says
+        {
+            name: v.quantize(Decimal("0.0000001")) if isinstance(v, Decimal) else v
+            for name, v in r.items()
+        }
+        for r in rows
+    ]
+    expected, refused = row_by_row(names, scaled)
+    several = arrow.Table.from_batches(table.to_batches(max_chunksize=size), schema)
+    for each in (table, several):
+        engine = Engine()
+        told = [said(error) for error in engine.subscribe_table(each)]
+        if len({row["id"] for row in rows}) == len(rows):  # who comes first depends on the shape
+            assert (told, texts_of(engine)) == (refused, texts_of(expected))
+        else:
+            assert len(told) == len(refused)
+
+
+# --- By hand ----------------------------------------------------------------------------------
+
+
+def test_of_two_faults_that_of_the_first_attribute_is_said() -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
+    columns = {"id": ["a"], "title contains": ["x"], "kind in": [[]], "title starts": [0]}
+    types = [("id", arrow.string()), ("title contains", arrow.string())]
+    types += [("kind in", arrow.list_(arrow.string())), ("title starts", arrow.int64())]
+    (error,) = Engine().subscribe_table(arrow.table(columns, arrow.schema(types)))
+    assert "'title'" in error.problem.what
+
+
+def test_a_table_and_its_batches() -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
+    given = {
+        "name": ["a", "b", None, "c", "d"],
+        "brand": ["Acme", None, "Acme", "Apex", None],
+        "price <=": [400, 250, 1, 400, None],
+    }
+    table = arrow.table(given)
+    for each in (table, table.to_batches()[0]):
+        engine = Engine()
+        refused = engine.subscribe_table(each, id="name")
+        assert [subscription.id for subscription in engine.subscriptions] == ["a", "c", "b"]
+        assert list(map(str, refused)) == [
+            "row 3: the id is null or empty. Give each row an id of its own.",
+            "d: all its constraints are null. Give one at least, or no row.",
+        ]
+
+
+def test_that_a_shape_is_one_text() -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
+    rows = 10_000
+    given = {
+        "id": [f"s{n}" for n in range(rows)],
+        "brand": [f"b{n % 7}" for n in range(rows)],
+        "price >": [n % 11 for n in range(rows)],
+        "price <=": [None if n % 2 else n % 13 + 0.5 for n in range(rows)],
+    }
+    found = list(rows_of_table(arrow.table(given)))
+    assert len(found) == 2
+
+
+def test_more_kinds_of_rows_than_fit_into_a_number() -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
+    names = [f"a{n}" for n in range(80)]
+    rows: list[dict[str, Any]] = [
+        {
+            "id": f"s{place}",
+            **{name: "x" if (at * 7 + n) % (n + 2) == 0 else None for at, name in enumerate(names)},
+        }
+        for place, n in enumerate((0, 1, 2, 0, 3, 1))
+    ]
+    assert all(any(row[name] for row in rows) for name in names[::2])
+    rows[5][names[0]] = "2026-01-31"
+    schema = arrow.schema([(name, arrow.string()) for name in ("id", *names)])
+    engine = Engine()
+    assert engine.subscribe_table(arrow.Table.from_pylist(rows, schema=schema)) == ()
+    assert texts_of(engine) == texts_of(row_by_row(names, rows)[0])
+
+
+def test_ids_that_are_numbers_and_times_with_zones() -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
+    at = arrow.array([datetime(2026, 1, 31, tzinfo=UTC)], arrow.timestamp("s", "UTC"))
+    engine = Engine()
+    assert engine.subscribe_table(arrow.table({"id": [7], "at <": at})) == ()
+    ((id, text),) = texts_of(engine)
+    assert id == "7"
+    assert str(Literal("2026-01-31T00:00:00+00:00", datatype=XSD["dateTime"])) in text
+
+
+def test_values_that_python_has_not() -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
+    far = arrow.array([2**62], arrow.timestamp("s"))
+    with pytest.raises(InputError, match="column 'at': Arrow has values here that Python has not"):
+        Engine().subscribe_table(arrow.table({"id": ["a"], "at <": far}))
+
+
+@pytest.mark.parametrize("names", [["brand"], ["id", "id"]])
+def test_ids_have_a_column(names: list[str]) -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
+    table = arrow.Table.from_arrays([arrow.array(["x"])] * len(names), names)
+    with pytest.raises(InputError, match=r"column 'id': the table has (no|2) columns called 'id'"):
+        Engine().subscribe_table(table)
+
+
+# --- Generated lines --------------------------------------------------------------------------
 
 TEXTS = (
     "Acme",
@@ -178,103 +384,53 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("bulk") / "s.jsonl"
 
 
-@settings(max_examples=300)
-@given(documents(), st.sampled_from((1, 200, 1 << 20)))
-@example(
-    b'{"id": "a", "where": {"x": "2026-02-31"}}\n{"id": "b", "where": {"x": "2026-01-31"}}', 999
-)
-@example(b'{"id": "a", "where": {"x": tr ue}}\n{"id": "b", "where": {"x": true}}', 999)
-@example(b'{"id": "b", "where": {"x": true}}\n{"id": "a", "where": {"x": tr ue}}', 999)
-@example(b'{"id": "b", "where": {"x": true}}\n{"id": "a", "where": {"x": truetrue}}', 999)
-@example(b'{"id": "b", "where": {"x": 1}}\n{"id": "a", "where": {"x": 1 1}}', 999)
-def test_that_it_is_what_row_by_row_is(path: Path, data: bytes, chunk: int) -> None:
+@settings(max_examples=150)
+@given(documents())
+@example(b'{"id": "a", "where": {"x": "2026-02-31"}}\n{"id": "b", "where": {"x": "2026-01-31"}}')
+@example(b'{"id": "b", "where": {"x": 1}}\n{"id": "a", "where": {"x": 1 1}}')
+@example(b'{"id": "b", "where": {"x": {}}}\n{"id": "b", "where": {"x": 1}}')
+def test_that_lines_are_what_each_is(path: Path, data: bytes) -> None:
     path.write_bytes(data)
-    check(path, chunk)
-
-
-# --- By hand ----------------------------------------------------------------------------------
+    told: list[Problem] = []
+    expected = Engine()
+    alone = read_attribute_queries(path, on_problem=told.append)
+    refused = [said(error) for error in expected.subscribe_many(alone)]
+    heard: list[Problem] = []
+    engine = Engine(on_problem=heard.append)
+    assert [said(error) for error in engine.subscribe_lines(path)] == refused
+    assert (heard, texts_of(engine)) == (told, texts_of(expected))
 
 
 def row(name: str, where: Any) -> str:
     return json.dumps({"id": name, "where": where}, ensure_ascii=False)
 
 
-def test_groups(path: Path) -> None:
-    rows = [
-        row("a", {"brand": "Acme", "price": {"<": 5}}),
-        row("b", {"size": 5}),
-        "",
-        row("c", {"brand": "größe", "price": {"<": 5.5}}),
-        row("d", {"brand": "a\nb", "price": {"<": 5}}),
-        row("a", {"size": 7}),
-        row("e", {"brand": "Acme", "price": {"<": 5.5}}),
-        row("f", {"brand": "2026-01-01", "price": {"<": 5}}),
-    ]
-    path.write_text("\n".join(rows), encoding="utf-8")
-    told: list[Problem] = []
-    (grouped,) = grouped_attribute_rows(path, on_problem=told.append)
-    assert [(list(group.ids), list(group.rows)) for group in grouped.groups] == [
-        (["a", "c", "d", "e"], [0, 3, 4, 6]),
-        (["b"], [1]),
-        (["f"], [7]),
-    ]
-    assert [(str(problem.where), problem.what) for problem in told] == [
-        (f"{path}:6 (a)", f"the id 'a' has a subscription already, at {path}:1")
-    ]
-    texts = {term.value for term in grouped.terms}
-    assert {"Acme", "größe", "a\nb", "5", "5.5"} < texts
-    acme = [place for place, term in enumerate(grouped.terms) if term == Literal("Acme")]
-    assert len(acme) == 1
-
-
-def test_one_text_may_be_several_terms(path: Path) -> None:
-    wheres = [{"a": text, "b": {"isa": text}, "c": {"=": 5}, "d": "5"} for text in ("x", "y", "x")]
-    path.write_text("\n".join(row(f"s{n}", where) for n, where in enumerate(wheres)))
-    assert check(path, 1 << 20) == []
-
-
-def test_ids_are_taken_across_chunks(path: Path) -> None:
+def test_ids_are_taken_once(path: Path) -> None:
     path.write_text("\n".join(row("a", {"size": n}) for n in range(5)), encoding="utf-8")
-    told = check(path, 1)
+    told: list[Problem] = []
+    assert Engine(on_problem=told.append).subscribe_lines(path) == ()
     assert [problem.where.line for problem in told] == [2, 3, 4, 5]
-
-
-def test_that_lines_of_one_form_are_not_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is counted is lines that are read as JSON: the first of each form."""
-    parser = AttributeParser()
-    count = 0
-    decode = parser.decoder.decode
-
-    def counted(text: str) -> Any:
-        nonlocal count
-        count += 1
-        return decode(text)
-
-    monkeypatch.setattr(parser.decoder, "decode", counted)
-    wheres: list[Any] = list(
-        chain.from_iterable(
-            (
-                {"target": {"isa": f"C{n}"}, "price": {">": n, "<=": n + 0.5}, "brand": f"b{n}"},
-                {"at": {">=": f"2026-01-{n % 28 + 1:02}"}, "new": True, "in": {"in": [n, "x"]}},
-            )
-            for n in range(500)
-        )
-    )
-    path.write_text("\n".join(row(f"s{n}", where) for n, where in enumerate(wheres)))
-    (grouped,) = grouped_attribute_rows(path, parser=parser)
-    found = ungrouped(grouped)
-    assert (len(found), count, parser.shapes) == (1000, 2, 2)
-    dates = {term for _, _, query in found[1::2] for term in query.constants}
-    assert Literal("2026-01-28", datatype=XSD["date"]) in dates
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        next(grouped_attribute_rows(tmp_path / "none.jsonl"))
+        Engine().subscribe_lines(tmp_path / "none.jsonl")
 
 
-def test_an_empty_file(path: Path) -> None:
-    path.write_bytes(b"\n \n")
-    assert list(grouped_attribute_rows(path)) == []
-    path.write_bytes(b"")
-    assert list(grouped_attribute_rows(path)) == []
+def test_a_class_that_nobody_knows(path: Path) -> None:
+    rows = [row("a", {"kind": {"isa": "Computer"}}), row("b", {"kind": "x"})]
+    path.write_text("\n".join(rows), encoding="utf-8")
+    engine = Engine()
+    (error,) = engine.subscribe_lines(path)
+    assert isinstance(error, SubscriptionError)
+    assert "the ontology has no class or concept called 'Computer'" in str(error)
+    assert [id for id, _ in texts_of(engine)] == ["b"]
+
+
+def test_a_shape_that_is_larger_than_a_limit(path: Path) -> None:
+    rows = [row(id, {name: {"<": 5} for name in ("w", "x", "y", "z")}) for id in "ab"]
+    path.write_text("\n".join([*rows, row("c", {"kind": "x"})]), encoding="utf-8")
+    engine = Engine(limits=Limits(subscription_operators=5))
+    errors = engine.subscribe_lines(path)
+    assert [error.problem.where.source for error in errors] == ["a", "b"]
+    assert [id for id, _ in texts_of(engine)] == ["c"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -13,7 +12,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphmatch import AttributeSubscription, Engine
 from semantic import Ontology, Publication
-from semantic.attributes.events import event, events_of_table, read_events
+from semantic.attributes.events import event, read_events
 from semantic.attributes.names import name_of
 from semantic.errors import InputError
 from semantic.vocabulary import EQUIVALENT_CLASS, LABEL, SUBCLASS, TYPE, XSD, Namespace
@@ -97,44 +96,6 @@ def test_numbers_of_json_are_as_they_are_written(tmp_path: Path) -> None:
         )
     ]
     assert (found.id, found.source.line) == (f"{path}:1", 1)
-
-
-# --- Arrow ------------------------------------------------------------------------------------
-
-
-@dataclass
-class Batch:
-    """As much of a record batch as is needed."""
-
-    rows: list[dict[str, Any]]
-
-    def to_pylist(self) -> list[dict[str, Any]]:
-        return [dict(row) for row in self.rows]
-
-    def to_batches(self) -> list[Batch]:
-        return [Batch(self.rows[:1]), Batch(self.rows[1:])]
-
-
-ROWS: list[dict[str, Any]] = [
-    {"id": "http://e/1", "price.value": Decimal("1E+2"), "tags": ["a"], "at": date(2026, 1, 1)},
-    {"id": None, "price.value": None, "tags": ["b", "c"], "at": None},
-]
-EXPECTED = [
-    ("http://e/1", [("price.value", "100"), ("tags", "a"), ("at", "2026-01-01")]),
-    ("row 2", [("tags", "b"), ("tags", "c")]),
-]
-
-
-def test_rows_of_a_table() -> None:
-    assert [(e.id, pairs(e)) for e in events_of_table(Batch(ROWS))] == EXPECTED
-    named = events_of_table(Batch([{"key": 7, "a": 1}]), id="key")
-    assert [(e.id, pairs(e)) for e in named] == [("7", [("a", "1")])]
-
-
-def test_a_table_of_arrow() -> None:
-    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
-    rows = [dict(row, **{"price.value": row["price.value"] and Decimal(100)}) for row in ROWS]
-    assert [(e.id, pairs(e)) for e in events_of_table(arrow.Table.from_pylist(rows))] == EXPECTED
 
 
 # --- With an ontology -------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
 from semantic import Ontology
+from semantic.attributes.concepts import AttributeProperties
 from semantic.attributes.names import (
     AttributeNameError,
     attribute,
@@ -19,7 +20,6 @@ from semantic.attributes.names import (
     name_of,
     steps,
 )
-from semantic.attributes.properties import AttributeProperties
 from semantic.vocabulary import EQUIVALENT_PROPERTY, SUBPROPERTY, TYPE, Namespace
 
 EX, OTHER = Namespace("http://example.org/"), Namespace("http://other.example/#")

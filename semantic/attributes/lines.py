@@ -1,8 +1,4 @@
-"""Lines of JSON: objects with an id, whose numbers are literals; every fault has its place.
-
-Cost: a microsecond or two a line beside what JSON itself costs. What a line's place is called is
-made up only when something is wrong with it.
-"""
+"""Lines of JSON: objects with an id, whose numbers are literals; every fault has its place."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from semantic.attributes.values import Decoder, TermError
+from semantic.attributes.values import TermError, decode
 from semantic.errors import GraphMatchError, OnProblem, Place, Problem
 
 _BLANK = b" \t\r\n"
@@ -27,8 +23,6 @@ class RowReader:
     ----------
     source
         Its name, for messages.
-    decoder
-        Remembers texts and numbers.
     remedy
         What a line has to look like.
     on_problem
@@ -36,7 +30,6 @@ class RowReader:
     """
 
     source: str
-    decoder: Decoder
     remedy: str
     on_problem: OnProblem
 
@@ -51,7 +44,7 @@ class RowReader:
         if not (text := line.removeprefix(BOM_UTF8).strip(_BLANK)):
             return None
         try:
-            row = self.decoder.decode(text.decode())
+            row = decode(text.decode())
         except (RecursionError, ValueError) as error:
             self.on_problem(self._fault(number, line, error))
             return None

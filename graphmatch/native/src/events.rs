@@ -1,0 +1,236 @@
+//! Events as triples of texts: from dictionaries, and from rows of columns.
+//!
+//! What a value stands for is said in Python (`semantic.attributes.values`, `events`). Here is what
+//! most events are made of: plain names, short texts, numbers. Whatever else there is (a date, a
+//! quantity, a name with a prefix) makes the event one that Python reads.
+//!
+//! Cost: some ten nanoseconds a value; no term of Python is made.
+
+use crate::cut::quote;
+use crate::engine::rows::{Values, write_float, write_integer};
+use crate::names::{ATTRIBUTE, ATTRIBUTE_STEPS};
+use oxiri::Iri;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+/// Terms as texts in one buffer, three a triple.
+#[derive(Default)]
+pub struct Statements {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Statements {
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// How many triples there are.
+    pub fn len(&self) -> usize {
+        self.ends.len() / 3
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds a term.
+    pub fn push(&mut self, text: &[u8]) {
+        self.bytes.extend_from_slice(text);
+        self.end_term();
+    }
+
+    /// Where the next term is to be written; [`Statements::end_term`] follows.
+    pub fn begin_term(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// The term is written.
+    pub fn end_term(&mut self) {
+        self.ends.push(self.bytes.len());
+    }
+
+    /// The terms.
+    pub fn terms(&self) -> impl Iterator<Item = &[u8]> {
+        let mut begin = 0;
+        self.ends.iter().map(move |&end| {
+            let text = &self.bytes[begin..end];
+            begin = end;
+            text
+        })
+    }
+
+    /// Adds what somebody's attributes say, as Python has them; false where Python has to read it.
+    pub fn push_event(&mut self, id: &str, attributes: &Bound<'_, PyDict>) -> PyResult<bool> {
+        let (subject, mut path) = (subject(id), String::new());
+        Ok(self.push_object(&subject, &mut path, attributes, NESTED)? && !self.is_empty())
+    }
+
+    fn push_object(
+        &mut self,
+        subject: &[u8],
+        path: &mut String,
+        object: &Bound<'_, PyDict>,
+        depth: usize,
+    ) -> PyResult<bool> {
+        for (name, value) in object {
+            let Ok(name) = name.cast_exact::<PyString>() else { return Ok(false) };
+            let Ok(name) = name.to_str() else { return Ok(false) };
+            let length = path.len();
+            if length > 0 {
+                path.push('.');
+            }
+            path.push_str(name);
+            if !self.push_value(subject, path, &value, depth)? {
+                return Ok(false);
+            }
+            path.truncate(length);
+        }
+        Ok(true)
+    }
+
+    fn push_value(
+        &mut self,
+        subject: &[u8],
+        path: &mut String,
+        value: &Bound<'_, PyAny>,
+        depth: usize,
+    ) -> PyResult<bool> {
+        let Some(depth) = depth.checked_sub(1) else { return Ok(false) };
+        if let Ok(object) = value.cast_exact::<PyDict>() {
+            if object.len() == 1
+                && let Some(iri) = object.get_item("iri")?
+            {
+                let Ok(iri) = iri.cast_exact::<PyString>() else { return Ok(false) };
+                let Ok(iri) = iri.to_str() else { return Ok(false) };
+                if !is_whole(iri) || !self.begin(subject, path) {
+                    return Ok(false);
+                }
+                self.bytes.push(b'<');
+                self.bytes.extend_from_slice(iri.as_bytes());
+                self.push(b">");
+                return Ok(true);
+            }
+            if object.contains("value")? && object.len() > 1 {
+                return Ok(false);
+            }
+            return self.push_object(subject, path, object, depth);
+        }
+        if let Ok(several) = value.cast_exact::<PyList>() {
+            for one in several {
+                if !self.push_value(subject, path, &one, depth)? {
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
+        }
+        if let Ok(several) = value.cast_exact::<PyTuple>() {
+            for one in several {
+                if !self.push_value(subject, path, &one, depth)? {
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
+        }
+        if value.is_none() {
+            return Ok(true);
+        }
+        if !self.begin(subject, path) {
+            return Ok(false);
+        }
+        // Writing to a vector cannot fail.
+        if let Ok(text) = value.cast_exact::<PyString>() {
+            match text.to_str() {
+                Ok(text) if text.chars().nth(4) != Some('-') => quote(text, &mut self.bytes),
+                _ => return Ok(false), // half a character, or a date perhaps
+            }
+        } else if let Ok(truth) = value.cast_exact::<PyBool>() {
+            let text = if truth.is_true() { "true" } else { "false" };
+            quote(text, &mut self.bytes);
+            self.bytes.extend_from_slice(b"^^<http://www.w3.org/2001/XMLSchema#boolean>");
+        } else if value.is_exact_instance_of::<PyInt>() {
+            let Ok(number) = value.extract() else { return Ok(false) };
+            let _ = write_integer(number, &mut self.bytes);
+        } else if let Ok(number) = value.cast_exact::<PyFloat>() {
+            if !number.value().is_finite() {
+                return Ok(false);
+            }
+            let _ = write_float(number.value(), &mut self.bytes);
+        } else {
+            return Ok(false);
+        }
+        self.end_term();
+        Ok(true)
+    }
+
+    /// Adds a subject and the property of an attribute with a plain name.
+    fn begin(&mut self, subject: &[u8], path: &str) -> bool {
+        let is_plain = |step: &str| {
+            let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+            !step.is_empty() && step.bytes().all(is_kept)
+        };
+        if !path.split('.').all(is_plain) || path.split('.').count() > ATTRIBUTE_STEPS {
+            return false;
+        }
+        self.push(subject);
+        self.bytes.extend_from_slice(ATTRIBUTE);
+        self.bytes.extend_from_slice(path.as_bytes());
+        self.push(b">");
+        true
+    }
+
+    /// Adds what a row says.
+    pub fn push_row(&mut self, id: &str, row: usize, attributes: &[Attribute]) {
+        let subject = subject(id);
+        for attribute in attributes {
+            let is_there = attribute.valid.is_none_or(|valid| valid.get(row) == Some(&true));
+            let text = match attribute.values {
+                Values::Places(places, terms) => {
+                    let place = places.get(row).and_then(|&place| usize::try_from(place).ok());
+                    let Some(text) = place.and_then(|place| terms.get(place)) else { continue };
+                    Some(text)
+                }
+                _ if is_there => None,
+                _ => continue,
+            };
+            self.push(&subject);
+            self.push(attribute.property.as_bytes());
+            match text {
+                Some(text) => self.push(text.as_bytes()),
+                None => {
+                    attribute.values.write_number(row, &mut self.bytes);
+                    self.end_term();
+                }
+            }
+        }
+    }
+}
+
+/// Objects of an event may be nested so deep.
+const NESTED: usize = 64;
+
+/// A column of events.
+pub struct Attribute<'a> {
+    /// The property, as N-Triples has it.
+    pub property: &'a str,
+    /// Its values.
+    pub values: Values<'a>,
+    /// Which of them are there; all of them by default.
+    pub valid: Option<&'a [bool]>,
+}
+
+/// The subject of an event: its id where that is an IRI, and a blank node otherwise.
+fn subject(id: &str) -> Vec<u8> {
+    if Iri::parse(id).is_ok() { format!("<{id}>").into_bytes() } else { b"_:event".to_vec() }
+}
+
+/// Whether a text is an IRI that begins with no prefix: with `urn:`, or one that has two slashes
+/// behind it.
+fn is_whole(iri: &str) -> bool {
+    let is_long =
+        iri.split_once(':').is_some_and(|(scheme, rest)| scheme == "urn" || rest.starts_with("//"));
+    is_long && Iri::parse(iri).is_ok()
+}

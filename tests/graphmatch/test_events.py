@@ -1,0 +1,176 @@
+"""Events as dictionaries and as rows of tables, held against the publications that they are."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode
+
+from graphmatch import AttributeSubscription, Engine, _native
+from graphmatch.matcher import MatchReport
+from semantic import Ontology
+from semantic.attributes.events import Event
+from semantic.errors import InputError
+from semantic.vocabulary import SUBCLASS, XSD
+
+LAPTOP, COMPUTER = NamedNode("urn:e:Laptop"), NamedNode("urn:e:Computer")
+NAMES = ("price", "price.value", "brand", "at", "größe", "foaf:name", "a-b_1", "weight (kg)")
+WHERES: tuple[Any, ...] = (
+    *({name: {"exists": True}} for name in NAMES),
+    {"price": {">=": 5}},
+    {"price.value": {"<": 5.5, "!=": 2}},
+    {"brand": "Acme"},
+    {"brand": {"contains": "c", "ignore case": True}},
+    {"brand": {"isa": "Computer"}},
+    {"at": {">": "2026-01-01"}},
+    {"at": {"=": True}},
+    {"price": {"in": [1, 0.5, "5"]}},
+    {"price": {"<": {"value": 1, "unit": "GB"}}},
+)
+SCALARS = st.sampled_from(
+    (
+        *("Acme", "größe", "2026-01-31", "2026-x", "", 'a"b\\\n', "Laptop", "5", "0000-"),
+        *(5, 0, -7, 2**40, 2**70, True, False, None, date(2026, 1, 31)),
+        *(0.5, 5.0, 1e300, 1e-7, 12345678.123456789, -0.0, Decimal("3.50")),
+        *({"iri": "urn:e:Laptop"}, {"iri": "foaf:Person"}, {"iri": "http://e/x"}, {"iri": 5}),
+        *({"value": 5}, {"value": 40, "unit": "MB"}, {"value": "x", "language": "de"}),
+        *(Literal("5", datatype=XSD["int"]), COMPUTER, float("nan"), {}, [], b"x", {5: 1}),
+        *({"iri": "no iri"}, {"iri": "urn:e:Laptop", "b": 1}, "\ud800"),
+    )
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(("value", "b", "iri", "a..b", "")), inner, max_size=2)
+    ),
+    max_leaves=3,
+)
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    engine = Engine(Ontology([(LAPTOP, SUBCLASS, COMPUTER)]), on_problem=lambda _: None)
+    for number, where in enumerate(WHERES):
+        engine.subscribe(AttributeSubscription.of(str(number), where))
+    return engine
+
+
+def found(report: MatchReport) -> list[tuple[str, Any]]:
+    return [(match.subscription, match.solutions) for match in report]
+
+
+@settings(max_examples=300)
+@given(
+    st.sampled_from(("e", "urn:e:1", "")),
+    st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=4),
+)
+def test_an_event_is_the_publication_that_it_is(
+    engine: Engine, id: str, attributes: dict[str, Any]
+) -> None:
+    event = Event(id, attributes)
+    wrong, expected = None, []
+    try:
+        expected = found(engine.match(event.publication()))
+    except InputError as error:
+        wrong = str(error)
+    if wrong is None:
+        assert found(engine.match(event)) == expected
+        return
+    with pytest.raises(InputError) as caught:
+        engine.match(event)
+    assert str(caught.value) == wrong
+
+
+def test_that_plain_events_make_no_terms(engine: Engine) -> None:
+    attributes = {"price": {"value": 5}, "brand": ["Acme", "Apex"], "at": 0.5, "on": True}
+    report = engine._core.match_event("e", attributes, "2026-01-01T00:00:00Z")
+    assert isinstance(report, _native.Report)
+    assert engine._core.match_event("e", {"at": "2026-01-31"}, "2026-01-01T00:00:00Z") is None
+
+
+COLUMNS: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
+    "price": ("int64", st.integers(-(2**63), 2**63 - 1) | st.integers(0, 9)),
+    "price.value": ("float64", st.floats(allow_nan=False, allow_infinity=False)),
+    "brand": ("string", st.sampled_from(("Acme", "Laptop", "", "a"))),
+    "at": ("date32", st.dates(date(2025, 1, 1), date(2027, 1, 1))),
+    "größe": ("uint8", st.integers(0, 9)),
+    "foaf:name": ("bool", st.booleans()),
+    "a-b_1": ("decimal", st.sampled_from((Decimal("3.50"), Decimal("0.25")))),
+    "weight (kg)": ("list", st.lists(st.integers(0, 9), max_size=2)),
+    "size": ("struct", st.sampled_from(({"value": 1, "unit": "GB"}, {"value": 5, "unit": None}))),
+    "seen": ("timestamp", st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1))),
+}
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[dict[str, Any]]:
+    names = draw(st.lists(st.sampled_from(list(COLUMNS)), min_size=1, max_size=5, unique=True))
+    ids = st.sampled_from(("a", "urn:e:1", "", None))
+    values = {name: st.none() | COLUMNS[name][1] for name in names}
+    return draw(st.lists(st.fixed_dictionaries({"id": ids, **values}), max_size=6))
+
+
+@settings(max_examples=100)
+@given(tables())
+def test_a_row_is_the_event_that_it_is(engine: Engine, rows: list[dict[str, Any]]) -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
+    types = {
+        "decimal": arrow.decimal128(5, 2),
+        "bool": arrow.bool_(),
+        "list": arrow.list_(arrow.int64()),
+        "struct": arrow.struct({"value": arrow.int64(), "unit": arrow.string()}),
+        "timestamp": arrow.timestamp("us", "UTC"),
+    }
+    names = list(rows[0]) if rows else ["id"]
+    kinds = [(n, "string" if n == "id" else COLUMNS[n][0]) for n in names]
+    schema = arrow.schema([(n, types.get(kind) or getattr(arrow, kind)()) for n, kind in kinds])
+    table = arrow.Table.from_pylist(rows, schema=schema)
+    expected, is_wrong = [], False
+    for number, row in enumerate(rows, 1):
+        values = {name: value for name, value in row.items() if name != "id"}
+        if isinstance(seen := values.get("seen"), datetime):
+            values["seen"] = seen.replace(tzinfo=UTC)
+        id = row["id"] if row["id"] is not None else f"row {number}"
+        try:
+            expected.append((id, found(engine.match(Event(id, values).publication()))))
+        except InputError:
+            is_wrong = True
+    if is_wrong:
+        with pytest.raises(InputError):
+            engine.match_events(table)
+        return
+    reports = engine.match_events(table)
+    assert [(report.publication, found(report)) for report in reports] == expected
+    ids = engine.names(reports.numbers)
+    ends = reports.offsets.tolist()
+    assert [ids[begin:end] for begin, end in pairwise(ends)] == [
+        [id for id, _ in matches] for _, matches in expected
+    ]
+
+
+def test_reports_stay_what_they_are(engine: Engine) -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
+    other = Engine()
+    other.subscribe(AttributeSubscription.of("a", {"price": {"<": 5}}))
+    reports = other.match_events(arrow.table({"price": [4, 5, 3]}))
+    assert (reports.numbers.tolist(), reports.offsets.tolist()) == ([0, 0], [0, 1, 1, 2])
+    other.unsubscribe("a")
+    assert [[m.solutions[0]["price"].value for m in report] for report in reports[::2]] == [
+        ["4"],
+        ["3"],
+    ]
+    assert other.names(reports.numbers) == [None, None]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_number_that_is_none_is_refused(engine: Engine, value: float) -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
+    with pytest.raises(InputError, match="is no number that compares"):
+        engine.match_events(arrow.table({"price": [1.0, value]}))
