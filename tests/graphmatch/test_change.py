@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from threading import Event, Thread
 
@@ -197,6 +198,8 @@ def while_matching(
     thread = Matching(engine, publications)
     thread.start()
     try:
+        while len(thread.reports) < len(publications):
+            time.sleep(0.001)
         change(engine, new)
         for publication_ in publications:
             engine.match(publication_)

@@ -38,7 +38,7 @@ def test_that_edges_are_found_by_their_label_alone() -> None:
 
     G-ToPSS, section 5: any node of a publication can match with any node of a subscription.
     """
-    index = ops("SELECT * { :A :p ?x . ?x :q :B }")
+    index = ops("SELECT * { ?x :q :B . :A :p ?x }")
     counters = index.match(edges("CpD", "EpF", "ApG", "GqB", "HqB", "GrB")).counters
     assert (counters.probes, counters.gates) == (2 + 2 * 3, 2 + 1)
     assert counters.matched == 1

@@ -51,7 +51,6 @@ def test_rows() -> None:
     [
         (["--engines", "index"], "bench spark takes no --engines"),
         (["--edges", "5"], "bench spark takes no --edges"),
-        (["--classes", "50"], "bench spark takes no --classes"),
         (["--triples", "many"], "--triples: 'many' is no number of triples"),
     ],
 )
