@@ -59,8 +59,15 @@ class Batch:
     def schema(self) -> Batch:
         return self
 
+    @property
+    def num_rows(self) -> int:
+        return len(self.rows)
+
     def column(self, i: int, /) -> Column:
         return Column.of([row[i] for row in self.rows])
+
+    def slice(self, offset: int, length: int) -> Batch:
+        return Batch(self.rows[offset : offset + length], self.names)
 
 
 @dataclass
