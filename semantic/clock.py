@@ -10,10 +10,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TypeAlias
 
-from pyoxigraph import Literal
-
-from semantic.vocabulary import XSD
-
 Clock: TypeAlias = Callable[[], datetime]
 """Returns the time, with its zone."""
 
@@ -23,17 +19,12 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def now_literal(now: datetime) -> Literal:
-    """Return a time as ``NOW()`` gives it.
+def now_text(now: datetime) -> str:
+    """Return a time as an ``xsd:dateTime`` is written.
 
     Examples
     --------
-    >>> now_literal(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)).value
+    >>> now_text(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
     '2026-01-02T03:04:05Z'
     """
-    return Literal(now_text(now), datatype=XSD["dateTime"])
-
-
-def now_text(now: datetime) -> str:
-    """Return a time as an ``xsd:dateTime`` writes it."""
     return now.isoformat().replace("+00:00", "Z")

@@ -29,12 +29,6 @@ class Limits:
     subscription_operators
         A subscription may have this many keywords, functions and operators; how many constants,
         variables and triples is not bounded by it. A parser's or an optimizer's stack is.
-    constants_remembered
-        So many constants of subscriptions are remembered as they are written, about 300 bytes
-        each. When there are more, all are forgotten, and read again when they come again.
-    writings_remembered
-        So many ways of writing subscriptions are remembered (what they have but constants,
-        white space included; and prologues), about 2 KB each; then likewise.
     evaluation_seconds
         How long the evaluation of one query on one publication may take.
     mapping_rounds
@@ -68,8 +62,6 @@ class Limits:
     publication_triples: int = 5_000_000
     subscription_branches: int = 16
     subscription_operators: int = 1000
-    constants_remembered: int = 2**20
-    writings_remembered: int = 2**14
     evaluation_seconds: float = 10
     mapping_rounds: int = 10
     mapping_triples: int = 10_000
