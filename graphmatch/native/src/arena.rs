@@ -31,6 +31,20 @@ impl<T: Copy> Arena<T> {
 
     /// Puts a record in; `None` if there are 2³¹ elements or more already.
     pub(crate) fn insert(&mut self, record: &[T]) -> Option<u32> {
+        let start = self.append(record)?;
+        match self.free.pop() {
+            Some(number) => {
+                self.starts[number as usize] = start;
+                Some(number)
+            }
+            None => {
+                self.starts.push(start);
+                Some((self.starts.len() - 1) as u32)
+            }
+        }
+    }
+
+    fn append(&mut self, record: &[T]) -> Option<u32> {
         let start = self.data.len();
         if start + record.len() >= 1 << 31 {
             return None;
@@ -39,16 +53,7 @@ impl<T: Copy> Arena<T> {
             self.data.reserve_exact(record.len().max(start / 4).max(64));
         }
         self.data.extend_from_slice(record);
-        match self.free.pop() {
-            Some(number) => {
-                self.starts[number as usize] = start as u32;
-                Some(number)
-            }
-            None => {
-                self.starts.push(start as u32);
-                Some((self.starts.len() - 1) as u32)
-            }
-        }
+        Some(start as u32)
     }
 
     /// Where a record begins; beyond the end if there is no such record.
@@ -76,11 +81,30 @@ impl<T: Copy> Arena<T> {
         self.data.get_mut(start..).unwrap_or_default()
     }
 
+    /// Puts another record in the place of one; false if there is no room.
+    pub(crate) fn replace(
+        &mut self,
+        number: u32,
+        record: &[T],
+        length: impl Fn(&[T]) -> usize,
+    ) -> bool {
+        let before = length(self.get(number));
+        let Some(start) = self.append(record) else { return false };
+        self.starts[number as usize] = start;
+        self.garbage += before;
+        self.collect(length);
+        true
+    }
+
     /// Takes a record out; `length` tells how long a record is that begins a slice.
     pub(crate) fn remove(&mut self, number: u32, length: impl Fn(&[T]) -> usize) {
         self.garbage += length(self.get(number));
         self.starts[number as usize] = HOLE;
         self.free.push(number);
+        self.collect(length);
+    }
+
+    fn collect(&mut self, length: impl Fn(&[T]) -> usize) {
         if self.len() == 0 {
             *self = Self::default();
         } else if self.garbage > SMALL && self.garbage > self.data.len() / 2 {
@@ -146,7 +170,6 @@ impl<T: Copy> Arena<T> {
             end += record.len();
         }
         check(end == data.len(), "records of another length")?;
-        free.reverse();
         Ok(Self { data, starts, free, garbage: 0 })
     }
 

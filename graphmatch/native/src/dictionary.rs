@@ -31,6 +31,7 @@ pub const LOCAL: Id = 1 << 31;
 /// inlined only if it is what [`inline::text`] writes again, so an id stands for one term.
 pub mod inline {
     use super::{INLINE, Id, LOCAL};
+    use std::cmp::Ordering;
 
     const HALF: i64 = 1 << 27;
     const INTEGER: &[u8] = b"\"^^<http://www.w3.org/2001/XMLSchema#integer>";
@@ -46,6 +47,17 @@ pub mod inline {
     #[inline]
     pub fn number(id: Id) -> Option<(i64, u32)> {
         is_inline(id).then(|| ((id & ((1 << 28) - 1)) as i64 - HALF, (id >> 28) & 3))
+    }
+
+    /// The order of two numbers that are their own ids.
+    #[inline]
+    pub fn order(one: Id, other: Id) -> Option<Ordering> {
+        let ((one, places), (other, others)) = (number(one)?, number(other)?);
+        if places == others {
+            return Some(one.cmp(&other));
+        }
+        let unit = |more: u32, fewer: u32| 10i64.pow(more.saturating_sub(fewer));
+        Some((one * unit(others, places)).cmp(&(other * unit(places, others))))
     }
 
     /// The id of an `xsd:integer`, if it is small enough.

@@ -33,6 +33,8 @@ pub mod rows;
 /// IRIs that stand for a class by its name, until Python finds it in the ontology.
 const CONCEPT: &[u8] = b"<urn:graphmatch:concept:";
 const NO_OWNER: Number = Number::MAX;
+/// Beside the number of a row's subscription: that has to be evaluated.
+const ASKED: Number = 1 << 31;
 
 /// Why a subscription was not taken in.
 #[derive(Debug)]
@@ -197,20 +199,6 @@ pub struct Filing {
     interned: Vec<Id>,
 }
 
-/// A subscription that a publication matches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// Its number.
-    pub number: Number,
-    /// Its row, or the number of its answer with [`Found::ANSWER`].
-    pub source: u32,
-}
-
-impl Found {
-    /// The bit that says that the source is an answer.
-    pub const ANSWER: u32 = 1 << 31;
-}
-
 /// What matching did.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Did {
@@ -224,9 +212,9 @@ pub struct Did {
 #[derive(Default)]
 pub struct Matched {
     /// The subscriptions, in the order of subscribing.
-    pub found: Vec<Found>,
-    /// The answers of those that were evaluated.
-    pub answers: Vec<Answer>,
+    pub found: Vec<Number>,
+    /// The answers of those that were evaluated, by number.
+    pub answers: Vec<(Number, Answer)>,
     /// The subscriptions whose evaluation failed, and why.
     pub failed: Vec<(Number, EvaluationError)>,
     /// What was done.
@@ -359,7 +347,7 @@ impl State {
                     owners.resize(row + 1, NO_OWNER);
                 }
                 check(is_row && owners[row] == NO_OWNER, "a row of a subscription")?;
-                owners[row] = number;
+                owners[row] = owner(number, record.flags());
             }
             let is_whole = if record.is(IN_ROW) {
                 record.terms().is_empty() && rows::in_row(templates, index, record).is_some()
@@ -400,14 +388,12 @@ impl State {
 
     /// Takes a subscription in.
     ///
-    /// `filed` has its constants with root terms put in and in base units, where Python found them;
-    /// `serial` is its place in the order of subscribing, the last one by default.
+    /// `filed` has its constants with root terms put in and in base units, where Python found them.
     pub fn subscribe(
         &mut self,
         name: &str,
         text: &str,
         filed: Option<&[&str]>,
-        serial: Option<u32>,
     ) -> Result<Number, Refusal> {
         if self.subscriptions.find(name).is_some() {
             return Err(Refusal::Duplicate);
@@ -422,7 +408,7 @@ impl State {
         let filed = filed.map(|texts| {
             texts.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect()
         });
-        let result = self.file(name, template, constants, filed, serial);
+        let result = self.file(name, template, constants, filed);
         self.drop_unused(template);
         result
     }
@@ -435,11 +421,10 @@ impl State {
         template: u32,
         constants: Vec<Id>,
         filed: Option<Vec<Id>>,
-        serial: Option<u32>,
     ) -> Result<Number, Refusal> {
         let result = match filed.or_else(|| self.rooted(template, &constants)) {
             None => Err(Refusal::Python),
-            Some(rooted) => self.keep(name, template, &constants, rooted, serial),
+            Some(rooted) => self.keep(name, template, &constants, rooted, None),
         };
         if result.is_err() {
             constants.iter().for_each(|&id| self.dictionary.release(id));
@@ -481,14 +466,15 @@ impl State {
         Some(if is_rooted { self.ontology.root(id, terms) } else { id })
     }
 
-    /// Keeps a subscription whose constants are mentioned by it already, as those it is filed with.
+    /// Keeps a subscription whose constants are mentioned by it already, as those it is filed with:
+    /// a new one, or one that was taken out of the index.
     fn keep(
         &mut self,
         name: &str,
         template: u32,
         constants: &[Id],
         rooted: Vec<Id>,
-        serial: Option<u32>,
+        before: Option<Number>,
     ) -> Result<Number, Refusal> {
         let Some(filing) = self.filing(template, &rooted) else {
             return Err(Refusal::Full("its template is not there"));
@@ -497,7 +483,9 @@ impl State {
         let mut rows: Vec<RowId> = Vec::with_capacity(entries.len());
         for branch in &entries {
             self.mention(branch);
-            let Some(row) = self.index.add(branch, &self.dictionary) else {
+            let row = self.index.add(branch, &self.dictionary);
+            self.note_moved(&mut rows);
+            let Some(row) = row else {
                 // It is larger than a row may be: then every publication is a candidate.
                 let dictionary = &mut self.dictionary;
                 branch.each_constant(&mut |id| dictionary.release(id));
@@ -525,7 +513,7 @@ impl State {
         let kept = if is_in_row { [&[][..]; 2] } else { [constants, &rooted] };
         let [constants, filed] = kept;
         let entry = Entry { name, template, constants, filed, rows: &rows, flags };
-        let Some(number) = self.own(entry, serial) else {
+        let Some(number) = self.own(entry, before) else {
             for &row in &rows {
                 self.take_row(row);
             }
@@ -537,6 +525,20 @@ impl State {
         }
         self.count_mentions(template, &rooted, true);
         Ok(number)
+    }
+
+    /// Learns which rows are other ones from now on, some perhaps of a subscription to come.
+    fn note_moved(&mut self, new: &mut [RowId]) {
+        for (from, to) in std::mem::take(&mut self.index.moved) {
+            if let Some(row) = new.iter_mut().find(|row| **row == from) {
+                *row = to;
+                continue;
+            }
+            let (owners, row) = place(&mut self.owners, from);
+            let owner = std::mem::replace(&mut owners[row], NO_OWNER);
+            self.set_owner(to, owner);
+            self.subscriptions.move_row(owner & !ASKED, from, to);
+        }
     }
 
     fn all_constants(&self, template: u32, rooted: &[Id]) -> Vec<Id> {
@@ -649,12 +651,28 @@ impl State {
     ) -> Result<bool, Refusal> {
         let Some(number) = self.subscriptions.find(name) else { return Ok(false) };
         // Taken in by another name first, so that nothing is lost where it is refused.
-        let other = format!("{name}\u{0}");
-        let trial = self.subscribe(&other, text, filed, None)?;
-        self.unsubscribe(trial);
-        let serial = self.subscriptions.get(number).serial();
-        self.unsubscribe(number);
-        let number = self.subscribe(name, text, filed, Some(serial))?;
+        let other = self.subscribe(&format!("{name}\u{0}"), text, filed)?;
+        let (constants, before) =
+            (self.constants(number).into_owned(), self.subscriptions.get(number));
+        let before = before.template();
+        self.unfile(number);
+        let record = self.subscriptions.get(other);
+        let (template, flags) = (record.template(), record.flags());
+        let [submitted, filed] = [record.constants(), record.filed()].map(<[Id]>::to_vec);
+        let rows = record.rows().to_vec();
+        let entry =
+            Entry { name, template, constants: &submitted, filed: &filed, rows: &rows, flags };
+        if self.own(entry, Some(number)).is_none() {
+            self.suspend(number, name, before, &constants);
+            self.unsubscribe(other);
+            return Err(Refusal::Full("there is no room for more subscriptions"));
+        }
+        if self.unindexed.remove(&other) {
+            self.unindexed.insert(number);
+        }
+        self.subscriptions.remove(other);
+        constants.into_iter().for_each(|id| self.dictionary.release(id));
+        self.templates.release(before, &mut self.dictionary);
         self.subscriptions.say(number, comment);
         Ok(true)
     }
@@ -741,21 +759,21 @@ impl State {
     fn decided(&self, worker: &mut Worker, now: &Literal) -> Matched {
         let context = self.context();
         let mut matched = Matched::default();
-        let mut candidates: Vec<Number> = Vec::new();
         // One kind of memory after the other, so that the processor waits for many at once.
         let owner = |&row: &RowId| {
             let place = (row & ((1 << 30) - 1)) as usize;
-            let number = self.owners[(row >> 30 & 1) as usize].get(place).copied();
-            Found { number: number.unwrap_or(NO_OWNER), source: row }
+            self.owners[(row >> 30 & 1) as usize].get(place).copied().unwrap_or(NO_OWNER)
         };
-        let found: Vec<Found> = worker.rows.matches.iter().map(owner).collect();
-        let mut sorted: Vec<(u32, Found)> = Vec::with_capacity(found.len());
-        for found in found.into_iter().filter(|found| found.number != NO_OWNER) {
-            let record = self.subscriptions.get(found.number);
-            if record.is(EXACT) {
-                sorted.push((record.serial(), found));
+        let owners: Vec<Number> = worker.rows.matches.iter().map(owner).collect();
+        let placed =
+            |number| u64::from(self.subscriptions.serial(number)) << 32 | u64::from(number);
+        let mut found: Vec<u64> = Vec::with_capacity(owners.len());
+        let mut candidates: Vec<Number> = Vec::new();
+        for owner in owners.into_iter().filter(|&owner| owner != NO_OWNER) {
+            if owner & ASKED == 0 {
+                found.push(placed(owner));
             } else {
-                candidates.push(found.number);
+                candidates.push(owner ^ ASKED);
             }
         }
         candidates.extend(&self.unindexed);
@@ -765,17 +783,16 @@ impl State {
             matched.did.evaluated += 1;
             match self.evaluated(worker, context, number, now) {
                 Ok(Some(answer)) => {
-                    let source = Found::ANSWER | matched.answers.len() as u32;
-                    matched.answers.push(answer);
-                    let serial = self.subscriptions.get(number).serial();
-                    sorted.push((serial, Found { number, source }));
+                    matched.answers.push((number, answer));
+                    found.push(placed(number));
                 }
                 Ok(None) => {}
                 Err(error) => matched.failed.push((number, error)),
             }
         }
-        sorted.sort_unstable_by_key(|one| one.0);
-        matched.found = sorted.into_iter().map(|one| one.1).collect();
+        found.sort_unstable();
+        found.dedup();
+        matched.found = found.into_iter().map(|one| one as Number).collect();
         matched.did.index = Index::counters(&worker.rows);
         matched
     }
@@ -847,61 +864,43 @@ impl State {
         }
         let mut waiting = Vec::with_capacity(concerned.len());
         for number in concerned {
-            let constants = self.constants(number).into_owned();
+            waiting.push((number, self.constants(number).into_owned()));
             self.unfile(number);
-            let record = self.subscriptions.get(number);
-            let (template, serial) = (record.template(), record.serial());
-            let name = record.name();
-            let comment = self.subscriptions.comment(number).to_owned();
-            self.subscriptions.remove(number);
-            waiting.push((name, template, constants, serial, comment));
         }
         std::mem::replace(&mut self.ontology, ontology).release(&mut self.dictionary);
         for (_, id) in std::mem::take(&mut self.concepts) {
             self.dictionary.release(id);
         }
-        for (name, template, constants, serial, comment) in waiting {
-            let rooted = self.rooted(template, &constants);
-            let uses = |state: &mut Self, less| {
-                let kept = state.templates.all.get_mut(template as usize).and_then(Option::as_mut);
-                if let Some(kept) = kept {
-                    kept.uses = kept.uses + 1 - less;
-                }
-            };
-            let number = match rooted {
+        for (number, constants) in waiting {
+            let record = self.subscriptions.get(number);
+            let (name, template) = (record.name(), record.template());
+            match self.rooted(template, &constants) {
                 Some(rooted) => {
-                    let kept = self.keep(&name, template, &constants, rooted, Some(serial));
-                    if kept.is_ok() {
-                        // `keep` counted a use that was counted before.
-                        uses(self, 2);
+                    if self.keep(&name, template, &constants, rooted, Some(number)).is_err() {
+                        self.suspend(number, &name, template, &constants);
                     }
-                    kept.ok()
                 }
                 None => {
                     change.python.push(name.clone());
-                    self.suspend(&name, template, &constants, serial)
+                    self.suspend(number, &name, template, &constants);
                 }
-            };
-            if let Some(number) = number {
-                self.subscriptions.say(number, &comment);
-                change.concerned.push(name);
             }
+            change.concerned.push(name);
         }
         change
     }
 
-    /// Keeps a subscription that matches nothing for now.
-    fn suspend(
-        &mut self,
-        name: &str,
-        template: u32,
-        constants: &[Id],
-        serial: u32,
-    ) -> Option<Number> {
+    /// Keeps a subscription that was taken out of the index, and that matches nothing for now.
+    fn suspend(&mut self, number: Number, name: &str, template: u32, constants: &[Id]) {
         constants.iter().for_each(|&id| self.dictionary.retain(id));
         let flags = SUSPENDED | RESTING;
         let entry = Entry { name, template, constants, filed: constants, rows: &[], flags };
-        self.subscriptions.add(entry, Some(serial))
+        if self.own(entry, Some(number)).is_none() {
+            // There is no room for it.
+            self.subscriptions.remove(number);
+            self.templates.release(template, &mut self.dictionary);
+            constants.iter().chain(constants).for_each(|&id| self.dictionary.release(id));
+        }
     }
 
     /// Files a subscription with the constants that Python found.
@@ -911,15 +910,18 @@ impl State {
             filed.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect();
         let constants = self.constants(number).into_owned();
         self.unfile(number);
-        let record = self.subscriptions.get(number);
-        let (template, serial) = (record.template(), record.serial());
-        let comment = self.subscriptions.comment(number).to_owned();
-        self.subscriptions.remove(number);
-        let number = self.keep(name, template, &constants, filed, Some(serial))?;
-        self.subscriptions.say(number, &comment);
-        self.templates.release(template, &mut self.dictionary);
-        Ok(())
+        let template = self.subscriptions.get(number).template();
+        let kept = self.keep(name, template, &constants, filed, Some(number));
+        if kept.is_err() {
+            self.suspend(number, name, template, &constants);
+        }
+        kept.map(|_| ())
     }
+}
+
+/// What is noted of a row: whose it is, and whether that has to be evaluated.
+fn owner(number: Number, flags: Flags) -> Number {
+    if flags & EXACT == 0 { number | ASKED } else { number }
 }
 
 /// What a constant is looked up by among the names that have roots: a text without its language.
@@ -1003,7 +1005,7 @@ mod tests {
     #[test]
     fn nothing_is_left_of_subscriptions_that_went() {
         let mut state = State::new(Cutter::new([], Limits::default()));
-        let kept = state.subscribe("kept", &text(0, 77), None, None).unwrap();
+        let kept = state.subscribe("kept", &text(0, 77), None).unwrap();
         let sizes = |state: &State| {
             let mentions = state.mentions.counted().count();
             let terms = state.dictionary.len();
@@ -1014,7 +1016,7 @@ mod tests {
         for round in 1..=20 {
             let names: Vec<String> = (0..500).map(|n| format!("{round}/{n}")).collect();
             for (number, name) in names.iter().enumerate() {
-                state.subscribe(name, &text(round, number), None, None).unwrap();
+                state.subscribe(name, &text(round, number), None).unwrap();
             }
             let [all, templates, rows, ..] = sizes(&state);
             assert!(all == 501 && rows == 501 && templates > 200, "{all} {rows} {templates}");

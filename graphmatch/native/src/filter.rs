@@ -6,7 +6,7 @@
 //! Source: SPARQL 1.1 sections 17.3 (operators) and 17.4 (functions); RFC 4647 section 3.3.1 for
 //! `LANGMATCHES`.
 
-use crate::dictionary::{Id, Kind, Terms};
+use crate::dictionary::{Id, Kind, Terms, inline};
 use crate::pattern::{Comparison, Filter, Folding, TaxonomyOperator, TextOperator, View};
 use crate::values::{Literal, Order, Scalar, Value, compare, unescaped};
 use foldhash::fast::RandomState;
@@ -106,6 +106,9 @@ impl<'a> Deciding<'a> {
     }
 
     fn compares(&self, term: Id, operator: Comparison, constant: Id) -> bool {
+        if let Some(order) = inline::order(term, constant) {
+            return operator.is_met(order);
+        }
         compare(&self.value(term), operator, &self.value(constant)) == Some(true)
     }
 

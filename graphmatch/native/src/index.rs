@@ -3,7 +3,7 @@
 //! A row is filed under its rarest access pattern ([`Patterns`]). Where very many rows are filed
 //! under the same one, new ones are told apart otherwise: by a word that a text must have
 //! ([`TextIndex`]), or, if they constrain the properties of one subject, in a table of these
-//! ([`Tables`]).
+//! ([`Tables`]), which those that were there before are put into as well.
 //!
 //! Cost: that of the ways that have rows.
 
@@ -23,6 +23,8 @@ use hashbrown::HashMap;
 const TABLE: RowId = 1 << 30;
 /// So many rows under one access pattern are enough for another way.
 const CROWDED: usize = 64;
+/// So many of a posting list are looked at when a table is made that they may belong to.
+const LOOKED_AT: usize = 1 << 10;
 
 /// What one thread needs; reused from one publication to the next.
 #[derive(Default)]
@@ -47,20 +49,20 @@ pub struct Index {
     by_text: HashMap<RowId, usize>,
     free: Vec<u32>,
     next: u32,
+    /// The rows that were put into tables since this was last emptied: what they were, and are.
+    pub moved: Vec<(RowId, RowId)>,
 }
 
-/// Filters of the terms of one publication.
-struct Decided<'a, 'b>(&'b Deciding<'a>);
-
-impl Tests for Decided<'_, '_> {
-    fn holds(&self, _: u32, filter: &Filter, term: Id) -> bool {
-        self.0.holds(filter, term)
+impl Tests for Deciding<'_> {
+    fn holds(&self, filter: &Filter, term: Id) -> bool {
+        Deciding::holds(self, filter, term)
     }
 }
 
 impl Index {
     /// Adds a row; `None` where there is no room. The caller keeps the branch's terms in the
-    /// dictionary until the row is removed.
+    /// dictionary until the row is removed, and looks for it among those that were [moved](Self::moved)
+    /// whenever one is added.
     pub fn add(&mut self, branch: &Branch, dictionary: &Dictionary) -> Option<RowId> {
         let text = branch.filters.iter().position(|(_, filter)| TextIndex::takes(filter));
         if text.is_none() && self.tables.wants(branch, dictionary) {
@@ -82,10 +84,26 @@ impl Index {
             return Some(row);
         }
         if let Some(table) = self.add_to_table(branch, dictionary) {
+            let near = self.patterns.neighbours(row, LOOKED_AT);
             self.patterns.remove(row);
+            for row in near {
+                self.move_to_table(row, dictionary);
+            }
             return Some(table);
         }
         Some(row)
+    }
+
+    /// Puts a row into a table, if there is one for it.
+    fn move_to_table(&mut self, row: RowId, dictionary: &Dictionary) {
+        let branch = self.patterns.branch(row);
+        if branch.filters.iter().all(|(_, filter)| !TextIndex::takes(filter))
+            && self.tables.wants(&branch, dictionary)
+            && let Some(table) = self.add_to_table(&branch, dictionary)
+        {
+            self.patterns.remove(row);
+            self.moved.push((row, table));
+        }
     }
 
     fn add_to_table(&mut self, branch: &Branch, dictionary: &Dictionary) -> Option<RowId> {
@@ -216,8 +234,7 @@ impl Index {
 
     /// Finds the rows that have a solution, each once, in `scratch.matches`.
     pub fn find(&self, graph: &Graph, deciding: &Deciding, scratch: &mut Scratch) {
-        let tests = Decided(deciding);
-        self.patterns.find(graph, &tests, &mut scratch.patterns);
+        self.patterns.find(graph, deciding, &mut scratch.patterns);
         scratch.matches.clear();
         scratch.matches.extend_from_slice(&scratch.patterns.matches);
         if !self.texts.is_empty() {
@@ -232,7 +249,7 @@ impl Index {
             self.texts.hits(terms, deciding, &mut scratch.texts, &mut scratch.hits);
             scratch.patterns.counters.candidates += scratch.hits.len() as u64;
             for &row in &scratch.hits {
-                if self.patterns.matches(row, graph, &tests, &mut scratch.patterns) {
+                if self.patterns.matches(row, graph, deciding, &mut scratch.patterns) {
                     scratch.matches.push(row);
                 }
             }
@@ -259,13 +276,12 @@ impl Index {
         scratch: &mut Scratch,
         on: impl FnMut(&[Id]) -> bool,
     ) {
-        let tests = Decided(deciding);
         if row & TABLE == 0 {
-            self.patterns.solutions(row, graph, &tests, &mut scratch.patterns, on);
+            self.patterns.solutions(row, graph, deciding, &mut scratch.patterns, on);
         } else {
             let mut alone = Patterns::default();
             if let Some(row) = alone.add(&self.branch(row)) {
-                alone.solutions(row, graph, &tests, &mut scratch.patterns, on);
+                alone.solutions(row, graph, deciding, &mut scratch.patterns, on);
             }
         }
     }

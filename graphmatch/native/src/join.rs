@@ -16,9 +16,8 @@ use hashbrown::HashSet;
 
 /// Decides filters.
 pub trait Tests {
-    /// Whether a term satisfies a filter. The number is the filter's as long as a row has it, for
-    /// caches that live as long as a publication.
-    fn holds(&self, number: u32, filter: &Filter, term: Id) -> bool;
+    /// Whether a term satisfies a filter.
+    fn holds(&self, filter: &Filter, term: Id) -> bool;
 }
 
 /// Where a join is.
@@ -101,7 +100,7 @@ impl Failures {
 /// A row, and what it is joined with.
 pub(crate) struct Join<'a, T> {
     pub(crate) program: Program<'a>,
-    /// Its constants, and the numbers of its filters behind them.
+    /// Its constants, and behind them the numbers of its filters or what these compare with.
     pub(crate) constants: &'a [u32],
     pub(crate) filters: &'a Filters,
     pub(crate) graph: &'a Graph,
@@ -192,10 +191,16 @@ impl<T: Tests> Join<'_, T> {
     fn passes(&self, depth: usize, terms: &[Id]) -> bool {
         let numbers = &self.constants[self.program.constants..];
         (0..self.program.filters).all(|n| {
-            let (step, variable) = self.program.test(n);
+            let (step, variable, operator) = self.program.test(n);
+            if step != depth {
+                return true;
+            }
             let (number, term) = (numbers[n], terms[variable]);
-            let holds = |filter| term != ANY && self.tests.holds(number, filter, term);
-            step != depth || self.filters.get(number).is_some_and(holds)
+            let holds = |filter: &Filter| term != ANY && self.tests.holds(filter, term);
+            match operator {
+                Some(operator) => holds(&Filter::Compare { operator, constant: number }),
+                None => self.filters.get(number).is_some_and(holds),
+            }
         })
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::dictionary::Id;
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, damaged, stored};
+use std::cmp::Ordering;
 
 /// A place of a triple pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -45,9 +46,32 @@ impl Comparison {
         Self::GreaterOrEqual,
     ];
 
+    /// A number for it, above 0.
+    pub fn code(self) -> u16 {
+        self as u16 + 1
+    }
+
+    /// The one of a number.
+    #[inline]
+    pub fn of_code(code: u16) -> Option<Self> {
+        Self::ALL.get(usize::from(code).wrapping_sub(1)).copied()
+    }
+
     /// The one that a query writes so.
     pub fn of_sign(sign: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|operator| operator.sign() == sign)
+    }
+
+    /// Whether it is true of two values in an order.
+    pub fn is_met(self, order: Ordering) -> bool {
+        match self {
+            Self::Equal => order.is_eq(),
+            Self::Unequal => order.is_ne(),
+            Self::Less => order.is_lt(),
+            Self::LessOrEqual => order.is_le(),
+            Self::Greater => order.is_gt(),
+            Self::GreaterOrEqual => order.is_ge(),
+        }
     }
 
     /// As a query writes it.

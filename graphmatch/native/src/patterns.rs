@@ -17,7 +17,7 @@ use crate::arena::Arena;
 use crate::dictionary::{Dictionary, Id};
 use crate::graph::{Graph, Key, PREDICATE, Tag, Tagger, kind_of};
 use crate::join::{Join, Stack};
-use crate::pattern::Branch;
+use crate::pattern::{Branch, Filter};
 use crate::plan::{Filters, Planner, Program, Programs, shrink};
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
 use hashbrown::{HashMap, HashTable};
@@ -28,7 +28,7 @@ pub use crate::join::Tests;
 pub type Row = u32;
 
 /// A row's record: its program, its access pattern and second pattern (numbers of steps), where
-/// it is in its posting list; then constants, and numbers of filters.
+/// it is in its posting list; then constants, and numbers of filters or what these compare with.
 const PROGRAM: usize = 0;
 const FILED: usize = 1;
 const POSITION: usize = 2;
@@ -324,10 +324,13 @@ impl Patterns {
         self.record.extend([program, 0, 0]);
         self.record.extend_from_slice(&self.planner.constants);
         let filters = &mut self.filters;
-        self.record.extend(branch.filters.iter().map(|(_, filter)| filters.intern(filter)));
+        self.record.extend(branch.filters.iter().map(|(_, filter)| match filter {
+            Filter::Compare { constant, .. } => *constant,
+            other => filters.intern(other),
+        }));
         let Some(row) = self.rows.insert(&self.record) else {
-            let numbers = &self.record[HEADER + self.planner.constants.len()..];
-            numbers.iter().for_each(|&number| self.filters.release(number));
+            let (read, rest) = (self.programs.get(program), &self.record[HEADER..]);
+            release(&read, rest, &mut self.filters);
             self.programs.release(program);
             return None;
         };
@@ -340,9 +343,7 @@ impl Patterns {
     pub fn remove(&mut self, row: Row) {
         self.take_out(row);
         let Some((&number, rest)) = self.rows.get(row).split_first() else { return };
-        let program = self.programs.get(number);
-        let numbers = &rest[HEADER - 1 + program.constants..][..program.filters];
-        numbers.iter().for_each(|&number| self.filters.release(number));
+        release(&self.programs.get(number), &rest[HEADER - 1..], &mut self.filters);
         let programs = &self.programs;
         self.rows.remove(row, |record| {
             let program = programs.get(record[PROGRAM]);
@@ -387,7 +388,10 @@ impl Patterns {
                 && is_step(filed & NO_STEP)
                 && is_step(filed >> 16)
                 && constants.iter().all(|&id| dictionary.knows(id))
-                && numbers.iter().all(|&number| filters.retain(number))
+                && numbers.iter().enumerate().all(|(n, &number)| match program.test(n).2 {
+                    Some(_) => dictionary.knows(number),
+                    None => filters.retain(number),
+                })
         })?;
         programs.check_uses()?;
         filters.check_uses()?;
@@ -444,8 +448,12 @@ impl Patterns {
         let Some((program, constants)) = self.row(row) else { return Branch::default() };
         let numbers = &constants[program.constants..];
         let filters = (0..program.filters).filter_map(|n| {
-            let filter = self.filters.get(numbers[n])?;
-            Some((program.test(n).1 as u16, filter.clone()))
+            let (_, variable, operator) = program.test(n);
+            let filter = match operator {
+                Some(operator) => Filter::Compare { operator, constant: numbers[n] },
+                None => self.filters.get(numbers[n])?.clone(),
+            };
+            Some((variable as u16, filter))
         });
         Branch {
             patterns: program.patterns(constants),
@@ -631,6 +639,17 @@ impl Patterns {
         self.postings.get(self.tag_of(row, self.filed(row).0)).len()
     }
 
+    /// The other rows that are filed under one of a row's patterns, some of each posting list.
+    pub fn neighbours(&self, row: Row, some: usize) -> Vec<Row> {
+        let Some((program, constants)) = self.row(row) else { return Vec::new() };
+        let tags = (0..program.steps).map(|n| self.tag(program.access(n, constants)));
+        let entries = tags.flat_map(|tag| self.postings.get(tag).iter().take(some));
+        let mut rows: Vec<Row> = entries.map(|entry| entry.row).filter(|&one| one != row).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        rows
+    }
+
     /// Takes a row out of its posting list: it is found in another way from now on.
     pub fn unfile(&mut self, row: Row) {
         self.take_out(row);
@@ -736,6 +755,13 @@ impl Patterns {
     }
 }
 
+/// Takes away what a row uses of filters.
+fn release(program: &Program, constants: &[u32], filters: &mut Filters) {
+    let numbers = &constants[program.constants..][..program.filters];
+    let others = numbers.iter().enumerate().filter(|(n, _)| program.test(*n).2.is_none());
+    others.for_each(|(_, &number)| filters.release(number));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -748,11 +774,11 @@ mod tests {
     struct ByNumber;
 
     impl Tests for ByNumber {
-        fn holds(&self, _: u32, filter: &Filter, term: Id) -> bool {
+        fn holds(&self, filter: &Filter, term: Id) -> bool {
             match filter {
                 Filter::Compare { operator: Comparison::Less, constant } => term < *constant,
                 Filter::Compare { operator: Comparison::Equal, constant } => term == *constant,
-                Filter::Any(any) => any.iter().any(|one| self.holds(0, one, term)),
+                Filter::Any(any) => any.iter().any(|one| self.holds(one, term)),
                 _ => false,
             }
         }
@@ -807,7 +833,7 @@ mod tests {
             some = more;
         }
         let passes = |s: &Vec<Id>| {
-            branch.filters.iter().all(|(v, filter)| ByNumber.holds(0, filter, s[usize::from(*v)]))
+            branch.filters.iter().all(|(v, filter)| ByNumber.holds(filter, s[usize::from(*v)]))
         };
         some.into_iter().filter(passes).collect()
     }

@@ -13,7 +13,7 @@
 use crate::arena::Arena;
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::graph::{Key, OBJECT, PREDICATE, SUBJECT};
-use crate::pattern::{Branch, Filter, Node, Pattern};
+use crate::pattern::{Branch, Comparison, Filter, Node, Pattern};
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
@@ -54,11 +54,11 @@ pub(crate) struct Step {
 /// Numbers for the head of a program, a step, a filter.
 const HEAD: usize = 4;
 const STEP: usize = 6;
-const TEST: usize = 2;
+const TEST: usize = 3;
 
 /// A program: the first byte says how many bytes a number has, 1 or 2. Then come how many steps,
 /// filters, variables and constants there are, the steps, and for each filter the step that binds
-/// its variable, and the variable.
+/// its variable, the variable, and with which operator that is compared with a constant.
 #[derive(Clone, Copy)]
 pub(crate) struct Program<'a> {
     code: &'a [u8],
@@ -109,11 +109,12 @@ impl<'a> Program<'a> {
         Step { places: [s, p, o], back, flags, position }
     }
 
-    /// The step that binds the variable of a filter, and the variable.
+    /// The step that binds the variable of a filter, the variable, and with which operator this is
+    /// compared with a constant. That is the filter's number in a row then.
     #[inline]
-    pub(crate) fn test(&self, n: usize) -> (usize, usize) {
-        let [step, variable] = self.numbers::<TEST>(HEAD + STEP * self.steps + TEST * n);
-        (usize::from(step), usize::from(variable))
+    pub(crate) fn test(&self, n: usize) -> (usize, usize, Option<Comparison>) {
+        let [step, variable, code] = self.numbers::<TEST>(HEAD + STEP * self.steps + TEST * n);
+        (usize::from(step), usize::from(variable), Comparison::of_code(code))
     }
 
     /// The access pattern of a step: its constants.
@@ -177,7 +178,11 @@ impl<'a> Program<'a> {
                         .get_mut(usize::from(position))
                         .is_some_and(|seen| !std::mem::replace(seen, true))
             })
-            && (0..filters).all(|n| program.test(n).1 < variables)
+            && (0..filters).all(|n| {
+                let [_, variable, code] = program.numbers(HEAD + STEP * steps + TEST * n);
+                let is_known = code == 0 || Comparison::of_code(code).is_some();
+                usize::from(variable) < variables && is_known
+            })
     }
 
     /// Its code, and nothing behind it.
@@ -313,13 +318,18 @@ impl Planner {
                 *theirs |= ours;
             }
         }
-        for &(variable, _) in &branch.filters {
+        for (variable, filter) in &branch.filters {
+            let variable = *variable;
             let step = self.binders[usize::from(variable)];
             let step = if step == NONE { 0 } else { step };
             if usize::from(step) < steps {
                 self.numbers[HEAD + STEP * usize::from(step) + 4] |= FILTERED;
             }
-            self.numbers.extend([step, variable]);
+            let code = match filter {
+                Filter::Compare { operator, .. } => operator.code(),
+                _ => 0,
+            };
+            self.numbers.extend([step, variable, code]);
         }
         self.encode();
     }
@@ -484,7 +494,7 @@ pub(crate) fn shrink<T>(table: &mut HashTable<T>, hasher: impl Fn(&T) -> u64) {
     }
 }
 
-/// Filters, each once.
+/// Filters other than comparisons, each once.
 #[derive(Default)]
 pub(crate) struct Filters {
     filters: Vec<Option<(Filter, u32)>>,

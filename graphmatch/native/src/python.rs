@@ -6,7 +6,7 @@
 use crate::cut::Cutter;
 use crate::dictionary::{ANY, Id};
 use crate::engine::rows::{Constants, Rows, Texts, Values};
-use crate::engine::{Change, Did, Found, Matched, Refusal, State};
+use crate::engine::{Change, Did, Matched, Refusal, State};
 use crate::evaluate::Answer;
 use crate::events::{Attribute, Statements};
 use crate::matching::Worker;
@@ -180,8 +180,8 @@ struct Data {
     stated: usize,
     triples: Vec<Triple>,
     shown: usize,
-    found: Vec<Found>,
-    answers: Vec<Answer>,
+    found: Arc<[Number]>,
+    answers: Vec<(Number, Answer)>,
     alone: Option<Vec<Alone>>,
 }
 
@@ -198,11 +198,12 @@ impl Data {
 
     /// A match as it is without the state; at most so many solutions.
     fn made(&self, state: &State, worker: &mut Worker, place: usize, most: usize) -> Alone {
-        let Found { number, source } = self.found[place];
-        let name = state.subscriptions.get(number).name();
+        let number = self.found[place];
+        let record = state.subscriptions.get(number);
+        let name = record.name();
         let text = |term: &Term| term.to_string().into_bytes();
-        if source & Found::ANSWER != 0 {
-            let answer = &self.answers[(source & !Found::ANSWER) as usize];
+        let answer = self.answers.binary_search_by_key(&number, |answer| answer.0);
+        if let Ok((_, answer)) = answer.map(|answer| &self.answers[answer]) {
             let solution = |row: &Vec<Option<Term>>| {
                 let named = answer.variables.iter().zip(row);
                 named
@@ -222,7 +223,7 @@ impl Data {
             });
             return Alone { name, solutions, graph, is_whole: true };
         }
-        let template = state.templates.get(state.subscriptions.get(number).template());
+        let template = state.templates.get(record.template());
         let projected: Vec<(String, usize)> = template
             .into_iter()
             .flat_map(Template::projected)
@@ -233,20 +234,22 @@ impl Data {
         let mut rows: Vec<Id> = Vec::new();
         let mut seen = hashbrown::HashSet::new();
         let (mut count, mut is_whole) = (0, true);
-        worker.solutions(state.context(), &state.index, source, |terms| {
-            if count == most {
-                is_whole = false;
-                return false;
-            }
-            let begin = rows.len();
-            rows.extend(projected.iter().map(|&(_, variable)| terms[variable]));
-            if once && !seen.insert(rows[begin..].to_vec()) {
-                rows.truncate(begin);
-            } else {
-                count += 1;
-            }
-            !is_ask
-        });
+        for &row in record.rows() {
+            worker.solutions(state.context(), &state.index, row, |terms| {
+                if count == most {
+                    is_whole = false;
+                    return false;
+                }
+                let begin = rows.len();
+                rows.extend(projected.iter().map(|&(_, variable)| terms[variable]));
+                if once && !seen.insert(rows[begin..].to_vec()) {
+                    rows.truncate(begin);
+                } else {
+                    count += 1;
+                }
+                !is_ask
+            });
+        }
         let terms = worker.terms(state.context());
         let width = projected.len();
         let solutions = (0..count).map(|row| {
@@ -279,7 +282,7 @@ struct Report {
     shared: Arc<Shared>,
     publication: Box<str>,
     data: Arc<Mutex<Data>>,
-    numbers: Vec<Number>,
+    numbers: Arc<[Number]>,
     did: Did,
     failed: Vec<(String, String)>,
 }
@@ -331,14 +334,16 @@ impl Report {
             let guarded = self.shared.read();
             let data = lock(&self.data);
             let mut names = Vec::with_capacity(16 * self.numbers.len());
-            let mut ends = Vec::with_capacity(self.numbers.len());
-            for (place, &number) in self.numbers.iter().enumerate() {
-                match &data.alone {
-                    Some(alone) => names.extend_from_slice(alone[place].name.as_bytes()),
-                    None => guarded.state.subscriptions.get(number).write_name(&mut names),
-                }
-                ends.push(names.len());
-            }
+            let ends = match &data.alone {
+                None => guarded.state.subscriptions.write_names(&self.numbers, &mut names),
+                Some(all) => all
+                    .iter()
+                    .map(|alone| {
+                        names.extend_from_slice(alone.name.as_bytes());
+                        names.len()
+                    })
+                    .collect(),
+            };
             (names, ends)
         });
         let names = std::str::from_utf8(&names)
@@ -622,7 +627,7 @@ impl Batch {
         let mut numbers = Vec::new();
         let mut offsets = vec![0];
         for report in &self.reports {
-            numbers.extend(report.iter().flat_map(|report| &report.numbers));
+            numbers.extend(report.iter().flat_map(|report| report.numbers.iter()));
             offsets.push(numbers.len() as i64);
         }
         (PyArray1::from_vec(py, numbers), PyArray1::from_vec(py, offsets))
@@ -852,7 +857,7 @@ impl Core {
         let taken = py.detach(|| {
             self.shared.change(false, |guarded| {
                 let state = &mut guarded.state;
-                let number = state.subscribe(id, query, filed.as_deref(), None)?;
+                let number = state.subscribe(id, query, filed.as_deref())?;
                 state.subscriptions.say(number, comment);
                 Ok(())
             })
@@ -876,7 +881,7 @@ impl Core {
                 let mut errors = Vec::new();
                 for (place, (id, query)) in ids.iter().zip(&queries).enumerate() {
                     let comment = comments.next_if(|(of, _)| *of == place);
-                    match state.subscribe(id, query, None, None) {
+                    match state.subscribe(id, query, None) {
                         Ok(number) => {
                             if let Some((_, comment)) = comment {
                                 state.subscriptions.say(number, comment);
@@ -1363,17 +1368,17 @@ fn report(
 ) -> Report {
     let Matched { found, answers, failed, did } = matched;
     let publication = worker.publication.id.clone();
-    let numbers = found.iter().map(|found| found.number).collect();
+    let numbers: Arc<[Number]> = found.into();
     let name = |number: Number| state.subscriptions.get(number).name();
     let failed = failed.into_iter().map(|(number, why)| (name(number), why.to_string()));
     let failed = failed.collect();
-    let is_empty = found.is_empty();
+    let is_empty = numbers.is_empty();
     let mut data = Data {
         publication: Publication::default(),
         stated,
         triples: Vec::new(),
         shown: worker.graph.stated(),
-        found,
+        found: Arc::clone(&numbers),
         answers,
         alone: None,
     };

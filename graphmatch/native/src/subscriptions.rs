@@ -1,8 +1,7 @@
 //! The standing subscriptions: what they are called, what they ask for, and where they are filed.
 //!
 //! A subscription is one record of integers: its template, its name, its rows in the index and its
-//! constants. Numbers are dense and used again; the order of subscribing is kept beside them. What
-//! a match needs stands at the beginning, so that it costs one cache miss.
+//! constants. Numbers are dense and used again; the order of subscribing is kept beside them.
 //!
 //! Cost: 20 bytes a subscription, 4 a constant and a row, and its name in words of 4; a look-up by
 //! name is that of a hash table.
@@ -10,10 +9,11 @@
 use crate::arena::Arena;
 use crate::dictionary::Id;
 use crate::plan::shrink;
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored};
+use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashTable};
 use std::hash::BuildHasher;
+use std::hint::black_box;
 use std::sync::OnceLock;
 
 /// A subscription, while it is there.
@@ -40,9 +40,9 @@ pub const IN_ROW: Flags = 16;
 /// It was filed with other constants than it was submitted with: root terms, base units.
 const REWRITTEN: Flags = 128;
 
-/// Where the length of the name is, behind length and flags, template and serial; then come the
-/// name, how many rows there are, these, and the constants.
-const NAME: usize = 3;
+/// Where the length of the name is, behind length and flags, and template; then come the name, how
+/// many rows there are, these, and the constants.
+const NAME: usize = 2;
 
 /// A subscription to be kept.
 #[derive(Clone, Copy)]
@@ -61,6 +61,29 @@ pub struct Entry<'a> {
     pub flags: Flags,
 }
 
+impl Entry<'_> {
+    fn record(&self) -> Option<Vec<u32>> {
+        let rewritten = self.filed != self.constants;
+        let name = packed(self.name);
+        let terms = self.constants.len() * if rewritten { 2 } else { 1 };
+        let length = NAME + name.len() + 1 + self.rows.len() + terms;
+        if self.name.len() > LONGEST_NAME || length >= 1 << 24 {
+            return None;
+        }
+        let flags = self.flags | if rewritten { REWRITTEN } else { 0 };
+        let mut record = Vec::with_capacity(length);
+        record.extend([(length as u32) << 8 | u32::from(flags), self.template]);
+        record.extend_from_slice(&name);
+        record.push(self.rows.len() as u32);
+        record.extend_from_slice(self.rows);
+        record.extend_from_slice(self.constants);
+        if rewritten {
+            record.extend_from_slice(self.filed);
+        }
+        Some(record)
+    }
+}
+
 /// A subscription that is kept.
 #[derive(Clone, Copy)]
 pub struct Record<'a>(&'a [u32]);
@@ -72,6 +95,8 @@ pub struct Subscriptions {
     /// Made when it is first asked for: matching needs no names to be found.
     by_name: OnceLock<HashTable<Number>>,
     hasher: RandomState,
+    /// The place of each in the order of subscribing, and that of the next one.
+    serials: Vec<u32>,
     next: u32,
     comments: HashMap<Number, Box<str>>,
 }
@@ -108,20 +133,17 @@ impl<'a> Record<'a> {
     }
 
     /// Appends what it is called.
-    pub fn write_name(&self, to: &mut Vec<u8>) {
+    fn write_name(&self, to: &mut Vec<u8>) {
         let end = to.len() + (self.0[NAME] & 0xffff) as usize;
-        to.extend(self.packed_name()[1..].iter().flat_map(|word| word.to_le_bytes()));
+        for word in &self.packed_name()[1..] {
+            to.extend_from_slice(&word.to_le_bytes());
+        }
         to.truncate(end);
     }
 
     /// The number of its template.
     pub fn template(&self) -> u32 {
         self.0[1]
-    }
-
-    /// Its place in the order of subscribing.
-    pub fn serial(&self) -> u32 {
-        self.0[2]
     }
 
     /// How it is filed.
@@ -222,30 +244,26 @@ impl Subscriptions {
         (!record.is_empty()).then(|| Record(record).name())
     }
 
+    /// Appends what some are called; tells where each ends.
+    pub fn write_names(&self, numbers: &[Number], names: &mut Vec<u8>) -> Vec<usize> {
+        // One kind of memory after the other, so that the processor waits for many at once.
+        let starts = numbers.iter().map(|&number| self.records.start(number));
+        let starts: Vec<usize> = starts.collect();
+        let touched = starts.iter().map(|start| self.records.peek(start + NAME + 1).unwrap_or(0));
+        black_box(touched.fold(0, |all, word| all ^ word));
+        let write = |&number: &Number| {
+            self.get(number).write_name(names);
+            names.len()
+        };
+        numbers.iter().map(write).collect()
+    }
+
     /// Keeps a subscription, whose name is free and not too long; `None` if there is no room.
-    ///
-    /// `serial` is its place in the order of subscribing, the last one by default.
-    pub fn add(&mut self, entry: Entry<'_>, serial: Option<u32>) -> Option<Number> {
-        let rewritten = entry.filed != entry.constants;
-        let terms = entry.constants.len() * if rewritten { 2 } else { 1 };
-        let name = packed(entry.name);
-        let length = NAME + name.len() + 1 + entry.rows.len() + terms;
-        if entry.name.len() > LONGEST_NAME || length >= 1 << 24 {
-            return None;
-        }
-        let flags = entry.flags | if rewritten { REWRITTEN } else { 0 };
-        let serial = serial.unwrap_or_else(|| self.next_serial());
-        let mut record = Vec::with_capacity(length);
-        record.extend([(length as u32) << 8 | u32::from(flags), entry.template, serial]);
-        record.extend_from_slice(&name);
-        record.push(entry.rows.len() as u32);
-        record.extend_from_slice(entry.rows);
-        record.extend_from_slice(entry.constants);
-        if rewritten {
-            record.extend_from_slice(entry.filed);
-        }
+    pub fn add(&mut self, entry: Entry<'_>) -> Option<Number> {
+        let record = entry.record()?;
         self.by_name();
         let number = self.records.insert(&record)?;
+        self.set_serial(number);
         let (records, hasher) = (&self.records, &self.hasher);
         let hash = |&number: &Number| hasher.hash_one(Record(records.get(number)).packed_name());
         if let Some(by_name) = self.by_name.get_mut() {
@@ -254,18 +272,18 @@ impl Subscriptions {
         Some(number)
     }
 
-    /// The next place in the order of subscribing.
-    fn next_serial(&mut self) -> u32 {
-        if self.next == u32::MAX {
-            let mut numbers: Vec<Number> = self.numbers().collect();
-            numbers.sort_unstable_by_key(|&number| self.get(number).serial());
-            for (serial, &number) in numbers.iter().enumerate() {
-                self.records.get_mut(number)[2] = serial as u32;
-            }
-            self.next = numbers.len() as u32;
+    /// Keeps a subscription otherwise than before, by the same name; false if there is no room.
+    pub fn change(&mut self, number: Number, entry: Entry<'_>) -> bool {
+        entry.record().is_some_and(|record| self.records.replace(number, &record, record_length))
+    }
+
+    /// A row of a subscription is another one from now on.
+    pub fn move_row(&mut self, number: Number, from: RowId, to: RowId) {
+        let begin = NAME + Record(self.records.get(number)).packed_name().len() + 1;
+        let rows = self.records.get_mut(number).get_mut(begin..).unwrap_or_default();
+        if let Some(row) = rows.iter_mut().find(|row| **row == from) {
+            *row = to;
         }
-        self.next += 1;
-        self.next - 1
     }
 
     /// Takes a subscription out.
@@ -276,6 +294,9 @@ impl Subscriptions {
         entry.map(|entry| entry.remove());
         self.records.remove(number, record_length);
         self.comments.remove(&number);
+        if self.is_empty() {
+            (self.serials, self.next) = (Vec::new(), 0);
+        }
         let (records, hasher) = (&self.records, &self.hasher);
         let hash = |&number: &Number| hasher.hash_one(Record(records.get(number)).packed_name());
         if let Some(by_name) = self.by_name.get_mut() {
@@ -291,8 +312,32 @@ impl Subscriptions {
     /// The numbers of all, in the order of subscribing.
     pub fn in_order(&self) -> Vec<Number> {
         let mut numbers: Vec<Number> = self.numbers().collect();
-        numbers.sort_unstable_by_key(|&number| self.get(number).serial());
+        numbers.sort_unstable_by_key(|&number| self.serial(number));
         numbers
+    }
+
+    /// The place of a subscription in the order of subscribing.
+    #[inline]
+    pub fn serial(&self, number: Number) -> u32 {
+        self.serials.get(number as usize).copied().unwrap_or_default()
+    }
+
+    /// Gives a new subscription the last place in the order.
+    fn set_serial(&mut self, number: Number) {
+        if self.next == u32::MAX {
+            let numbers = self.in_order();
+            self.next = numbers.len() as u32;
+            numbers
+                .into_iter()
+                .zip(0..)
+                .for_each(|(of, serial)| self.serials[of as usize] = serial);
+        }
+        let number = number as usize;
+        if number >= self.serials.len() {
+            self.serials.resize(number + 1, 0);
+        }
+        self.serials[number] = self.next;
+        self.next += 1;
     }
 
     /// What the subscriber says of a subscription, for people.
@@ -302,7 +347,9 @@ impl Subscriptions {
 
     /// Keeps what the subscriber says of a subscription.
     pub fn say(&mut self, number: Number, comment: &str) {
-        if !comment.is_empty() {
+        if comment.is_empty() {
+            self.comments.remove(&number);
+        } else {
             self.comments.insert(number, comment.into());
         }
     }
@@ -311,6 +358,7 @@ impl Subscriptions {
 impl Stored for Subscriptions {
     fn save(&self, to: &mut Saver) {
         self.records.save(to, record_length);
+        self.serials.save(to);
         self.next.save(to);
         self.comments.save(to);
     }
@@ -319,8 +367,10 @@ impl Stored for Subscriptions {
         let mut room = Vec::new();
         let is_whole = |_, record: &[u32]| Record::is_whole(record, &mut room);
         let records = Arena::load(from, is_whole)?;
-        let (next, comments) = (u32::load(from)?, Stored::load(from)?);
-        Ok(Self { records, next, comments, ..Self::default() })
+        let (serials, next) = (<Vec<u32>>::load(from)?, u32::load(from)?);
+        check(serials.iter().all(|&serial| serial < next), "an order of subscriptions")?;
+        check(serials.len() >= records.end(), "an order of other subscriptions")?;
+        Ok(Self { records, serials, next, comments: Stored::load(from)?, ..Self::default() })
     }
 }
 
@@ -335,18 +385,18 @@ mod tests {
     #[test]
     fn a_subscription_is_what_it_was_when_others_came_and_went() {
         let mut all = Subscriptions::default();
-        let alice = all.add(entry("alice", &[3, 4], &[3, 5]), None).unwrap();
+        let alice = all.add(entry("alice", &[3, 4], &[3, 5])).unwrap();
         all.say(alice, "hers");
         for round in 0..50 {
             let names: Vec<String> = (0..1000).map(|n| format!("{round}/{n}")).collect();
             for name in &names {
-                all.add(entry(name, &[9], &[9]), None).unwrap();
+                all.add(entry(name, &[9], &[9])).unwrap();
             }
             for name in &names {
                 all.remove(all.find(name).unwrap());
             }
         }
-        let bob = all.add(entry("bob", &[], &[]), None).unwrap();
+        let bob = all.add(entry("bob", &[], &[])).unwrap();
         assert_eq!((all.len(), all.find("alice"), all.find("0/1")), (2, Some(alice), None));
         let record = all.get(alice);
         assert_eq!((&*record.name(), record.template()), ("alice", 7));
@@ -354,6 +404,10 @@ mod tests {
         assert_eq!((record.rows(), all.comment(alice)), (&[1, 2][..], "hers"));
         assert!(record.is(EXACT) && record.is(RESTING) && !record.is(UNINDEXED));
         assert_eq!(all.get(bob).filed(), &[] as &[Id]);
+        assert!(all.change(bob, entry("bob", &[1, 2, 3], &[1, 2, 3])));
+        assert_eq!((all.find("bob"), all.get(bob).constants()), (Some(bob), &[1, 2, 3][..]));
+        all.move_row(bob, 2, 9);
+        assert_eq!((all.get(bob).rows(), all.len()), (&[1, 9][..], 2));
         assert_eq!(all.in_order(), vec![alice, bob]);
     }
 }

@@ -336,14 +336,14 @@ impl<'a> Value<'a> {
 pub fn compare(left: &Value, operator: Comparison, right: &Value) -> Option<bool> {
     if let Some(quantity) = Quantity::of(right) {
         let order = Quantity::of(left)?.order(&quantity)?;
-        return Some(is_met(operator, order));
+        return Some(operator.is_met(order));
     }
     match operator {
         Comparison::Equal => equals(left, right),
         Comparison::Unequal => equals(left, right).map(|equal| !equal),
         _ => match (left, right) {
             (Value::Triple(a), Value::Triple(b)) => asked(a, operator, b),
-            _ => order(left, right).map(|order| is_met(operator, order)),
+            _ => order(left, right).map(|order| operator.is_met(order)),
         },
     }
 }
@@ -353,17 +353,6 @@ pub fn compare(left: &Value, operator: Comparison, right: &Value) -> Option<bool
 pub fn is_comparable(constant: &[u8]) -> bool {
     let value = Value::of(constant);
     !matches!(value, Value::Foreign(_)) || Quantity::of(&value).is_some()
-}
-
-fn is_met(operator: Comparison, order: Ordering) -> bool {
-    match operator {
-        Comparison::Equal => order.is_eq(),
-        Comparison::Unequal => order.is_ne(),
-        Comparison::Less => order.is_lt(),
-        Comparison::LessOrEqual => order.is_le(),
-        Comparison::Greater => order.is_gt(),
-        Comparison::GreaterOrEqual => order.is_ge(),
-    }
 }
 
 fn equals(left: &Value, right: &Value) -> Option<bool> {
@@ -792,7 +781,7 @@ mod tests {
                 for operator in ALL {
                     let found = compare(&values[0], operator, &values[1]);
                     let is_apart = a.class() != b.class() && matches!(operator, Equal | Unequal);
-                    assert!(is_apart || found == Some(is_met(operator, order)), "{left} {right}");
+                    assert!(is_apart || found == Some(operator.is_met(order)), "{left} {right}");
                 }
             }
         }

@@ -8,7 +8,9 @@
 //!
 //! Cost: half a microsecond for a row of ten intervals.
 
-use super::{EXACT, Entry, IN_ROW, LONGEST_NAME, Number, Refusal, RowId, State, Templates, place};
+use super::{
+    EXACT, Entry, IN_ROW, LONGEST_NAME, Number, Refusal, RowId, State, Templates, owner, place,
+};
 use crate::conjunction::{Compared, class_of};
 use crate::dictionary::{ANY, Dictionary, Id, inline};
 use crate::index::Index;
@@ -311,7 +313,7 @@ impl State {
             if taken.is_some() {
                 continue;
             }
-            match self.file(name, template, constants.clone(), None, None) {
+            match self.file(name, template, constants.clone(), None) {
                 Ok(number) if plan.is_none() => plan = self.plan(number),
                 Ok(_) => {}
                 Err(error) => refused.push((number, error)),
@@ -468,19 +470,24 @@ impl State {
         Some(number)
     }
 
-    /// Adds a subscription to the others, as the owner of its rows; nothing where there is no room.
-    pub(super) fn own(&mut self, entry: Entry, serial: Option<u32>) -> Option<Number> {
-        let number = self.subscriptions.add(entry, serial)?;
+    /// Adds a subscription to the others, or keeps one otherwise than before, as the owner of its
+    /// rows; nothing where there is no room.
+    pub(super) fn own(&mut self, entry: Entry, before: Option<Number>) -> Option<Number> {
+        let number = match before {
+            Some(number) => self.subscriptions.change(number, entry).then_some(number)?,
+            None => self.subscriptions.add(entry)?,
+        };
         for &row in entry.rows {
-            self.set_owner(row, number);
+            self.set_owner(row, owner(number, entry.flags));
         }
-        if let Some(kept) = self.templates.all.get_mut(entry.template as usize)?.as_mut() {
+        let kept = self.templates.all.get_mut(entry.template as usize)?.as_mut();
+        if let Some(kept) = kept.filter(|_| before.is_none()) {
             kept.uses += 1;
         }
         Some(number)
     }
 
-    fn set_owner(&mut self, row: RowId, number: Number) {
+    pub(super) fn set_owner(&mut self, row: RowId, number: Number) {
         let (owners, row) = place(&mut self.owners, row);
         if owners.len() <= row {
             owners.resize(row + 1, super::NO_OWNER);
@@ -594,7 +601,7 @@ mod tests {
             assert!(refused.is_empty());
         }
         for (n, name) in names.iter().enumerate() {
-            other.subscribe(name, &text(n), None, None).unwrap();
+            other.subscribe(name, &text(n), None).unwrap();
         }
         let last = one.subscriptions.find(&names[999]).unwrap();
         assert!(one.plan(last).is_some());
