@@ -69,6 +69,9 @@ class ArrowArray(Protocol):
     def to_pylist(self) -> list[Any]:
         """Return the values as Python has them."""
 
+    def flatten(self) -> Sequence[ArrowArray]:
+        """Return the columns of a struct's fields, null where that is."""
+
     def slice(self, offset: int, length: int) -> ArrowArray:
         """Return some of the values."""
 

@@ -20,12 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from semantic.attributes.arrow import (
-    ArrowBatch,
-    Column,
-    Texts,
-    encoded,
-)
+from semantic.attributes.arrow import ArrowArray, ArrowBatch, Column, Texts, encoded
 from semantic.attributes.arrow import numbers as numbers_of
 from semantic.attributes.lines import RowReader, opened
 from semantic.attributes.names import NAMING, AttributeNameError, attribute
@@ -234,25 +229,46 @@ class EventColumns:
         import numpy as np
 
         found: list[tuple[str, Column, NDArray[np.bool_] | None]] = []
-        for name, array in self._arrays.items():
-            if str(array.type).startswith(("struct", "list", "large_list", "map", "fixed_size")):
+        for name, array, are_names in self._flat():
+            if array is None:
                 return None
             try:
                 property_ = str(attribute(name))
-                if (numbers := numbers_of(array)) is not None:
+                if not are_names and (numbers := numbers_of(array)) is not None:
                     values, valid = numbers
                     for row in np.flatnonzero(valid & ~np.isfinite(values)).tolist():
                         _value(values[row].item())
                     found.append((property_, values, valid if array.null_count else None))
                 else:
                     places, given = encoded(array)
-                    terms = ["" if value is None else str(_value(value)) for value in given]
+                    said = ({"iri": value} if are_names else value for value in given)
+                    terms = ["" if one is None else str(_value(one)) for one in said]
                     found.append((property_, (places, terms), None))
             except (AttributeNameError, TermError, OverflowError, ValueError) as error:
                 what = error.what if isinstance(error, TermError) else str(error)
                 remedy = error.remedy if isinstance(error, TermError) else NAMING
                 raise InputError(Problem(what, Place(f"column {name!r}"), remedy)) from error
         return found
+
+    def _flat(self) -> Iterator[tuple[str, ArrowArray | None, bool]]:
+        """Yield paths, values, and whether these are names; without values if rows differ."""
+        waiting = list(self._arrays.items())[::-1]
+        while waiting:
+            name, array = waiting.pop()
+            kind = str(array.type)
+            if not kind.startswith(("struct", "list", "large_list", "map", "fixed_size")):
+                yield name, array, False
+                continue
+            fields: list[str] = getattr(array.type, "names", [])
+            if not fields or ({"iri", "value"} & {*fields} and fields != ["iri"]):
+                yield name, None, False
+                return
+            parts = array.flatten()
+            if fields == ["iri"]:
+                yield name, None if parts[0].null_count > array.null_count else parts[0], True
+            else:
+                named = zip(fields, parts, strict=True)
+                waiting += [(f"{name}.{field}", part) for field, part in named][::-1]
 
 
 def _plain(value: object) -> object:
