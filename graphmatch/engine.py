@@ -23,9 +23,6 @@ from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
 from pyoxigraph import RdfFormat
 
 from graphmatch import _native
-from graphmatch.explain import Evidence, Explanation, evidence, explain
-from graphmatch.explaining.placement import Placement
-from graphmatch.filing import Filed, file, suspended
 from graphmatch.knowledge import Change, Entailment, Knowledge, Known, plain
 from graphmatch.matcher import (
     Capabilities,
@@ -35,7 +32,6 @@ from graphmatch.matcher import (
     MatchReport,
     UnknownError,
 )
-from graphmatch.provenance import Provenance
 from graphmatch.report import EventReports, report_of
 from graphmatch.saving import Options, opened, read, save, written
 from graphmatch.subscription import Query, Subscription, SubscriptionParser, refusal
@@ -73,6 +69,10 @@ from semantic.vocabulary import PREFIXES
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from graphmatch.explain import Evidence, Explanation
+    from graphmatch.filing import Filed
+    from graphmatch.provenance import Provenance
 
 Document: TypeAlias = bytes | str | Path | Readable
 """What `Engine.filter` reads."""
@@ -717,6 +717,8 @@ class Engine(Matcher):
         UnknownError
             When there is none with this id.
         """
+        from graphmatch.filing import file, suspended
+
         subscription = self._subscription(id)
         knowledge = self._knowledge
         try:
@@ -732,6 +734,9 @@ class Engine(Matcher):
         UnknownError
             When there is no subscription with this id.
         """
+        from graphmatch.explain import explain
+        from graphmatch.explaining.placement import Placement
+
         with self._changing:
             filed = self.filing(id)
             placed = tuple(Placement(*row) for row in self._core.placements(id))
@@ -744,6 +749,8 @@ class Engine(Matcher):
         self, publication: Publication, matches: Iterable[Match]
     ) -> Mapping[str, tuple[Evidence, ...]]:
         """Return, by subscription, the triples that a match rests on, and why they hold."""
+        from graphmatch.explain import evidence
+
         several = tuple(matches)
         with self._changing:
             evaluation, provenance = self._asking(publication)
@@ -757,6 +764,8 @@ class Engine(Matcher):
 
     def _asking(self, publication: Publication) -> tuple[_native.Evaluation, Provenance]:
         """Prepare questions about one publication, with everything that follows from it."""
+        from graphmatch.provenance import Provenance
+
         now = self._clock()
         knowledge = self._knowledge
         enriched = knowledge.enrich(publication, now, self._mentions())

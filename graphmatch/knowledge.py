@@ -6,6 +6,7 @@ done here, for publications with a term that needs it, is annotation, units and 
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,8 +17,6 @@ from itertools import chain
 from threading import RLock
 from typing import Any, TypeAlias
 from weakref import ref
-
-import numpy as np
 
 from graphmatch import _native
 from graphmatch.enrichment import Enriched, Enricher
@@ -364,13 +363,13 @@ class _Terms:
     def __getitem__(self, term: Term) -> int:
         return self._numbers.setdefault(term, len(self._numbers))
 
-    def rows(self, triples: Iterable[Triple]) -> Any:
-        """Return triples as numbers, shape ``(n, 3)``."""
+    def rows(self, triples: Iterable[Triple]) -> bytes:
+        """Return triples as numbers of four bytes, one behind the other."""
         numbers = self._numbers
         terms = list(chain.from_iterable(triples))
         for term in dict.fromkeys(terms):
             numbers.setdefault(term, len(numbers))
-        return np.fromiter(map(numbers.__getitem__, terms), np.uint32, len(terms)).reshape(-1, 3)
+        return array("I", map(numbers.__getitem__, terms)).tobytes()
 
     def texts(self) -> list[str]:
         """Return the terms as N-Triples has them."""

@@ -19,7 +19,7 @@ use crate::snapshot::{self, SnapshotError, Stored, VERSION};
 use crate::subscriptions::Number;
 use crate::triples::Triple;
 use crate::view::{Parser, Query};
-use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyArray1, PyReadonlyArray1};
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Term};
 use oxrdfio::RdfFormat;
@@ -1070,8 +1070,8 @@ impl Core {
         py: Python<'_>,
         knowledge: Py<PyAny>,
         terms: Vec<String>,
-        triples: PyReadonlyArray2<'_, u32>,
-        plain: Option<PyReadonlyArray2<'_, u32>>,
+        triples: &[u8],
+        plain: Option<&[u8]>,
         roots: Vec<(u32, u32)>,
         names: Vec<(u32, u32)>,
         called: Vec<(String, u32)>,
@@ -1081,12 +1081,14 @@ impl Core {
         changed: Vec<String>,
         everything: bool,
     ) -> PyResult<(usize, usize, Vec<String>, Vec<String>)> {
-        let rows = |array: &PyReadonlyArray2<'_, u32>| -> PyResult<Vec<Triple>> {
-            let numbers = array.as_slice()?;
-            Ok(numbers.chunks_exact(3).map(|row| [row[0], row[1], row[2]]).collect())
+        let rows = |numbers: &[u8]| -> Vec<Triple> {
+            let number = |row: &[u8], place: usize| {
+                let bytes = row[4 * place..].first_chunk();
+                bytes.copied().map_or(0, u32::from_ne_bytes)
+            };
+            numbers.chunks_exact(12).map(|row| [0, 1, 2].map(|place| number(row, place))).collect()
         };
-        let triples = rows(&triples)?;
-        let plain = plain.as_ref().map(rows).transpose()?;
+        let (triples, plain) = (rows(triples), plain.map(rows));
         let end = terms.len() as u32;
         let numbers = triples.iter().chain(plain.iter().flatten()).flatten().copied();
         let pairs = roots.iter().chain(&names).flat_map(|&(one, other)| [one, other]);
