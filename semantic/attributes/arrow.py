@@ -220,18 +220,21 @@ def texts_of_table(
 
 def numbers(
     array: ArrowArray,
-) -> tuple[NDArray[np.int64] | NDArray[np.float64], NDArray[np.bool_]] | None:
-    """Return the numbers of a column, anything for null, and which rows have one.
+) -> tuple[NDArray[np.int64] | NDArray[np.float64], NDArray[np.bool_] | None] | None:
+    """Return the numbers of a column, anything for null, and which rows have one if not all do.
 
     ``None`` where it has no integers of 64 bits and no floating-point numbers.
     """
     kind = str(array.type)
     if kind not in (*_INTEGERS, *_FLOATS):
         return None
+    wanted = "int64" if kind in _INTEGERS else "double"
     try:
-        wide = array.cast("int64" if kind in _INTEGERS else "double")
+        wide = array if kind == wanted else array.cast(wanted)
     except ValueError:  # more than 63 bits
         return None
+    if not array.null_count:
+        return wide.to_numpy(zero_copy_only=False), None
     found = wide.fill_null(0).to_numpy(zero_copy_only=False)
     return found, array.is_valid().to_numpy(zero_copy_only=False)
 

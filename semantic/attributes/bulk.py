@@ -237,10 +237,11 @@ class _Column:
         found = numbers_of(array) if numeric and not heading.ignore_case else None
         if found is not None:
             self._numbers, valid = found
-            self._places = np.arange(len(valid), dtype=np.int32)
-            good = valid & np.isfinite(self._numbers)
-            self.kinds = good.astype(np.int32)
-            self.kinds[valid & ~good] = -1
+            self._places = np.arange(len(array), dtype=np.int32)
+            finite = np.isfinite(self._numbers)
+            self.kinds = np.where(finite, np.int32(1), np.int32(-1))
+            if valid is not None:
+                self.kinds[~valid] = 0
             self._tests = [(NUMERIC[heading.operator or "="],)]
             return
         try:

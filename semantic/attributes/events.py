@@ -14,6 +14,7 @@ Cost: that of JSON, and a triple a value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -138,6 +139,21 @@ def _value(value: object) -> Term:
     return dated(term) if isinstance(value, str) and isinstance(term, Literal) else term
 
 
+def _text(value: object) -> str:
+    """Return a value as N-Triples has it; what cannot be a date is not looked at for one."""
+    if isinstance(value, str) and value[4:5] != "-":
+        return str(Literal(value))
+    return str(_value(value))
+
+
+def _name_text(name: str) -> str:
+    """Return an IRI as N-Triples has it; one without a prefix is not looked up."""
+    if name.startswith("urn:") or name.partition(":")[2].startswith("//"):
+        with suppress(ValueError):
+            return str(NamedNode(name))
+    return str(_value({"iri": name}))
+
+
 def read_events(
     path: str,
     *,
@@ -236,13 +252,14 @@ class EventColumns:
                 property_ = str(attribute(name))
                 if not are_names and (numbers := numbers_of(array)) is not None:
                     values, valid = numbers
-                    for row in np.flatnonzero(valid & ~np.isfinite(values)).tolist():
+                    wrong = ~np.isfinite(values) if values.dtype == np.float64 else False
+                    for row in np.flatnonzero(wrong if valid is None else valid & wrong).tolist():
                         _value(values[row].item())
-                    found.append((property_, values, valid if array.null_count else None))
+                    found.append((property_, values, valid))
                 else:
                     places, given = encoded(array)
-                    said = ({"iri": value} if are_names else value for value in given)
-                    terms = ["" if one is None else str(_value(one)) for one in said]
+                    written = _name_text if are_names else _text
+                    terms = ["" if one is None else written(one) for one in given]
                     found.append((property_, (places, terms), None))
             except (AttributeNameError, TermError, OverflowError, ValueError) as error:
                 what = error.what if isinstance(error, TermError) else str(error)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -82,7 +83,8 @@ class EnginePeer(Peer):
         match form:
             case "arrow":
                 found = self.engine.match_events(event)
-                return np.split(found.numbers, found.offsets[1:-1])
+                numbers, offsets = found.numbers, found.offsets.tolist()
+                return [numbers[begin:end] for begin, end in pairwise(offsets)]
             case "dicts":
                 return [list(self.engine.match(Event(*event)).subscriptions)]
             case "core":
