@@ -102,7 +102,7 @@ class Pending:
 class Document:
     """A document that is being read, one publication after the other."""
 
-    def next(self, now: str) -> tuple[Report | Pending | None, list[_FaultRow], bool]: ...
+    def next(self, now: str, most: int) -> tuple[list[Report | Pending], list[_FaultRow], bool]: ...
 
 @final
 class Parser:

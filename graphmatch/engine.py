@@ -60,7 +60,7 @@ from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.quads import read_whole
 from semantic.reading import documents, read_publications, syntax_of
-from semantic.stream import Pieces, Readable, pieces
+from semantic.stream import Pieces, Readable, may_wait, pieces
 from semantic.syntax import BLANK, HEAD_BYTES, format_of_media_type
 from semantic.tables import publications_of_table
 from semantic.terms import Triple
@@ -81,6 +81,8 @@ _Fault: TypeAlias = tuple[str, str, int | None, int | None, str | None, bool]
 """What is wrong with a document, the remedy, line, column, item, whether something was left out."""
 
 _AT_ONCE = 8192
+AHEAD = 64
+"""So many publications of one document are matched together."""
 """So many subscriptions are taken in between two publications."""
 
 
@@ -530,7 +532,9 @@ class Engine(Matcher):
         r"""Match the publications of documents, each when it is read.
 
         No Python object is made for a triple, but for feeds, for cuts into items, subjects and
-        components, and where annotation, units or mapping functions are to be applied.
+        components, and where annotation, units or mapping functions are to be applied. Several
+        publications of a file or of bytes are matched together, so that threads wait less for
+        each other: of what is subscribed between two reports the next ones may not know.
 
         Parameters
         ----------
@@ -577,7 +581,7 @@ class Engine(Matcher):
                 if outcome is not None:
                     yield self._reported(outcome, None, now, name)
                 return
-        yield from self._filter_pieces(data, iter(()), name, syntax, cut)
+        yield from self._filter_pieces(data, iter(()), name, syntax, cut, AHEAD)
 
     def _filter_stream(
         self, stream: Readable, name: str, syntax: RdfFormat | None, cut: Cut
@@ -590,12 +594,19 @@ class Engine(Matcher):
                 yield from self._filter_bytes(head, name, syntax, cut)
                 return
             head += piece
-        yield from self._filter_pieces(head, rest, name, syntax, cut)
+        ahead = 1 if may_wait(stream) else AHEAD
+        yield from self._filter_pieces(head, rest, name, syntax, cut, ahead)
 
     def _filter_pieces(
-        self, data: bytes, rest: Iterator[bytes], name: str, syntax: RdfFormat | None, cut: Cut
+        self,
+        data: bytes,
+        rest: Iterator[bytes],
+        name: str,
+        syntax: RdfFormat | None,
+        cut: Cut,
+        ahead: int,
     ) -> Iterator[MatchReport]:
-        """Match the publications of a document of which the beginning is read."""
+        """Match the publications of a document of which the beginning is read, some together."""
         head = data[:HEAD_BYTES]
         whole = Pieces(chain([data], rest), name)
         is_feed = syntax is None and cut is Cut.AUTO and sniff_feed(head) is not None
@@ -619,10 +630,10 @@ class Engine(Matcher):
         goes_on = True
         while goes_on:
             now = self._clock()
-            outcome, faults, goes_on = document.next(now_text(now))
-            self._tell(faults, name)
-            if outcome is not None:
+            outcomes, faults, goes_on = document.next(now_text(now), ahead)
+            for outcome in outcomes:
                 yield self._reported(outcome, None, now, name)
+            self._tell(faults, name)
 
     def _tell(self, faults: Iterable[_Fault], name: str) -> None:
         """Report what is wrong with a document."""

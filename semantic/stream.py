@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator
+from stat import S_ISREG
 from typing import Protocol, runtime_checkable
 
 PIECE = 1 << 16
@@ -16,6 +18,23 @@ class Readable(Protocol):
 
     def read(self, size: int = -1, /) -> bytes:
         """Return at most `size` bytes, fewer only at the end."""
+
+
+def may_wait(stream: Readable) -> bool:
+    """Whether reading may have to wait for somebody: of all but files and bytes in memory.
+
+    Examples
+    --------
+    >>> may_wait(io.BytesIO(b"abc"))
+    False
+    """
+    if isinstance(stream, io.BytesIO):
+        return False
+    try:
+        number = stream.fileno() if isinstance(stream, io.IOBase) else -1
+        return number < 0 or not S_ISREG(os.fstat(number).st_mode)
+    except OSError:  # it is no file of the system
+        return True
 
 
 def pieces(stream: Readable) -> Iterator[bytes]:

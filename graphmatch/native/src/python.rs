@@ -488,15 +488,14 @@ struct Document {
 /// What became of a document in memory, and the faults that were met.
 type Single<'py> = (Option<Bound<'py, PyAny>>, Vec<FaultRow>);
 
-/// What comes next of a document: a report, a publication that Python has to do something for, or
-/// nothing; and the faults that were met.
-type Step<'py> = (Option<Bound<'py, PyAny>>, Vec<FaultRow>, bool);
+/// What comes next of a document: reports, and perhaps a publication that Python has to do something
+/// for; the faults that were met behind them; and whether there is more.
+type Step<'py> = (Vec<Bound<'py, PyAny>>, Vec<FaultRow>, bool);
 
 #[pymethods]
 impl Document {
-    /// Reads the next publication and matches it. Returns its report (or what Python has to do
-    /// first, or `None`), faults, and whether the document goes on.
-    fn next<'py>(&self, py: Python<'py>, now: &str) -> PyResult<Step<'py>> {
+    /// Reads the next publications, at most so many, and matches them.
+    fn next<'py>(&self, py: Python<'py>, now: &str, most: usize) -> PyResult<Step<'py>> {
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let run = || {
             let mut reader = lock(&self.reader);
@@ -515,12 +514,19 @@ impl Document {
             (found, rows_of(faults), next != Next::End)
         };
         let (found, faults, goes_on) = py.detach(|| {
-            let found = run();
-            self.shared.tend();
-            found
+            let mut found = Vec::new();
+            loop {
+                let (outcome, faults, goes_on) = run();
+                self.shared.tend();
+                let is_report = matches!(outcome, Some(Outcome::Report(_)));
+                found.extend(outcome);
+                if !is_report || !faults.is_empty() || !goes_on || found.len() >= most {
+                    return (found, faults, goes_on);
+                }
+            }
         });
-        let found = found.map(|found| found.into_object(py, &self.shared)).transpose()?;
-        Ok((found, faults, goes_on))
+        let found = found.into_iter().map(|found| found.into_object(py, &self.shared));
+        Ok((found.collect::<PyResult<_>>()?, faults, goes_on))
     }
 }
 
