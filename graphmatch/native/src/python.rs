@@ -38,6 +38,8 @@ const WORKERS: usize = 16;
 const SPARE_TERMS: usize = 4096;
 /// So many subscriptions are taken in between two publications.
 const AT_ONCE: usize = 1 << 16;
+/// So many names are few.
+const FEW: usize = 100;
 /// So many solutions are made of one match.
 const SOLUTIONS: usize = 10_000_000;
 /// So many solutions of one match are kept when its subscription goes.
@@ -124,34 +126,32 @@ impl Shared {
         let mut guarded = self.guarded.write().unwrap_or_else(PoisonError::into_inner);
         if detach {
             let mut reports = std::mem::take(&mut *lock(&self.reports));
-            let mut worker = self.worker();
-            for report in reports.drain(..).filter_map(|report| report.upgrade()) {
-                lock(&report).detach(&guarded.state, &mut worker);
-            }
-            self.give_back(worker);
+            self.with_worker(|worker| {
+                for report in reports.drain(..).filter_map(|report| report.upgrade()) {
+                    lock(&report).detach(&guarded.state, worker);
+                }
+            });
         }
         change(&mut guarded)
     }
 
-    pub(crate) fn worker(&self) -> Box<Worker> {
-        lock(&self.workers).pop().unwrap_or_default()
-    }
-
-    pub(crate) fn give_back(&self, worker: Box<Worker>) {
+    /// Has something done with a worker that nobody else has.
+    pub(crate) fn with_worker<T>(&self, work: impl FnOnce(&mut Worker) -> T) -> T {
+        let mut worker = lock(&self.workers).pop().unwrap_or_default();
+        let done = work(&mut worker);
         let mut workers = lock(&self.workers);
         if workers.len() < WORKERS {
             workers.push(worker);
         }
+        done
     }
 
-    /// Files rows anew between publications, where what was counted says that this pays.
-    fn tend(&self) {
-        let Some(mut worker) = lock(&self.workers).pop() else { return };
+    /// Files rows anew between publications, where what a worker counted says that this pays.
+    fn tend(&self, worker: &mut Worker) {
         let wants = self.read().state.index.wants_refiling(&worker.rows);
         if wants && let Ok(mut guarded) = self.guarded.try_write() {
             guarded.state.index.refile(&mut worker.rows);
         }
-        self.give_back(worker);
     }
 
     fn register(&self, data: &Arc<Mutex<Data>>) {
@@ -330,9 +330,7 @@ impl Report {
 
     /// The ids of the subscriptions.
     fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let (names, ends) = py.detach(|| {
-            let guarded = self.shared.read();
-            let data = lock(&self.data);
+        let written = |guarded: &Guarded, data: &Data| {
             let mut names = Vec::with_capacity(16 * self.numbers.len());
             let ends = match &data.alone {
                 None => guarded.state.subscriptions.write_names(&self.numbers, &mut names),
@@ -345,7 +343,17 @@ impl Report {
                     .collect(),
             };
             (names, ends)
-        });
+        };
+        // To give the interpreter's lock back and wait for it takes longer than a few names. Who has
+        // the other locks may wait for it, so they are tried only.
+        let few = (self.numbers.len() <= FEW).then(|| self.shared.guarded.try_read().ok());
+        let (names, ends) = match (few.flatten(), self.data.try_lock()) {
+            (Some(guarded), Ok(data)) => written(&guarded, &data),
+            (guarded, data) => {
+                drop((guarded, data));
+                py.detach(|| written(&self.shared.read(), &lock(&self.data)))
+            }
+        };
         let names = std::str::from_utf8(&names)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let mut begin = 0;
@@ -367,14 +375,14 @@ impl Report {
             if let Some(alone) = &data.alone {
                 return alone[begin.min(end)..end].iter().map(Alone::again).collect();
             }
-            let mut worker = self.shared.worker();
-            data.restore(&guarded.state, &mut worker);
-            let made = (begin..end)
-                .map(|place| data.made(&guarded.state, &mut worker, place, SOLUTIONS))
-                .collect();
-            data.take_back(&mut worker);
-            self.shared.give_back(worker);
-            made
+            self.shared.with_worker(|worker| {
+                data.restore(&guarded.state, worker);
+                let made = (begin..end)
+                    .map(|place| data.made(&guarded.state, worker, place, SOLUTIONS))
+                    .collect();
+                data.take_back(worker);
+                made
+            })
         });
         let list = PyList::empty(py);
         for alone in made {
@@ -497,33 +505,29 @@ impl Document {
     /// Reads the next publications, at most so many, and matches them.
     fn next<'py>(&self, py: Python<'py>, now: &str, most: usize) -> PyResult<Step<'py>> {
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
-        let run = || {
+        let step = |worker: &mut Worker| {
             let mut reader = lock(&self.reader);
             let guarded = self.shared.read();
-            let state = &guarded.state;
-            let mut worker = self.shared.worker();
             let mut faults = Vec::new();
-            let next = reader.next(&state.dictionary, &mut worker.publication, &mut faults);
-            let found = match next {
-                Next::Publication => Some(matched(&self.shared, &guarded, worker, &now)),
-                Next::Faults | Next::End => {
-                    self.shared.give_back(worker);
-                    None
-                }
-            };
+            let dictionary = &guarded.state.dictionary;
+            let next = reader.next(dictionary, &mut worker.publication, &mut faults);
+            let found = matches!(next, Next::Publication)
+                .then(|| matched(&self.shared, &guarded, worker, &now));
             (found, rows_of(faults), next != Next::End)
         };
         let (found, faults, goes_on) = py.detach(|| {
-            let mut found = Vec::new();
-            loop {
-                let (outcome, faults, goes_on) = run();
-                self.shared.tend();
-                let is_report = matches!(outcome, Some(Outcome::Report(_)));
-                found.extend(outcome);
-                if !is_report || !faults.is_empty() || !goes_on || found.len() >= most {
-                    return (found, faults, goes_on);
+            self.shared.with_worker(|worker| {
+                let mut found = Vec::new();
+                loop {
+                    let (outcome, faults, goes_on) = step(worker);
+                    self.shared.tend(worker);
+                    let is_report = matches!(outcome, Some(Outcome::Report(_)));
+                    found.extend(outcome);
+                    if !is_report || !faults.is_empty() || !goes_on || found.len() >= most {
+                        return (found, faults, goes_on);
+                    }
                 }
-            }
+            })
         });
         let found = found.into_iter().map(|found| found.into_object(py, &self.shared));
         Ok((found.collect::<PyResult<_>>()?, faults, goes_on))
@@ -550,15 +554,10 @@ impl Outcome {
 }
 
 /// Matches the publication that a worker has read.
-fn matched(
-    shared: &Arc<Shared>,
-    guarded: &Guarded,
-    mut worker: Box<Worker>,
-    now: &Literal,
-) -> Outcome {
+fn matched(shared: &Arc<Shared>, guarded: &Guarded, worker: &mut Worker, now: &Literal) -> Outcome {
     let state = &guarded.state;
     let stated = worker.publication.triples.len();
-    match state.matches(&mut worker, stated, 0, now) {
+    match state.matches(worker, stated, 0, now) {
         Ok(matched) => Outcome::Report(Box::new(report(shared, state, worker, matched, stated))),
         Err(steps) => {
             let terms = worker.terms(state.context());
@@ -566,7 +565,6 @@ fn matched(
             let triples =
                 worker.publication.triples.iter().map(|triple| triple.map(text)).collect();
             let id = worker.publication.id.to_string();
-            shared.give_back(worker);
             Outcome::Pending { id, triples, steps, version: guarded.version }
         }
     }
@@ -1181,9 +1179,8 @@ impl Core {
         let limits = self.shared.limits.clone();
         let source = source.to_owned();
         let options = Options { source, cut, faults, limits, ..Options::default() };
-        let run = || {
+        let step = |worker: &mut Worker| {
             let guarded = self.shared.read();
-            let mut worker = self.shared.worker();
             let mut faults = Vec::new();
             let Worker { publication, reading, .. } = &mut *worker;
             let dictionary = &guarded.state.dictionary;
@@ -1201,20 +1198,16 @@ impl Core {
                     let outcome = matched(&self.shared, &guarded, worker, &now);
                     Some((Some(outcome), rows_of(faults)))
                 }
-                One::Nothing if format.is_some() => {
-                    self.shared.give_back(worker);
-                    Some((None, rows_of(faults)))
-                }
-                One::Nothing | One::Several => {
-                    self.shared.give_back(worker);
-                    None
-                }
+                One::Nothing if format.is_some() => Some((None, rows_of(faults))),
+                One::Nothing | One::Several => None,
             }
         };
         let read = py.detach(|| {
-            let read = run();
-            self.shared.tend();
-            read
+            self.shared.with_worker(|worker| {
+                let read = step(worker);
+                self.shared.tend(worker);
+                read
+            })
         });
         let Some((outcome, faults)) = read else { return Ok(None) };
         let outcome = outcome.map(|outcome| outcome.into_object(py, &self.shared)).transpose()?;
@@ -1291,19 +1284,18 @@ impl Core {
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let reports = py.detach(|| {
             let mut statements = Statements::default();
-            let mut reports = Vec::with_capacity(ids.len());
-            for row in 0..ids.len() {
+            let mut report = |row, worker: &mut Worker| {
                 let id = ids.get(row).unwrap_or_default();
                 statements.clear();
                 statements.push_row(id, row, &columns);
-                let mut outcome = Err((0, 0));
-                if !statements.is_empty() {
-                    outcome = self.matched(id, &statements, &now, None, 0, None);
-                    self.shared.tend();
+                if statements.is_empty() {
+                    return None;
                 }
-                reports.push(outcome.ok());
-            }
-            reports
+                self.matched(id, &statements, &now, None, 0, None, worker).ok()
+            };
+            self.shared.with_worker(|worker| {
+                (0..ids.len()).map(|row| report(row, worker)).collect::<Vec<_>>()
+            })
         });
         Ok(Batch { reports })
     }
@@ -1323,9 +1315,9 @@ impl Core {
     ) -> PyResult<Bound<'py, PyAny>> {
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let found = py.detach(|| {
-            let found = self.matched(id, statements, &now, stated, done, version);
-            self.shared.tend();
-            found
+            self.shared.with_worker(|worker| {
+                self.matched(id, statements, &now, stated, done, version, worker)
+            })
         });
         match found {
             Ok(report) => Ok(Bound::new(py, report)?.into_any()),
@@ -1338,6 +1330,7 @@ impl Core {
     }
 
     /// The report of triples, or the steps that Python has to do first and the version.
+    #[expect(clippy::too_many_arguments, reason = "those of `match_triples`, and a worker")]
     fn matched(
         &self,
         id: &str,
@@ -1346,31 +1339,33 @@ impl Core {
         stated: Option<usize>,
         done: Steps,
         version: Option<u64>,
+        worker: &mut Worker,
     ) -> Result<Report, (Steps, u64)> {
         let stated = stated.unwrap_or(statements.len());
-        let guarded = self.shared.read();
-        let state = &guarded.state;
-        let mut worker = self.shared.worker();
-        let current = version.is_none_or(|version| version == guarded.version);
-        let done = if current { done } else { 0 };
-        fill(state, statements, &mut worker.publication);
-        worker.publication.id = id.into();
-        let matched =
-            if current { state.matches(&mut worker, stated, done, now) } else { Err(done) };
-        match matched {
-            Ok(matched) => Ok(report(&self.shared, state, worker, matched, stated)),
-            Err(steps) => {
-                self.shared.give_back(worker);
-                Err((steps, guarded.version))
+        let step = |worker: &mut Worker| {
+            let guarded = self.shared.read();
+            let state = &guarded.state;
+            let current = version.is_none_or(|version| version == guarded.version);
+            let done = if current { done } else { 0 };
+            fill(state, statements, &mut worker.publication);
+            worker.publication.id = id.into();
+            let matched =
+                if current { state.matches(worker, stated, done, now) } else { Err(done) };
+            match matched {
+                Ok(matched) => Ok(report(&self.shared, state, worker, matched, stated)),
+                Err(steps) => Err((steps, guarded.version)),
             }
-        }
+        };
+        let found = step(worker);
+        self.shared.tend(worker);
+        found
     }
 }
 
 fn report(
     shared: &Arc<Shared>,
     state: &State,
-    mut worker: Box<Worker>,
+    worker: &mut Worker,
     matched: Matched,
     stated: usize,
 ) -> Report {
@@ -1395,7 +1390,6 @@ fn report(
         std::mem::swap(&mut data.publication, &mut worker.publication);
         data.triples = worker.graph.triples.clone();
     }
-    shared.give_back(worker);
     let data = Arc::new(Mutex::new(data));
     if !is_empty {
         shared.register(&data);

@@ -78,13 +78,13 @@ impl Evaluation {
         let prepared = prepare()?;
         let guarded = self.shared.read();
         let state = &guarded.state;
-        let mut worker = self.shared.worker();
-        fill(state, &self.statements, &mut worker.publication);
-        worker.publication.id = self.id.as_str().into();
-        let triples = worker.publication.triples.clone();
-        worker.restore(state.context(), &triples, self.shown, self.stated, &state.index);
-        let found = worker.evaluate(state.context(), &prepared, &self.now, state.limits);
-        self.shared.give_back(worker);
+        let found = self.shared.with_worker(|worker| {
+            fill(state, &self.statements, &mut worker.publication);
+            worker.publication.id = self.id.as_str().into();
+            let triples = worker.publication.triples.clone();
+            worker.restore(state.context(), &triples, self.shown, self.stated, &state.index);
+            worker.evaluate(state.context(), &prepared, &self.now, state.limits)
+        });
         Ok(found?)
     }
 }
