@@ -25,7 +25,7 @@ from semantic.attributes.arrow import ArrowArray, ArrowBatch, Column, Texts, enc
 from semantic.attributes.arrow import numbers as numbers_of
 from semantic.attributes.lines import RowReader, opened
 from semantic.attributes.names import NAMING, AttributeNameError, attribute
-from semantic.attributes.values import TermError, dated, term_of
+from semantic.attributes.values import TermError, dated, may_be_dated, term_of
 from semantic.errors import InputError, OnProblem, Place, Problem, warn_problem
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
@@ -141,7 +141,7 @@ def _value(value: object) -> Term:
 
 def _text(value: object) -> str:
     """Return a value as N-Triples has it; what cannot be a date is not looked at for one."""
-    if isinstance(value, str) and value[4:5] != "-":
+    if isinstance(value, str) and not may_be_dated(value):
         return str(Literal(value))
     return str(_value(value))
 
