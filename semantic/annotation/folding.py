@@ -14,7 +14,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain, starmap
+from itertools import accumulate, chain, starmap
 
 BREAK = "\n"
 """The word that stands for an empty line, which no label goes across."""
@@ -80,8 +80,13 @@ class FoldedText:
     @classmethod
     def of(cls, text: str) -> FoldedText:
         """Fold a text."""
-        words = _pattern(text).findall(text)
-        return cls(text, f" {' '.join([_fold(word) for word in words])} ")
+        if text.isascii():
+            words = _ASCII_WORD.findall(text.lower())
+            if "\n" in text:
+                words = [BREAK if word[0] == "\n" else word for word in words]
+        else:
+            words = [_fold(word) for word in _unicode_word().findall(text)]
+        return cls(text, f" {' '.join(words)} ")
 
     def words(self) -> list[str]:
         """Return the folded words, breaks left out.
@@ -111,7 +116,8 @@ class FoldedText:
         >>> FoldedText.of("the Straße").places()
         [1, 5, 13]
         """
-        return [space.end() for space in re.finditer(" ", self.line)]
+        lengths = map(len, self.line[1:-1].split(" "))
+        return [*accumulate(lengths, lambda place, length: place + length + 1, initial=1)]
 
 
 def folded_words(text: str) -> str:
