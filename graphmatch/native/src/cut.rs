@@ -499,8 +499,11 @@ impl<'a> Lexer<'a> {
     }
 
     fn label(&mut self) -> Result<(), Fault> {
+        if !self.is(self.at + 1, b':') {
+            return unreadable(self.at);
+        }
         let end = self.name_end(self.at + 2, b"-");
-        if !self.is(self.at + 1, b':') || end == self.at + 2 {
+        if end == self.at + 2 {
             return unreadable(self.at);
         }
         self.write(&self.text[self.at..end]);

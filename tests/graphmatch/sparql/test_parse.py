@@ -394,6 +394,7 @@ def test_that_unions_are_bounded() -> None:
         ("SELECT * {\n  ?s ?p }", "s:2:10", "not SPARQL"),
         ("SELECT ?x ?x2 { ?s\n un:known 1 }", "s:2:2", "prefix"),
         ("ASK { ?s ?p ?o FILTER(NOSUCH(?o)) }", "s:1:", "not SPARQL"),
+        ("ASK { _\u00e9b <urn:p> ?o }", "s:1:", "not SPARQL"),
         ("ASK { ?s ?p ?o FILTER(<urn:f>(?o)) }", "s", "custom function"),
         ("SELECT * { ?s ?p ?o\n LATERAL { ?o ?q ?z } }", "s:2:2", "LATERAL is not SPARQL 1.1"),
         ("ASK { ?s ?p ?o FILTER(" + "(" * 9999 + "?o" + ")" * 9999 + ") }", "s:1:", "`nesting`"),
