@@ -102,7 +102,9 @@ class Pending:
 class Document:
     """A document that is being read, one publication after the other."""
 
-    def next(self, now: str, most: int) -> tuple[list[Report | Pending], list[_FaultRow], bool]: ...
+    def next(
+        self, now: str, most: int
+    ) -> tuple[list[Report | Pending], int, list[_FaultRow], bool]: ...
 
 @final
 class Parser:

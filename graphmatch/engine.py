@@ -630,10 +630,13 @@ class Engine(Matcher):
         goes_on = True
         while goes_on:
             now = self._clock()
-            outcomes, faults, goes_on = document.next(now_text(now), ahead)
-            for outcome in outcomes:
+            outcomes, before, faults, goes_on = document.next(now_text(now), ahead)
+            for place, outcome in enumerate(outcomes):
+                if place == before:
+                    self._tell(faults, name)
                 yield self._reported(outcome, None, now, name)
-            self._tell(faults, name)
+            if before == len(outcomes):
+                self._tell(faults, name)
 
     def _tell(self, faults: Iterable[_Fault], name: str) -> None:
         """Report what is wrong with a document."""

@@ -33,7 +33,7 @@ def may_wait(stream: Readable) -> bool:
     try:
         number = stream.fileno() if isinstance(stream, io.IOBase) else -1
         return number < 0 or not S_ISREG(os.fstat(number).st_mode)
-    except OSError:  # it is no file of the system
+    except (OSError, AttributeError, ValueError):  # it is no file of the system, or closed
         return True
 
 

@@ -225,6 +225,8 @@ def numbers(
 
     ``None`` where it has no integers of 64 bits and no floating-point numbers.
     """
+    import numpy as np
+
     kind = str(array.type)
     if kind not in (*_INTEGERS, *_FLOATS):
         return None
@@ -234,9 +236,15 @@ def numbers(
     except ValueError:  # more than 63 bits
         return None
     if not array.null_count:
-        return wide.to_numpy(zero_copy_only=False), None
+        whole = wide.to_numpy(zero_copy_only=False)
+        return np.require(whole, requirements=["ALIGNED", "C_CONTIGUOUS"]), None
     found = wide.fill_null(0).to_numpy(zero_copy_only=False)
     return found, array.is_valid().to_numpy(zero_copy_only=False)
+
+
+def is_text(array: ArrowArray) -> bool:
+    """Whether the values of a column are texts."""
+    return str(array.type) in _TEXTS
 
 
 def encoded(array: ArrowArray) -> tuple[NDArray[np.int32], list[Any]]:
@@ -256,7 +264,11 @@ def encoded(array: ArrowArray) -> tuple[NDArray[np.int32], list[Any]]:
     if kind in _ENCODED or kind.startswith(_ENCODED_BEGIN):
         found = array.dictionary_encode()
         places = found.indices.cast("int32").fill_null(-1).to_numpy(zero_copy_only=False)
-        return places, values(found.dictionary)
+        given = values(found.dictionary)
+        if found.dictionary.null_count:  # of a column that is a dictionary already
+            missing = [place for place, value in enumerate(given) if value is None]
+            places = np.where(np.isin(places, missing), np.int32(-1), places)
+        return places, given
     given = [_without_nulls(value) for value in array.to_pylist()]
     every = np.arange(len(given), dtype=np.int32)
     every[np.array([value is None for value in given], np.bool_)] = -1

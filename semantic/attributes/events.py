@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from semantic.attributes.arrow import ArrowArray, ArrowBatch, Column, Texts, encoded
+from semantic.attributes.arrow import ArrowArray, ArrowBatch, Column, Texts, encoded, is_text
 from semantic.attributes.arrow import numbers as numbers_of
 from semantic.attributes.lines import RowReader, opened
 from semantic.attributes.names import NAMING, AttributeNameError, attribute
@@ -273,19 +273,22 @@ class EventColumns:
         while waiting:
             name, array = waiting.pop()
             kind = str(array.type)
-            if not kind.startswith(("struct", "list", "large_list", "map", "fixed_size")):
+            if not any(part in kind for part in ("struct", "list", "map", "union", "fixed_size")):
                 yield name, array, False
                 continue
-            fields: list[str] = getattr(array.type, "names", [])
+            fields: list[str] = []
+            if kind.startswith("struct"):
+                fields = getattr(array.type, "names", fields)
             if not fields or ({"iri", "value"} & {*fields} and fields != ["iri"]):
                 yield name, None, False
                 return
             parts = array.flatten()
             if fields == ["iri"]:
-                yield name, None if parts[0].null_count > array.null_count else parts[0], True
+                is_plain = is_text(parts[0]) and parts[0].null_count == array.null_count
+                yield name, parts[0] if is_plain else None, True
             else:
-                named = zip(fields, parts, strict=True)
-                waiting += [(f"{name}.{field}", part) for field, part in named][::-1]
+                paths = (f"{name}.{field}" if name else field for field in fields)
+                waiting += list(zip(paths, parts, strict=True))[::-1]
 
 
 def _plain(value: object) -> object:

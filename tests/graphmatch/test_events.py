@@ -174,3 +174,47 @@ def test_a_number_that_is_none_is_refused(engine: Engine, value: float) -> None:
     arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
     with pytest.raises(InputError, match="is no number that compares"):
         engine.match_events(arrow.table({"price": [1.0, value]}))
+
+
+def test_reports_of_a_table_are_read_again_and_again() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    engine = Engine()
+    engine.subscribe("alice", "SELECT ?e { ?e attribute:price ?p FILTER(?p > 1) }")
+    reports = engine.match_events(arrow.table({"price": [1, 2]}))
+    for _ in range(2):
+        assert [len(report.matches) for report in reports] == [0, 1]
+    engine.unsubscribe("alice")
+    assert [list(report.subscriptions) for report in reports] == [[], ["alice"]]
+
+
+def test_columns_of_every_kind_are_what_their_rows_are() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    engine = Engine()
+    for name in ("a", "a.b", "a.c.d"):
+        engine.subscribe(name, f"SELECT ?o {{ ?e attribute:{name} ?o }}")
+    texts = arrow.DictionaryArray.from_arrays(arrow.array([0, 1]), arrow.array(["x", None]))
+    numbers = arrow.array([7, 8], arrow.int64())
+    shifted = arrow.py_buffer(b"x" + numbers.buffers()[1].to_pybytes()).slice(1)
+    columns = (
+        texts,
+        arrow.StructArray.from_arrays([texts], ["b"]),
+        arrow.StructArray.from_arrays([arrow.array(["urn:x"] * 2).dictionary_encode()], ["iri"]),
+        arrow.array([{"b": 1, "c": {"d": "2026-01-31"}}, None]),
+        arrow.array([{"iri": "urn:x"}, None]),
+        arrow.array([{"b": [1, 2]}, {"b": []}]),
+        arrow.Array.from_buffers(arrow.int64(), 2, [None, shifted]),
+    )
+    for column in columns:
+        table = arrow.table({"a": column, "z": [0, 0]})
+        for report, value in zip(engine.match_events(table), column.to_pylist(), strict=True):
+            expected = engine.match(Event(report.publication, {"a": value, "z": 0}))
+            assert [(m.subscription, m.solutions) for m in report] == [
+                (m.subscription, m.solutions) for m in expected
+            ]
+
+
+@pytest.mark.parametrize("value", [5, True, "no iri"])
+def test_what_is_no_iri_is_refused_in_columns_too(value: object) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    with pytest.raises(InputError, match="iri"):
+        Engine().match_events(arrow.table({"a": [{"iri": value}]}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tarfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -133,3 +134,41 @@ def test_the_time_of_an_evaluation() -> None:
     assert time.monotonic() - started < 5
     (problem,) = report.problems
     assert problem.what == "slow: the evaluation takes longer than 0.05 s"
+
+
+def test_that_a_document_with_many_faults_keeps_its_publication() -> None:
+    """It stops to tell them; what is matched meanwhile is no matter."""
+    first = b'<urn:s> <urn:p> "0" <urn:g1> .\n'
+    data = first + b'<urn:s> <urn:p> "1" <urn:g2> .\n' + b"bad line\n" * 1100
+    data += b'<urn:s> <urn:q> "2" <urn:g2> .\n'
+    other = b"<urn:o> <urn:r> <urn:x> .\n"
+    found = []
+    engine = Engine(on_problem=lambda _: None)
+    engine.subscribe("both", "ASK { ?x <urn:p> '1' ; <urn:q> '2' }")
+    for report in engine.filter(data, format="nq"):
+        found.append((report.publication, list(report.subscriptions)))
+        list(engine.filter(other))
+    assert found == [("urn:g1", []), ("urn:g2", ["both"])]
+
+
+def test_that_a_fault_is_told_before_what_follows_it() -> None:
+    told: list[str] = []
+    engine = Engine(on_problem=lambda problem: told.append(f"line {problem.where.line}"))
+    line = b"<urn:s> <urn:p> <urn:o> <urn:g%d> .\n"
+    data = b"bad\n" + line % 1 + line % 2 + b"bad\n" + line % 3
+    told.extend(report.publication for report in engine.filter(data, format="nq"))
+    # Where a publication ends is known when the line behind it is read.
+    assert told == ["line 1", "urn:g1", "line 4", "urn:g2", "urn:g3"]
+
+
+def test_that_streams_need_no_number_of_a_file(tmp_path: Path) -> None:
+    """One inside an archive is no file of the system."""
+    data = b"".join(b"<urn:s> <urn:p> <urn:o> <urn:g%d> .\n" % number for number in range(600))
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        info = tarfile.TarInfo("a.nq")
+        info.size = len(data)
+        archive.addfile(info, io.BytesIO(data))
+    with tarfile.open(tmp_path / "a.tar") as archive:
+        stream = archive.extractfile("a.nq")
+        assert stream is not None
+        assert sum(1 for _ in Engine().filter(stream, format="nq")) == 600

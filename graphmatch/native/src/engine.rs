@@ -651,7 +651,10 @@ impl State {
     ) -> Result<bool, Refusal> {
         let Some(number) = self.subscriptions.find(name) else { return Ok(false) };
         // Taken in by another name first, so that nothing is lost where it is refused.
-        let other = self.subscribe(&format!("{name}\u{0}"), text, filed)?;
+        let names = (1..).map(|length| "\u{0}".repeat(length));
+        let is_free = |name: &String| self.subscriptions.find(name).is_none();
+        let Some(other) = names.into_iter().find(is_free) else { return Ok(false) };
+        let other = self.subscribe(&other, text, filed)?;
         let (constants, before) =
             (self.constants(number).into_owned(), self.subscriptions.get(number));
         let before = before.template();

@@ -289,7 +289,12 @@ struct Report {
 
 impl Drop for Report {
     fn drop(&mut self) {
-        let mut publication = std::mem::take(&mut lock(&self.data).publication);
+        // Others may have the same data, or be at it.
+        if Arc::strong_count(&self.data) > 1 {
+            return;
+        }
+        let Ok(mut data) = self.data.try_lock() else { return };
+        let mut publication = std::mem::take(&mut data.publication);
         let mut spare = lock(&self.shared.spare);
         if !publication.triples.is_empty()
             && publication.local.len() < SPARE_TERMS
@@ -490,15 +495,16 @@ impl Read for Stream {
 #[pyclass(frozen, module = "graphmatch._native")]
 struct Document {
     shared: Arc<Shared>,
-    reader: Mutex<reader::Reader<Stream>>,
+    /// With the publication that it stopped in, when faults were to be told.
+    reader: Mutex<(reader::Reader<Stream>, Option<Publication>)>,
 }
 
 /// What became of a document in memory, and the faults that were met.
 type Single<'py> = (Option<Bound<'py, PyAny>>, Vec<FaultRow>);
 
 /// What comes next of a document: reports, and perhaps a publication that Python has to do something
-/// for; the faults that were met behind them; and whether there is more.
-type Step<'py> = (Vec<Bound<'py, PyAny>>, Vec<FaultRow>, bool);
+/// for; behind how many of them faults were met, and which; and whether there is more.
+type Step<'py> = (Vec<Bound<'py, PyAny>>, usize, Vec<FaultRow>, bool);
 
 #[pymethods]
 impl Document {
@@ -506,31 +512,38 @@ impl Document {
     fn next<'py>(&self, py: Python<'py>, now: &str, most: usize) -> PyResult<Step<'py>> {
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let step = |worker: &mut Worker| {
-            let mut reader = lock(&self.reader);
+            let (reader, unfinished) = &mut *lock(&self.reader);
             let guarded = self.shared.read();
             let mut faults = Vec::new();
             let dictionary = &guarded.state.dictionary;
+            if let Some(publication) = unfinished.take() {
+                worker.publication = publication;
+            }
             let next = reader.next(dictionary, &mut worker.publication, &mut faults);
+            if matches!(next, Next::Faults) {
+                *unfinished = Some(std::mem::take(&mut worker.publication));
+            }
             let found = matches!(next, Next::Publication)
                 .then(|| matched(&self.shared, &guarded, worker, &now));
             (found, rows_of(faults), next != Next::End)
         };
-        let (found, faults, goes_on) = py.detach(|| {
+        let (found, before, faults, goes_on) = py.detach(|| {
             self.shared.with_worker(|worker| {
                 let mut found = Vec::new();
                 loop {
                     let (outcome, faults, goes_on) = step(worker);
                     self.shared.tend(worker);
                     let is_report = matches!(outcome, Some(Outcome::Report(_)));
+                    let before = found.len();
                     found.extend(outcome);
                     if !is_report || !faults.is_empty() || !goes_on || found.len() >= most {
-                        return (found, faults, goes_on);
+                        return (found, before, faults, goes_on);
                     }
                 }
             })
         });
         let found = found.into_iter().map(|found| found.into_object(py, &self.shared));
-        Ok((found.collect::<PyResult<_>>()?, faults, goes_on))
+        Ok((found.collect::<PyResult<_>>()?, before, faults, goes_on))
     }
 }
 
@@ -1229,7 +1242,7 @@ impl Core {
         };
         let limits = self.shared.limits.clone();
         let options = Options { source, cut, base, limits, ..Options::default() };
-        let reader = Mutex::new(reader::Reader::new(Stream(stream), syntax, options));
+        let reader = Mutex::new((reader::Reader::new(Stream(stream), syntax, options), None));
         Ok(Document { shared: Arc::clone(&self.shared), reader })
     }
 

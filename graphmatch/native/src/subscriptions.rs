@@ -327,6 +327,7 @@ impl Subscriptions {
         if self.next == u32::MAX {
             let numbers = self.in_order();
             self.next = numbers.len() as u32;
+            self.serials.fill(0);
             numbers
                 .into_iter()
                 .zip(0..)
