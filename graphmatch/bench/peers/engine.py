@@ -9,7 +9,7 @@ ids are not read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from io import BytesIO
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -25,7 +25,6 @@ from graphmatch.matcher import MatchReport
 from semantic.attributes.events import Event
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
-from semantic.reading import read_publications
 
 _TABULAR = ("arrow", "dicts", "core")
 
@@ -92,7 +91,7 @@ class EnginePeer(Peer):
             case "objects":
                 made = (Publication.of(id, triples) for id, triples in event)
                 return [_read(map(self.engine.match, made))]
-        return [_read(match_document(self.engine, *event))]
+        return [_read(self.engine.filter(BytesIO(event[0]), format=event[1]))]
 
     def numbers(self, answer: Any) -> NDArray[np.int64]:
         """Return the ids as numbers."""
@@ -101,14 +100,6 @@ class EnginePeer(Peer):
         elif answer and isinstance(answer[0], MatchReport):
             answer = _read(answer)
         return super().numbers(answer)
-
-
-def match_document(engine: Engine, data: bytes, format: str | None) -> Iterator[MatchReport]:
-    """Match what is in a document: by `Engine.filter`, where there is one."""
-    if hasattr(engine, "filter"):
-        found: Iterator[MatchReport] = engine.filter(BytesIO(data), format=format)
-        return found
-    return map(engine.match, read_publications(BytesIO(data), format=format))
 
 
 def take_in(engine: Engine, subscriptions: Any) -> None:

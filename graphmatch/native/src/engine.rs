@@ -483,8 +483,9 @@ impl State {
         let mut rows: Vec<RowId> = Vec::with_capacity(entries.len());
         for branch in &entries {
             self.mention(branch);
-            let row = self.index.add(branch, &self.dictionary);
-            self.note_moved(&mut rows);
+            let mut moved = Vec::new();
+            let row = self.index.add(branch, &self.dictionary, &mut moved);
+            self.note_moved(moved, &mut rows);
             let Some(row) = row else {
                 // It is larger than a row may be: then every publication is a candidate.
                 let dictionary = &mut self.dictionary;
@@ -528,8 +529,8 @@ impl State {
     }
 
     /// Learns which rows are other ones from now on, some perhaps of a subscription to come.
-    fn note_moved(&mut self, new: &mut [RowId]) {
-        for (from, to) in std::mem::take(&mut self.index.moved) {
+    fn note_moved(&mut self, moved: Vec<(RowId, RowId)>, new: &mut [RowId]) {
+        for (from, to) in moved {
             if let Some(row) = new.iter_mut().find(|row| **row == from) {
                 *row = to;
                 continue;
@@ -651,9 +652,10 @@ impl State {
     ) -> Result<bool, Refusal> {
         let Some(number) = self.subscriptions.find(name) else { return Ok(false) };
         // Taken in by another name first, so that nothing is lost where it is refused.
-        let names = (1..).map(|length| "\u{0}".repeat(length));
-        let is_free = |name: &String| self.subscriptions.find(name).is_none();
-        let Some(other) = names.into_iter().find(is_free) else { return Ok(false) };
+        let mut other = "\u{0}".to_owned();
+        while self.subscriptions.find(&other).is_some() {
+            other.push('\u{0}');
+        }
         let other = self.subscribe(&other, text, filed)?;
         let (constants, before) =
             (self.constants(number).into_owned(), self.subscriptions.get(number));

@@ -49,8 +49,6 @@ pub struct Index {
     by_text: HashMap<RowId, usize>,
     free: Vec<u32>,
     next: u32,
-    /// The rows that were put into tables since this was last emptied: what they were, and are.
-    pub moved: Vec<(RowId, RowId)>,
 }
 
 impl Tests for Deciding<'_> {
@@ -61,9 +59,14 @@ impl Tests for Deciding<'_> {
 
 impl Index {
     /// Adds a row; `None` where there is no room. The caller keeps the branch's terms in the
-    /// dictionary until the row is removed, and looks for it among those that were [moved](Self::moved)
-    /// whenever one is added.
-    pub fn add(&mut self, branch: &Branch, dictionary: &Dictionary) -> Option<RowId> {
+    /// dictionary until the row is removed. Rows that are put into a table now are told as what they
+    /// were and what they are from now on.
+    pub fn add(
+        &mut self,
+        branch: &Branch,
+        dictionary: &Dictionary,
+        moved: &mut Vec<(RowId, RowId)>,
+    ) -> Option<RowId> {
         let text = branch.filters.iter().position(|(_, filter)| TextIndex::takes(filter));
         if text.is_none() && self.tables.wants(branch, dictionary) {
             return self.add_to_table(branch, dictionary).or_else(|| self.patterns.add(branch));
@@ -86,24 +89,23 @@ impl Index {
         if let Some(table) = self.add_to_table(branch, dictionary) {
             let near = self.patterns.neighbours(row, LOOKED_AT);
             self.patterns.remove(row);
-            for row in near {
-                self.move_to_table(row, dictionary);
-            }
+            let into = |row| Some((row, self.move_to_table(row, dictionary)?));
+            moved.extend(near.into_iter().filter_map(into));
             return Some(table);
         }
         Some(row)
     }
 
-    /// Puts a row into a table, if there is one for it.
-    fn move_to_table(&mut self, row: RowId, dictionary: &Dictionary) {
+    /// Puts a row into a table, if there is one for it; returns what it is from now on.
+    fn move_to_table(&mut self, row: RowId, dictionary: &Dictionary) -> Option<RowId> {
         let branch = self.patterns.branch(row);
-        if branch.filters.iter().all(|(_, filter)| !TextIndex::takes(filter))
-            && self.tables.wants(&branch, dictionary)
-            && let Some(table) = self.add_to_table(&branch, dictionary)
-        {
-            self.patterns.remove(row);
-            self.moved.push((row, table));
+        let has_text = branch.filters.iter().any(|(_, filter)| TextIndex::takes(filter));
+        if has_text || !self.tables.wants(&branch, dictionary) {
+            return None;
         }
+        let table = self.add_to_table(&branch, dictionary)?;
+        self.patterns.remove(row);
+        Some(table)
     }
 
     fn add_to_table(&mut self, branch: &Branch, dictionary: &Dictionary) -> Option<RowId> {

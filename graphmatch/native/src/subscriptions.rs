@@ -175,9 +175,13 @@ impl<'a> Record<'a> {
         }
     }
 
+    fn rows_begin(&self) -> usize {
+        NAME + self.packed_name().len() + 1
+    }
+
     /// Its rows in the index, and its constants behind them.
     fn rest(&self) -> (&'a [RowId], &'a [Id]) {
-        let begin = NAME + self.packed_name().len() + 1;
+        let begin = self.rows_begin();
         self.0[begin..record_length(self.0)].split_at(self.0[begin - 1] as usize)
     }
 
@@ -279,7 +283,7 @@ impl Subscriptions {
 
     /// A row of a subscription is another one from now on.
     pub fn move_row(&mut self, number: Number, from: RowId, to: RowId) {
-        let begin = NAME + Record(self.records.get(number)).packed_name().len() + 1;
+        let begin = self.get(number).rows_begin();
         let rows = self.records.get_mut(number).get_mut(begin..).unwrap_or_default();
         if let Some(row) = rows.iter_mut().find(|row| **row == from) {
             *row = to;
