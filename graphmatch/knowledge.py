@@ -326,7 +326,7 @@ class Knowledge:
             enriched = self.enricher.enrich(publication, now)
             done = ITEM | EVENT | ROOTS | UNITS | MAPPING
             return _prepared(enriched.publication, done, enriched.problems, enriched.runs)
-        found = [annotation.triple for annotation in self.annotator.annotate(publication)]
+        found = self.annotator.concepts(publication.given)
         if not steps & UNITS and not publication.derived:
             given = publication.given  # the core tells which triples are the same
             return Prepared((*given, *found), len(given), ITEM)

@@ -17,17 +17,17 @@ Communications of the ACM 18 (6), 1975.
 from __future__ import annotations
 
 import builtins
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
 from pyoxigraph import Literal, NamedNode
 
 from semantic.annotation.folding import FoldedText, folded_words
 from semantic.annotation.labels import Label, Pattern, StopWords, compile_label
-from semantic.annotation.language import StatedLanguages, guess_language, primary_subtag
+from semantic.annotation.language import guess_language, primary_subtag
 from semantic.annotation.markup import plain_text
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
@@ -36,7 +36,9 @@ from semantic.vocabulary import DC, DCTERMS, RSS, TYPE
 __all__ = ["Annotation", "Annotator", "Label", "Languages", "Mention", "ShortLabels"]
 
 _ITEM, _SUBJECT = RSS["item"], DCTERMS["subject"]
-_PROPERTIES = frozenset({RSS["title"], RSS["description"], DC["subject"]})
+_CHANNEL, _LANGUAGE = RSS["channel"], DC["language"]
+_TEXTS = frozenset({RSS["title"], RSS["description"], DC["subject"]})
+_READ = _TEXTS | {TYPE, _LANGUAGE}
 _EVERY_LANGUAGE: frozenset[str] = frozenset()
 _KEPT = 16
 """For so many sets of languages automata are kept."""
@@ -107,13 +109,25 @@ class Annotation:
         return (self.item, _SUBJECT, self.concept)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Text:
     """A literal of an item."""
 
+    item: Term
     property: NamedNode
-    literal: Literal
     folded: FoldedText
+    languages: frozenset[str]
+
+
+class _Place(NamedTuple):
+    """Words of a text that are labels."""
+
+    first: int
+    """Where they begin in the text's line."""
+    last: int
+    """Where they end there, with the space behind them."""
+    patterns: list[Pattern]
+    """The labels, one a concept."""
 
 
 class Annotator:
@@ -201,28 +215,36 @@ class Annotator:
         >>> Annotator([Label("energy", "en", energy)]).annotate(feed)[0].triple[2]
         <NamedNode value=http://example.org/E>
         """
-        if not self._labels:
-            return []
-        stated = StatedLanguages(publication)
-        annotations = []
-        for item, texts in _texts_of_items(publication).items():
-            languages = [stated.of(item, text.literal) for text in texts]
-            if not all(languages):
-                guess = self._guess(text.folded for text in texts)
-                languages = [known or guess for known in languages]
-            for text, known in zip(texts, languages, strict=True):
-                annotations += [
-                    Annotation(
-                        item,
-                        found.label.concept,
-                        found.label,
-                        text.property,
-                        found.start,
-                        found.end,
-                    )
-                    for found in self._find(text.folded, known)
-                ]
-        return annotations
+        return [
+            Annotation(
+                text.item, found.label.concept, found.label, text.property, found.start, found.end
+            )
+            for text in self._texts(publication.triples)
+            for found in self._mentions(text.folded, text.languages)
+        ]
+
+    def concepts(self, triples: Iterable[Triple]) -> list[Triple]:
+        """Return the triples that `annotate` finds, each once, without where their labels are.
+
+        Parameters
+        ----------
+        triples
+            Those of a publication.
+
+        Examples
+        --------
+        >>> item, energy = NamedNode("http://example.org/1"), NamedNode("http://example.org/E")
+        >>> feed = [(item, TYPE, RSS["item"]), (item, RSS["title"], Literal("Solar energy"))]
+        >>> Annotator([Label("energy", "en", energy)]).concepts(feed)[0][2]
+        <NamedNode value=http://example.org/E>
+        """
+        found = {
+            (text.item, pattern.label.concept): None
+            for text in self._texts(triples)
+            for place in self._places(text.folded, text.languages)
+            for pattern in place.patterns
+        }
+        return [(item, _SUBJECT, concept) for item, concept in found]
 
     def find(self, text: str, language: str | None = None) -> list[Mention]:
         """Return the labels in a plain text, by position.
@@ -243,7 +265,35 @@ class Annotator:
         """
         folded = FoldedText.of(text)
         known = primary_subtag(language)
-        return self._find(folded, self._guess([folded]) if known is None else frozenset({known}))
+        languages = self._guess([folded]) if known is None else frozenset({known})
+        return self._mentions(folded, languages)
+
+    def _texts(self, triples: Iterable[Triple]) -> list[_Text]:
+        """Return the texts of items, item by item, each with the languages that it is in."""
+        if not self._labels:
+            return []
+        said = [triple for triple in triples if triple[1] in _READ]
+        items: dict[Term, list[_Text]] = {s: [] for s, p, o in said if p == TYPE and o == _ITEM}
+        of: dict[Term, set[str]] = {}
+        for subject, predicate, value in said:
+            if not isinstance(value, Literal):
+                continue
+            if predicate == _LANGUAGE:
+                of.setdefault(subject, set()).update(_languages(value.value))
+            elif subject in items and isinstance(predicate, NamedNode) and predicate != TYPE:
+                folded = FoldedText.of(plain_text(value.value))
+                own = _languages(value.language)
+                items[subject].append(_Text(subject, predicate, folded, own))
+        channels = {s for s, p, o in said if p == TYPE and o == _CHANNEL}
+        channel = frozenset[str]().union(*(of.get(subject, ()) for subject in channels))
+        for item, texts in items.items():
+            stated = frozenset(of[item]) if of.get(item) else channel
+            unknown = [text for text in texts if not text.languages]
+            if unknown and not stated:
+                stated = self._guess(text.folded for text in texts)
+            for text in unknown:
+                text.languages = stated
+        return [text for texts in items.values() for text in texts]
 
     def _guess(self, texts: Iterable[FoldedText]) -> frozenset[str]:
         if self._languages is not Languages.ITEM:
@@ -251,28 +301,39 @@ class Annotator:
         guess = guess_language(word for text in texts for word in text.words())
         return _EVERY_LANGUAGE if guess is None else frozenset({guess})
 
-    def _find(self, folded: FoldedText, languages: frozenset[str]) -> list[Mention]:
+    def _mentions(self, folded: FoldedText, languages: frozenset[str]) -> list[Mention]:
+        """Return the labels in a text that is in some languages, by position."""
+        found = []
+        for place in self._places(folded, languages):
+            first, last = folded.span(place.first, place.last)
+            for pattern in place.patterns:
+                span = pattern.span(folded.text, first, last)
+                if span is not None:
+                    found.append(Mention(pattern.label, *span))
+        return sorted(found, key=lambda mention: mention.start)
+
+    def _places(self, folded: FoldedText, languages: frozenset[str]) -> list[_Place]:
+        """Return where labels are in the line of a text that is in some languages."""
         if self._languages is Languages.ALL:
             languages = _EVERY_LANGUAGE
         lines = self._lines_in(languages)
         hits = lines.automaton.find_matches_as_indexes(folded.line, overlapping=True)
-        if not hits:
-            return []
-        hits.sort(key=lambda hit: (hit[1] - hit[2], hit[1]))
-        places, spans = folded.places(), folded.spans()
-        taken = bytearray(len(spans))
-        mentions: list[Mention] = []
-        for pattern, start, end in hits:
-            first, last = bisect_left(places, start + 1), bisect_left(places, end) - 1
+        if len(hits) > 1:
+            hits.sort(key=_longest_first)
+        taken = bytearray(len(folded.line))
+        places = []
+        for number, start, end in hits:
             # What is taken is at least as long as this, so it would cover one of its ends.
-            if taken[first] or taken[last]:
+            if taken[start + 1] or taken[end - 2]:
                 continue
-            span = spans[first][0], spans[last][1]
-            found = _mentions(lines.patterns(pattern), folded.text, span, languages)
-            if found:
-                taken[first : last + 1] = b"\1" * (last + 1 - first)
-                mentions += found
-        return sorted(mentions, key=lambda mention: mention.start)
+            is_enough, patterns = lines.patterns(number)
+            if not is_enough:
+                span = folded.span(start, end)
+                patterns = _one_a_concept(p for p in patterns if p.span(folded.text, *span))
+            if patterns:
+                taken[start + 1 : end - 1] = b"\1" * (end - start - 2)
+                places.append(_Place(start, end, patterns))
+        return places
 
     def _lines_in(self, languages: frozenset[str]) -> _Lines:
         """Return the labels of some languages, ready to be found; of all for none."""
@@ -311,7 +372,7 @@ class _Lines:
                 lines.setdefault(line, []).append(label)
         self._labels = list(lines.values())
         self._stops = stops
-        self._compiled: dict[int, list[Pattern]] = {}
+        self._compiled: dict[int, tuple[bool, list[Pattern]]] = {}
         self.automaton = AhoCorasick(
             lines,
             matchkind=MatchKind.Standard,
@@ -319,34 +380,33 @@ class _Lines:
             implementation=Implementation.ContiguousNFA,
         )
 
-    def patterns(self, number: int) -> list[Pattern]:
-        """Return the labels of a line; what a place has to look like is found at the first hit."""
+    def patterns(self, number: int) -> tuple[bool, list[Pattern]]:
+        """Return whether the words of a line are enough, and the labels that have these words.
+
+        What a place has to look like is found at the first hit.
+        """
         found = self._compiled.get(number)
         if found is None:
-            found = [compile_label(label, self._stops) for label in self._labels[number]]
+            patterns = [compile_label(label, self._stops) for label in self._labels[number]]
+            is_enough = all(pattern.surface is None for pattern in patterns)
+            found = is_enough, _one_a_concept(patterns) if is_enough else patterns
             self._compiled[number] = found
         return found
 
 
-def _mentions(
-    patterns: list[Pattern], text: str, span: tuple[int, int], languages: frozenset[str]
-) -> list[Mention]:
-    """Return the labels of these, which have the same words, that the span of a text is."""
-    mentions: dict[NamedNode, Mention] = {}
+def _languages(tag: str | None) -> frozenset[str]:
+    """Return the primary subtag of a language tag, if it has one."""
+    language = primary_subtag(tag)
+    return _EVERY_LANGUAGE if language is None else frozenset({language})
+
+
+def _longest_first(hit: tuple[int, int, int]) -> tuple[int, int]:
+    _, start, end = hit
+    return start - end, start
+
+
+def _one_a_concept(patterns: Iterable[Pattern]) -> list[Pattern]:
+    found: dict[NamedNode, Pattern] = {}
     for pattern in patterns:
-        place = pattern.span(text, *span, languages)
-        if place is not None:
-            mentions.setdefault(pattern.label.concept, Mention(pattern.label, *place))
-    return list(mentions.values())
-
-
-def _texts_of_items(publication: Publication) -> dict[Term, list[_Text]]:
-    texts: dict[Term, list[_Text]] = {
-        subject: [] for subject, p, o in publication.triples if p == TYPE and o == _ITEM
-    }
-    for item, predicate, value in publication.triples:
-        wanted = item in texts and predicate in _PROPERTIES
-        if wanted and isinstance(predicate, NamedNode) and isinstance(value, Literal):
-            folded = FoldedText.of(plain_text(value.value))
-            texts[item].append(_Text(predicate, value, folded))
-    return texts
+        found.setdefault(pattern.label.concept, pattern)
+    return list(found.values())

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from bisect import bisect_left
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import accumulate, chain, starmap
 
@@ -42,10 +43,11 @@ _WITH_MARKS = (
 _ADDRESS = r"""(?i:https?://|www\.)[^\s"<>\x7f-\U0010ffff]+"""
 _ASCII_WORD = re.compile(rf"{_ADDRESS}|[^\W_]+|(?<=\w)[+#]+|(?<![\w.])\.(?=[^\W_])|\n\s*\n")
 _HAN_LETTER = re.compile(f"[{_HAN}]")
+_FIRST_UNSPACED = "\u0e00"
 _UNSPACED_LETTER = re.compile(rf"(?=[^\W_])[{_UNSPACED}\uff9e\uff9f]")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FoldedText:
     r"""A text as a line of folded words.
 
@@ -76,6 +78,11 @@ class FoldedText:
 
     text: str
     line: str
+    _begins: list[int] = field(default_factory=list, init=False, repr=False, compare=False)
+    """Where each word begins in the line: found when it is asked for first."""
+    _spans: list[tuple[int, int]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def of(cls, text: str) -> FoldedText:
@@ -106,18 +113,29 @@ class FoldedText:
         >>> FoldedText.of("the Straße").spans()
         [(0, 3), (4, 10)]
         """
-        return [word.span() for word in _pattern(self.text).finditer(self.text)]
+        if not self._spans:
+            self._spans = [word.span() for word in _pattern(self.text).finditer(self.text)]
+        return self._spans
 
-    def places(self) -> list[int]:
-        """Return where each word begins in the line, and where one more would.
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return where words stand in the text.
+
+        Parameters
+        ----------
+        start, end
+            Where they are in the line, with the spaces round them.
 
         Examples
         --------
-        >>> FoldedText.of("the Straße").places()
-        [1, 5, 13]
+        >>> FoldedText.of("the Straße").span(4, 12)
+        (4, 10)
         """
-        lengths = map(len, self.line[1:-1].split(" "))
-        return [*accumulate(lengths, lambda place, length: place + length + 1, initial=1)]
+        if not self._begins:
+            lengths = map(len, self.line[1:-1].split(" "))
+            self._begins = [*accumulate(lengths, lambda at, length: at + length + 1, initial=1)]
+        spans = self.spans()
+        first, last = bisect_left(self._begins, start + 1), bisect_left(self._begins, end) - 1
+        return spans[first][0], spans[last][1]
 
 
 def folded_words(text: str) -> str:
@@ -143,7 +161,7 @@ def unspaced(letter: str) -> bool:
     >>> unspaced("気"), unspaced("ไ"), unspaced("k"), unspaced("")
     (True, True, False, False)
     """
-    return _UNSPACED_LETTER.match(letter) is not None
+    return letter >= _FIRST_UNSPACED and _UNSPACED_LETTER.match(letter) is not None
 
 
 def letter_count(word: str) -> int:

@@ -127,19 +127,14 @@ class Pattern:
     ----------
     label
         The label.
-    language
-        The primary subtag of its language.
     surface
         What it has to look like; ``None`` where its folded words are enough.
     """
 
     label: Label
-    language: str | None
     surface: Surface | None
 
-    def span(
-        self, text: str, first: int, last: int, languages: Collection[str]
-    ) -> tuple[int, int] | None:
+    def span(self, text: str, first: int, last: int) -> tuple[int, int] | None:
         """Return where in a text the label is, given where its folded words are.
 
         Parameters
@@ -148,16 +143,12 @@ class Pattern:
             The text.
         first, last
             The start of the first word in the text, and the end of the last.
-        languages
-            The primary subtags that are looked for; empty for every language.
 
         Returns
         -------
         tuple of int
             Start and end; ``None`` where this is not the label.
         """
-        if languages and self.language is not None and self.language not in languages:
-            return None
         if self.surface is None:
             return first, last
         return self.surface.span(text, first, last)
@@ -183,9 +174,8 @@ def compile_label(label: Label, stop_words: StopWords) -> Pattern:
     国 False
     """
     folded = FoldedText.of(label.text.strip())
-    language = primary_subtag(label.language)
-    telling = _is_telling(folded.words(), stop_words.of(language))
-    return Pattern(label, language, None if telling else Surface.of(folded))
+    stops = stop_words.of(primary_subtag(label.language))
+    return Pattern(label, None if _is_telling(folded.words(), stops) else Surface.of(folded))
 
 
 def _goes_on(text: str, place: int) -> bool:

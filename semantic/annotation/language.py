@@ -15,17 +15,12 @@ G. Grefenstette: Comparing two language identification schemes. JADT 1995.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from math import lcm
 
-from pyoxigraph import Literal
-
 from semantic.annotation.stopwords import STOP_WORDS
-from semantic.publication import Publication
-from semantic.terms import Term
-from semantic.vocabulary import DC, RSS, TYPE
 
-_CHANNEL, _LANGUAGE = RSS["channel"], DC["language"]
 _SUBTAGS = re.compile("[-_]")
 _NO_LANGUAGE = frozenset({"", "mul", "und", "zxx"})
 _LANGUAGES_OF = {
@@ -74,53 +69,13 @@ def guess_language(words: Iterable[str]) -> str | None:
     """
     counts = dict.fromkeys(STOP_WORDS, 0)
     evidence = dict.fromkeys(STOP_WORDS, 0)
-    letters = 0
-    for word in words:
-        letters += word.isalpha()
-        languages = _LANGUAGES_OF.get(word, ())
+    times = Counter(words)
+    letters = sum(number for word, number in times.items() if word.isalpha())
+    for word in _LANGUAGES_OF.keys() & times.keys():
+        languages, number = _LANGUAGES_OF[word], times[word]
         for language in languages:
-            counts[language] += 1
-            evidence[language] += _WORD // len(languages)
+            counts[language] += number
+            evidence[language] += number * _WORD // len(languages)
     second, first = sorted(evidence, key=evidence.__getitem__)[-2:]
     enough = counts[first] >= max(_FEWEST, _SMALLEST_SHARE * letters)
     return first if enough and evidence[first] >= _LEAD * evidence[second] else None
-
-
-class StatedLanguages:
-    """The languages that the literals of a publication are in, as far as it says.
-
-    Parameters
-    ----------
-    publication
-        Asked are the tag of a literal, the ``dc:language`` of its subject, and that of the
-        ``rss:channel``, in this order.
-
-    Examples
-    --------
-    >>> from pyoxigraph import BlankNode
-    >>> item, channel = BlankNode(), BlankNode()
-    >>> stated = StatedLanguages(Publication.of("http://example.org/1", [
-    ...     (channel, TYPE, RSS["channel"]), (channel, _LANGUAGE, Literal("en-gb"))]))
-    >>> stated.of(item, Literal("gift")), stated.of(item, Literal("Gift", language="de"))
-    (frozenset({'en'}), frozenset({'de'}))
-    """
-
-    __slots__ = ("_channel", "_of")
-
-    def __init__(self, publication: Publication) -> None:
-        stated: dict[Term, set[str]] = {}
-        channels: set[Term] = set()
-        for subject, predicate, value in publication.triples:
-            if predicate == TYPE and value == _CHANNEL:
-                channels.add(subject)
-            elif predicate == _LANGUAGE and isinstance(value, Literal):
-                language = primary_subtag(value.value)
-                if language is not None:
-                    stated.setdefault(subject, set()).add(language)
-        self._of = {subject: frozenset(languages) for subject, languages in stated.items()}
-        self._channel = frozenset[str]().union(*(self._of.get(c, ()) for c in channels))
-
-    def of(self, subject: Term, literal: Literal) -> frozenset[str]:
-        """Return the primary subtags of a literal of a subject; none where nothing says."""
-        own = primary_subtag(literal.language)
-        return frozenset({own}) if own is not None else self._of.get(subject, self._channel)
