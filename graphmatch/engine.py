@@ -55,7 +55,6 @@ from semantic.errors import (
 from semantic.feeds import sniff_feed
 from semantic.guards import recode_xml
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.mentions import Mentions
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.quads import read_whole
@@ -63,7 +62,7 @@ from semantic.reading import documents, read_publications, syntax_of
 from semantic.stream import Pieces, Readable, may_wait, pieces
 from semantic.syntax import BLANK, HEAD_BYTES, format_of_media_type
 from semantic.tables import publications_of_table
-from semantic.terms import Triple
+from semantic.terms import Mention, Triple
 from semantic.vocabulary import PREFIXES
 
 if TYPE_CHECKING:
@@ -713,13 +712,13 @@ class Engine(Matcher):
             self._on_problem(problem)
         return enriched.publication
 
-    def _mentions(self) -> Mentions:
+    def _mentions(self) -> list[Mention]:
         """Return what subscriptions ask for."""
         term = _native.term
-        return Mentions(
+        return [
             (None if p is None else term(p), None if o is None else term(o))
             for p, o in self._core.mentioned()
-        )
+        ]
 
     # -- why --------------------------------------------------------------------------------
 

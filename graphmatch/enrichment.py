@@ -13,7 +13,7 @@ subscription asks for, on integers; it comes here for mapping functions, and to 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
@@ -21,14 +21,13 @@ from itertools import islice
 from graphmatch.mapping.functions import MappingFunctions
 from graphmatch.mapping.rounds import Evaluator
 from semantic.annotation.annotate import Annotation, Annotator
-from semantic.attributes.derive import AttributeRules
+from semantic.attributes.derive import Asked, AttributeRules
 from semantic.errors import Problem
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.mentions import Mentions
 from semantic.ontology.entailment import Derived
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
-from semantic.terms import Triple
+from semantic.terms import Mention, Triple
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ class Enricher:
         self,
         publication: Publication,
         now: datetime | None = None,
-        mentions: Mentions | None = None,
+        mentions: Iterable[Mention] = (),
     ) -> Enriched:
         """Return the publication with everything that follows.
 
@@ -137,10 +136,10 @@ class Enricher:
         now
             What ``NOW()`` gives in mapping functions; the machine's time by default.
         mentions
-            The attributes that subscriptions ask for are found; none by default.
+            What subscriptions ask for: of attributes, those are found.
         """
         enriched = self._closed(publication, now)
-        asked = None if mentions is None else self.attributes.asked(mentions)
+        asked = Asked(mentions)
         if not asked:
             return enriched
         problems = list(enriched.problems)

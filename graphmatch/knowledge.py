@@ -26,10 +26,9 @@ from semantic.attributes.concepts import Concepts
 from semantic.clock import now_text
 from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
 from semantic.limits import DEFAULT_LIMITS
-from semantic.mentions import Mentions
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
-from semantic.terms import Term, Triple, written
+from semantic.terms import Mention, Term, Triple, written
 from semantic.units.numbers import UnitError
 from semantic.units.units import Units
 from semantic.vocabulary import PREFIXES, RSS
@@ -310,7 +309,9 @@ class Knowledge:
             raise SubscriptionError(Problem(told.what, Place(id), told.remedy)) from error
         return [written(term) for term, _ in filed.constants()[: filed.slots]]
 
-    def enrich(self, publication: Publication, now: datetime, mentions: Mentions) -> Enriched:
+    def enrich(
+        self, publication: Publication, now: datetime, mentions: Iterable[Mention]
+    ) -> Enriched:
         """Return a publication with all that follows; see `Enricher.enrich`."""
         return self.enricher.enrich(publication, now, mentions)
 

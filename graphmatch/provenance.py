@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from pyoxigraph import Literal
+from pyoxigraph import Literal, NamedNode
 
 from graphmatch.enrichment import Enriched
 from semantic.annotation.annotate import Annotation
@@ -164,9 +164,12 @@ class Provenance:
             return f"{self._write(parent[1])} is the inverse of {self._write(triple[1])}"
         return f"it follows from {' '.join(map(self._write, parent))}"
 
-    def _fact(self, subject: Term, predicate: Term, object_: Term) -> bool:
-        fact = (subject, predicate, object_)
-        return fact in self._parents or fact in self.ontology.closure
+    def _fact(self, subject: Term, predicate: NamedNode, object_: Term) -> bool:
+        """Whether the ontology or the publication says a domain, a range or an inverse."""
+        schema = self.ontology.schema
+        tables = {DOMAIN: schema.domains, RANGE: schema.ranges, INVERSE_OF: schema.inverses}
+        known = object_ in tables[predicate].get(subject, ())
+        return known or (subject, predicate, object_) in self._parents
 
     def _inverse(self, one: Term, other: Term) -> bool:
         stated = self._fact(one, INVERSE_OF, other) or self._fact(other, INVERSE_OF, one)

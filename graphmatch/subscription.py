@@ -7,7 +7,7 @@ there is (`exact`), a matcher's solutions are the answer; otherwise `remainder` 
 evaluated on the candidates, and why.
 
 The engine takes texts as they are; this is for whoever looks at what a query asks for: published
-algorithms, explanations, mapping functions, joins over a big graph.
+algorithms, explanations, mapping functions.
 """
 
 from __future__ import annotations

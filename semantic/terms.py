@@ -21,6 +21,8 @@ Term: TypeAlias = NamedNode | BlankNode | Literal | TripleTerm
 """An RDF term. `TripleTerm` is RDF 1.2's; it is carried through, never looked into."""
 
 Triple: TypeAlias = tuple[Term, Term, Term]
+Mention: TypeAlias = tuple[Term | None, Term | None]
+"""A property and an object that a pattern asks for; ``None`` for any."""
 """Subject, predicate, object."""
 
 Node: TypeAlias = Term | Variable

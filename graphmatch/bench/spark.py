@@ -23,14 +23,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from graphmatch.bench.process import Row, in_own_process
-from graphmatch.bench.tables import ONE_GRAPH, SPARK, Columns, table_of
+from graphmatch.bench.process import Row
+from graphmatch.bench.tables import SPARK, table_of
 from graphmatch.bench.workloads.graph import GraphParameters, GraphWorkload
 from graphmatch.bench.workloads.workload import Size
-from graphmatch.command.console import CommandConsole, styled
+from graphmatch.command.console import CommandConsole
 from graphmatch.engine import Engine
 from graphmatch.spark.batch import match_files
-from graphmatch.spark.java import SparkError
 from graphmatch.spark.rows import Counts, Rows
 from graphmatch.spark.shipping import Shipped, ship
 from graphmatch.spark.start import session
@@ -45,17 +44,13 @@ CORES = (1, 2)
 RUNS = 3
 PUBLICATIONS = 20_000
 """So many there are by default: some seconds of work."""
-GRAPHS = (100_000, 1_000_000)
-"""Triples of one big graph, by default."""
 MATCHES = 10
 _GROUP = 90 * 500
 """Rows of a row group: 500 publications."""
 _SETTINGS = {"spark.driver.memory": "1g"}
 
 
-def run(
-    sizes: Sequence[int], publications: int, graphs: Sequence[int], seed: int, *, json: bool
-) -> int:
+def run(sizes: Sequence[int], publications: int, seed: int, *, json: bool) -> int:
     """Measure, print tables or one JSON object a line, and return the exit status.
 
     Parameters
@@ -64,36 +59,23 @@ def run(
         Numbers of subscriptions.
     publications
         How many are matched.
-    graphs
-        Numbers of triples of one big graph.
     """
-    out, err = CommandConsole(), CommandConsole(stderr=True)
+    out = CommandConsole()
     agrees = True
     for size in sizes:
         rows = list(_measured(size, publications, seed))
-        agrees &= _show(out, rows, "matches_per_event", SPARK, json=json)
-    for size in graphs:
-        found = in_own_process("graphmatch.bench.big_graph", str(size), str(seed))
-        if "failed" in found:
-            what = f"one graph of {size} triples could not be measured: {found['failed']}"
-            raise SparkError(what, "--triples", "Give a smaller number, or free some memory.")
-        if found["left_out"]:
-            err.print(styled(f"left out: motifs ({found['left_out']})"))
-        agrees &= _show(out, found["rows"], "solutions", ONE_GRAPH, json=json)
+        agrees &= _show(out, rows, json=json)
     return 0 if agrees else 2
 
 
-def _show(
-    out: CommandConsole, rows: Sequence[Row], same: str, columns: Columns, *, json: bool
-) -> bool:
-    """Show the rows of one run; return whether those that did the same found the same."""
-    whole = max(row.get("patterns", 0) for row in rows)
-    agrees = len({row[same] for row in rows if row.get("patterns", 0) == whole}) == 1
+def _show(out: CommandConsole, rows: Sequence[Row], *, json: bool) -> bool:
+    """Show the rows of one run; return whether all found the same."""
+    agrees = len({row["matches_per_event"] for row in rows}) == 1
     if json:
         for row in rows:
             out.write_json({**row, "agrees": agrees})
     else:
-        out.print(table_of(rows, columns))
+        out.print(table_of(rows, SPARK))
     return agrees
 
 

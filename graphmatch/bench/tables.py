@@ -32,14 +32,6 @@ SPARK: Columns = (
     ("shipping", "shipping"),
     ("matches each", "matches_per_event"),
 )
-ONE_GRAPH: Columns = (
-    ("engine", "engine"),
-    ("triples", "triples"),
-    ("built in s", "build_seconds"),
-    ("patterns", "patterns"),
-    ("ms a pattern", "milliseconds_per_pattern"),
-    ("solutions", "solutions"),
-)
 _TEXTS = ("engine", "form", "documents")
 
 

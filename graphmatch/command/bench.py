@@ -140,13 +140,6 @@ class Generating:
         float | None, _option("keywords: the share of subscriptions that are topics.", min=0, max=1)
     ] = None
     feeds: Annotated[Path | None, _option("keywords, all: where the feeds are.", "FOLDER")] = None
-    triples: Annotated[
-        str | None,
-        _option(
-            "spark: how many one big graph has; 0 for none; 100000 and 1000000 by default.",
-            "N[,N…]",
-        ),
-    ] = None
 
 
 def run(
@@ -189,10 +182,8 @@ def run(
                 large: Literal["small", "full"] = "small" if figures.scale == "small" else "full"
                 return run_all(names, large, measuring.seed, generating.feeds, json=json)
             case "spark":
-                _refuse(
-                    what, given, {"subscriptions", "events", "seed", "triples"}, names=not names
-                )
-                return _run_spark(measuring, generating, json=json)
+                _refuse(what, given, {"subscriptions", "events", "seed"}, names=not names)
+                return _run_spark(measuring, json=json)
         return _run_matching(what, given, measuring, generating, named=bool(names), json=json)
     except InputError as error:
         return Session().fail(error)
@@ -209,15 +200,12 @@ def _require_numba() -> None:
         raise InputError(Problem("the algorithms of papers need numba", Place("paper"), remedy))
 
 
-def _run_spark(measuring: Measuring, generating: Generating, *, json: bool) -> int:
-    from graphmatch.bench.spark import GRAPHS, PUBLICATIONS
+def _run_spark(measuring: Measuring, *, json: bool) -> int:
+    from graphmatch.bench.spark import PUBLICATIONS
     from graphmatch.bench.spark import run as run_spark
 
     events = _given(measuring).get("events", PUBLICATIONS)
-    graphs: Sequence[int] = GRAPHS
-    if generating.triples is not None:
-        graphs = () if generating.triples == "0" else _numbers(generating.triples, "--triples")
-    return run_spark(measuring.sizes(), events, graphs, measuring.seed, json=json)
+    return run_spark(measuring.sizes(), events, measuring.seed, json=json)
 
 
 def _run_matching(

@@ -9,8 +9,7 @@ from rich.text import Text
 from graphmatch.command.console import styled
 from graphmatch.command.view import View
 from graphmatch.mapping.functions import Analysed, MappingFunctions
-from semantic.mentions import Mention
-from semantic.terms import compact
+from semantic.terms import Mention, compact
 
 
 def extra_lines(view: View) -> Iterator[Text]:

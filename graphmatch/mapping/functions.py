@@ -46,11 +46,10 @@ from semantic.errors import (
 )
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mapping import MappingFunction
-from semantic.mentions import Mention
 from semantic.ontology.entailment import Derived
 from semantic.pattern import Form
 from semantic.publication import Publication
-from semantic.terms import Node, Term, Triple
+from semantic.terms import Mention, Node, Term, Triple
 from semantic.units.numbers import UnitError
 from semantic.units.units import Units
 from semantic.vocabulary import TYPE
@@ -202,8 +201,6 @@ class MappingFunctions:
         self._asked = tuple(self._ask(function) for function in self._functions)
         self._reads = Triggers([asked.reads for asked in self._asked])
         self._depends = Triggers([asked.mentions for asked in self._asked])
-        self.mentions: frozenset[Mention] = frozenset().union(*(a.mentions for a in self._asked))
-        """What the functions' patterns ask for, roots put in: entailment has to derive it."""
 
     def _ask(self, analysed: Analysed) -> Asked:
         try:
@@ -222,10 +219,6 @@ class MappingFunctions:
     def always(self) -> bool:
         """Whether some function may be run for any publication whatever."""
         return self._reads.always
-
-    def concerns(self, property_: Term) -> bool:
-        """Whether a publication that has a property may be one that a function is run for."""
-        return self._reads.any_with(property_)
 
     def reading(self) -> Iterator[Term]:
         """Yield the properties that a publication has for which a function may be run."""

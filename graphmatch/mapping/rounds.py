@@ -23,10 +23,9 @@ from graphmatch import _native
 from graphmatch.mapping.blank_nodes import named_by_content
 from graphmatch.subscription import Query
 from semantic.limits import Limits
-from semantic.mentions import Mention
 from semantic.ontology.entailment import Derived
 from semantic.publication import Publication
-from semantic.terms import Term, Triple
+from semantic.terms import Mention, Term, Triple
 
 _LOOP = (
     "The publication goes on without it: see that it does not read what follows from what it adds"

@@ -48,7 +48,6 @@ from semantic.annotation.annotate import Annotator
 from semantic.attributes.names import is_derived
 from semantic.clock import utc_now
 from semantic.decision import taxonomy_test
-from semantic.mentions import Mentions
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.walks import Links
 from semantic.pattern import COMPARE, TaxonomyOperator
@@ -119,7 +118,7 @@ class Naive(Matcher):
         """Evaluate every subscription; see `Matcher`."""
         now, knowledge = utc_now(), self._knowledge
         asked = {id: s.query.mentions() for id, s in self._subscriptions.items()}
-        mentions = Mentions(mention for several in asked.values() for mention in several)
+        mentions = [mention for several in asked.values() for mention in several]
         enriched = knowledge.enrich(publication, now, mentions)
         whole = enriched.publication
         links = knowledge.ontology.links(enriched.stated)

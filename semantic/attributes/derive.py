@@ -14,7 +14,7 @@ resource, the value itself where it is a class or a concept, what a text is the 
 that are above them. Only classes that are asked for are written.
 
 Cost: nothing where no attribute is asked for; else one pass over the publication, and the steps
-that are asked for. The tree is made anew when something is mentioned for the first time.
+that are asked for.
 """
 
 from __future__ import annotations
@@ -29,13 +29,12 @@ from semantic.attributes.concepts import AttributeProperties, Concepts
 from semantic.attributes.names import attribute, is_isa, isa_name_of, name_of, path_of, steps
 from semantic.errors import OnProblem, Place, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.mentions import Mentions
 from semantic.ontology.entailment import Derived
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import is_text
 from semantic.ontology.walks import Links
 from semantic.publication import Publication
-from semantic.terms import Node, Term, Triple
+from semantic.terms import Mention, Node, Term, Triple
 from semantic.vocabulary import TYPE
 
 
@@ -71,80 +70,37 @@ class Asked:
 
     Parameters
     ----------
-    objects
-        Property to the objects that are asked for after it; ``None`` among them for any.
+    mentions
+        What their patterns ask for.
 
     Examples
     --------
     >>> from semantic.attributes.names import attribute
-    >>> asked = Asked({attribute("price.value"): [None]})
-    >>> sorted(asked.names), list(asked.steps.below["price"].below)
-    (['price', 'value'], ['value'])
+    >>> asked = Asked([(attribute("price.value"), None)])
+    >>> bool(asked), list(asked.steps.below["price"].below)
+    (True, ['value'])
     """
 
-    def __init__(self, objects: Mapping[Node, Iterable[Node | None]]) -> None:
+    def __init__(self, mentions: Iterable[Mention] = ()) -> None:
         self.steps = Steps()
-        self.names: set[str] = set()
-        """All steps of all names."""
         self.classes: set[Node | None] = set()
         """The classes that are asked for, ``None`` among them for any."""
+        objects: defaultdict[Term, list[Term | None]] = defaultdict(list)
+        for mentioned, object_ in mentions:
+            if mentioned is not None:
+                objects[mentioned].append(object_)
         for property_, wanted in objects.items():
+            if not isinstance(property_, NamedNode):
+                continue
             if (name := name_of(property_)) is not None:
-                self._add(property_, name)
+                self.steps.place(name).attributes.append(property_)
             elif (name := isa_name_of(property_)) is not None:
-                self._add_isa(property_, name, wanted)
+                self.classes.update(wanted)
+                chosen = frozenset(c for c in wanted if c is not None)
+                self.steps.place(name).isa[property_] = None if None in wanted else chosen
 
     def __bool__(self) -> bool:
-        return bool(self.names)
-
-    def _add(self, property_: Node, name: str) -> None:
-        assert isinstance(property_, NamedNode)
-        self.steps.place(name).attributes.append(property_)
-        self.names.update(steps(name))
-
-    def _add_isa(self, property_: Node, name: str, wanted: Iterable[Node | None]) -> None:
-        assert isinstance(property_, NamedNode)
-        classes = set(wanted)
-        every = None in classes
-        self.steps.place(name).isa[property_] = (
-            None if every else frozenset(c for c in classes if c is not None)
-        )
-        self.classes.update(classes)
-        self.names.update(steps(name))
-
-
-class Asking:
-    """What is asked for of attributes, kept as long as nothing new is mentioned.
-
-    Examples
-    --------
-    >>> from semantic.attributes.names import attribute
-    >>> mentions, asking = Mentions(), Asking()
-    >>> bool(asking.asked(mentions))
-    False
-    >>> mentions.add([(attribute("brand"), None)])
-    >>> bool(asking.asked(mentions))
-    True
-    """
-
-    def __init__(self) -> None:
-        self._known: tuple[Mentions, int, Asked] | None = None
-
-    def asked(self, mentions: Mentions) -> Asked:
-        """Return what is asked for; the same object as long as that is the same."""
-        known = self._known  # at once: other threads may write it
-        if known is None or known[0] is not mentions or known[1] != mentions.version:
-            asked = Asked(dict(_attributes(mentions)))
-            known = self._known = mentions, mentions.version, asked
-        return known[2]
-
-
-def _attributes(mentions: Mentions) -> Iterator[tuple[Node, tuple[Node | None, ...]]]:
-    for property_ in mentions.properties():
-        if name_of(property_) is not None:
-            yield property_, ()
-        elif isa_name_of(property_) is not None:
-            yield property_, mentions.objects(property_)
+        return bool(self.steps.below)
 
 
 class EventGraphs:
@@ -239,16 +195,11 @@ class AttributeRules:
     def __init__(self, ontology: Ontology, limits: Limits = DEFAULT_LIMITS) -> None:
         self._ontology = ontology
         self._limits = limits
-        self._asking = Asking()
         self._properties = AttributeProperties(ontology)
         self.concepts = Concepts(ontology)
         """The classes of subscriptions by their names."""
         self._graphs = EventGraphs(ontology, self._properties, self.concepts)
         self._above: dict[Term, frozenset[Term]] = {}
-
-    def asked(self, mentions: Mentions) -> Asked:
-        """Return the attributes that are mentioned."""
-        return self._asking.asked(mentions)
 
     def graph(self, publication: Publication) -> Iterator[Triple]:
         """Yield what an event says in the ontology's words; nothing for another publication."""

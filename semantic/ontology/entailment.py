@@ -142,39 +142,15 @@ class Schema:
             for property_ in self.hierarchies
         )
 
-    def leads(self, property_: Term) -> bool:
-        """Whether anything may follow from a triple because of its property."""
-        if property_ in SCHEMA or self.properties.parents(property_):
-            return True
-        return any(property_ in rule for rule in (self.domains, self.ranges, self.inverses))
-
-    def stands_for_more(self, term: Term) -> bool:
-        """Whether a term also stands for broader ones, as an object."""
-        return bool(self.concepts.parents(term))
-
-    def is_subclass(self, term: Term) -> bool:
-        """Whether instances of a term are instances of others, too."""
-        return bool(self.classes.parents(term))
-
-    def close(self, triples: Iterable[Triple], agenda: Iterable[Triple] | None = None) -> Derived:
+    def close(self, triples: Iterable[Triple]) -> Derived:
         """Return the triples and all that follows from them; see `close`."""
-        return close(triples, self.consequences, agenda)
+        return close(triples, self.consequences)
 
 
-def close(
-    triples: Iterable[Triple],
-    consequences: Callable[[Triple], Iterable[Triple]],
-    agenda: Iterable[Triple] | None = None,
-) -> Derived:
-    """Return the triples and all that follows from them step by step, in order of derivation.
-
-    Parameters
-    ----------
-    agenda
-        Those from which anything may follow; all by default.
-    """
+def close(triples: Iterable[Triple], consequences: Callable[[Triple], Iterable[Triple]]) -> Derived:
+    """Return the triples and all that follows from them step by step, in order of derivation."""
     closed: dict[Triple, Triple | None] = dict.fromkeys(triples)
-    agenda = list(closed if agenda is None else agenda)
+    agenda = list(closed)
     for triple in agenda:
         for consequence in consequences(triple):
             if consequence not in closed:

@@ -7,14 +7,12 @@ stands for a term.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, islice
 
 from semantic.ontology import rules
 from semantic.ontology.entailment import Derived, Schema, close, states_schema
 from semantic.ontology.names import Names
-from semantic.ontology.relevance import Relevance
 from semantic.ontology.rules import Lookup
 from semantic.ontology.taxonomy import Taxonomy
 from semantic.terms import Term, Triple
@@ -43,30 +41,20 @@ class Inference:
     def closure(self) -> frozenset[Triple]:
         """Everything that follows from the ontology alone: C(O).
 
-        A high taxonomy of n classes has many more than n pairs; `background` leaves them out.
+        A high taxonomy of n classes has many more than n pairs.
         """
-        return self.background(self._schema.hierarchies)
-
-    def background(self, asked: Container[Term]) -> frozenset[Triple]:
-        """Return C(O) without the pairs of hierarchies that nobody asks for.
-
-        Parameters
-        ----------
-        asked
-            Those of ``rdfs:subClassOf``, ``rdfs:subPropertyOf`` and ``skos:broaderTransitive``
-            of which all pairs are wanted, and not only the stated ones.
-        """
-        hierarchies = self._schema.hierarchies
-        return self._lighter.union(*(self._schema.hierarchy(p) for p in hierarchies if p in asked))
+        schema = self._schema
+        return self._lighter.union(*map(schema.hierarchy, schema.hierarchies))
 
     @cached_property
     def _lighter(self) -> frozenset[Triple]:
+        """C(O), where nothing else follows from them without the pairs that hierarchies make."""
         schema = self._schema
         if schema.has_rules_on_hierarchies:
             return frozenset(self._with_names(self._triples, schema.close))
 
-        def lighter(triples: Sequence[Triple], agenda: Sequence[Triple] | None) -> Derived:
-            return close(triples, schema.lighter_consequences, agenda)
+        def lighter(triples: Sequence[Triple]) -> Derived:
+            return close(triples, schema.lighter_consequences)
 
         return frozenset(self._with_names(self._triples, lighter))
 
@@ -74,59 +62,33 @@ class Inference:
     def _lookup(self) -> rules.Lookup:
         return _with_hierarchies(rules.all_of(self._lighter), self._schema.hierarchies)
 
-    def is_name(self, term: Term) -> bool:
-        """Whether a term is a text that stands for other terms."""
-        return self.names.concerns(term)
-
-    def follow(
-        self,
-        triples: Sequence[Triple],
-        relevance: Relevance | None = None,
-        agenda: Sequence[Triple] | None = None,
-    ) -> Derived:
+    def follow(self, triples: Sequence[Triple]) -> Derived:
         """Return a publication's triples, roots put in, and all that follows from them.
 
         Parameters
         ----------
         triples
             Distinct ones; they come first in what is returned.
-        relevance
-            Leaves out what nobody asks for.
-        agenda
-            Those from which anything may follow; all by default.
         """
 
-        def closing(triples: Sequence[Triple], agenda: Sequence[Triple] | None) -> Derived:
-            closed = (relevance or self._schema).close(triples, agenda)
-            if states_schema(_looked_at(triples, agenda, closed)):
-                return rules.extend(triples, self._lookup)
-            return closed
+        def closing(triples: Sequence[Triple]) -> Derived:
+            closed = self._schema.close(triples)
+            return rules.extend(triples, self._lookup) if states_schema(closed) else closed
 
-        return self._with_names(triples, closing, agenda)
+        return self._with_names(triples, closing)
 
     def _with_names(
-        self,
-        triples: Sequence[Triple],
-        close: Callable[[Sequence[Triple], Sequence[Triple] | None], Derived],
-        agenda: Sequence[Triple] | None = None,
+        self, triples: Sequence[Triple], close: Callable[[Sequence[Triple]], Derived]
     ) -> Derived:
         """Close triples under the rules and the names that synonyms give for terms."""
-        closed = close(triples, agenda)
+        closed = close(triples)
         found: Derived = {}
         while True:
-            standing = self.names.standing_for(_looked_at(triples, agenda, closed)).items()
+            standing = self.names.standing_for(closed).items()
             if not (new := {triple: by for triple, by in standing if triple not in closed}):
                 return closed
             found |= new
-            more = None if agenda is None else (*agenda, *found)
-            closed = close((*triples, *found), more) | found
-
-
-def _looked_at(
-    triples: Sequence[Triple], agenda: Sequence[Triple] | None, closed: Derived
-) -> Iterable[Triple]:
-    """Return those of a closure from which anything may follow."""
-    return closed if agenda is None else chain(agenda, islice(closed, len(triples), None))
+            closed = close((*triples, *found)) | found
 
 
 def _with_hierarchies(lookup: Lookup, hierarchies: Mapping[Term, Taxonomy]) -> Lookup:

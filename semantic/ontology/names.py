@@ -114,12 +114,6 @@ class Names:
         for text, terms in self._by_text.items():
             yield from ((Literal(text), term) for term in terms)
 
-    def concerns(self, term: Term) -> bool:
-        """Whether a term is a text that stands for others."""
-        if not self._by_text or not isinstance(term, Literal):
-            return False
-        return is_text(term) and self._fold(term.value) in self._by_text
-
     def standing_for(self, triples: Iterable[Triple]) -> Derived:
         """Return the triples in which a text that synonyms give for a term stands for the term."""
         if not self._by_text:

@@ -217,11 +217,6 @@ class Ontology(Walks):
             registry=self.units.registry,
         )
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Let Spark send what it was made of; a copy does not report again what this one has."""
-        made_of = self.stated, self.pairs, dict(self.prefixes), self.roots.options, self.mapping
-        return _again, (*made_of, tuple(self.problems))
-
     # -- what is known ----------------------------------------------------------------------
 
     @property
@@ -285,14 +280,3 @@ class Ontology(Walks):
         stated = frozenset(rooted.triples)
         derived = rooted.derived.union(t for t in closed if t not in stated)
         return rooted.with_triples(tuple(closed), derived)
-
-
-def _again(
-    stated: tuple[Triple, ...],
-    pairs: SynonymPairs,
-    prefixes: Mapping[str, str],
-    options: SynonymOptions,
-    mapping: tuple[MappingFunction, ...],
-    known: tuple[Problem, ...],
-) -> Ontology:
-    return Ontology(stated, pairs, prefixes=prefixes, options=options, mapping=mapping, known=known)

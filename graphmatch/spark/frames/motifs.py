@@ -80,7 +80,7 @@ def match_motif(
     Returns
     -------
     answers
-        Columns ``subscription`` and ``solution``, as `match_graph` returns them.
+        Columns ``subscription`` and ``solution``: variables to terms as N-Triples writes them.
 
     Raises
     ------

@@ -23,12 +23,9 @@ from graphmatch.subscription import Query
 from semantic import Limits, Ontology, Problem, Publication
 from semantic.errors import OntologyError, Severity
 from semantic.mapping import MappingFunction
-from semantic.mentions import Mentions
-from semantic.ontology.relevance import Relevance
 from semantic.terms import Triple
 from semantic.units.units import Units
 from semantic.vocabulary import (
-    DOMAIN,
     EQUIVALENT_PROPERTY,
     GM,
     SUBCLASS,
@@ -234,7 +231,6 @@ def test_two_new_blank_nodes_that_look_the_same_stay_two() -> None:
 def test_none_is_falsy_and_hands_back_what_it_was_given() -> None:
     known = setting()
     assert not known.functions
-    assert known.functions.mentions == frozenset()
     triple: Triple = (X, EX["graduated"], Literal(2003))
     assert known.run([triple]) == Mapped({triple: None}, {}, 0)
 
@@ -298,29 +294,6 @@ def test_any_property_is_read_by_a_variable() -> None:
     known = setting("CONSTRUCT { ?x ex:seen true } WHERE { ?x ?p ?o FILTER(?o = 5) }")
     mapped = known.run([(X, EX["colour"], Literal(5))])
     assert added(mapped) == {"seen true"}
-    assert known.functions.mentions == {(None, None)}
-
-
-def test_restricted_entailment_derives_what_functions_read() -> None:
-    known = setting(
-        SENIOR.replace("ex:experience ?years", "ex:experience ?years ; a ex:Person"),
-        ontology=[
-            (EX["worked"], SUBPROPERTY, EX["experience"]),
-            (EX["worked"], SUBPROPERTY, EX["did"]),
-            (EX["worked"], DOMAIN, EX["Person"]),
-        ],
-    )
-    schema = known.ontology.schema
-    relevance = Relevance(schema, Mentions(known.functions.mentions))
-    triples: list[Triple] = [(X, EX["worked"], Literal(30))]
-
-    def follow(triples: Sequence[Triple]) -> dict[Triple, Triple | None]:
-        return known.ontology.inference.follow(triples, relevance)
-
-    publication = Publication.of("urn:p", triples)
-    mapped = known.functions.run(publication, follow(triples), follow, known.evaluator, NOW)
-    assert added(mapped) == {f"{TYPE.value} Senior"}
-    assert (X, EX["did"], Literal(30)) not in mapped.closed
 
 
 def test_what_is_read_and_what_is_added_is_told() -> None:

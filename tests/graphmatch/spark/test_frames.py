@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -21,13 +22,24 @@ from semantic.pattern import Branch
 from semantic.terms import Node, Triple
 from semantic.vocabulary import TYPE
 from tests.graphmatch.spark import generated_graphs as generated
-from tests.graphmatch.spark.test_graph import answers, graph
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 EX = generated.EX
 PARSER = SubscriptionParser()
+
+
+def graph(spark: SparkSession, triples: Iterable[Triple]) -> DataFrame:
+    rows = [(str(s), str(p), str(o)) for s, p, o in triples]
+    return spark.createDataFrame(rows, "subject string, predicate string, object string")
+
+
+def answers(rows: DataFrame) -> dict[str, generated.Solutions]:
+    found: dict[str, generated.Solutions] = {}
+    for row in rows.collect():
+        found.setdefault(row["subscription"], Counter())[frozenset(row["solution"].items())] += 1
+    return found
 
 
 @pytest.fixture

@@ -1,1 +1,0 @@
-"""One big graph: patterns that span a graph of any size, by joins of DataFrames."""
