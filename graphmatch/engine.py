@@ -61,7 +61,7 @@ from semantic.quads import read_whole
 from semantic.reading import documents, read_publications, syntax_of
 from semantic.stream import Pieces, Readable, may_wait, pieces
 from semantic.syntax import BLANK, HEAD_BYTES, format_of_media_type
-from semantic.tables import publications_of_table
+from semantic.tables import TripleTable
 from semantic.terms import Mention, Triple
 from semantic.vocabulary import PREFIXES
 
@@ -567,20 +567,26 @@ class Engine(Matcher):
             yield from self._filter_stream(source, name, syntax, cut)
 
     def _filter_bytes(
-        self, data: bytes, name: str, syntax: RdfFormat | None, cut: Cut
+        self,
+        data: bytes,
+        name: str,
+        syntax: RdfFormat | None,
+        cut: Cut,
+        on_problem: OnProblem | None = None,
     ) -> Iterator[MatchReport]:
         """Match a document in memory: in one call where it is one publication."""
+        on_problem = on_problem or self._on_problem
         if syntax != RdfFormat.RDF_XML:  # which may have to be recoded
             now = self._clock()
             extension = None if syntax is None else syntax.file_extension
             found = self._core.match_bytes(data, name, now_text(now), extension, cut.value)
             if found is not None:
                 outcome, faults = found
-                self._tell(faults, name)
+                _tell(faults, name, on_problem)
                 if outcome is not None:
                     yield self._reported(outcome, None, now, name)
                 return
-        yield from self._filter_pieces(data, iter(()), name, syntax, cut, AHEAD)
+        yield from self._filter_pieces(data, iter(()), name, syntax, cut, AHEAD, on_problem)
 
     def _filter_stream(
         self, stream: Readable, name: str, syntax: RdfFormat | None, cut: Cut
@@ -594,7 +600,7 @@ class Engine(Matcher):
                 return
             head += piece
         ahead = 1 if may_wait(stream) else AHEAD
-        yield from self._filter_pieces(head, rest, name, syntax, cut, ahead)
+        yield from self._filter_pieces(head, rest, name, syntax, cut, ahead, self._on_problem)
 
     def _filter_pieces(
         self,
@@ -604,6 +610,7 @@ class Engine(Matcher):
         syntax: RdfFormat | None,
         cut: Cut,
         ahead: int,
+        on_problem: OnProblem,
     ) -> Iterator[MatchReport]:
         """Match the publications of a document of which the beginning is read, some together."""
         head = data[:HEAD_BYTES]
@@ -612,7 +619,7 @@ class Engine(Matcher):
         if is_feed or cut in (Cut.ITEM, Cut.SUBJECT, Cut.COMPONENT):
             format = None if syntax is None else syntax.file_extension
             read = read_publications(
-                whole, cut=cut, format=format, on_problem=self._on_problem, limits=self._limits
+                whole, cut=cut, format=format, on_problem=on_problem, limits=self._limits
             )
             yield from map(self.match, read)
             return
@@ -623,7 +630,7 @@ class Engine(Matcher):
                 data = recode_xml(read_whole(chain([data], rest), name, self._limits), name)
                 whole = Pieces(iter([data]), name)
         except InputError as error:
-            self._on_problem(error.problem)
+            on_problem(error.problem)
             return
         document = self._core.document(whole, name, syntax.file_extension, cut.value)
         goes_on = True
@@ -632,21 +639,16 @@ class Engine(Matcher):
             outcomes, before, faults, goes_on = document.next(now_text(now), ahead)
             for place, outcome in enumerate(outcomes):
                 if place == before:
-                    self._tell(faults, name)
+                    _tell(faults, name, on_problem)
                 yield self._reported(outcome, None, now, name)
             if before == len(outcomes):
-                self._tell(faults, name)
-
-    def _tell(self, faults: Iterable[_Fault], name: str) -> None:
-        """Report what is wrong with a document."""
-        for what, remedy, line, column, item, refused in faults:
-            severity = Severity.REFUSED if refused else Severity.WARNING
-            self._on_problem(Problem(what, Place(name, line, column, item), remedy, severity))
+                _tell(faults, name, on_problem)
 
     def match_table(self, table: ArrowTable | ArrowBatch) -> Iterator[MatchReport]:
         """Match the publications of an Arrow table, lazily, in the order of their first rows.
 
-        Rows that are no triple are reported (`on_problem`), and the rest goes on.
+        Rows that are no triple are reported (`on_problem`), and the rest goes on. No Python object
+        is made for a row.
 
         Parameters
         ----------
@@ -659,7 +661,13 @@ class Engine(Matcher):
         InputError
             When a column is missing.
         """
-        return self.match_many(publications_of_table(table, on_problem=self._on_problem))
+        rows = TripleTable(table)
+        for id, lines, numbers in rows.publications(self._on_problem):
+
+            def tell(problem: Problem, numbers: NDArray[np.int64] = numbers) -> None:
+                self._on_problem(rows.fault(numbers, problem, self._limits.nesting))
+
+            yield from self._filter_bytes(lines, id, RdfFormat.N_TRIPLES, Cut.DOCUMENT, tell)
 
     def match_events(self, table: ArrowTable | ArrowBatch, id: str = "id") -> EventReports:
         """Match the events of an Arrow table: a row an event, a column an attribute.
@@ -851,6 +859,13 @@ class Engine(Matcher):
         engine._saved = options, known
         core.know(engine._known, options.synonyms.fold if options.synonyms.folds else None)
         return engine
+
+
+def _tell(faults: Iterable[_Fault], name: str, on_problem: OnProblem) -> None:
+    """Report what is wrong with a document."""
+    for what, remedy, line, column, item, refused in faults:
+        severity = Severity.REFUSED if refused else Severity.WARNING
+        on_problem(Problem(what, Place(name, line, column, item), remedy, severity))
 
 
 def _said(subscription: Subscription | str, query: str | None) -> tuple[str, str, str]:

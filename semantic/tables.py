@@ -4,29 +4,189 @@ Columns are ``publication`` (the publication's id), ``subject``, ``predicate`` a
 may be dictionary-encoded. Rows of a publication need not stand together. Blank nodes of one
 publication with one name are one node.
 
-Cost: each distinct text of a column of a batch is parsed once; a row then costs a few look-ups.
+Arrow itself joins the texts of a row to a line, so that the rows of a publication are a document of
+N-Triples, which is read like any other: no object of Python is made for a row. Needs ``pyarrow``,
+which whoever has such a table has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
+from importlib import import_module
+from io import BytesIO
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from pyoxigraph import BlankNode, NamedNode
+from pyoxigraph import BlankNode, NamedNode, RdfFormat
 
-from semantic.attributes.arrow import ArrowBatch, ArrowTable, batches
+from semantic.attributes.arrow import ArrowBatch, ArrowTable, Texts
 from semantic.errors import InputError, OnProblem, Place, Problem, warn_problem
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.publication import Publication
-from semantic.terms import Term, Triple, read_terms
+from semantic.quads import read_quads
+from semantic.terms import read_terms
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
 
 COLUMNS = ("publication", "subject", "predicate", "object")
 _TABLE = "<table>"
 _SHOWN = 40
 _WRITING = 'Write <IRI>, _:name, "text", "text"@en or "5"^^<IRI of a datatype>.'
-_KINDS: Sequence[tuple[type, ...]] = ((NamedNode, BlankNode), (NamedNode,), (object,))
+_KINDS: tuple[tuple[type, ...], ...] = ((NamedNode, BlankNode), (NamedNode,), (object,))
 """What a subject, a predicate and an object may be."""
 _REMEDIES = ("A subject is an IRI or a blank node.", "A predicate is an IRI.", _WRITING)
+
+
+class TripleTable:
+    """The rows of a table, publication by publication.
+
+    Parameters
+    ----------
+    table
+        A ``pyarrow.Table`` or ``RecordBatch`` with the columns `COLUMNS`, of texts; see the module.
+
+    Raises
+    ------
+    InputError
+        When a column is missing, or has something else.
+
+    Examples
+    --------
+    Needs ``pyarrow``::
+
+        rows = {"publication": ["g"], "subject": ["<urn:a>"],
+                "predicate": ["<urn:p>"], "object": ['"text"']}
+        for id, lines, numbers in TripleTable(pyarrow.table(rows)).publications(print):
+            print(id, lines, numbers)
+    """
+
+    def __init__(self, table: ArrowTable | ArrowBatch) -> None:
+        import pyarrow as pa
+
+        given: Any = table
+        whole = pa.Table.from_batches([given]) if isinstance(given, pa.RecordBatch) else given
+        self._columns = [_texts(whole, name) for name in COLUMNS]
+
+    def publications(
+        self, on_problem: OnProblem = warn_problem
+    ) -> Iterator[tuple[str, bytes, NDArray[np.int64]]]:
+        """Yield the publications in the order in which they first appear.
+
+        Parameters
+        ----------
+        on_problem
+            Called with each row that cannot be a line; it is passed over.
+
+        Yields
+        ------
+        id
+            The publication's.
+        lines
+            N-Triples.
+        numbers
+            Which row each line is, from 0.
+        """
+        import numpy as np
+        import pyarrow as pa
+
+        pc: Any = import_module("pyarrow.compute")
+        is_line = self._is_line()
+        for row in np.flatnonzero(~is_line).tolist():
+            if (problem := self.problem(row)) is not None:
+                on_problem(problem)
+            else:  # a term, though it looked like something else
+                is_line[row] = True
+        numbers = np.flatnonzero(is_line)
+        ids = self._columns[0].dictionary_encode()
+        places = ids.indices.to_numpy(zero_copy_only=False)[numbers].astype(np.int64)
+        order = np.argsort(places, kind="stable")
+        places, numbers = places[order], numbers[order]
+        texts = [column.take(pa.array(numbers)) for column in self._columns[1:]]
+        end, between = (pa.scalar(text, pa.large_string()) for text in (".\n", " "))
+        joined = pc.binary_join_element_wise(*texts, end, between)
+        _, offsets, data = joined.buffers()
+        ends = np.frombuffer(offsets, np.int64)
+        begins = np.flatnonzero(np.diff(places, prepend=-1)).tolist()
+        for first, last in pairwise([*begins, len(places)]):
+            lines = data[int(ends[first]) : int(ends[last])].to_pybytes()
+            yield ids.dictionary[int(places[first])].as_py(), lines, numbers[first:last]
+
+    def _is_line(self) -> NDArray[np.bool_]:
+        """Say which rows are a line that is read as their three texts, or not at all."""
+        import numpy as np
+
+        pc: Any = import_module("pyarrow.compute")
+        id, subject, predicate, object_ = self._columns
+        is_node = pc.or_(pc.starts_with(subject, "<"), pc.starts_with(subject, "_:"))
+        said = (id.is_valid(), is_node, pc.starts_with(predicate, "<"), object_.is_valid())
+        found: NDArray[np.bool_] = np.ones(len(id), np.bool_)
+        for each in said:
+            found &= each.fill_null(False).to_numpy(zero_copy_only=False)
+        for column in (subject, predicate):
+            texts = Texts.of_array(column)
+            found[texts.having(texts.data <= ord(" "))] = False
+        texts = Texts.of_array(object_)
+        data = texts.data
+        ends = (data == ord("\n")) | (data == ord("\r"))
+        before = (data[:-1] <= ord(" ")) | (data[:-1] == ord("."))
+        ends[1:] |= (data[1:] == ord("#")) & before  # a comment, perhaps
+        found[texts.having(ends)] = False
+        return found
+
+    def problem(self, row: int, nesting: int = DEFAULT_LIMITS.nesting) -> Problem | None:
+        """Return what is wrong with a row that is no triple of a publication, if anything is."""
+        where = Place(_TABLE, item=f"row {row + 1}")
+        id, *texts = (column[row].as_py() for column in self._columns)
+        if id is None:
+            return Problem(f"no {COLUMNS[0]}", where, "Give the publication an id.")
+        for name, text, kinds, remedy in zip(COLUMNS[1:], texts, _KINDS, _REMEDIES, strict=True):
+            if text is None:
+                return Problem(f"no {name}", where, remedy)
+            (term,) = read_terms([text], nesting=nesting)
+            if term is None:
+                what = f"the {name} {text[:_SHOWN]!r} is no term of N-Triples"
+                return Problem(what, where, _WRITING)
+            if not isinstance(term, kinds):
+                return Problem(f"{text[:_SHOWN]} cannot be a {name}", where, remedy)
+        return None
+
+    def fault(self, numbers: NDArray[np.int64], fault: Problem, nesting: int) -> Problem:
+        """Return what is wrong with a line of a publication, said of its row."""
+        line = fault.where.line
+        if line is None:
+            return fault
+        row = int(numbers[line - 1])
+        found = self.problem(row, nesting)
+        where = Place(_TABLE, item=f"row {row + 1}")
+        return found or Problem(fault.what, where, fault.remedy, fault.severity)
+
+
+def _texts(table: pa.Table, name: str) -> Any:
+    """Return the texts of a column.
+
+    Raises
+    ------
+    InputError
+        When it is missing, or has something else.
+    """
+    import pyarrow as pa
+
+    if name not in table.schema.names:
+        remedy = f"The columns are {', '.join(COLUMNS)}."
+        raise InputError(Problem(f"no column {name!r}", Place(_TABLE), remedy))
+    column: Any = table.column(name)
+    kind = column.type
+    while pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if not (str(kind) in {"string", "large_string", "string_view"} or pa.types.is_null(kind)):
+        what = f"the column {name!r} has values that are no texts"
+        raise InputError(Problem(what, Place(_TABLE), "Give terms as N-Triples has them."))
+    whole = column.cast(kind).cast(pa.large_string()).combine_chunks()
+    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
 
 
 def publications_of_table(
@@ -52,74 +212,29 @@ def publications_of_table(
     Raises
     ------
     InputError
-        When a column is missing.
+        When a column is missing, or has something else than texts.
     """
     prefix = f"b{uuid4().hex}" if names is None else names
-    found: dict[str, list[Triple]] = {}
-    read = 0
-    for batch in batches(table):
-        ids, *places = (_texts(batch, name) for name in COLUMNS)
-        terms = [_terms(texts, prefix, limits) for texts in places]
-        for row, (id, *texts) in enumerate(zip(ids, *places, strict=True)):
-            triple = [column.get(text) for column, text in zip(terms, texts, strict=True)]
-            s, p, o = (t if isinstance(t, k) else None for t, k in zip(triple, _KINDS, strict=True))
-            own = [] if id is None else found.setdefault(id, [])
-            if id is not None and s is not None and p is not None and o is not None:
-                own.append((s, p, o))
-            else:
-                on_problem(_fault(read + row + 1, [id, *texts], triple))
-        read += len(ids)
-    for id, triples in found.items():
-        if len(triples) > limits.publication_triples:
+    rows = TripleTable(table)
+    for id, lines, numbers in rows.publications(on_problem):
+        if len(numbers) > limits.publication_triples:
             on_problem(_too_large(id, limits))
-        elif triples:
+            continue
+
+        def report(fault: Problem, numbers: NDArray[np.int64] = numbers) -> None:
+            on_problem(rows.fault(numbers, fault, limits.nesting))
+
+        quads = read_quads(
+            BytesIO(lines),
+            RdfFormat.N_TRIPLES,
+            _TABLE,
+            on_problem=report,
+            limits=limits,
+            names=prefix,
+        )
+        triples = [(quad.subject, quad.predicate, quad.object) for quad in quads]
+        if triples:
             yield Publication.of(id, triples, Place(_TABLE, item=id))
-
-
-def _texts(batch: ArrowBatch, name: str) -> list[str | None]:
-    """Return the texts of a column.
-
-    Raises
-    ------
-    InputError
-        When it is missing, or has something else.
-    """
-    names = batch.schema.names
-    if name not in names:
-        remedy = f"The columns are {', '.join(COLUMNS)}."
-        raise InputError(Problem(f"no column {name!r}", Place(_TABLE), remedy))
-    column = batch.column(names.index(name)).dictionary_encode()
-    values = column.dictionary.to_pylist()
-    texts = [None if place is None else values[place] for place in column.indices.to_pylist()]
-    if not all(text is None or isinstance(text, str) for text in texts):
-        what = f"the column {name!r} has values that are no texts"
-        raise InputError(Problem(what, Place(_TABLE), "Give terms as N-Triples has them."))
-    return texts
-
-
-def _terms(texts: Iterable[str | None], prefix: str, limits: Limits) -> dict[str | None, Term]:
-    """Return the terms of texts; what is none is left out."""
-    distinct = [text for text in dict.fromkeys(texts) if text is not None]
-    terms = zip(distinct, read_terms(distinct, prefix, limits.nesting), strict=True)
-    return {text: term for text, term in terms if term is not None}
-
-
-def _fault(row: int, texts: Sequence[str | None], triple: Sequence[Term | None]) -> Problem:
-    """Return what is wrong with a row that is no triple of a publication."""
-    where = Place(_TABLE, item=f"row {row}")
-    if texts[0] is None:
-        return Problem(f"no {COLUMNS[0]}", where, "Give the publication an id.")
-    for name, text, term, kinds, remedy in zip(
-        COLUMNS[1:], texts[1:], triple, _KINDS, _REMEDIES, strict=True
-    ):
-        if text is None:
-            return Problem(f"no {name}", where, remedy)
-        if term is None:
-            what = f"the {name} {text[:_SHOWN]!r} is no term of N-Triples"
-            return Problem(what, where, _WRITING)
-        if not isinstance(term, kinds):
-            return Problem(f"{text[:_SHOWN]} cannot be a {name}", where, remedy)
-    raise AssertionError(texts)
 
 
 def _too_large(id: str, limits: Limits) -> Problem:

@@ -175,6 +175,21 @@ class Texts:
         begin, end = self.offsets[number : number + 2].tolist()
         return self.data[begin:end].tobytes().decode()
 
+    def having(self, bytes: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the texts that have some of the bytes, of all of `data`.
+
+        Examples
+        --------
+        >>> texts = Texts.of(["a b", "c", " "])
+        >>> texts.having(texts.data == ord(" ")).tolist()
+        [0, 2]
+        """
+        import numpy as np
+
+        places = np.searchsorted(self.offsets, np.flatnonzero(bytes), side="right") - 1
+        every = np.unique(places)
+        return every[(every >= 0) & (every < len(self.offsets) - 1)]
+
     def blank(self) -> NDArray[np.bool_]:
         """Say for each text whether it is empty, or of white space alone."""
         import numpy as np
