@@ -17,16 +17,9 @@ from semantic.terms import read_terms
 pa = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
 
 GOOD = ("<urn:a>", "<urn:b#c>", "_:x", "_:y", '"t"', '"t"@en', '"5"^^<urn:d>', '"t"@EN', '"a. #b"')
-BAD = ("urn:a", "", "<urn:a> .\n<urn:a> <urn:p> <urn:b>", '"t', "<urn:a> <urn:b>", None)
 BAD = (
-    *BAD,
-    "#",
-    "<urn:a> . # b",
-    '"a" .#',
-    "<urn:a> # b",
-    '"a\rb"',
-    ' "a"',
-    "<<( _:x <urn:p> _:y )>>",
+    *("urn:a", "", "<urn:a> .\n<urn:a> <urn:p> <urn:b>", '"t', "<urn:a> <urn:b>", None, "#"),
+    *("<urn:a> . # b", '"a" .#', "<urn:a> # b", '"a\rb"', ' "a"', "<<( _:x <urn:p> _:y )>>"),
 )
 
 
