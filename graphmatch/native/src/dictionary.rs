@@ -8,11 +8,11 @@
 //! which bounds of ranges and their values mostly are, are their own ids ([`inline`]): they take
 //! no room at all.
 
+use crate::arena::Arena;
+use crate::interner::Interner;
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
-use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::borrow::Cow;
-use std::hash::BuildHasher;
 
 /// A term: of the dictionary below [`INLINE`], a number below [`LOCAL`], of one publication from
 /// there on.
@@ -66,48 +66,34 @@ pub mod inline {
         (-HALF..HALF).contains(&value).then(|| INLINE | (value + HALF) as Id)
     }
 
-    /// The id of a literal by its canonical N-Triples text, if it is a number's own.
+    /// The id of a literal by its canonical N-Triples text, if it is a number's own: one without a
+    /// sign of plus or leading zeros, and small enough.
     #[inline]
     pub fn id(text: &[u8]) -> Option<Id> {
-        let digits = text.strip_prefix(b"\"")?;
-        if let Some(digits) = digits.strip_suffix(INTEGER) {
-            return parsed(digits, b"").map(|value| INLINE | (value + HALF) as Id);
-        }
-        let digits = digits.strip_suffix(DECIMAL)?;
-        let point = digits.iter().position(|&byte| byte == b'.')?;
-        let (whole, rest) = (&digits[..point], &digits[point + 1..]);
-        if !(1..=3).contains(&rest.len()) || whole.starts_with(b"-") && whole.len() < 2 {
-            return None;
-        }
-        if !rest.iter().all(u8::is_ascii_digit) || parsed(whole, b"").is_none() && whole != b"-0" {
-            return None;
-        }
-        let value = parsed(whole, rest)?;
-        Some(INLINE | (rest.len() as Id) << 28 | (value + HALF) as Id)
-    }
-
-    /// An integer without signs of plus or leading zeros, with the digits after a point behind it.
-    fn parsed(whole: &[u8], rest: &[u8]) -> Option<i64> {
-        let digits = whole.strip_prefix(b"-").unwrap_or(whole);
-        let negative = digits.len() < whole.len();
-        if digits.is_empty() || digits.len() + rest.len() > 9 {
-            return None;
-        }
-        if digits[0] == b'0' && (digits.len() > 1 || negative && rest.is_empty()) {
+        let text = text.strip_prefix(b"\"")?;
+        let (text, is_decimal) = match text.strip_suffix(INTEGER) {
+            Some(digits) => (digits, false),
+            None => (text.strip_suffix(DECIMAL)?, true),
+        };
+        let digits = text.strip_prefix(b"-").unwrap_or(text);
+        let is_negative = digits.len() < text.len();
+        let point = if is_decimal { digits.iter().position(|&b| b == b'.')? } else { digits.len() };
+        let (whole, rest) = (&digits[..point], digits.get(point + 1..).unwrap_or_default());
+        let is_whole = matches!(whole, [b'0'] | [b'1'..=b'9', ..]);
+        if !is_whole || whole.len() + rest.len() > 9 || is_decimal != (1..=3).contains(&rest.len())
+        {
             return None;
         }
         let mut value = 0;
-        for byte in digits.iter().chain(rest) {
+        for byte in whole.iter().chain(rest) {
             if !byte.is_ascii_digit() {
                 return None;
             }
             value = value * 10 + i64::from(byte - b'0');
         }
-        if negative && value == 0 {
-            return None;
-        }
-        let value = if negative { -value } else { value };
-        (-HALF..HALF).contains(&value).then_some(value)
+        let value = if is_negative { -value } else { value };
+        let fits = (-HALF..HALF).contains(&value) && (value != 0 || !is_negative);
+        fits.then(|| INLINE | (rest.len() as Id) << 28 | (value + HALF) as Id)
     }
 
     /// The canonical N-Triples text of a number that is its own id.
@@ -128,42 +114,17 @@ pub mod inline {
     }
 }
 
-/// Texts one behind the other, each found by its number.
-#[derive(Default)]
-struct Texts {
-    arena: Vec<u8>,
-    spans: Vec<(u32, u32)>,
-}
-
-impl Texts {
-    fn push(&mut self, text: &[u8]) -> (u32, u32) {
-        let begin = self.arena.len() as u32;
-        self.arena.extend_from_slice(text);
-        (begin, self.arena.len() as u32)
-    }
-
-    fn get(&self, number: usize) -> &[u8] {
-        let (begin, end) = self.spans[number];
-        &self.arena[begin as usize..end as usize]
-    }
-}
-
 /// The terms that subscriptions and the ontology mention.
 #[derive(Default)]
 pub struct Dictionary {
-    hasher: RandomState,
-    table: HashTable<Id>,
-    texts: Texts,
-    references: Vec<u32>,
-    free: Vec<Id>,
-    garbage: usize,
+    terms: Interner,
 }
 
 impl Dictionary {
     /// The hash of a text, as [`Dictionary::get_hashed`] and [`LocalTerms`] want it.
     #[inline]
     pub fn hash(&self, text: &[u8]) -> u64 {
-        self.hasher.hash_one(text)
+        self.terms.hash(text)
     }
 
     /// The id of a term, if it is mentioned.
@@ -175,95 +136,41 @@ impl Dictionary {
     /// The same, for a text whose hash is known.
     #[inline]
     pub fn get_hashed(&self, text: &[u8], hash: u64) -> Option<Id> {
-        if text.last() == Some(&b'>') && text[0] == b'"' {
-            if let Some(id) = inline::id(text) {
-                return Some(id);
-            }
-        }
-        self.table.find(hash, |&id| self.texts.get(id as usize) == text).copied()
+        inline::id(text).or_else(|| self.terms.find_hashed(text, hash))
     }
 
     /// The id of a term, which is mentioned once more from now on.
+    ///
+    /// # Panics
+    ///
+    /// If the texts of all terms have 4 GB.
     pub fn intern(&mut self, text: &[u8]) -> Id {
-        let hash = self.hash(text);
-        if let Some(id) = self.get_hashed(text, hash) {
-            self.retain(id);
-            return id;
-        }
-        let span = self.texts.push(text);
-        let id = match self.free.pop() {
-            Some(id) => {
-                self.texts.spans[id as usize] = span;
-                self.references[id as usize] = 1;
-                id
-            }
-            None => {
-                self.texts.spans.push(span);
-                self.references.push(1);
-                (self.texts.spans.len() - 1) as Id
-            }
-        };
-        let (texts, hasher) = (&self.texts, &self.hasher);
-        self.table.insert_unique(hash, id, |&id| hasher.hash_one(texts.get(id as usize)));
-        id
+        inline::id(text).or_else(|| self.terms.intern(text)).expect("texts of 4 GB")
     }
 
     /// Mentions a term of the dictionary once more.
     pub fn retain(&mut self, id: Id) {
         if id < INLINE {
-            self.references[id as usize] += 1;
+            self.terms.retain(id);
         }
     }
 
     /// Mentions a term once less; the last time its id is free for another.
     pub fn release(&mut self, id: Id) {
-        if id >= INLINE {
-            return;
+        if id < INLINE {
+            self.terms.release(id);
         }
-        let count = &mut self.references[id as usize];
-        *count -= 1;
-        if *count > 0 {
-            return;
-        }
-        let hash = self.hasher.hash_one(self.texts.get(id as usize));
-        if let Ok(entry) = self.table.find_entry(hash, |&other| other == id) {
-            entry.remove();
-        }
-        self.garbage += self.texts.get(id as usize).len();
-        self.texts.spans[id as usize] = (0, 0);
-        self.free.push(id);
-        if self.garbage > 1 << 16 && self.garbage > self.texts.arena.len() / 2 {
-            self.compact();
-        }
-    }
-
-    fn compact(&mut self) {
-        let mut arena = Vec::with_capacity(self.texts.arena.len() - self.garbage);
-        for (id, span) in self.texts.spans.iter_mut().enumerate() {
-            if self.references[id] == 0 {
-                continue;
-            }
-            let begin = arena.len() as u32;
-            arena.extend_from_slice(&self.texts.arena[span.0 as usize..span.1 as usize]);
-            *span = (begin, arena.len() as u32);
-        }
-        self.texts.arena = arena;
-        self.garbage = 0;
     }
 
     /// The text of a term of the dictionary, or of a number that is its own id.
     #[inline]
     pub fn text(&self, id: Id) -> Cow<'_, [u8]> {
-        if id < INLINE {
-            Cow::Borrowed(self.texts.get(id as usize))
-        } else {
-            Cow::Owned(inline::text(id))
-        }
+        if id < INLINE { Cow::Borrowed(self.terms.get(id)) } else { Cow::Owned(inline::text(id)) }
     }
 
     /// How many terms there are.
     pub fn len(&self) -> usize {
-        self.table.len()
+        self.terms.len()
     }
 
     /// Whether there are none.
@@ -274,7 +181,7 @@ impl Dictionary {
     /// Whether an id is that of a term that is mentioned, or of a number.
     #[inline]
     pub fn knows(&self, id: Id) -> bool {
-        self.references.get(id as usize).is_some_and(|&count| count > 0) || inline::is_inline(id)
+        self.terms.has(id) || inline::is_inline(id)
     }
 
     /// Fails unless some ids are of terms that are mentioned, as those of a snapshot have to be.
@@ -284,47 +191,20 @@ impl Dictionary {
 
     /// One more than the largest id there is.
     pub fn end(&self) -> usize {
-        self.texts.spans.len()
+        self.terms.end()
     }
 }
 
 impl Stored for Dictionary {
     fn save(&self, to: &mut Saver) {
-        self.references.save(to);
-        let length = |&(begin, end): &(u32, u32)| end - begin;
-        self.texts.spans.iter().map(length).collect::<Vec<u32>>().save(to);
-        let live = (0..self.end()).filter(|&id| self.references[id] > 0);
-        let mut texts = Vec::with_capacity(self.texts.arena.len() - self.garbage);
-        live.for_each(|id| texts.extend_from_slice(self.texts.get(id)));
-        texts.save(to);
+        self.terms.save(to);
     }
 
     fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        let references = <Vec<u32>>::load(from)?;
-        let lengths = <Vec<u32>>::load(from)?;
-        let arena = <Vec<u8>>::load(from)?;
-        let is_right = lengths.len() == references.len() && references.len() <= INLINE as usize;
-        check(is_right && u32::try_from(arena.len()).is_ok(), "texts of terms")?;
-        let (mut spans, mut free, mut end) = (Vec::with_capacity(lengths.len()), Vec::new(), 0_u32);
-        for (id, (&length, &count)) in (0..).zip(lengths.iter().zip(&references)) {
-            check(count > 0 || length == 0, "texts of terms")?;
-            if count == 0 {
-                free.push(id);
-                spans.push((0, 0));
-                continue;
-            }
-            let begin = end;
-            end = begin.saturating_add(length);
-            spans.push((begin, end));
-        }
-        check(end as usize == arena.len(), "texts of terms")?;
-        let (hasher, texts) = (RandomState::default(), Texts { arena, spans });
-        let hash = |&id: &Id| hasher.hash_one(texts.get(id as usize));
-        let mut table = HashTable::with_capacity(references.len() - free.len());
-        for (id, _) in (0..).zip(&references).filter(|(_, count)| **count > 0) {
-            table.insert_unique(hash(&id), id, hash);
-        }
-        Ok(Self { hasher, table, texts, references, free, garbage: 0 })
+        let terms = Interner::load(from)?;
+        check(terms.end() <= INLINE as usize, "more terms than there can be")?;
+        terms.check_uses()?;
+        Ok(Self { terms })
     }
 }
 
@@ -332,22 +212,14 @@ impl Stored for Dictionary {
 #[derive(Default)]
 pub struct LocalTerms {
     table: HashTable<(u32, u64)>,
-    texts: Texts,
+    texts: Arena<u8>,
 }
 
 impl LocalTerms {
     /// The id of a term whose hash by the dictionary is known.
     #[inline]
     pub fn intern_hashed(&mut self, text: &[u8], hash: u64) -> Id {
-        let found = self.table.find(hash, |&(n, _)| self.texts.get(n as usize) == text);
-        if let Some(&(number, _)) = found {
-            return LOCAL + number;
-        }
-        let span = self.texts.push(text);
-        let number = self.texts.spans.len() as u32;
-        self.texts.spans.push(span);
-        self.table.insert_unique(hash, (number, hash), |&(_, hash)| hash);
-        LOCAL + number
+        self.get_hashed(text, hash).unwrap_or_else(|| self.add(text, hash))
     }
 
     /// The same, where a text that is new is looked at first; `None` if it is refused.
@@ -358,41 +230,42 @@ impl LocalTerms {
         hash: u64,
         is_valid: impl FnOnce() -> bool,
     ) -> Option<Id> {
-        let found = self.table.find(hash, |&(n, _)| self.texts.get(n as usize) == text);
-        match found {
-            Some(&(number, _)) => Some(LOCAL + number),
-            None => is_valid().then(|| self.intern_hashed(text, hash)),
-        }
+        self.get_hashed(text, hash).or_else(|| is_valid().then(|| self.add(text, hash)))
     }
 
     /// The id of a term whose hash by the dictionary is known, if it is one of these.
     #[inline]
     pub fn get_hashed(&self, text: &[u8], hash: u64) -> Option<Id> {
-        let found = self.table.find(hash, |&(n, _)| self.texts.get(n as usize) == text);
+        let found = self.table.find(hash, |&(number, _)| self.texts.get(number) == text);
         found.map(|&(number, _)| LOCAL + number)
+    }
+
+    fn add(&mut self, text: &[u8], hash: u64) -> Id {
+        let number = self.texts.insert(text).expect("texts of 4 GB");
+        self.table.insert_unique(hash, (number, hash), |&(_, hash)| hash);
+        LOCAL + number
     }
 
     /// The text of one of these terms.
     #[inline]
     pub fn text(&self, id: Id) -> &[u8] {
-        self.texts.get((id - LOCAL) as usize)
+        self.texts.get(id - LOCAL)
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.texts.spans.len()
+        self.texts.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.texts.spans.is_empty()
+        self.len() == 0
     }
 
     /// Forgets all, and keeps the memory for the next publication.
     pub fn clear(&mut self) {
         self.table.clear();
-        self.texts.arena.clear();
-        self.texts.spans.clear();
+        self.texts.clear();
     }
 }
 
@@ -498,20 +371,5 @@ mod tests {
         {
             assert_eq!(inline::id(&literal(text, of)), None, "{text} {of}");
         }
-    }
-
-    #[test]
-    fn texts_of_terms_that_went_are_given_back() {
-        let mut dictionary = Dictionary::default();
-        let kept = dictionary.intern(b"<urn:kept>");
-        for round in 0..20 {
-            let ids: Vec<Id> = (0..10_000)
-                .map(|n| dictionary.intern(format!("<urn:{round}/{n}>").as_bytes()))
-                .collect();
-            ids.into_iter().for_each(|id| dictionary.release(id));
-        }
-        assert!(dictionary.texts.arena.len() < 1 << 20);
-        assert!(dictionary.end() <= 10_001);
-        assert_eq!(&*dictionary.text(kept), b"<urn:kept>");
     }
 }

@@ -14,7 +14,7 @@ use crate::matching::{Context, PYTHON, Worker};
 use crate::mentions::Mentions;
 use crate::ontology::{Ontology, Stated, Steps, UNITS};
 use crate::pattern::{Branch, Node, Pattern};
-use crate::patterns::Counters;
+use crate::patterns::{Counters, NO_OWNER};
 use crate::query::{Filled, Form, QueryError, Template};
 use crate::rest;
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged};
@@ -22,17 +22,15 @@ use crate::subscriptions::{
     EXACT, Entry, Flags, IN_ROW, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions,
     UNINDEXED,
 };
-use foldhash::fast::RandomState;
-use hashbrown::{HashMap, HashSet, HashTable};
+use crate::templates::{Kept, Templates};
+use hashbrown::{HashMap, HashSet};
 use oxrdf::Literal;
 use std::collections::BTreeSet;
-use std::hash::BuildHasher;
 
 pub mod rows;
 
 /// IRIs that stand for a class by its name, until Python finds it in the ontology.
 const CONCEPT: &[u8] = b"<urn:graphmatch:concept:";
-const NO_OWNER: Number = Number::MAX;
 /// Beside the number of a row's subscription: that has to be evaluated.
 const ASKED: Number = 1 << 31;
 
@@ -52,140 +50,6 @@ pub enum Refusal {
 impl From<QueryError> for Refusal {
     fn from(error: QueryError) -> Self {
         Self::Query(error)
-    }
-}
-
-/// Templates by their skeletons, counted by the subscriptions that have them.
-#[derive(Default)]
-pub struct Templates {
-    all: Vec<Option<Kept>>,
-    free: Vec<u32>,
-    by_skeleton: HashTable<u32>,
-    hasher: RandomState,
-}
-
-/// A template, its own constants, and how many subscriptions have it.
-struct Kept {
-    template: Template,
-    fixed: Box<[Id]>,
-    uses: u32,
-}
-
-impl Templates {
-    fn find(&self, skeleton: &str) -> Option<u32> {
-        let hash = self.hasher.hash_one(skeleton);
-        let found = self.by_skeleton.find(hash, |&number| self.skeleton(number) == skeleton);
-        found.copied()
-    }
-
-    fn skeleton(&self, number: u32) -> &str {
-        self.kept(number).map_or("", |kept| kept.template.skeleton())
-    }
-
-    fn kept(&self, number: u32) -> Option<&Kept> {
-        self.all.get(number as usize)?.as_ref()
-    }
-
-    /// A template by its number.
-    pub fn get(&self, number: u32) -> Option<&Template> {
-        self.kept(number).map(|kept| &kept.template)
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.by_skeleton.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    fn add(&mut self, template: Template, dictionary: &mut Dictionary) -> u32 {
-        let fixed =
-            template.fixed().iter().map(|text| dictionary.intern(text.as_bytes())).collect();
-        let kept = Some(Kept { template, fixed, uses: 0 });
-        let number = match self.free.pop() {
-            Some(number) => {
-                self.all[number as usize] = kept;
-                number
-            }
-            None => {
-                self.all.push(kept);
-                (self.all.len() - 1) as u32
-            }
-        };
-        let hash = self.hasher.hash_one(self.skeleton(number));
-        let (all, hasher) = (&self.all, &self.hasher);
-        self.by_skeleton.insert_unique(hash, number, |&number| {
-            let kept = all[number as usize].as_ref();
-            hasher.hash_one(kept.map_or("", |kept| kept.template.skeleton()))
-        });
-        number
-    }
-
-    /// Writes the templates; by how many subscriptions they are used these say.
-    fn save(&self, to: &mut Saver) {
-        self.all.len().save(to);
-        for kept in &self.all {
-            kept.is_some().save(to);
-            if let Some(Kept { template, fixed, .. }) = kept {
-                template.save(to);
-                fixed.save(to);
-            }
-        }
-    }
-
-    /// Reads templates that are used by nobody yet.
-    fn load(
-        from: &mut Loader,
-        cutter: &Cutter,
-        dictionary: &Dictionary,
-    ) -> Result<Self, SnapshotError> {
-        let (mut templates, mut cut) = (Self::default(), Cut::default());
-        let count = usize::load(from)?;
-        for number in 0..count as u32 {
-            if !bool::load(from)? {
-                templates.all.push(None);
-                templates.free.push(number);
-                continue;
-            }
-            let template = Template::load(cutter, &mut cut, from)?;
-            let fixed = <Box<[Id]>>::load(from)?;
-            dictionary.check(&fixed)?;
-            check(fixed.len() == template.fixed().len(), "constants of a template")?;
-            templates.all.push(Some(Kept { template, fixed, uses: 0 }));
-        }
-        let Self { all, by_skeleton, hasher, .. } = &mut templates;
-        let skeleton = |&number: &u32| {
-            hasher
-                .hash_one(all[number as usize].as_ref().map_or("", |kept| kept.template.skeleton()))
-        };
-        by_skeleton.reserve(all.len(), skeleton);
-        for (number, _) in (0..).zip(all.iter()).filter(|(_, kept)| kept.is_some()) {
-            by_skeleton.insert_unique(skeleton(&number), number, skeleton);
-        }
-        Ok(templates)
-    }
-
-    /// Takes a use away, or drops a template that nobody uses.
-    fn release(&mut self, number: u32, dictionary: &mut Dictionary) {
-        let Some(kept) = self.all.get_mut(number as usize).and_then(Option::as_mut) else { return };
-        kept.uses = kept.uses.saturating_sub(1);
-        if kept.uses > 0 {
-            return;
-        }
-        let hash = self.hasher.hash_one(kept.template.skeleton());
-        kept.fixed.iter().for_each(|&id| dictionary.release(id));
-        if let Ok(entry) = self.by_skeleton.find_entry(hash, |&other| other == number) {
-            entry.remove();
-        }
-        self.all[number as usize] = None;
-        self.free.push(number);
-        if self.by_skeleton.is_empty() {
-            (self.all, self.free) = (Vec::new(), Vec::new());
-            self.by_skeleton = HashTable::new();
-        }
     }
 }
 
@@ -251,8 +115,6 @@ pub struct State {
     /// What an evaluation may cost.
     pub limits: EvaluationLimits,
     cutter: Cutter,
-    /// The subscriptions of rows: of those that are in tables apart.
-    owners: [Vec<Number>; 2],
     unindexed: BTreeSet<Number>,
     /// What stands for classes by their names, as Python found them in this ontology.
     concepts: HashMap<Box<[u8]>, Id>,
@@ -273,7 +135,6 @@ impl State {
             index: Index::default(),
             limits: EvaluationLimits::default(),
             cutter,
-            owners: [Vec::new(), Vec::new()],
             unindexed: BTreeSet::new(),
             concepts: HashMap::new(),
             cut: Cut::default(),
@@ -295,7 +156,7 @@ impl State {
     pub fn load(cutter: Cutter, from: &mut Loader) -> Result<Self, SnapshotError> {
         let dictionary = Dictionary::load(from)?;
         let ontology = Ontology::load(from, &dictionary)?;
-        let templates = Templates::load(from, &cutter, &dictionary)?;
+        let templates = Templates::load(from)?;
         let index = Index::load(from, &dictionary)?;
         let mentions = Mentions::load(from, &dictionary)?;
         let concepts: HashMap<Box<[u8]>, Id> = Stored::load(from)?;
@@ -310,7 +171,6 @@ impl State {
             index,
             limits: EvaluationLimits::default(),
             cutter,
-            owners: [Vec::new(), Vec::new()],
             unindexed: BTreeSet::new(),
             concepts,
             cut: Cut::default(),
@@ -322,37 +182,35 @@ impl State {
     /// Notes whose the rows are and which subscriptions are in no row, of subscriptions that were
     /// read and may say what cannot be.
     fn note_owners(&mut self) -> Result<(), SnapshotError> {
-        let Self { templates, subscriptions, index, dictionary, owners, unindexed, .. } = self;
+        let Self { templates, subscriptions, index, dictionary, unindexed, cutter, cut, .. } = self;
         // How many variables a row has to have, by template.
-        let mut projected: Vec<Option<usize>> = vec![None; templates.all.len()];
-        let mut count = 0;
+        let (mut projected, mut count) = (HashMap::new(), 0);
         for number in subscriptions.numbers() {
             let record = subscriptions.get(number);
-            let template = record.template() as usize;
-            let Some(kept) = templates.all.get_mut(template).and_then(Option::as_mut) else {
+            let template = record.template();
+            let Some(kept) = templates.remember(template).filter(|_| templates.retain(template))
+            else {
                 return damaged("a subscription without a template");
             };
-            kept.uses += 1;
             dictionary.check(record.terms())?;
-            let slots = kept.template.slots();
-            let least = *projected[template].get_or_insert_with(|| {
-                let bound = kept.template.projected().map(|(_, variable)| variable);
-                bound.max().map_or(0, |variable| usize::from(variable) + 1)
-            });
+            let least = match projected.get(&template) {
+                Some(&least) => least,
+                None => {
+                    Templates::check(&kept, cutter, cut, dictionary)?;
+                    let bound = kept.projected().map(|(_, variable)| usize::from(variable) + 1);
+                    *projected.entry(template).or_insert(bound.max().unwrap_or(0))
+                }
+            };
             for &row in record.rows() {
                 let variables = index.variables(row);
                 let is_row = variables.is_some_and(|count| !record.is(EXACT) || least <= count);
-                let (owners, row) = place(owners, row);
-                if is_row && owners.len() <= row {
-                    owners.resize(row + 1, NO_OWNER);
-                }
-                check(is_row && owners[row] == NO_OWNER, "a row of a subscription")?;
-                owners[row] = owner(number, record.flags());
+                check(is_row && index.owner(row) == NO_OWNER, "a row of a subscription")?;
+                index.set_owner(row, owner(number, record.flags()));
             }
             let is_whole = if record.is(IN_ROW) {
-                record.terms().is_empty() && rows::in_row(templates, index, record).is_some()
+                rows::in_row(&kept, index, record).is_some()
             } else {
-                record.constants().len() == slots
+                record.constants().len() == kept.slots()
             };
             check(is_whole, "constants of a template")?;
             count += record.rows().len();
@@ -361,7 +219,7 @@ impl State {
             }
         }
         check(count == index.len(), "a row of no subscription")?;
-        check(templates.all.iter().flatten().all(|kept| kept.uses > 0), "a template of nothing")
+        templates.check_uses()
     }
 
     /// What publications are seen under.
@@ -373,17 +231,18 @@ impl State {
     // -- subscribing --------------------------------------------------------------------------
 
     /// The template of a text, and its constants in `self.cut`.
-    fn template(&mut self, text: &str) -> Result<u32, QueryError> {
+    fn template(&mut self, text: &str) -> Result<u32, Refusal> {
         self.cutter.cut(text, &mut self.cut)?;
-        if let Some(number) = self.templates.find(self.cut.skeleton()) {
-            return Ok(number);
+        let mut found = self.templates.find(self.cut.skeleton());
+        if found.is_none() {
+            let template = Template::new(&self.cutter, text, &mut self.cut)?;
+            // A text that can only be parsed whole has another skeleton than it was cut to.
+            found = self.templates.find(template.skeleton());
+            found = found.or_else(|| self.templates.add(template, &mut self.dictionary));
         }
-        let template = Template::new(&self.cutter, text, &mut self.cut)?;
-        // A text that can only be parsed whole has another skeleton than it was cut to.
-        match self.templates.find(template.skeleton()) {
-            Some(number) => Ok(number),
-            None => Ok(self.templates.add(template, &mut self.dictionary)),
-        }
+        let number = found.ok_or(Refusal::Full("there is no room for more templates"))?;
+        self.templates.remember(number);
+        Ok(number)
     }
 
     /// Takes a subscription in.
@@ -409,7 +268,7 @@ impl State {
             texts.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect()
         });
         let result = self.file(name, template, constants, filed);
-        self.drop_unused(template);
+        self.templates.drop_unused(template, &mut self.dictionary);
         result
     }
 
@@ -430,12 +289,6 @@ impl State {
             constants.iter().for_each(|&id| self.dictionary.release(id));
         }
         result
-    }
-
-    fn drop_unused(&mut self, template: u32) {
-        if self.templates.kept(template).is_some_and(|kept| kept.uses == 0) {
-            self.templates.release(template, &mut self.dictionary);
-        }
     }
 
     /// A query's constants with root terms put in, each mentioned once more; `None` where Python
@@ -462,7 +315,7 @@ impl State {
         if self.ontology.steps(id, terms) & UNITS != 0 {
             return None;
         }
-        let is_rooted = is_iri || self.templates.kept(template)?.template.rewritten(place);
+        let is_rooted = is_iri || self.templates.get(template)?.rewritten(place);
         Some(if is_rooted { self.ontology.root(id, terms) } else { id })
     }
 
@@ -507,7 +360,7 @@ impl State {
             && rows.len() == 1
             && constants == rooted
             && self.templates.get(template).is_some_and(|template| {
-                rows::constants_of(template, &entries[0], constants.len())
+                rows::constants_of(&template, &entries[0], constants.len())
                     .is_some_and(|found| found == constants)
             });
         let flags = flags | if is_in_row { IN_ROW } else { 0 };
@@ -535,21 +388,18 @@ impl State {
                 *row = to;
                 continue;
             }
-            let (owners, row) = place(&mut self.owners, from);
-            let owner = std::mem::replace(&mut owners[row], NO_OWNER);
-            self.set_owner(to, owner);
-            self.subscriptions.move_row(owner & !ASKED, from, to);
+            self.subscriptions.move_row(self.index.owner(to) & !ASKED, from, to);
         }
     }
 
     fn all_constants(&self, template: u32, rooted: &[Id]) -> Vec<Id> {
-        all_constants(&self.templates, &self.ontology, &self.dictionary, template, rooted)
+        let Some(kept) = self.templates.get(template) else { return rooted.to_vec() };
+        all_constants(&kept, &self.ontology, &self.dictionary, rooted)
     }
 
     fn filled(&mut self, template: u32, rooted: &[Id]) -> Option<Filled> {
         let constants = self.all_constants(template, rooted);
-        let kept = self.templates.all.get(template as usize)?.as_ref()?;
-        Some(kept.template.filled(&constants, &mut self.dictionary))
+        Some(self.templates.get(template)?.filled(&constants, &mut self.dictionary))
     }
 
     /// Decides what of a query the index is asked.
@@ -608,16 +458,12 @@ impl State {
         self.index.remove(row, &self.dictionary);
         let dictionary = &mut self.dictionary;
         branch.each_constant(&mut |id| dictionary.release(id));
-        let (owners, row) = place(&mut self.owners, row);
-        if let Some(owner) = owners.get_mut(row) {
-            *owner = NO_OWNER;
-        }
     }
 
     fn count_mentions(&mut self, template: u32, rooted: &[Id], comes: bool) {
         let constants = self.all_constants(template, rooted);
-        let Some(kept) = self.templates.kept(template) else { return };
-        for (property, object) in kept.template.mentions(&constants) {
+        let Some(kept) = self.templates.get(template) else { return };
+        for (property, object) in kept.mentions(&constants) {
             let text = if property == ANY {
                 b"".as_slice().into()
             } else {
@@ -728,13 +574,13 @@ impl State {
             line: None,
             column: None,
         };
-        let kept = self.templates.kept(template).ok_or_else(missing)?;
+        let kept = self.templates.get(template).ok_or_else(missing)?;
         let texts: Vec<String> = self
             .all_constants(template, constants)
             .into_iter()
             .map(|id| String::from_utf8_lossy(&self.dictionary.text(id)).into_owned())
             .collect();
-        kept.template.substituted(&texts)
+        kept.substituted(&texts)
     }
 
     // -- matching -----------------------------------------------------------------------------
@@ -764,17 +610,11 @@ impl State {
     fn decided(&self, worker: &mut Worker, now: &Literal) -> Matched {
         let context = self.context();
         let mut matched = Matched::default();
-        // One kind of memory after the other, so that the processor waits for many at once.
-        let owner = |&row: &RowId| {
-            let place = (row & ((1 << 30) - 1)) as usize;
-            self.owners[(row >> 30 & 1) as usize].get(place).copied().unwrap_or(NO_OWNER)
-        };
-        let owners: Vec<Number> = worker.rows.matches.iter().map(owner).collect();
         let placed =
             |number| u64::from(self.subscriptions.serial(number)) << 32 | u64::from(number);
-        let mut found: Vec<u64> = Vec::with_capacity(owners.len());
+        let mut found: Vec<u64> = Vec::with_capacity(worker.rows.matches.len());
         let mut candidates: Vec<Number> = Vec::new();
-        for owner in owners.into_iter().filter(|&owner| owner != NO_OWNER) {
+        for &owner in worker.rows.matches.iter().filter(|&&owner| owner != NO_OWNER) {
             if owner & ASKED == 0 {
                 found.push(placed(owner));
             } else {
@@ -843,20 +683,19 @@ impl State {
             let names: HashSet<Id> = difference.names.iter().chain(&changed).copied().collect();
             for number in subscriptions.in_order() {
                 let record = subscriptions.get(number);
-                let in_row = rows::in_row(templates, index, record);
+                let Some(kept) = templates.remember(record.template()) else { continue };
+                let in_row = rows::in_row(&kept, index, record);
                 let (constants, filed) = match &in_row {
                     Some(constants) => (&constants[..], &constants[..]),
                     None => (record.constants(), record.filed()),
                 };
                 let says = |&id: &Id| names.contains(&key(id, dictionary));
-                let fixed = templates.kept(record.template()).map_or(&[][..], |kept| &kept.fixed);
-                let mut is_concerned =
-                    everything || record.is(SUSPENDED) || constants.iter().chain(fixed).any(says);
+                let mut is_concerned = everything
+                    || record.is(SUSPENDED)
+                    || constants.iter().chain(&kept.fixed).any(says);
                 if !is_concerned && change.triples > 0 {
-                    let number = record.template();
-                    let all = all_constants(templates, old, dictionary, number, filed);
-                    let Some(kept) = templates.kept(number) else { continue };
-                    let filled = kept.template.filled(&all, dictionary);
+                    let all = all_constants(&kept, old, dictionary, filed);
+                    let filled = kept.filled(&all, dictionary);
                     let patterns = filled.branches.iter().flat_map(|branch| &branch.patterns);
                     is_concerned =
                         patterns.into_iter().any(|pattern| difference.meets(pattern.map(known)));
@@ -942,26 +781,19 @@ fn key(id: Id, dictionary: &Dictionary) -> Id {
 
 /// All constants that a query is filed with: those of its text, and its template's own.
 fn all_constants(
-    templates: &Templates,
+    kept: &Kept,
     ontology: &Ontology,
     dictionary: &Dictionary,
-    template: u32,
     rooted: &[Id],
 ) -> Vec<Id> {
-    let Some(kept) = templates.kept(template) else { return rooted.to_vec() };
     let local = LocalTerms::default();
     let terms = Terms { dictionary, local: &local };
     let root = |(place, &id): (usize, &Id)| {
         let is_iri = terms.text(id).first() == Some(&b'<');
-        let is_rooted = is_iri || kept.template.rewritten(rooted.len() + place);
+        let is_rooted = is_iri || kept.rewritten(rooted.len() + place);
         if is_rooted { ontology.root(id, terms) } else { id }
     };
     rooted.iter().copied().chain(kept.fixed.iter().enumerate().map(root)).collect()
-}
-
-/// Where the owner of a row is kept.
-fn place(owners: &mut [Vec<Number>; 2], row: RowId) -> (&mut Vec<Number>, usize) {
-    (&mut owners[(row >> 30 & 1) as usize], (row & ((1 << 30) - 1)) as usize)
 }
 
 /// A place of a pattern as a look-up has it.

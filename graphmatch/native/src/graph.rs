@@ -198,37 +198,37 @@ impl Graph {
             begin += count;
         }
         if kinds >> ALL & 1 == 1 {
-            for n in 0..count {
-                let triple = self.triples[n];
-                if (triple[0] | triple[1] | triple[2]) & LOCAL == 0 {
-                    let tag = self.tagger.tag(ALL, triple);
-                    if !self.clashes(tag, n) {
-                        self.probes.push(tag);
-                    }
-                }
+            (0..count).for_each(|n| self.probe(ALL, n));
+        }
+    }
+
+    /// Notes the access pattern of a triple as one that subscriptions could mention, unless a term
+    /// of it is the publication's own.
+    #[inline]
+    fn probe(&mut self, kind: usize, n: usize) {
+        let (triple, mask) = (self.triples[n], MASKS[kind]);
+        let local = triple[0] & mask[0] | triple[1] & mask[1] | triple[2] & mask[2];
+        if local & LOCAL == 0 {
+            let tag = self.tagger.tag(kind, masked(triple, kind));
+            if !self.clashes(tag, n) {
+                self.probes.push(tag);
             }
         }
     }
 
     /// From the last triple to the first, so that chains are in order.
     fn chain(&mut self, kind: usize, begin: usize) {
-        let mask = MASKS[kind];
         let end = if kind & PREDICATE == 0 { self.stated() } else { self.triples.len() };
         for n in (0..end).rev() {
-            let triple = self.triples[n];
-            let key = masked(triple, kind);
+            let key = masked(self.triples[n], kind);
             let tag = self.tagger.tag(kind, key);
             let cell = self.cell(kind, tag, key);
             let following = self.cells[cell].first;
             self.nexts[begin + n] = following;
             self.cells[cell] = Cell { tag, first: n as u32 };
-            if following != ANY {
-                continue;
-            }
-            self.used += 1;
-            let local = triple[0] & mask[0] | triple[1] & mask[1] | triple[2] & mask[2];
-            if local & LOCAL == 0 && !self.clashes(tag, n) {
-                self.probes.push(tag);
+            if following == ANY {
+                self.used += 1;
+                self.probe(kind, n);
             }
         }
     }

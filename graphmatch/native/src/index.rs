@@ -11,11 +11,11 @@ use crate::dictionary::{Dictionary, Id, Kind};
 use crate::filter::Deciding;
 use crate::graph::Graph;
 use crate::pattern::{Branch, Filter, Node};
-use crate::patterns::{self, Counters, Patterns, Placement, Tests};
+use crate::patterns::{self, Counters, NO_OWNER, Patterns, Placement, Tests};
 use crate::plan::MAX_PATTERNS;
 use crate::predicates::{TableScratch, Tables};
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged};
-use crate::subscriptions::RowId;
+use crate::subscriptions::{Number, RowId};
 use crate::text::{TextIndex, TextScratch};
 use hashbrown::HashMap;
 
@@ -29,8 +29,8 @@ const LOOKED_AT: usize = 1 << 10;
 /// What one thread needs; reused from one publication to the next.
 #[derive(Default)]
 pub struct Scratch {
-    /// The rows that have a solution.
-    pub matches: Vec<RowId>,
+    /// The owners of the rows that have a solution.
+    pub matches: Vec<Number>,
     /// What the posting lists need, and what was counted.
     pub patterns: patterns::Scratch,
     tables: TableScratch,
@@ -47,8 +47,9 @@ pub struct Index {
     texts: TextIndex,
     /// The rows that are found by a text, with the number of the filter that finds them.
     by_text: HashMap<RowId, usize>,
+    /// Whose the rows in tables are.
+    owners: Vec<Number>,
     free: Vec<u32>,
-    next: u32,
 }
 
 impl Tests for Deciding<'_> {
@@ -96,7 +97,8 @@ impl Index {
         Some(row)
     }
 
-    /// Puts a row into a table, if there is one for it; returns what it is from now on.
+    /// Puts a row into a table, if there is one for it, with its owner; returns what it is from now
+    /// on.
     fn move_to_table(&mut self, row: RowId, dictionary: &Dictionary) -> Option<RowId> {
         let branch = self.patterns.branch(row);
         let has_text = branch.filters.iter().any(|(_, filter)| TextIndex::takes(filter));
@@ -104,6 +106,7 @@ impl Index {
             return None;
         }
         let table = self.add_to_table(&branch, dictionary)?;
+        self.set_owner(table, self.patterns.owner(row));
         self.patterns.remove(row);
         Some(table)
     }
@@ -128,26 +131,43 @@ impl Index {
         self.number(|tables, number| tables.add_alike(like, constants, number, dictionary))
     }
 
-    /// Numbers a row of a table, if it is added.
+    /// Numbers a row of a table, if it is added: nobody's yet.
     fn number(&mut self, add: impl FnOnce(&mut Tables, u32) -> bool) -> Option<RowId> {
-        let number = self.free.pop().unwrap_or(self.next);
-        if number < TABLE && add(&mut self.tables, number) {
-            self.next = self.next.max(number + 1);
-            return Some(TABLE | number);
+        let number = self.free.last().copied().unwrap_or(self.owners.len() as u32);
+        if number >= TABLE || !add(&mut self.tables, number) {
+            return None;
         }
-        if number < self.next {
-            self.free.push(number);
+        if self.free.pop().is_none() {
+            self.owners.push(NO_OWNER);
         }
-        None
+        Some(TABLE | number)
+    }
+
+    /// Whose a row is.
+    pub fn owner(&self, row: RowId) -> Number {
+        match row & TABLE {
+            0 => self.patterns.owner(row),
+            _ => self.owners.get((row & !TABLE) as usize).copied().unwrap_or(NO_OWNER),
+        }
+    }
+
+    /// Says whose a row is that is there.
+    pub fn set_owner(&mut self, row: RowId, owner: Number) {
+        if row & TABLE == 0 {
+            self.patterns.set_owner(row, owner);
+        } else if let Some(old) = self.owners.get_mut((row & !TABLE) as usize) {
+            *old = owner;
+        }
     }
 
     /// Removes a row, which has to be there.
     pub fn remove(&mut self, row: RowId, dictionary: &Dictionary) {
         if row & TABLE != 0 {
             self.tables.remove(row & !TABLE);
+            self.set_owner(row, NO_OWNER);
             self.free.push(row & !TABLE);
             if self.tables.is_empty() {
-                (self.free, self.next) = (Vec::new(), 0);
+                (self.free, self.owners) = (Vec::new(), Vec::new());
             }
             return;
         }
@@ -171,8 +191,8 @@ impl Index {
     /// Writes the rows.
     pub fn save(&self, to: &mut Saver) {
         self.patterns.save(to);
-        (self.next as usize).save(to);
-        (0..self.next).for_each(|row| self.tables.branch(row).save(to));
+        self.owners.len().save(to);
+        (0..self.owners.len() as u32).for_each(|row| self.tables.branch(row).save(to));
     }
 
     /// Reads rows that were written: those of tables are put into tables again.
@@ -190,6 +210,7 @@ impl Index {
         check(count <= TABLE as usize, "more rows than there can be")?;
         index.begin_bulk();
         for row in 0..count as u32 {
+            index.owners.push(NO_OWNER);
             let Some(branch) = <Option<Branch>>::load(from)? else {
                 index.free.push(row);
                 continue;
@@ -199,7 +220,6 @@ impl Index {
             check(is_taken, "a row that no table takes")?;
         }
         index.end_bulk();
-        index.next = count as u32;
         Ok(index)
     }
 
@@ -234,11 +254,10 @@ impl Index {
         self.patterns.required_kinds()
     }
 
-    /// Finds the rows that have a solution, each once, in `scratch.matches`.
+    /// Finds the rows that have a solution; their owners are in `scratch.matches`, once for each.
     pub fn find(&self, graph: &Graph, deciding: &Deciding, scratch: &mut Scratch) {
-        self.patterns.find(graph, deciding, &mut scratch.patterns);
         scratch.matches.clear();
-        scratch.matches.extend_from_slice(&scratch.patterns.matches);
+        self.patterns.find(graph, deciding, &mut scratch.patterns, &mut scratch.matches);
         if !self.texts.is_empty() {
             let objects = &mut scratch.objects;
             objects.clear();
@@ -252,7 +271,7 @@ impl Index {
             scratch.patterns.counters.candidates += scratch.hits.len() as u64;
             for &row in &scratch.hits {
                 if self.patterns.matches(row, graph, deciding, &mut scratch.patterns) {
-                    scratch.matches.push(row);
+                    scratch.matches.push(self.patterns.owner(row));
                 }
             }
         }
@@ -264,7 +283,8 @@ impl Index {
             let counters = &mut scratch.patterns.counters;
             (counters.candidates, counters.matches) =
                 (counters.candidates + found, counters.matches + found);
-            scratch.matches.extend(scratch.hits.iter().map(|&row| TABLE | row));
+            let owners = scratch.hits.iter().map(|&row| self.owners[row as usize]);
+            scratch.matches.extend(owners);
         }
     }
 

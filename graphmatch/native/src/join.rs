@@ -10,8 +10,10 @@
 
 use crate::dictionary::{ANY, Id};
 use crate::graph::{Graph, masked};
+use crate::interner::Interner;
 use crate::pattern::Filter;
-use crate::plan::{FILTERED, Filters, KIND, NONE, Program, REPEATED, Step, UNNAMED};
+use crate::plan::{FILTERED, KIND, NONE, Program, REPEATED, Step, UNNAMED};
+use crate::snapshot::from_bytes;
 use hashbrown::HashSet;
 
 /// Decides filters.
@@ -102,7 +104,8 @@ pub(crate) struct Join<'a, T> {
     pub(crate) program: Program<'a>,
     /// Its constants, and behind them the numbers of its filters or what these compare with.
     pub(crate) constants: &'a [u32],
-    pub(crate) filters: &'a Filters,
+    /// Filters other than comparisons, as a snapshot has them.
+    pub(crate) filters: &'a Interner,
     pub(crate) graph: &'a Graph,
     pub(crate) tests: &'a T,
 }
@@ -199,7 +202,7 @@ impl<T: Tests> Join<'_, T> {
             let holds = |filter: &Filter| term != ANY && self.tests.holds(filter, term);
             match operator {
                 Some(operator) => holds(&Filter::Compare { operator, constant: number }),
-                None => self.filters.get(number).is_some_and(holds),
+                None => from_bytes(self.filters.get(number)).is_ok_and(|filter| holds(&filter)),
             }
         })
     }

@@ -23,33 +23,24 @@ pub type Mention = (Id, Id);
 static SERIAL: AtomicU64 = AtomicU64::new(1);
 
 /// A number that no other object has.
-pub fn serial() -> u64 {
-    SERIAL.fetch_add(1, Ordering::Relaxed)
+pub struct Serial(pub u64);
+
+impl Default for Serial {
+    fn default() -> Self {
+        Self(SERIAL.fetch_add(1, Ordering::Relaxed))
+    }
 }
 
 /// Counts of what is asked for; what is counted twice has to be taken back twice.
+#[derive(Default)]
 pub struct Mentions {
-    serial: u64,
+    serial: Serial,
     version: u64,
     anything: bool,
     pairs: Map<Mention, u32>,
     properties: Map<Id, u32>,
     objects: Map<Id, u32>,
     asked: Asked,
-}
-
-impl Default for Mentions {
-    fn default() -> Self {
-        Self {
-            serial: serial(),
-            version: 0,
-            anything: false,
-            pairs: Map::default(),
-            properties: Map::default(),
-            objects: Map::default(),
-            asked: Asked::default(),
-        }
-    }
 }
 
 impl Mentions {
@@ -109,7 +100,7 @@ impl Mentions {
 
     /// Another pair of numbers when anything else is asked for.
     pub fn stamp(&self) -> (u64, u64) {
-        (self.serial, self.version)
+        (self.serial.0, self.version)
     }
 
     /// Whether some pattern asks for triples with any property.

@@ -14,11 +14,11 @@
 use crate::dictionary::{ANY, Dictionary, INLINE, Id, Kind, LocalTerms, Terms, inline};
 use crate::graph::Graph;
 use crate::hierarchy::{Hierarchy, Map, Set, grouped};
-use crate::mentions::{Asked, serial};
+use crate::mentions::{Asked, Serial};
 use crate::names;
 use crate::rules;
 use crate::schema::{Schema, Vocabulary};
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
+use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, stored};
 use crate::triples::{Sorted, Triple};
 
 /// From an ontology alone at most so many triples follow; the rest is left out.
@@ -69,11 +69,25 @@ const IS_VALUE: Steps = 1 << 19;
 /// A term that the ontology mentions, so that its id stays its own.
 pub(crate) const OWN: Steps = 1 << 20;
 
-/// Finds what a text that is not ASCII is looked up by; texts of ASCII are folded in case (`true`),
-/// or not at all.
-pub type Folding = (bool, Fold);
+/// Which texts are the same.
+pub struct Folding {
+    /// Whether texts of ASCII are folded in case, or not at all.
+    pub cases: bool,
+    /// Folds other texts.
+    pub fold: Fold,
+}
 /// Finds what a text is looked up by.
 pub type Fold = Box<dyn Fn(&str) -> String + Send + Sync>;
+
+impl Stored for Folding {
+    fn save(&self, to: &mut Saver) {
+        self.cases.save(to);
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
+        Ok(Self { cases: Stored::load(from)?, fold: Box::new(str::to_owned) })
+    }
+}
 
 /// What an ontology is made of. All ids are the dictionary's, and stay its maker's, who may
 /// release them when the ontology is made.
@@ -143,6 +157,24 @@ pub struct Ontology {
     mentioned: Vec<Id>,
 }
 
+stored!(Ontology {
+    schema,
+    entailment,
+    flags,
+    roots,
+    synonyms,
+    names,
+    has_texts,
+    folding,
+    background,
+    links,
+    called,
+    called_folded,
+    prefixes,
+    properties,
+    mentioned,
+} anew { serial: Serial::default().0 });
+
 impl Ontology {
     /// Makes an ontology, which mentions its terms until it is released.
     pub fn new(dictionary: &mut Dictionary, stated: Stated) -> Self {
@@ -158,7 +190,7 @@ impl Ontology {
         let called = || stated.called.iter().copied();
         let end = mentioned.iter().map(|&id| id as usize + 1).max().unwrap_or(0);
         let mut ontology = Self {
-            serial: serial(),
+            serial: Serial::default().0,
             schema: Schema::default(),
             entailment: stated.plain.is_none(),
             flags: vec![0; end],
@@ -194,45 +226,9 @@ impl Ontology {
         ontology
     }
 
-    /// Writes it as it is.
-    pub fn save(&self, to: &mut Saver) {
-        let Self { schema, flags, roots, synonyms, names, background, links, .. } = self;
-        (self.entailment, self.has_texts).save(to);
-        schema.save(to);
-        flags.save(to);
-        roots.save(to);
-        synonyms.save(to);
-        names.save(to);
-        background.save(to);
-        links.save(to);
-        [&self.called, &self.called_folded, &self.properties].iter().for_each(|one| one.save(to));
-        self.prefixes.save(to);
-        self.mentioned.save(to);
-        self.folding.as_ref().map(|(cases, _)| *cases).save(to);
-    }
-
     /// Reads one that was written. A function that folds texts has to be given to it again.
     pub fn load(from: &mut Loader, dictionary: &Dictionary) -> Result<Self, SnapshotError> {
-        let (entailment, has_texts) = Stored::load(from)?;
-        let ontology = Self {
-            serial: serial(),
-            entailment,
-            has_texts,
-            schema: Stored::load(from)?,
-            flags: Stored::load(from)?,
-            roots: Stored::load(from)?,
-            synonyms: Stored::load(from)?,
-            names: Stored::load(from)?,
-            background: Stored::load(from)?,
-            links: Stored::load(from)?,
-            called: Stored::load(from)?,
-            called_folded: Stored::load(from)?,
-            properties: Stored::load(from)?,
-            prefixes: Stored::load(from)?,
-            mentioned: Stored::load(from)?,
-            folding: <Option<bool>>::load(from)?
-                .map(|cases| -> Folding { (cases, Box::new(str::to_owned)) }),
-        };
+        let ontology: Self = Stored::load(from)?;
         check(ontology.flags.len() <= dictionary.end(), "flags of no term")?;
         let Self { schema, roots, background, links, mentioned, .. } = &ontology;
         let vocabulary: Vec<Id> = schema.vocabulary.ids().collect();
@@ -248,8 +244,8 @@ impl Ontology {
 
     /// Has texts folded by a function, where they are folded by one.
     pub fn fold_by(&mut self, fold: Fold) {
-        if let Some((_, old)) = &mut self.folding {
-            *old = fold;
+        if let Some(folding) = &mut self.folding {
+            folding.fold = fold;
         }
     }
 
@@ -296,8 +292,8 @@ impl Ontology {
                 self.note(s, IS_VALUE);
             }
             if p == v.type_ && terms.kind(s) != Kind::Blank {
-                let is_class = if v.classes.contains(&o) { IS_CLASS } else { 0 };
-                let is_property = if v.properties.contains(&o) { IS_PROPERTY } else { 0 };
+                let is_class = if v.classes().contains(&o) { IS_CLASS } else { 0 };
+                let is_property = if v.properties().contains(&o) { IS_PROPERTY } else { 0 };
                 self.note(s, is_class | is_property);
             }
             if s == o || terms.kind(o) == Kind::Literal {
@@ -396,8 +392,8 @@ impl Ontology {
 
     fn fold(&self, text: &str) -> String {
         match &self.folding {
-            Some((true, _)) if text.is_ascii() => text.to_ascii_lowercase(),
-            Some((_, fold)) if !text.is_ascii() => fold(text),
+            Some(folding) if !text.is_ascii() => (folding.fold)(text),
+            Some(Folding { cases: true, .. }) => text.to_ascii_lowercase(),
             _ => text.to_owned(),
         }
     }

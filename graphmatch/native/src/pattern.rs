@@ -4,7 +4,7 @@
 //! here is about term ids; constants are those of the query after root terms were put in.
 
 use crate::dictionary::Id;
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, damaged, stored};
+use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged, stored};
 use std::cmp::Ordering;
 
 /// A place of a triple pattern.
@@ -244,19 +244,23 @@ impl Default for Node {
     }
 }
 
+/// Mostly small numbers, of variables or of a template's constants: a byte each.
 impl Stored for Node {
     fn save(&self, to: &mut Saver) {
         match *self {
-            Self::Constant(id) => (0_u8, id).save(to),
-            Self::Variable(number) => (1_u8, u32::from(number)).save(to),
+            Self::Constant(id) => (id as usize) << 1,
+            Self::Variable(number) => usize::from(number) << 1 | 1,
         }
+        .save(to);
     }
 
     fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        Ok(match <(u8, u32)>::load(from)? {
-            (0, id) => Self::Constant(id),
-            (_, number) => Self::Variable(number as u16),
-        })
+        let number = usize::load(from)?;
+        let (rest, is_variable) = (number >> 1, number & 1 == 1);
+        let fits =
+            if is_variable { u16::try_from(rest).is_ok() } else { u32::try_from(rest).is_ok() };
+        check(fits, "a place of a pattern")?;
+        Ok(if is_variable { Self::Variable(rest as u16) } else { Self::Constant(rest as Id) })
     }
 }
 

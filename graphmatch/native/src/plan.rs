@@ -10,15 +10,9 @@
 //! graph-based backjumping). So a pattern that fails is not tried again with other terms for
 //! variables that it does not have, and patterns without common variables fail independently.
 
-use crate::arena::Arena;
-use crate::dictionary::{ANY, Dictionary, Id};
+use crate::dictionary::{ANY, Id};
 use crate::graph::{Key, OBJECT, PREDICATE, SUBJECT};
 use crate::pattern::{Branch, Comparison, Filter, Node, Pattern};
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
-use foldhash::fast::RandomState;
-use hashbrown::HashTable;
-use std::collections::BinaryHeap;
-use std::hash::BuildHasher;
 
 /// No branch has more triple patterns, nor more filters.
 pub const MAX_PATTERNS: usize = 4096;
@@ -72,7 +66,7 @@ pub(crate) struct Program<'a> {
 impl<'a> Program<'a> {
     /// The program that a slice begins with.
     #[inline]
-    fn read(code: &'a [u8]) -> Self {
+    pub(crate) fn read(code: &'a [u8]) -> Self {
         let wide = code[0] == 2;
         let mut program = Self { code, wide, steps: 0, filters: 0, variables: 0, constants: 0 };
         let [steps, filters, variables, constants] = program.numbers::<HEAD>(0).map(usize::from);
@@ -98,15 +92,9 @@ impl<'a> Program<'a> {
 
     #[inline(always)]
     pub(crate) fn step(&self, n: usize) -> Step {
-        let at = HEAD + STEP * n;
-        if self.wide {
-            let [s, p, o, back, flags, position] = self.numbers::<STEP>(at);
-            return Step { places: [s, p, o], back, flags, position };
-        }
-        let code = &self.code[1 + at..][..STEP];
-        let [s, p, o, back, flags, position] = std::array::from_fn(|i| u16::from(code[i]));
-        let back = if back == u16::from(u8::MAX) { NONE } else { back };
-        Step { places: [s, p, o], back, flags, position }
+        let [s, p, o, back, flags, position] = self.numbers::<STEP>(HEAD + STEP * n);
+        let is_none = !self.wide && back == u16::from(u8::MAX);
+        Step { places: [s, p, o], back: if is_none { NONE } else { back }, flags, position }
     }
 
     /// The step that binds the variable of a filter, the variable, and with which operator this is
@@ -141,7 +129,7 @@ impl<'a> Program<'a> {
     }
 
     /// The kinds of look-up of all steps.
-    fn kinds(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.steps).map(|n| usize::from(self.step(n).flags & KIND))
     }
 
@@ -151,7 +139,7 @@ impl<'a> Program<'a> {
     }
 
     /// Whether some bytes are a program, and one that a join cannot go wrong with.
-    fn is_sound(code: &[u8]) -> bool {
+    pub(crate) fn is_sound(code: &[u8]) -> bool {
         let wide = match code.first() {
             Some(1) => 0,
             Some(2) => 1,
@@ -184,11 +172,6 @@ impl<'a> Program<'a> {
                 usize::from(variable) < variables && is_known
             })
     }
-
-    /// Its code, and nothing behind it.
-    fn exact(&self) -> &'a [u8] {
-        &self.code[..self.bytes()]
-    }
 }
 
 /// Writes the programs of branches; reuses its memory.
@@ -200,11 +183,7 @@ pub(crate) struct Planner {
     pub(crate) constants: Vec<Id>,
     numbers: Vec<u16>,
     order: Vec<u16>,
-    /// Variables and the patterns that have them.
-    uses: Vec<(u16, u16)>,
-    heap: BinaryHeap<(u64, u16)>,
     bound: Vec<bool>,
-    done: Vec<bool>,
     /// By variable, the step that binds it.
     binders: Vec<u16>,
     /// By step, a set of earlier ones.
@@ -218,18 +197,13 @@ impl Planner {
         if patterns.len() > MAX_PATTERNS || branch.filters.len() > MAX_PATTERNS {
             return false;
         }
-        self.uses.clear();
-        for (n, pattern) in patterns.iter().enumerate() {
-            self.uses.extend(pattern.iter().filter_map(|node| match node {
-                Node::Variable(variable) => Some((*variable, n as u16)),
-                Node::Constant(_) => None,
-            }));
-        }
-        self.uses.sort_unstable();
-        let tested = branch.filters.iter().map(|filter| filter.0);
-        let all = self.uses.iter().map(|one| one.0).chain(tested);
-        let variables = all.map(|v| usize::from(v) + 1).max().unwrap_or(0);
-        let variables = variables.max(usize::from(branch.variables));
+        let variable = |node: &Node| match node {
+            Node::Variable(variable) => usize::from(*variable) + 1,
+            Node::Constant(_) => 0,
+        };
+        let bound = patterns.iter().flatten().map(variable);
+        let tested = branch.filters.iter().map(|filter| usize::from(filter.0) + 1);
+        let variables = bound.chain(tested).max().unwrap_or(0).max(usize::from(branch.variables));
         if variables > 3 * MAX_PATTERNS {
             return false;
         }
@@ -238,32 +212,22 @@ impl Planner {
         true
     }
 
-    /// Orders the patterns. What is known of a pattern only grows, so a heap finds the best.
+    /// Orders the patterns: always the one of which most is known by then.
     fn find_order(&mut self, patterns: &[Pattern], variables: usize) {
-        self.order.clear();
         self.bound.clear();
         self.bound.resize(variables, false);
-        self.done.clear();
-        self.done.resize(patterns.len(), false);
-        self.heap.clear();
-        for (n, pattern) in patterns.iter().enumerate() {
-            self.heap.push((weight(pattern, &self.bound), !(n as u16)));
-        }
-        while let Some((_, n)) = self.heap.pop() {
-            let n = !n;
-            if std::mem::replace(&mut self.done[usize::from(n)], true) {
-                continue;
-            }
-            self.order.push(n);
-            for node in &patterns[usize::from(n)] {
-                let Node::Variable(variable) = *node else { continue };
-                if std::mem::replace(&mut self.bound[usize::from(variable)], true) {
-                    continue;
-                }
-                let begin = self.uses.partition_point(|one| one.0 < variable);
-                let users = self.uses[begin..].iter().take_while(|one| one.0 == variable);
-                for &(_, user) in users.filter(|one| !self.done[usize::from(one.1)]) {
-                    self.heap.push((weight(&patterns[usize::from(user)], &self.bound), !user));
+        self.order.clear();
+        self.order.extend(0..patterns.len() as u16);
+        for n in 0..patterns.len() {
+            let weight = |at: &usize| {
+                let position = self.order[*at];
+                (weight(&patterns[usize::from(position)], &self.bound), !position)
+            };
+            let best = (n..patterns.len()).max_by_key(weight).unwrap_or(n);
+            self.order.swap(n, best);
+            for node in &patterns[usize::from(self.order[n])] {
+                if let Node::Variable(variable) = node {
+                    self.bound[usize::from(*variable)] = true;
                 }
             }
         }
@@ -368,240 +332,4 @@ fn weight(pattern: &Pattern, bound: &[bool]) -> u64 {
     let [s, p, o] = pattern;
     let repeated = s == p || s == o || p == o;
     u64::from(known == 3) << 16 | joined << 8 | constant << 1 | u64::from(repeated)
-}
-
-/// Programs, each once.
-#[derive(Default)]
-pub(crate) struct Programs {
-    codes: Arena<u8>,
-    uses: Vec<u32>,
-    table: HashTable<u32>,
-    hasher: RandomState,
-    /// How many steps look up each kind.
-    pub(crate) kinds: [u32; 8],
-}
-
-impl Programs {
-    /// The number of a program, which has one more use from now on; `None` if there is no room.
-    pub(crate) fn intern(&mut self, code: &[u8]) -> Option<u32> {
-        let hash = self.hasher.hash_one(code);
-        if let Some(&number) = self.table.find(hash, |&n| self.codes.get(n).starts_with(code)) {
-            self.uses[number as usize] += 1;
-            return Some(number);
-        }
-        let number = self.codes.insert(code)?;
-        if self.uses.len() <= number as usize {
-            self.uses.resize(number as usize + 1, 0);
-        }
-        self.uses[number as usize] = 1;
-        let (codes, hasher) = (&self.codes, &self.hasher);
-        let rehash = |&n: &u32| hasher.hash_one(Program::read(codes.get(n)).exact());
-        self.table.insert_unique(hash, number, rehash);
-        Program::read(code).kinds().for_each(|kind| self.kinds[kind] += 1);
-        Some(number)
-    }
-
-    /// Takes a use of a program away; it goes with the last one.
-    pub(crate) fn release(&mut self, number: u32) {
-        self.uses[number as usize] -= 1;
-        if self.uses[number as usize] > 0 {
-            return;
-        }
-        let program = Program::read(self.codes.get(number));
-        program.kinds().for_each(|kind| self.kinds[kind] -= 1);
-        let hash = self.hasher.hash_one(program.exact());
-        if let Ok(entry) = self.table.find_entry(hash, |&n| n == number) {
-            entry.remove();
-        }
-        self.codes.remove(number, |code| Program::read(code).bytes());
-        let (codes, hasher) = (&self.codes, &self.hasher);
-        shrink(&mut self.table, |&n| hasher.hash_one(Program::read(codes.get(n)).exact()));
-        if self.codes.len() == 0 {
-            self.uses = Vec::new();
-        }
-    }
-
-    /// A program by its number.
-    #[inline]
-    pub(crate) fn get(&self, number: u32) -> Program<'_> {
-        Program::read(self.codes.get(number))
-    }
-
-    /// The bytes of programs, to have them read before they are needed.
-    #[inline]
-    pub(crate) fn codes(&self) -> &Arena<u8> {
-        &self.codes
-    }
-
-    /// How many branches have a program.
-    pub(crate) fn uses(&self, number: u32) -> u32 {
-        self.uses[number as usize]
-    }
-
-    /// Writes the programs; by how many rows they are used these say.
-    pub(crate) fn save(&self, to: &mut Saver) {
-        self.codes.save(to, |code| Program::read(code).bytes());
-    }
-
-    /// Reads programs that are used by nobody yet.
-    pub(crate) fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        let mut kinds = [0; 8];
-        let codes = Arena::load(from, |_, code: &[u8]| {
-            let is_sound = Program::is_sound(code);
-            if is_sound {
-                Program::read(code).kinds().for_each(|kind| kinds[kind] += 1);
-            }
-            is_sound
-        })?;
-        let hasher = RandomState::default();
-        let hash = |&n: &u32| hasher.hash_one(Program::read(codes.get(n)).exact());
-        let mut table = HashTable::with_capacity(codes.len());
-        codes.numbers().for_each(|n| {
-            table.insert_unique(hash(&n), n, hash);
-        });
-        let uses = vec![0; codes.end()];
-        Ok(Self { codes, uses, table, hasher, kinds })
-    }
-
-    /// A program by its number if there is one, which has one more use from now on.
-    pub(crate) fn retain(&mut self, number: u32) -> Option<Program<'_>> {
-        let code = self.codes.get(number);
-        *self.uses.get_mut(number as usize).filter(|_| !code.is_empty())? += 1;
-        Some(Program::read(code))
-    }
-
-    /// Fails if there is a program that nobody uses.
-    pub(crate) fn check_uses(&self) -> Result<(), SnapshotError> {
-        let is_used = |n: u32| self.uses[n as usize] > 0;
-        check(self.codes.numbers().all(is_used), "a program that nothing has")
-    }
-
-    /// How many programs there are.
-    pub(crate) fn len(&self) -> usize {
-        self.codes.len()
-    }
-
-    /// Bytes that are allocated.
-    pub(crate) fn bytes(&self) -> usize {
-        self.codes.bytes() + 4 * self.uses.capacity() + self.table.allocation_size()
-    }
-}
-
-/// Gives memory of a table back that lost most of its entries.
-pub(crate) fn shrink<T>(table: &mut HashTable<T>, hasher: impl Fn(&T) -> u64) {
-    if table.capacity() > 64 && table.len() < table.capacity() / 4 {
-        table.shrink_to(table.len() * 2, hasher);
-    }
-}
-
-/// Filters other than comparisons, each once.
-#[derive(Default)]
-pub(crate) struct Filters {
-    filters: Vec<Option<(Filter, u32)>>,
-    table: HashTable<u32>,
-    free: Vec<u32>,
-    hasher: RandomState,
-}
-
-impl Filters {
-    /// The number of a filter, which has one more use from now on.
-    pub(crate) fn intern(&mut self, filter: &Filter) -> u32 {
-        let hash = self.hasher.hash_one(filter);
-        if let Some(&number) = self.table.find(hash, |&n| self.get(n) == Some(filter)) {
-            if let Some((_, uses)) = &mut self.filters[number as usize] {
-                *uses += 1;
-            }
-            return number;
-        }
-        let number = self.free.pop().unwrap_or_else(|| {
-            self.filters.push(None);
-            (self.filters.len() - 1) as u32
-        });
-        self.filters[number as usize] = Some((filter.clone(), 1));
-        let (filters, hasher) = (&self.filters, &self.hasher);
-        self.table.insert_unique(hash, number, |&n| hash_of(filters, hasher, n));
-        number
-    }
-
-    /// Takes a use of a filter away; it goes with the last one.
-    pub(crate) fn release(&mut self, number: u32) {
-        let Some((filter, uses)) = &mut self.filters[number as usize] else { return };
-        *uses -= 1;
-        if *uses > 0 {
-            return;
-        }
-        let hash = self.hasher.hash_one(&*filter);
-        if let Ok(entry) = self.table.find_entry(hash, |&n| n == number) {
-            entry.remove();
-        }
-        self.filters[number as usize] = None;
-        self.free.push(number);
-        let (filters, hasher) = (&self.filters, &self.hasher);
-        shrink(&mut self.table, |&n| hash_of(filters, hasher, n));
-        if self.free.len() == self.filters.len() {
-            (self.filters, self.free) = (Vec::new(), Vec::new());
-        }
-    }
-
-    /// Writes the filters; by how many rows they are used these say.
-    pub(crate) fn save(&self, to: &mut Saver) {
-        self.filters.len().save(to);
-        for slot in &self.filters {
-            slot.is_some().save(to);
-            if let Some((filter, _)) = slot {
-                filter.save(to);
-            }
-        }
-    }
-
-    /// Reads filters that are used by nobody yet.
-    pub(crate) fn load(from: &mut Loader, dictionary: &Dictionary) -> Result<Self, SnapshotError> {
-        let all = <Vec<Option<Filter>>>::load(from)?;
-        let hasher = RandomState::default();
-        let mut known = true;
-        let filters: Vec<Option<(Filter, u32)>> =
-            all.into_iter().map(|slot| slot.map(|filter| (filter, 0))).collect();
-        let (mut free, mut table) = (Vec::new(), HashTable::with_capacity(filters.len()));
-        let hash = |&n: &u32| hash_of(&filters, &hasher, n);
-        for (number, slot) in (0..).zip(&filters) {
-            let Some((filter, _)) = slot else {
-                free.push(number);
-                continue;
-            };
-            filter.each_constant(&mut |id| known &= dictionary.knows(id));
-            table.insert_unique(hash(&number), number, hash);
-        }
-        check(known, "a number of no term")?;
-        Ok(Self { filters, table, free, hasher })
-    }
-
-    /// Uses a filter once more; whether there is one of that number.
-    pub(crate) fn retain(&mut self, number: u32) -> bool {
-        let slot = self.filters.get_mut(number as usize).and_then(Option::as_mut);
-        slot.map(|(_, uses)| *uses += 1).is_some()
-    }
-
-    /// Fails if there is a filter that nobody uses.
-    pub(crate) fn check_uses(&self) -> Result<(), SnapshotError> {
-        let is_used = |slot: &(Filter, u32)| slot.1 > 0;
-        check(self.filters.iter().flatten().all(is_used), "a filter that nothing has")
-    }
-
-    /// A filter by its number.
-    #[inline]
-    pub(crate) fn get(&self, number: u32) -> Option<&Filter> {
-        self.filters.get(number as usize)?.as_ref().map(|one| &one.0)
-    }
-
-    /// Bytes that are allocated, but for lists of alternatives.
-    pub(crate) fn bytes(&self) -> usize {
-        self.filters.capacity() * size_of::<Option<(Filter, u32)>>()
-            + 4 * self.free.capacity()
-            + self.table.allocation_size()
-    }
-}
-
-fn hash_of(filters: &[Option<(Filter, u32)>], hasher: &RandomState, number: u32) -> u64 {
-    let filter = filters[number as usize].as_ref().map(|one| &one.0);
-    filter.map_or(0, |filter| hasher.hash_one(filter))
 }

@@ -11,8 +11,8 @@ use crate::evaluate::Answer;
 use crate::events::{Attribute, Statements};
 use crate::matching::Worker;
 use crate::objects::{object_of, write_text};
-use crate::ontology::{Fold, Held, Ontology, Stated, Steps};
-use crate::query::{Form, Limits, QueryError, Template};
+use crate::ontology::{Fold, Folding, Held, Ontology, Stated, Steps};
+use crate::query::{Form, Limits, QueryError};
 use crate::questions::{Evaluation, EvaluationFailedError};
 use crate::reader::{self, Cut, Fault, Next, One, Options, Publication};
 use crate::snapshot::{self, SnapshotError, Stored, VERSION};
@@ -225,12 +225,12 @@ impl Data {
         }
         let template = state.templates.get(record.template());
         let projected: Vec<(String, usize)> = template
-            .into_iter()
-            .flat_map(Template::projected)
+            .iter()
+            .flat_map(|template| template.projected())
             .map(|(name, variable)| (name.to_owned(), usize::from(variable)))
             .collect();
-        let is_ask = template.is_some_and(|template| template.form() == Form::Ask);
-        let once = is_ask || template.is_some_and(Template::distinct);
+        let is_ask = template.as_ref().is_some_and(|template| template.form() == Form::Ask);
+        let once = is_ask || template.is_some_and(|template| template.distinct());
         let mut rows: Vec<Id> = Vec::new();
         let mut seen = hashbrown::HashSet::new();
         let (mut count, mut is_whole) = (0, true);
@@ -1140,7 +1140,7 @@ impl Core {
                 called: &called,
                 prefixes: &prefixes,
                 steps: &steps,
-                folding: folding.map(|(cases, fold)| (cases, folded_by(fold))),
+                folding: folding.map(|(cases, fold)| Folding { cases, fold: folded_by(fold) }),
             };
             let held = self
                 .shared

@@ -8,8 +8,9 @@
 //! A template keeps no algebra: it is parsed again from the skeleton where it is needed
 //! ([`Template::substituted`], [`Template::uses`]).
 //!
-//! Memory: some 130 bytes, the skeleton, the names of variables, and 24 bytes for each triple pattern;
-//! some 100 bytes more where something is left open.
+//! Memory: some 300 bytes, the skeleton, and 24 bytes for each triple pattern. Of most templates
+//! only what a snapshot has is kept: the skeleton, the names of variables, and some 3 bytes for each
+//! triple pattern ([`crate::templates`]).
 
 use crate::cut::{self, Cut, Cutter, quote, slot_of_literal};
 use crate::dictionary::{ANY, Dictionary, Id};
@@ -22,7 +23,7 @@ use crate::pattern::{
 };
 use crate::regex::required_parts;
 use crate::rest::{Resting, body, pattern_of, pattern_of_mut};
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged, stored};
+use crate::snapshot::{Loader, Saver, SnapshotError, Stored, damaged, stored};
 use crate::values::{self, is_comparable};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
@@ -361,6 +362,7 @@ stored!(
         Both,
     }
 );
+stored!(Template { skeleton, branches, projection, more, slots, form, distinct, resting, deep });
 stored!(Part { patterns, names, filters });
 stored!(More { remainder, supports, mentions, kept, fixed });
 
@@ -424,31 +426,12 @@ impl Test {
 }
 
 impl Template {
-    /// Writes it.
-    pub fn save(&self, to: &mut Saver) {
-        self.skeleton.save(to);
-        self.branches.save(to);
-        self.projection.save(to);
-        self.more.save(to);
-        (self.slots, self.distinct).save(to);
-        (self.form, self.resting).save(to);
-    }
-
-    /// Reads one that was written. How deep its text is nested is looked at again, for it is parsed
-    /// by recursion.
-    pub fn load(cutter: &Cutter, cut: &mut Cut, from: &mut Loader) -> Result<Self, SnapshotError> {
-        let (skeleton, branches): (Box<str>, Box<[Part]>) = Stored::load(from)?;
-        let (projection, more) = Stored::load(from)?;
-        let (slots, distinct) = Stored::load(from)?;
-        let (form, resting) = Stored::load(from)?;
-        let Ok(deep) = cutter.cut(&cut::expanded(&skeleton), cut) else {
-            return damaged("a query that is none, or beyond the limits");
-        };
-        let is_sound = !branches.is_empty() && branches.iter().all(Part::is_sound);
-        let template =
-            Self { skeleton, branches, projection, more, slots, form, distinct, resting, deep };
-        check(cut.len() == template.slots() && is_sound, "a template")?;
-        Ok(template)
+    /// Whether a template that was read is one.
+    pub fn is_sound(&self, cutter: &Cutter, cut: &mut Cut) -> bool {
+        cutter.cut(&cut::expanded(&self.skeleton), cut) == Ok(self.deep)
+            && cut.len() == self.slots()
+            && !self.branches.is_empty()
+            && self.branches.iter().all(Part::is_sound)
     }
 
     /// Makes the template of a text that was cut.

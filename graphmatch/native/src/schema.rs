@@ -5,80 +5,56 @@ use crate::hierarchy::{Hierarchy, Map, grouped};
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, stored};
 use crate::triples::Triple;
 
-/// The ids of the terms that rules know.
-#[derive(Clone, Copy, Default)]
-pub struct Vocabulary {
-    /// `rdf:type`
-    pub type_: Id,
-    /// `rdfs:subClassOf`
-    pub sub_class: Id,
-    /// `rdfs:subPropertyOf`
-    pub sub_property: Id,
-    /// `rdfs:domain`
-    pub domain: Id,
-    /// `rdfs:range`
-    pub range: Id,
-    /// `owl:inverseOf`
-    pub inverse_of: Id,
-    /// `owl:equivalentClass`
-    pub equivalent_class: Id,
-    /// `owl:equivalentProperty`
-    pub equivalent_property: Id,
-    /// `owl:sameAs`
-    pub same_as: Id,
-    /// `skos:broader`
-    pub broader: Id,
-    /// `skos:narrower`
-    pub narrower: Id,
-    /// `skos:broaderTransitive`
-    pub broader_transitive: Id,
-    /// `rdfs:Class`, `owl:Class`
-    pub classes: [Id; 2],
-    /// `rdf:Property` and OWL's kinds of property
-    pub properties: [Id; 4],
+/// Declares the terms that rules know, each by its name here and the last parts of its IRI.
+macro_rules! vocabulary {
+    ($($name:ident: $path:literal),* $(,)?) => {
+        /// The ids of the terms that rules know.
+        #[derive(Clone, Copy, Default)]
+        pub struct Vocabulary {
+            $(#[doc = concat!("`", $path, "`")] pub $name: Id,)*
+        }
+
+        impl Vocabulary {
+            /// Interns the terms, each once; [`Vocabulary::ids`] are to be released.
+            pub fn new(dictionary: &mut Dictionary) -> Self {
+                let mut id = |path| {
+                    dictionary.intern(format!("<http://www.w3.org/{path}>").as_bytes())
+                };
+                Self { $($name: id($path),)* }
+            }
+
+            /// All of the ids.
+            pub fn ids(&self) -> impl Iterator<Item = Id> {
+                [$(self.$name),*].into_iter()
+            }
+        }
+
+        stored!(Vocabulary { $($name),* });
+    };
+}
+
+vocabulary! {
+    type_: "1999/02/22-rdf-syntax-ns#type",
+    sub_class: "2000/01/rdf-schema#subClassOf",
+    sub_property: "2000/01/rdf-schema#subPropertyOf",
+    domain: "2000/01/rdf-schema#domain",
+    range: "2000/01/rdf-schema#range",
+    inverse_of: "2002/07/owl#inverseOf",
+    equivalent_class: "2002/07/owl#equivalentClass",
+    equivalent_property: "2002/07/owl#equivalentProperty",
+    same_as: "2002/07/owl#sameAs",
+    broader: "2004/02/skos/core#broader",
+    narrower: "2004/02/skos/core#narrower",
+    broader_transitive: "2004/02/skos/core#broaderTransitive",
+    class: "2000/01/rdf-schema#Class",
+    owl_class: "2002/07/owl#Class",
+    property: "1999/02/22-rdf-syntax-ns#Property",
+    object_property: "2002/07/owl#ObjectProperty",
+    datatype_property: "2002/07/owl#DatatypeProperty",
+    annotation_property: "2002/07/owl#AnnotationProperty",
 }
 
 impl Vocabulary {
-    /// Interns the terms, each once; [`Vocabulary::ids`] are to be released.
-    pub fn new(dictionary: &mut Dictionary) -> Self {
-        let mut id = |vocabulary: &str, name: &str| {
-            let path = match vocabulary {
-                "rdf" => "1999/02/22-rdf-syntax-ns",
-                "rdfs" => "2000/01/rdf-schema",
-                "owl" => "2002/07/owl",
-                _ => "2004/02/skos/core",
-            };
-            dictionary.intern(format!("<http://www.w3.org/{path}#{name}>").as_bytes())
-        };
-        Self {
-            type_: id("rdf", "type"),
-            sub_class: id("rdfs", "subClassOf"),
-            sub_property: id("rdfs", "subPropertyOf"),
-            domain: id("rdfs", "domain"),
-            range: id("rdfs", "range"),
-            inverse_of: id("owl", "inverseOf"),
-            equivalent_class: id("owl", "equivalentClass"),
-            equivalent_property: id("owl", "equivalentProperty"),
-            same_as: id("owl", "sameAs"),
-            broader: id("skos", "broader"),
-            narrower: id("skos", "narrower"),
-            broader_transitive: id("skos", "broaderTransitive"),
-            classes: [id("rdfs", "Class"), id("owl", "Class")],
-            properties: [
-                id("rdf", "Property"),
-                id("owl", "ObjectProperty"),
-                id("owl", "DatatypeProperty"),
-                id("owl", "AnnotationProperty"),
-            ],
-        }
-    }
-
-    /// All of the ids.
-    pub fn ids(&self) -> impl Iterator<Item = Id> {
-        let schema = self.schema();
-        [self.type_].into_iter().chain(schema).chain(self.classes).chain(self.properties)
-    }
-
     /// The properties whose triples are premises of rules, beside the data.
     pub fn schema(&self) -> [Id; 11] {
         [
@@ -100,24 +76,17 @@ impl Vocabulary {
     pub fn hierarchies(&self) -> [Id; 3] {
         [self.sub_class, self.sub_property, self.broader_transitive]
     }
-}
 
-stored!(Vocabulary {
-    type_,
-    sub_class,
-    sub_property,
-    domain,
-    range,
-    inverse_of,
-    equivalent_class,
-    equivalent_property,
-    same_as,
-    broader,
-    narrower,
-    broader_transitive,
-    classes,
-    properties,
-});
+    /// What classes are instances of.
+    pub fn classes(&self) -> [Id; 2] {
+        [self.class, self.owl_class]
+    }
+
+    /// What properties are instances of.
+    pub fn properties(&self) -> [Id; 4] {
+        [self.property, self.object_property, self.datatype_property, self.annotation_property]
+    }
+}
 
 impl Stored for Schema {
     fn save(&self, to: &mut Saver) {

@@ -2,8 +2,8 @@
 //!
 //! What is expensive to find is in the file: texts of terms, templates, records, rows, join
 //! programs, the compiled ontology. What is quick to make again is not: tables of hashes, whose keys
-//! are another process's secret, posting lists, counts of uses. Vectors of integers are written as
-//! they are, little-endian, so reading them is copying.
+//! are another process's secret, posting lists. Vectors of integers are written as they are,
+//! little-endian, so reading them is copying; single numbers take as many bytes as they need.
 //!
 //! A file begins with a header: [`MAGIC`], the format's version, a checksum (CRC-32) of the rest, and
 //! how long that is. Nothing else is looked at before these are right. Then whatever is read is checked to be
@@ -18,17 +18,19 @@ use hashbrown::HashMap;
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, Hash};
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
 /// What a file begins with: no text, and not what a text mode would leave alone.
 pub const MAGIC: [u8; 8] = *b"\x89GMSNAP\n";
 /// To be raised with each change of what is written.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Magic, version, checksum, length.
 const HEADER: usize = 24;
 /// So many bytes are made of integers at once.
 const PIECE: usize = 1 << 16;
+/// So many bytes are written to a file at once.
+const BUFFER: usize = 1 << 20;
 
 /// What is wrong with a file.
 #[derive(Debug)]
@@ -59,9 +61,11 @@ pub(crate) fn check(holds: bool, what: &'static str) -> Result<(), SnapshotError
     if holds { Ok(()) } else { damaged(what) }
 }
 
-/// Takes what is saved.
+/// Takes what is saved: in memory, or for a file.
+#[derive(Default)]
 pub struct Saver {
-    out: BufWriter<File>,
+    buffer: Vec<u8>,
+    out: Option<File>,
     checksum: Hasher,
     length: u64,
     /// The first error: what comes after it is not written.
@@ -71,12 +75,34 @@ pub struct Saver {
 impl Saver {
     /// Writes bytes.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
-        self.checksum.update(bytes);
-        self.length += bytes.len() as u64;
-        if self.failed.is_none() {
-            self.failed = self.out.write_all(bytes).err();
+        self.buffer.extend_from_slice(bytes);
+        if self.out.is_some() && self.buffer.len() >= BUFFER {
+            self.flush();
         }
     }
+
+    /// Brings what is in memory to the file.
+    fn flush(&mut self) {
+        let Some(out) = &mut self.out else { return };
+        self.checksum.update(&self.buffer);
+        self.length += self.buffer.len() as u64;
+        if self.failed.is_none() {
+            self.failed = out.write_all(&self.buffer).err();
+        }
+        self.buffer.clear();
+    }
+}
+
+/// What is saved of something.
+pub(crate) fn to_bytes(one: &impl Stored) -> Vec<u8> {
+    let mut to = Saver::default();
+    one.save(&mut to);
+    to.buffer
+}
+
+/// Reads what [`to_bytes`] made.
+pub(crate) fn from_bytes<T: Stored>(bytes: &[u8]) -> Result<T, SnapshotError> {
+    T::load(&mut Loader::new(bytes))
 }
 
 /// Gives what was saved.
@@ -85,6 +111,11 @@ pub struct Loader<'a> {
 }
 
 impl<'a> Loader<'a> {
+    /// Reads from bytes.
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
     /// The next bytes.
     pub(crate) fn bytes(&mut self, count: usize) -> Result<&'a [u8], SnapshotError> {
         let Some((bytes, rest)) = self.rest.split_at_checked(count) else {
@@ -206,13 +237,29 @@ macro_rules! stored_numbers {
 }
 stored_numbers!(u8, u16, u32, u64, i32, f64);
 
+/// Seven bits in a byte, the lowest first; the eighth says that more follow.
 impl Stored for usize {
     fn save(&self, to: &mut Saver) {
-        (*self as u64).save(to);
+        let mut rest = *self;
+        while rest >= 1 << 7 {
+            (rest as u8 | 1 << 7).save(to);
+            rest >>= 7;
+        }
+        (rest as u8).save(to);
     }
 
     fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        Self::try_from(u64::load(from)?).or(damaged("a number is too large"))
+        let mut number = 0;
+        for shift in (0..Self::BITS).step_by(7) {
+            let byte = u8::load(from)?;
+            let bits = Self::from(byte & 0x7f);
+            check(bits << shift >> shift == bits, "a number is too large")?;
+            number |= bits << shift;
+            if byte < 1 << 7 {
+                return Ok(number);
+            }
+        }
+        damaged("a number is too large")
     }
 }
 
@@ -397,15 +444,14 @@ pub fn write(path: &Path, save: impl FnOnce(&mut Saver)) -> Result<(), SnapshotE
 }
 
 fn write_to(path: &Path, save: impl FnOnce(&mut Saver)) -> Result<(), SnapshotError> {
-    let file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    let out = BufWriter::with_capacity(1 << 20, file);
-    let mut to = Saver { out, checksum: Hasher::new(), length: 0, failed: None };
-    to.out.write_all(&[0; HEADER])?;
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    (&file).write_all(&[0; HEADER])?;
+    let mut to = Saver { out: Some(file.try_clone()?), ..Saver::default() };
     save(&mut to);
+    to.flush();
     if let Some(error) = to.failed {
         return Err(error.into());
     }
-    let mut file = to.out.into_inner().map_err(io::IntoInnerError::into_error)?;
     let mut header = Vec::with_capacity(HEADER);
     header.extend_from_slice(&MAGIC);
     header.extend_from_slice(&VERSION.to_le_bytes());

@@ -1,20 +1,18 @@
 //! The standing subscriptions: what they are called, what they ask for, and where they are filed.
 //!
-//! A subscription is one record of integers: its template, its name, its rows in the index and its
-//! constants. Numbers are dense and used again; the order of subscribing is kept beside them.
+//! A subscription's number is that of its name, which is used again when it is gone; the order of
+//! subscribing is kept beside. Most have one row of the index, which has their constants; of the
+//! others rows and constants are lists.
 //!
-//! Cost: 20 bytes a subscription, 4 a constant and a row, and its name in words of 4; a look-up by
-//! name is that of a hash table.
+//! Cost: 40 bytes a subscription, its name, and where it has lists 12 bytes, 4 a row and a constant;
+//! a look-up by name is that of a hash table.
 
-use crate::arena::Arena;
+use crate::arena::{Arena, make_room};
 use crate::dictionary::Id;
-use crate::plan::shrink;
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
-use foldhash::fast::RandomState;
-use hashbrown::{HashMap, HashTable};
-use std::hash::BuildHasher;
+use crate::interner::Interner;
+use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, stored};
+use hashbrown::HashMap;
 use std::hint::black_box;
-use std::sync::OnceLock;
 
 /// A subscription, while it is there.
 pub type Number = u32;
@@ -40,10 +38,6 @@ pub const IN_ROW: Flags = 16;
 /// It was filed with other constants than it was submitted with: root terms, base units.
 const REWRITTEN: Flags = 128;
 
-/// Where the length of the name is, behind length and flags, and template; then come the name, how
-/// many rows there are, these, and the constants.
-const NAME: usize = 2;
-
 /// A subscription to be kept.
 #[derive(Clone, Copy)]
 pub struct Entry<'a> {
@@ -51,7 +45,7 @@ pub struct Entry<'a> {
     pub name: &'a str,
     /// The number of its template.
     pub template: u32,
-    /// Its constants as they were submitted.
+    /// Its constants as they were submitted; none if its row has them.
     pub constants: &'a [Id],
     /// Its constants as it is filed; as many.
     pub filed: &'a [Id],
@@ -61,94 +55,42 @@ pub struct Entry<'a> {
     pub flags: Flags,
 }
 
-impl Entry<'_> {
-    fn record(&self) -> Option<Vec<u32>> {
-        let rewritten = self.filed != self.constants;
-        let name = packed(self.name);
-        let terms = self.constants.len() * if rewritten { 2 } else { 1 };
-        let length = NAME + name.len() + 1 + self.rows.len() + terms;
-        if self.name.len() > LONGEST_NAME || length >= 1 << 24 {
-            return None;
-        }
-        let flags = self.flags | if rewritten { REWRITTEN } else { 0 };
-        let mut record = Vec::with_capacity(length);
-        record.extend([(length as u32) << 8 | u32::from(flags), self.template]);
-        record.extend_from_slice(&name);
-        record.push(self.rows.len() as u32);
-        record.extend_from_slice(self.rows);
-        record.extend_from_slice(self.constants);
-        if rewritten {
-            record.extend_from_slice(self.filed);
-        }
-        Some(record)
-    }
+/// What is kept of a subscription.
+#[derive(Clone, Copy, Default)]
+struct Kept {
+    template: u32,
+    /// Its only row, if that has its constants; otherwise the number of its lists: how many rows
+    /// there are, these, its constants, and if it was rewritten those that it is filed with.
+    place: u32,
+    flags: Flags,
 }
+
+stored!(Kept { template, place, flags });
 
 /// A subscription that is kept.
 #[derive(Clone, Copy)]
-pub struct Record<'a>(&'a [u32]);
-
-/// The standing subscriptions.
-#[derive(Default)]
-pub struct Subscriptions {
-    records: Arena<u32>,
-    /// Made when it is first asked for: matching needs no names to be found.
-    by_name: OnceLock<HashTable<Number>>,
-    hasher: RandomState,
-    /// The place of each in the order of subscribing, and that of the next one.
-    serials: Vec<u32>,
-    next: u32,
-    comments: HashMap<Number, Box<str>>,
-}
-
-fn record_length(record: &[u32]) -> usize {
-    record.first().map_or(0, |&word| (word >> 8) as usize)
-}
-
-/// A name as a record has it: how many bytes, and these in words.
-fn packed(name: &str) -> Vec<u32> {
-    let word = |bytes: &[u8]| {
-        let mut word = [0; 4];
-        word[..bytes.len()].copy_from_slice(bytes);
-        u32::from_le_bytes(word)
-    };
-    let mut words = Vec::with_capacity(1 + name.len().div_ceil(4));
-    words.push(name.len() as u32);
-    words.extend(name.as_bytes().chunks(4).map(word));
-    words
+pub struct Record<'a> {
+    name: &'a [u8],
+    kept: &'a Kept,
+    rows: &'a [RowId],
+    /// Its constants, as they were submitted and as it is filed.
+    terms: &'a [Id],
 }
 
 impl<'a> Record<'a> {
-    /// How long its name is, and this in words.
-    fn packed_name(&self) -> &'a [u32] {
-        let length = (self.0[NAME] & 0xffff) as usize;
-        &self.0[NAME..=NAME + length.div_ceil(4)]
-    }
-
     /// What it is called.
     pub fn name(&self) -> String {
-        let mut name = Vec::new();
-        self.write_name(&mut name);
-        String::from_utf8(name).unwrap_or_default()
-    }
-
-    /// Appends what it is called.
-    fn write_name(&self, to: &mut Vec<u8>) {
-        let end = to.len() + (self.0[NAME] & 0xffff) as usize;
-        for word in &self.packed_name()[1..] {
-            to.extend_from_slice(&word.to_le_bytes());
-        }
-        to.truncate(end);
+        String::from_utf8_lossy(self.name).into_owned()
     }
 
     /// The number of its template.
     pub fn template(&self) -> u32 {
-        self.0[1]
+        self.kept.template
     }
 
     /// How it is filed.
     pub fn flags(&self) -> Flags {
-        (self.0[0] & 0xff) as Flags
+        self.kept.flags
     }
 
     /// Whether all of these flags are set.
@@ -156,62 +98,45 @@ impl<'a> Record<'a> {
         self.flags() & flags == flags
     }
 
-    /// Whether some numbers are a record, and no more than that. Its name is written to `room`.
-    fn is_whole(words: &'a [u32], room: &mut Vec<u8>) -> bool {
-        let record = Self(words);
-        if words.len() <= NAME + 1 || record_length(words) != words.len() {
-            return false;
-        }
-        let name = words[NAME] as usize;
-        let begin = NAME + 1 + name.div_ceil(4);
-        let Some(&rows) = words.get(begin).filter(|_| name <= LONGEST_NAME) else { return false };
-        let Some(terms) = (words.len() - begin - 1).checked_sub(rows as usize) else {
-            return false;
-        };
-        (!record.is(REWRITTEN) || terms.is_multiple_of(2)) && {
-            room.clear();
-            record.write_name(room);
-            std::str::from_utf8(room).is_ok()
-        }
-    }
-
-    fn rows_begin(&self) -> usize {
-        NAME + self.packed_name().len() + 1
-    }
-
-    /// Its rows in the index, and its constants behind them.
-    fn rest(&self) -> (&'a [RowId], &'a [Id]) {
-        let begin = self.rows_begin();
-        self.0[begin..record_length(self.0)].split_at(self.0[begin - 1] as usize)
-    }
-
     /// Its rows in the index.
     pub fn rows(&self) -> &'a [RowId] {
-        self.rest().0
+        self.rows
     }
 
     /// All of its constants, as they were submitted and as it is filed.
     pub(crate) fn terms(&self) -> &'a [Id] {
-        self.rest().1
+        self.terms
     }
 
     /// Its constants as they were submitted.
     pub fn constants(&self) -> &'a [Id] {
-        let terms = self.terms();
-        if self.is(REWRITTEN) { &terms[..terms.len() / 2] } else { terms }
+        if self.is(REWRITTEN) { &self.terms[..self.terms.len() / 2] } else { self.terms }
     }
 
     /// Its constants as it is filed: root terms put in, in base units.
     pub fn filed(&self) -> &'a [Id] {
-        let terms = self.terms();
-        if self.is(REWRITTEN) { &terms[terms.len() / 2..] } else { terms }
+        if self.is(REWRITTEN) { &self.terms[self.terms.len() / 2..] } else { self.terms }
     }
+}
+
+/// The standing subscriptions.
+#[derive(Default)]
+pub struct Subscriptions {
+    names: Interner,
+    /// By number.
+    kept: Vec<Kept>,
+    lists: Arena<u32>,
+    /// By number, the place in the order of subscribing: apart from the rest, as matching reads
+    /// nothing else of a subscription.
+    serials: Vec<u32>,
+    next: u32,
+    comments: HashMap<Number, Box<str>>,
 }
 
 impl Subscriptions {
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.records.len()
+        self.names.len()
     }
 
     /// Whether there are none.
@@ -221,70 +146,100 @@ impl Subscriptions {
 
     /// The subscription of a name.
     pub fn find(&self, name: &str) -> Option<Number> {
-        let name = packed(name);
-        let hash = self.hasher.hash_one(&name[..]);
-        self.by_name().find(hash, |&number| self.get(number).packed_name() == name).copied()
-    }
-
-    fn by_name(&self) -> &HashTable<Number> {
-        self.by_name.get_or_init(|| {
-            let hash = |&number: &Number| self.hasher.hash_one(self.get(number).packed_name());
-            let mut by_name = HashTable::with_capacity(self.len());
-            for number in self.numbers() {
-                by_name.insert_unique(hash(&number), number, hash);
-            }
-            by_name
-        })
+        self.names.find(name.as_bytes())
     }
 
     /// A subscription by its number, which has to be one that is there.
     pub fn get(&self, number: Number) -> Record<'_> {
-        Record(self.records.get(number))
+        let (name, kept) = (self.names.get(number), &self.kept[number as usize]);
+        if kept.flags & IN_ROW != 0 {
+            return Record { name, kept, rows: std::slice::from_ref(&kept.place), terms: &[] };
+        }
+        let (count, rest) = self.lists.get(kept.place).split_first().unwrap_or((&0, &[]));
+        let (rows, terms) = rest.split_at_checked(*count as usize).unwrap_or_default();
+        Record { name, kept, rows, terms }
     }
 
     /// What the subscription of a number is called, if there is one.
     pub fn name(&self, number: Number) -> Option<String> {
-        let record = self.records.get(number);
-        (!record.is_empty()).then(|| Record(record).name())
+        self.names.has(number).then(|| self.get(number).name())
     }
 
     /// Appends what some are called; tells where each ends.
     pub fn write_names(&self, numbers: &[Number], names: &mut Vec<u8>) -> Vec<usize> {
-        // One kind of memory after the other, so that the processor waits for many at once.
-        let starts = numbers.iter().map(|&number| self.records.start(number));
-        let starts: Vec<usize> = starts.collect();
-        let touched = starts.iter().map(|start| self.records.peek(start + NAME + 1).unwrap_or(0));
-        black_box(touched.fold(0, |all, word| all ^ word));
-        let write = |&number: &Number| {
-            self.get(number).write_name(names);
+        let all: Vec<&[u8]> = numbers.iter().map(|&number| self.names.get(number)).collect();
+        // Each is touched first, so that the processor waits for many at once.
+        let touched = all.iter().map(|name| name.first().copied().unwrap_or(0));
+        black_box(touched.fold(0, |all, byte| all ^ byte));
+        let write = |name: &[u8]| {
+            names.extend_from_slice(name);
             names.len()
         };
-        numbers.iter().map(write).collect()
+        all.into_iter().map(write).collect()
     }
 
     /// Keeps a subscription, whose name is free and not too long; `None` if there is no room.
     pub fn add(&mut self, entry: Entry<'_>) -> Option<Number> {
-        let record = entry.record()?;
-        self.by_name();
-        let number = self.records.insert(&record)?;
-        self.set_serial(number);
-        let (records, hasher) = (&self.records, &self.hasher);
-        let hash = |&number: &Number| hasher.hash_one(Record(records.get(number)).packed_name());
-        if let Some(by_name) = self.by_name.get_mut() {
-            by_name.insert_unique(hash(&number), number, hash);
+        let number = self.names.add(entry.name.as_bytes(), 1)?;
+        let Some(kept) = self.kept(entry) else {
+            self.names.release(number);
+            return None;
+        };
+        let place = number as usize;
+        if place >= self.kept.len() {
+            make_room(&mut self.kept, 1);
+            make_room(&mut self.serials, 1);
+            self.kept.resize(place + 1, kept);
+            self.serials.resize(place + 1, 0);
+        }
+        (self.kept[place], self.serials[place]) = (kept, self.next);
+        self.next += 1;
+        if self.next == u32::MAX {
+            self.number_anew();
         }
         Some(number)
     }
 
     /// Keeps a subscription otherwise than before, by the same name; false if there is no room.
     pub fn change(&mut self, number: Number, entry: Entry<'_>) -> bool {
-        entry.record().is_some_and(|record| self.records.replace(number, &record, record_length))
+        let Some(kept) = self.kept(entry) else { return false };
+        self.drop_lists(number);
+        self.kept[number as usize] = kept;
+        true
+    }
+
+    fn kept(&mut self, entry: Entry<'_>) -> Option<Kept> {
+        let Entry { template, constants, filed, rows, flags, .. } = entry;
+        if let (&[place], true) = (rows, flags & IN_ROW != 0) {
+            return Some(Kept { template, place, flags });
+        }
+        let mut list = Vec::with_capacity(1 + rows.len() + 2 * constants.len());
+        list.push(rows.len() as u32);
+        list.extend_from_slice(rows);
+        list.extend_from_slice(constants);
+        let is_rewritten = filed != constants;
+        if is_rewritten {
+            list.extend_from_slice(filed);
+        }
+        let place = self.lists.insert(&list)?;
+        let flags = flags & !IN_ROW | if is_rewritten { REWRITTEN } else { 0 };
+        Some(Kept { template, place, flags })
+    }
+
+    fn drop_lists(&mut self, number: Number) {
+        let Kept { place, flags, .. } = self.kept[number as usize];
+        if flags & IN_ROW == 0 {
+            self.lists.remove(place);
+        }
     }
 
     /// A row of a subscription is another one from now on.
     pub fn move_row(&mut self, number: Number, from: RowId, to: RowId) {
-        let begin = self.get(number).rows_begin();
-        let rows = self.records.get_mut(number).get_mut(begin..).unwrap_or_default();
+        let kept = &mut self.kept[number as usize];
+        let rows = match kept.flags & IN_ROW {
+            0 => self.lists.get_mut(kept.place).get_mut(1..).unwrap_or_default(),
+            _ => std::slice::from_mut(&mut kept.place),
+        };
         if let Some(row) = rows.iter_mut().find(|row| **row == from) {
             *row = to;
         }
@@ -292,25 +247,17 @@ impl Subscriptions {
 
     /// Takes a subscription out.
     pub fn remove(&mut self, number: Number) {
-        let hash = self.hasher.hash_one(self.get(number).packed_name());
-        let names = self.by_name.get_mut();
-        let entry = names.and_then(|names| names.find_entry(hash, |&other| other == number).ok());
-        entry.map(|entry| entry.remove());
-        self.records.remove(number, record_length);
+        self.drop_lists(number);
+        self.names.release(number);
         self.comments.remove(&number);
         if self.is_empty() {
-            (self.serials, self.next) = (Vec::new(), 0);
-        }
-        let (records, hasher) = (&self.records, &self.hasher);
-        let hash = |&number: &Number| hasher.hash_one(Record(records.get(number)).packed_name());
-        if let Some(by_name) = self.by_name.get_mut() {
-            shrink(by_name, hash);
+            (self.kept, self.serials, self.next) = (Vec::new(), Vec::new(), 0);
         }
     }
 
     /// The numbers of all.
     pub fn numbers(&self) -> impl Iterator<Item = Number> + '_ {
-        self.records.numbers()
+        self.names.numbers()
     }
 
     /// The numbers of all, in the order of subscribing.
@@ -326,23 +273,12 @@ impl Subscriptions {
         self.serials.get(number as usize).copied().unwrap_or_default()
     }
 
-    /// Gives a new subscription the last place in the order.
-    fn set_serial(&mut self, number: Number) {
-        if self.next == u32::MAX {
-            let numbers = self.in_order();
-            self.next = numbers.len() as u32;
-            self.serials.fill(0);
-            numbers
-                .into_iter()
-                .zip(0..)
-                .for_each(|(of, serial)| self.serials[of as usize] = serial);
+    /// Numbers the places in the order of subscribing from 0 on again.
+    fn number_anew(&mut self) {
+        for (number, serial) in self.in_order().into_iter().zip(0..) {
+            self.serials[number as usize] = serial;
         }
-        let number = number as usize;
-        if number >= self.serials.len() {
-            self.serials.resize(number + 1, 0);
-        }
-        self.serials[number] = self.next;
-        self.next += 1;
+        self.next = self.len() as u32;
     }
 
     /// What the subscriber says of a subscription, for people.
@@ -362,20 +298,37 @@ impl Subscriptions {
 
 impl Stored for Subscriptions {
     fn save(&self, to: &mut Saver) {
-        self.records.save(to, record_length);
+        self.names.save(to);
+        self.kept.save(to);
+        self.lists.save(to);
         self.serials.save(to);
         self.next.save(to);
         self.comments.save(to);
     }
 
     fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        let mut room = Vec::new();
-        let is_whole = |_, record: &[u32]| Record::is_whole(record, &mut room);
-        let records = Arena::load(from, is_whole)?;
-        let (serials, next) = (<Vec<u32>>::load(from)?, u32::load(from)?);
-        check(serials.iter().all(|&serial| serial < next), "an order of subscriptions")?;
-        check(serials.len() >= records.end(), "an order of other subscriptions")?;
-        Ok(Self { records, serials, next, comments: Stored::load(from)?, ..Self::default() })
+        let (names, kept, lists): (Interner, Vec<Kept>, Arena<u32>) = Stored::load(from)?;
+        let (serials, next, comments): (Vec<u32>, u32, _) = Stored::load(from)?;
+        check(kept.len() == serials.len(), "an order of other subscriptions")?;
+        let mut listed = vec![false; lists.end()];
+        for number in names.numbers() {
+            let is_name = std::str::from_utf8(names.get(number)).is_ok();
+            let is_there = (number as usize) < kept.len();
+            check(is_name && is_there && names.uses(number) == 1, "a name")?;
+            let Kept { place, flags, .. } = kept[number as usize];
+            check(serials[number as usize] < next, "an order of subscriptions")?;
+            if flags & IN_ROW != 0 {
+                continue;
+            }
+            // Each has lists of its own.
+            let list = lists.get(place);
+            let terms = list.split_first().and_then(|(&rows, rest)| rest.get(rows as usize..));
+            let is_even = |terms: &[Id]| flags & REWRITTEN == 0 || terms.len().is_multiple_of(2);
+            let is_whole = terms.is_some_and(is_even);
+            check(is_whole && !std::mem::replace(&mut listed[place as usize], true), "lists")?;
+        }
+        check(listed.iter().filter(|&&is| is).count() == lists.len(), "lists of nobody")?;
+        Ok(Self { names, kept, lists, serials, next, comments })
     }
 }
 

@@ -80,20 +80,9 @@ impl Sorted {
 
     /// The triples that are in one of two graphs and not in the other.
     pub fn difference(&self, other: &Self) -> Vec<Triple> {
-        let (mut mine, mut theirs) = (self.all(), other.all());
-        let mut found = Vec::new();
-        while let (Some(one), Some(another)) = (mine.first(), theirs.first()) {
-            match one.cmp(another) {
-                std::cmp::Ordering::Less => found.push(*one),
-                std::cmp::Ordering::Greater => found.push(*another),
-                std::cmp::Ordering::Equal => {}
-            }
-            let (step, other_step) = (usize::from(one <= another), usize::from(another <= one));
-            (mine, theirs) = (&mine[step..], &theirs[other_step..]);
-        }
-        found.extend_from_slice(mine);
-        found.extend_from_slice(theirs);
-        found
+        let gone = self.all().iter().filter(|&&triple| !other.contains(triple));
+        let come = other.all().iter().filter(|&&triple| !self.contains(triple));
+        gone.chain(come).copied().collect()
     }
 }
 

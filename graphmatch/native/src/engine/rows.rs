@@ -8,9 +8,7 @@
 //!
 //! Cost: half a microsecond for a row of ten intervals.
 
-use super::{
-    EXACT, Entry, IN_ROW, LONGEST_NAME, Number, Refusal, RowId, State, Templates, owner, place,
-};
+use super::{EXACT, Entry, IN_ROW, LONGEST_NAME, Number, Refusal, State, owner};
 use crate::conjunction::{Compared, class_of};
 use crate::dictionary::{ANY, Dictionary, Id, inline};
 use crate::index::Index;
@@ -277,7 +275,7 @@ impl State {
     ) -> Result<Vec<(usize, Refusal)>, Refusal> {
         let template = self.template(text)?;
         if rows.columns.len() != self.cut.len() {
-            self.drop_unused(template);
+            self.templates.drop_unused(template, &mut self.dictionary);
             return Err(Refusal::Full("the rows have another number of constants than the text"));
         }
         let mut sources: Vec<Source> = rows.columns.iter().map(Source::new).collect();
@@ -326,7 +324,7 @@ impl State {
         }
         let ids = sources.into_iter().flat_map(|source| source.ids).flatten();
         ids.for_each(|id| self.dictionary.release(id));
-        self.drop_unused(template);
+        self.templates.drop_unused(template, &mut self.dictionary);
         Ok(refused)
     }
 
@@ -345,7 +343,7 @@ impl State {
         let (mut mentions, mut own) = (Vec::new(), Vec::new());
         let mut is_plain = true;
         let (mut times, mut fixed) = (vec![0; given.len()], Vec::new());
-        let is_whole = each_slot(template, &self.index.branch(row), &mut |slot, id, at| {
+        let is_whole = each_slot(&template, &self.index.branch(row), &mut |slot, id, at| {
             is_plain &= all.get(slot) == Some(&id);
             match times.get_mut(slot) {
                 Some(times) => *times += 1,
@@ -478,21 +476,12 @@ impl State {
             None => self.subscriptions.add(entry)?,
         };
         for &row in entry.rows {
-            self.set_owner(row, owner(number, entry.flags));
+            self.index.set_owner(row, owner(number, entry.flags));
         }
-        let kept = self.templates.all.get_mut(entry.template as usize)?.as_mut();
-        if let Some(kept) = kept.filter(|_| before.is_none()) {
-            kept.uses += 1;
+        if before.is_none() {
+            self.templates.retain(entry.template);
         }
         Some(number)
-    }
-
-    pub(super) fn set_owner(&mut self, row: RowId, number: Number) {
-        let (owners, row) = place(&mut self.owners, row);
-        if owners.len() <= row {
-            owners.resize(row + 1, super::NO_OWNER);
-        }
-        owners[row] = number;
     }
 
     /// The constants of a subscription as they were submitted.
@@ -508,14 +497,14 @@ impl State {
     }
 
     fn in_row(&self, number: Number) -> Option<Vec<Id>> {
-        in_row(&self.templates, &self.index, self.subscriptions.get(number))
+        let record = self.subscriptions.get(number);
+        in_row(&*self.templates.get(record.template())?, &self.index, record)
     }
 }
 
 /// The constants of a subscription that only its row has.
-pub(super) fn in_row(templates: &Templates, index: &Index, record: Record) -> Option<Vec<Id>> {
+pub(super) fn in_row(template: &Template, index: &Index, record: Record) -> Option<Vec<Id>> {
     let (&[row], true) = (record.rows(), record.is(IN_ROW)) else { return None };
-    let template = templates.get(record.template())?;
     constants_of(template, &index.branch(row), template.slots())
 }
 
