@@ -92,9 +92,16 @@ impl<'a> Program<'a> {
 
     #[inline(always)]
     pub(crate) fn step(&self, n: usize) -> Step {
-        let [s, p, o, back, flags, position] = self.numbers::<STEP>(HEAD + STEP * n);
-        let is_none = !self.wide && back == u16::from(u8::MAX);
-        Step { places: [s, p, o], back: if is_none { NONE } else { back }, flags, position }
+        let at = HEAD + STEP * n;
+        if self.wide {
+            let [s, p, o, back, flags, position] = self.numbers::<STEP>(at);
+            return Step { places: [s, p, o], back, flags, position };
+        }
+        // Almost all programs are narrow, and a join reads little else: one check of bounds.
+        let code = &self.code[1 + at..][..STEP];
+        let [s, p, o, back, flags, position] = std::array::from_fn(|i| u16::from(code[i]));
+        let back = if back == u16::from(u8::MAX) { NONE } else { back };
+        Step { places: [s, p, o], back, flags, position }
     }
 
     /// The step that binds the variable of a filter, the variable, and with which operator this is

@@ -73,7 +73,10 @@ impl Templates {
     /// The same, of one that is going to be needed again.
     pub fn remember(&mut self, number: u32) -> Option<Arc<Kept>> {
         let kept = self.get(number)?;
-        self.recent[number as usize % RECENT] = Some((number, kept.clone()));
+        let recent = &mut self.recent[number as usize % RECENT];
+        if recent.as_ref().is_none_or(|(known, _)| *known != number) {
+            *recent = Some((number, kept.clone()));
+        }
         Some(kept)
     }
 
