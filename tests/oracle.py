@@ -23,7 +23,7 @@ from itertools import combinations
 from typing import Literal as OneOf
 from typing import TypeAlias, TypeGuard, get_args
 
-from pyoxigraph import BlankNode, Literal, NamedNode, Variable
+from pyoxigraph import Literal, NamedNode, Variable
 
 from semantic.terms import Node, Term, Triple
 from semantic.vocabulary import (
@@ -757,10 +757,7 @@ def _solutions(group: Group, world: World, given: Binding) -> list[Binding]:
 
 
 def _unfiltered(group: Group, world: World, given: Binding) -> list[Binding]:
-    omega: list[Binding] = [
-        {node: term for node, term in binding.items() if isinstance(node, Variable)}
-        for binding in _basic(group.patterns, world, given)
-    ]
+    omega: list[Binding] = list(_basic(group.patterns, world, given))
     for part in group.parts:
         match part:
             case Optional(inner):
@@ -836,31 +833,14 @@ def _basic_graph_patterns(group: Group) -> Iterator[tuple[Pattern, ...]]:
                     yield from _basic_graph_patterns(branch)
 
 
-def _neighbours(pattern: Pattern, patterns: Iterable[Pattern]) -> set[Pattern]:
-    """Return the patterns that blank nodes of the query tie to this one, itself included."""
-    found = {pattern}
-    while True:
-        blanks = {node for known in found for node in known if isinstance(node, BlankNode)}
-        more = {other for other in patterns if blanks & set(other)} - found
-        if not more:
-            return found
-        found |= more
-
-
 def rests(where: Group, solution: Binding, world: World) -> bool:
     """Whether a triple pattern, with the solution's bindings put in, is a triple of *E(P)*."""
-    for patterns in _basic_graph_patterns(where):
-        for pattern in patterns:
-            tied = _neighbours(pattern, patterns)
-            if any(
-                isinstance(node, Variable) and node not in solution for one in tied for node in one
-            ):
-                continue
-            for witness in _basic(tied, world, solution):
-                s, p, o = (witness.get(node, node) for node in pattern)
-                if (s, p, o) in world.published(pattern):
-                    return True
-    return False
+    return any(
+        all(isinstance(node, NamedNode | Literal) or node in solution for node in pattern)
+        and tuple(solution.get(node, node) for node in pattern) in world.published(pattern)
+        for patterns in _basic_graph_patterns(where)
+        for pattern in patterns
+    )
 
 
 # --------------------------------------------------------------------------------------

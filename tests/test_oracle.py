@@ -546,10 +546,10 @@ def test_a_blank_node_of_the_query_may_be_any_term_that_fits() -> None:
     hidden = BlankNode("n")
     query = select(Pattern(X, P, hidden), Pattern(hidden, Q, Y))
     one = Literal("1", datatype=XSD["integer"])
-    # Two ways to the same solution, one of which rests: the solution does, and counts twice.
+    # Two solutions that differ in a hidden variable, one of which rests.
     publication = triples(":bob :q 1 .")
     both = (*ontology, *triples(":cat :q 1 ."))
-    assert answer(query, both, publication) == rows({"x": ANN, "y": one}, {"x": ANN, "y": one})
+    assert answer(query, both, publication) == rows({"x": ANN, "y": one})
     # A triple that meets one pattern and not its neighbour is no support.
     assert not answer(query, both, triples(":ann :p :dan ."))
     assert not answer(query, (*both, *triples(":bob :q 1 .")), triples(":dan :q 1 ."))

@@ -169,7 +169,7 @@ class _Asking:
     def answer(self, subscription: Subscription, publication: str) -> Match | None:
         """Return the match of a subscription, if there is one."""
         id = subscription.id
-        conditions, query, pattern = subscription.query.texts(self.graph.value)
+        conditions, query = subscription.query.texts(self.graph.value)
         if not all(self._query(condition) for condition in conditions):
             return None
         answer = self._query(query)
@@ -182,8 +182,6 @@ class _Asking:
             )
             return Match(id, publication, solutions) if solutions else None
         graph = tuple((t.subject, t.predicate, t.object) for t in answer)
-        if not graph and not (pattern is not None and self._query(pattern)):
-            return None
         return Match(id, publication, (), graph)
 
     def _query(self, text: str) -> QueryBoolean | QuerySolutions | QueryTriples:

@@ -77,43 +77,6 @@ pub(crate) fn exceed(limit: Exceeded) -> ! {
     resume_unwind(Box::new(limit))
 }
 
-/// What ran on the thread before, which goes on when this is dropped.
-struct Running {
-    held: usize,
-    most: usize,
-    text: usize,
-    until: Option<Instant>,
-    exact: bool,
-}
-
-impl Running {
-    fn begin(time: Option<Duration>, terms: usize, text: usize) -> Self {
-        BUDGET.with(|budget| {
-            let until = time.and_then(|time| Instant::now().checked_add(time));
-            budget.steps.set(STEPS);
-            Self {
-                held: budget.held.replace(0),
-                most: budget.most.replace(terms),
-                text: budget.text.replace(text),
-                until: budget.until.replace(until),
-                exact: budget.exact.replace(false),
-            }
-        })
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        BUDGET.with(|budget| {
-            budget.held.set(self.held);
-            budget.most.set(self.most);
-            budget.text.set(self.text);
-            budget.until.set(self.until);
-            budget.exact.set(self.exact);
-        });
-    }
-}
-
 /// A term in the evaluator's hands.
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct Handle(NonZeroU32);
@@ -157,15 +120,27 @@ pub(crate) fn make_text(bytes: usize) {
 }
 
 /// Runs an evaluation that may take some time, hold so many terms at once, and make so many bytes
-/// of text.
+/// of text. Evaluations do not run inside of each other.
 pub(crate) fn bounded<T>(
     time: Option<Duration>,
     terms: usize,
     text: usize,
     run: impl FnOnce() -> T,
 ) -> Result<T, Exceeded> {
-    let _running = Running::begin(time, terms, text);
-    catch_unwind(AssertUnwindSafe(run)).map_err(|stopped| match stopped.downcast::<Exceeded>() {
+    let begin = |terms, text, until| {
+        BUDGET.with(|budget| {
+            budget.steps.set(STEPS);
+            budget.held.set(0);
+            budget.most.set(terms);
+            budget.text.set(text);
+            budget.until.set(until);
+            budget.exact.set(false);
+        });
+    };
+    begin(terms, text, time.and_then(|time| Instant::now().checked_add(time)));
+    let result = catch_unwind(AssertUnwindSafe(run));
+    begin(usize::MAX, usize::MAX, None);
+    result.map_err(|stopped| match stopped.downcast::<Exceeded>() {
         Ok(exceeded) => *exceeded,
         Err(_) => Exceeded::Broken,
     })

@@ -207,12 +207,12 @@ impl Cutter {
             deepest: 0,
             operators: 0,
         };
-        let fault = match lexer.run() {
+        let error = match lexer.run() {
             Ok(()) => return Ok(lexer.deepest > 32 || lexer.operators > 100),
-            Err(fault) => fault,
+            Err(error) => error,
         };
-        if !fault.what.is_empty() {
-            return Err(QueryError::new(fault.what, fault.remedy).at(text, fault.at));
+        if !error.is_out_of_place() {
+            return Err(error);
         }
         // the parser shall say why it is not readable, where it certainly does not take long
         let brackets = text.bytes().filter(|b| b"({[<".contains(b)).count();
@@ -221,7 +221,7 @@ impl Cutter {
         if !upper.is_empty() && brackets <= self.limits.nesting && twice <= MOST_TWICE {
             on_stack(true, || self.parse(text))?;
         }
-        Err(QueryError::out_of_place(text, fault.at))
+        Err(error)
     }
 
     /// Parses a text as it is, for the parser's message.
@@ -247,21 +247,6 @@ impl Cutter {
             .or_else(|| reasons.next())
             .unwrap_or_else(|| QueryError::unreadable(text, &message)))
     }
-}
-
-/// What is wrong, and where; nothing where only the parser can tell.
-struct Fault {
-    what: String,
-    remedy: &'static str,
-    at: usize,
-}
-
-fn fault<T>(what: impl Into<String>, at: usize) -> Result<T, Fault> {
-    Err(Fault { what: what.into(), remedy: "Correct the query there.", at })
-}
-
-fn unreadable<T>(at: usize) -> Result<T, Fault> {
-    fault("", at)
 }
 
 /// What a place of a query is part of.
@@ -308,7 +293,7 @@ struct Lexer<'a> {
 }
 
 impl<'a> Lexer<'a> {
-    fn run(&mut self) -> Result<(), Fault> {
+    fn run(&mut self) -> Result<(), QueryError> {
         self.prologue()?;
         loop {
             self.skip_space();
@@ -333,12 +318,30 @@ impl<'a> Lexer<'a> {
         }
         if self.cut.skeleton.is_empty() {
             let what = "the query is empty".to_owned();
-            return Err(Fault { what, remedy: "Write a SPARQL query.", at: usize::MAX });
+            return Err(QueryError::new(what, "Write a SPARQL query."));
         }
         if let Some(base) = &self.base {
             self.cut.skeleton.insert_str(0, &format!("BASE <{base}> ")); // for `IRI("a")`
         }
         Ok(())
+    }
+
+    fn refused<T>(
+        &self,
+        what: impl Into<String>,
+        remedy: &str,
+        at: usize,
+    ) -> Result<T, QueryError> {
+        Err(QueryError::new(what, remedy).at(self.text, at))
+    }
+
+    fn fault<T>(&self, what: impl Into<String>, at: usize) -> Result<T, QueryError> {
+        self.refused(what, "Correct the query there.", at)
+    }
+
+    /// What only the parser can tell the reason of.
+    fn unreadable<T>(&self, at: usize) -> Result<T, QueryError> {
+        Err(QueryError::out_of_place(self.text, at))
     }
 
     fn is(&self, at: usize, byte: u8) -> bool {
@@ -377,25 +380,25 @@ impl<'a> Lexer<'a> {
     }
 
     /// Counts a keyword, a function or an operator.
-    fn count(&mut self, start: usize) -> Result<(), Fault> {
+    fn count(&mut self, start: usize) -> Result<(), QueryError> {
         self.operators += 1;
         self.within(self.operators, "subscription_operators", self.cutter.limits.operators, start)
     }
 
-    fn within(&self, found: usize, name: &str, limit: usize, at: usize) -> Result<(), Fault> {
+    fn within(&self, found: usize, name: &str, limit: usize, at: usize) -> Result<(), QueryError> {
         if found <= limit {
             return Ok(());
         }
         let remedy = "Split it into several subscriptions, or raise the limit.";
-        Err(Fault { what: format!("more than `{name}` ({limit})"), remedy, at })
+        self.refused(format!("more than `{name}` ({limit})"), remedy, at)
     }
 
     /// Ends a constant whose text was written, and puts its slot into the skeleton.
-    fn slot(&mut self, kind: u8, start: usize) -> Result<(), Fault> {
+    fn slot(&mut self, kind: u8, start: usize) -> Result<(), QueryError> {
         if self.cut.texts.len() > self.cutter.limits.document_bytes.min(1 << 31) {
             let remedy = "Shorten it, or raise the limit.";
             let what = "its constants are longer than `document_bytes`".to_owned();
-            return Err(Fault { what, remedy, at: start });
+            return self.refused(what, remedy, start);
         }
         self.cut.ends.push(self.cut.texts.len() as u32);
         self.cut.offsets.push(start as u32);
@@ -421,7 +424,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Passes a bracket or an operator; a comparison where nothing can begin.
-    fn sign(&mut self, begins: bool) -> Result<(), Fault> {
+    fn sign(&mut self, begins: bool) -> Result<(), QueryError> {
         let (start, rest) = (self.at, &self.bytes[self.at..]);
         if let Some(level) = self.levels.pop_if(|level| rest.starts_with(level.closing.as_bytes()))
         {
@@ -444,13 +447,13 @@ impl<'a> Lexer<'a> {
             if twice && self.levels.iter().filter(|level| level.twice).count() > MOST_TWICE {
                 let what = format!("{} nest more than {MOST_TWICE} deep", TWICE.join(", "));
                 let remedy = "Put the inner ones into BIND.";
-                return Err(Fault { what, remedy, at: start });
+                return self.refused(what, remedy, start);
             }
             self.deepest = self.deepest.max(self.levels.len());
             return self.within(self.levels.len(), "nesting", self.cutter.limits.nesting, start);
         }
         let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(sign.as_bytes())) else {
-            return unreadable(start);
+            return self.unreadable(start);
         };
         self.at += sign.len();
         self.write(sign);
@@ -498,13 +501,13 @@ impl<'a> Lexer<'a> {
         self.operand = true;
     }
 
-    fn label(&mut self) -> Result<(), Fault> {
+    fn label(&mut self) -> Result<(), QueryError> {
         if !self.is(self.at + 1, b':') {
-            return unreadable(self.at);
+            return self.unreadable(self.at);
         }
         let end = self.name_end(self.at + 2, b"-");
         if end == self.at + 2 {
-            return unreadable(self.at);
+            return self.unreadable(self.at);
         }
         self.write(&self.text[self.at..end]);
         self.at = end;
@@ -512,7 +515,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    fn name(&mut self) -> Result<(), Fault> {
+    fn name(&mut self) -> Result<(), QueryError> {
         let (begin, start) = (self.cut.texts.len(), self.at);
         let colon = self.name_end(start, b"-");
         if self.is(colon, b':') {
@@ -522,12 +525,12 @@ impl<'a> Lexer<'a> {
         let rest = &self.bytes[start..];
         let is_letter = |b: &&u8| b.is_ascii_alphanumeric() || **b == b'_';
         match rest.iter().take_while(is_letter).count() {
-            0 => unreadable(start),
+            0 => self.unreadable(start),
             length => self.keyword(start + length),
         }
     }
 
-    fn keyword(&mut self, end: usize) -> Result<(), Fault> {
+    fn keyword(&mut self, end: usize) -> Result<(), QueryError> {
         let start = self.at;
         let word = &self.text[start..end];
         self.at = end;
@@ -558,7 +561,7 @@ impl<'a> Lexer<'a> {
             _ => ("", ""),
         };
         if !why.is_empty() {
-            return Err(Fault { what: format!("{word}{why}"), remedy, at: start });
+            return self.refused(format!("{word}{why}"), remedy, start);
         }
         if word == "SELECT" && self.mode == Mode::Pattern {
             self.mode = Mode::Top;
@@ -570,7 +573,7 @@ impl<'a> Lexer<'a> {
     // --- IRIs ---
 
     /// Puts the slot of an IRI, or its text where it is the name of a function.
-    fn end_iri(&mut self, begin: usize, start: usize) -> Result<(), Fault> {
+    fn end_iri(&mut self, begin: usize, start: usize) -> Result<(), QueryError> {
         if self.mode != Mode::Pattern || self.follows("FILTER") {
             let end = self.at;
             self.skip_space();
@@ -586,13 +589,13 @@ impl<'a> Lexer<'a> {
     }
 
     /// Writes an IRI between angle brackets.
-    fn iri(&mut self) -> Result<(), Fault> {
+    fn iri(&mut self) -> Result<(), QueryError> {
         let start = self.at;
         let rest = &self.bytes[start + 1..];
-        let Some(length) = memchr::memchr(b'>', rest) else { return unreadable(start) };
+        let Some(length) = memchr::memchr(b'>', rest) else { return self.unreadable(start) };
         let written = &self.text[start + 1..start + 1 + length];
         if written.bytes().any(|b| b <= b' ' || b"<\"{}|^`".contains(&b)) {
-            return unreadable(start);
+            return self.unreadable(start);
         }
         self.at += length + 2;
         if is_plain_iri(written.as_bytes()) {
@@ -603,7 +606,7 @@ impl<'a> Lexer<'a> {
         let mut rest = written;
         while let Some((before, after)) = rest.split_once('\\') {
             let Some((c, length @ 2..)) = escape(after.as_bytes()) else {
-                return fault(format!("<{written}> has an escape of no character"), start);
+                return self.fault(format!("<{written}> has an escape of no character"), start);
             };
             iri.push_str(before);
             iri.push(c);
@@ -618,13 +621,13 @@ impl<'a> Lexer<'a> {
         };
         match resolved {
             Ok(iri) => self.constant(&["<", &iri, ">"]),
-            Err(e) => return fault(format!("<{written}> is not an absolute IRI: {e}"), start),
+            Err(e) => return self.fault(format!("<{written}> is not an absolute IRI: {e}"), start),
         }
         Ok(())
     }
 
     /// Writes the IRI of a prefixed name whose colon is known.
-    fn prefixed(&mut self, colon: usize) -> Result<(), Fault> {
+    fn prefixed(&mut self, colon: usize) -> Result<(), QueryError> {
         let start = self.at;
         let prefix = &self.text[start..colon];
         let declared = self.prefixes.iter().rev().map(|(name, iri)| (*name, iri.as_str()));
@@ -632,7 +635,7 @@ impl<'a> Lexer<'a> {
         let Some((_, iri)) = declared.chain(known).find(|(name, _)| *name == prefix) else {
             let what = format!("the prefix {prefix}: is not declared");
             let remedy = "Declare it: PREFIX name: <namespace>.";
-            return Err(Fault { what, remedy, at: start });
+            return self.refused(what, remedy, start);
         };
         self.at = self.name_end(colon + 1, b"-:%\\");
         let texts = &mut self.cut.texts;
@@ -644,14 +647,14 @@ impl<'a> Lexer<'a> {
         if !is_plain_iri(&texts[begin..]) {
             if let Err(error) = Iri::parse(String::from_utf8_lossy(&texts[begin..]).as_ref()) {
                 let name = &self.text[start..self.at];
-                return fault(format!("{name} is not an absolute IRI: {error}"), start);
+                return self.fault(format!("{name} is not an absolute IRI: {error}"), start);
             }
         }
         texts.push(b'>');
         Ok(())
     }
 
-    fn prologue(&mut self) -> Result<(), Fault> {
+    fn prologue(&mut self) -> Result<(), QueryError> {
         loop {
             self.skip_space();
             let start = self.at;
@@ -667,7 +670,7 @@ impl<'a> Lexer<'a> {
             let begin = self.cut.texts.len();
             if what == "VERSION" {
                 if !(self.is(self.at, b'"') || self.is(self.at, b'\'')) {
-                    return unreadable(self.at);
+                    return self.unreadable(self.at);
                 }
                 self.quoted()?;
                 self.cut.texts.truncate(begin);
@@ -684,7 +687,7 @@ impl<'a> Lexer<'a> {
                 }
             }
             if !self.is(self.at, b'<') {
-                return fault(format!("{what} is not followed by a name and an IRI"), start);
+                return self.fault(format!("{what} is not followed by a name and an IRI"), start);
             }
             self.iri()?;
             let end = self.cut.texts.len() - 1;
@@ -699,7 +702,7 @@ impl<'a> Lexer<'a> {
 
     // --- Literals ---
 
-    fn number(&mut self) -> Result<(), Fault> {
+    fn number(&mut self) -> Result<(), QueryError> {
         let start = self.at;
         let digits = |at: usize| {
             at + self.bytes[at.min(self.bytes.len())..]
@@ -734,7 +737,7 @@ impl<'a> Lexer<'a> {
         self.slot(LITERAL, start)
     }
 
-    fn string(&mut self) -> Result<(), Fault> {
+    fn string(&mut self) -> Result<(), QueryError> {
         let start = self.at;
         let begin = self.cut.texts.len();
         self.quoted()?;
@@ -757,7 +760,7 @@ impl<'a> Lexer<'a> {
             match self.bytes.get(colon) {
                 Some(b'<') if colon == self.at => self.iri()?,
                 Some(b':') => self.prefixed(colon)?,
-                _ => return fault("^^ is not followed by a datatype", operator),
+                _ => return self.fault("^^ is not followed by a datatype", operator),
             }
             let datatype = std::str::from_utf8(&self.cut.texts[plain + 2..]).unwrap_or_default();
             if datatype == STRING {
@@ -772,7 +775,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Writes a text in quotation marks, whichever they are.
-    fn quoted(&mut self) -> Result<(), Fault> {
+    fn quoted(&mut self) -> Result<(), QueryError> {
         let start = self.at;
         let quote = self.bytes[start];
         let long = self.is(start + 1, quote) && self.is(start + 2, quote);
@@ -783,8 +786,8 @@ impl<'a> Lexer<'a> {
             self.cut.texts.extend_from_slice(&self.bytes[at..at + run]);
             at += run;
             match self.bytes.get(at) {
-                None => return unreadable(start),
-                Some(b'\n' | b'\r') if !long => return unreadable(start),
+                None => return self.unreadable(start),
+                Some(b'\n' | b'\r') if !long => return self.unreadable(start),
                 Some(b'\\') => match escape(&self.bytes[at + 1..]) {
                     Some((c, length)) => {
                         push_escaped(c, &mut self.cut.texts);
@@ -793,7 +796,7 @@ impl<'a> Lexer<'a> {
                     None => {
                         let length = if self.is(at + 1, b'U') { 10 } else { 6 };
                         let written: String = self.text[at..].chars().take(length).collect();
-                        return fault(format!("{written} stands for no character"), start);
+                        return self.fault(format!("{written} stands for no character"), start);
                     }
                 },
                 Some(byte) if *byte == quote => {
@@ -815,7 +818,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Writes a language tag, and the base direction if there is one.
-    fn language(&mut self) -> Result<(), Fault> {
+    fn language(&mut self) -> Result<(), QueryError> {
         let start = self.at;
         let is_part = |b: &&u8| b.is_ascii_alphanumeric() || **b == b'-';
         let end = start + 1 + self.bytes[start + 1..].iter().take_while(is_part).count();
@@ -825,15 +828,14 @@ impl<'a> Lexer<'a> {
             None => (written.as_str(), None),
         };
         if tag.is_empty() {
-            return unreadable(start);
+            return self.unreadable(start);
         }
-        let is_common = tag.len() == 2 && tag.bytes().all(|b| b.is_ascii_lowercase());
-        if !is_common && Literal::new_language_tagged_literal("", tag).is_err() {
-            return fault(format!("@{tag} is not a language tag"), start);
+        if Literal::new_language_tagged_literal("", tag).is_err() {
+            return self.fault(format!("@{tag} is not a language tag"), start);
         }
         if direction.is_some_and(|direction| !matches!(direction, "ltr" | "rtl")) {
             let direction = &self.text[start + 1 + tag.len()..end];
-            return fault(
+            return self.fault(
                 format!("{direction} is no direction: write --ltr or --rtl"),
                 start + 1 + tag.len(),
             );
@@ -857,19 +859,10 @@ fn is_name_character(c: char) -> bool {
         | '\u{F900}'..='\u{FDCF}' | '\u{FDF0}'..='\u{FFFD}')
 }
 
-/// Whether a text is certainly an absolute IRI: what is not so plain is parsed.
+/// Whether a text is certainly an absolute IRI, as nearly all are: what is not so plain is parsed.
 fn is_plain_iri(iri: &[u8]) -> bool {
-    let is_plain = |b: &u8| b.is_ascii_alphanumeric() || b"-._~/:@!$&'()*+,;=".contains(b);
-    let is_scheme = |b: &u8| b.is_ascii_alphanumeric() || b"+-.".contains(b);
-    let Some(colon) = memchr::memchr(b':', iri) else { return false };
-    let (scheme, rest) = (&iri[..colon], &iri[colon + 1..]);
-    let host = match rest.strip_prefix(b"//") {
-        Some(rest) => rest.split(|b| b"/#".contains(b)).next().unwrap_or_default(),
-        None => &[],
-    };
-    let mut parts = rest.splitn(2, |b| *b == b'#');
-    scheme.first().is_some_and(u8::is_ascii_alphabetic)
-        && scheme.iter().all(is_scheme)
-        && host.iter().all(|b| b.is_ascii_alphanumeric() || b".-_~".contains(b))
-        && parts.all(|part| part.iter().all(is_plain))
+    let is_plain = |b: &u8| b.is_ascii_alphanumeric() || b"-._~/:".contains(b);
+    let web = iri.strip_prefix(b"http://").or_else(|| iri.strip_prefix(b"https://"));
+    let is_known = iri.starts_with(b"urn:") || web.is_some_and(|rest| !rest.contains(&b':'));
+    is_known && iri.splitn(2, |b| *b == b'#').all(|part| part.iter().all(is_plain))
 }

@@ -16,7 +16,6 @@ use crate::ontology::{Ontology, Stated, Steps, UNITS};
 use crate::pattern::{Branch, Node, Pattern};
 use crate::patterns::{Counters, NO_OWNER};
 use crate::query::{Filled, Form, QueryError, Template};
-use crate::rest;
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged};
 use crate::subscriptions::{
     EXACT, Entry, Flags, IN_ROW, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions,
@@ -405,11 +404,8 @@ impl State {
     /// Decides what of a query the index is asked.
     fn filing(&mut self, template: u32, rooted: &[Id]) -> Option<Filing> {
         let filled = self.filled(template, rooted)?;
-        let resting = self.templates.get(template)?.resting();
-        let mut flags = match resting {
-            rest::Resting::Pattern | rest::Resting::Both => RESTING,
-            rest::Resting::Solutions | rest::Resting::Whole => 0,
-        };
+        let aggregates = self.templates.get(template)?.aggregates;
+        let mut flags = if aggregates { RESTING } else { 0 };
         let mut is_exact = filled.remainder.is_empty();
         let mut entries: Vec<Branch> = Vec::with_capacity(filled.branches.len());
         let add = |entries: &mut Vec<Branch>, entry: Branch| {
@@ -650,17 +646,15 @@ impl State {
         now: &Literal,
     ) -> Result<Option<Answer>, EvaluationError> {
         let record = self.subscriptions.get(number);
-        let failed = |error: QueryError| EvaluationError::Failed(error.what);
-        let query = self.query(record.template(), &self.filed(number)).map_err(failed)?;
-        let resting = record.is(RESTING).then(|| rest::Resting::of(&query));
-        let prepared = Prepared::new(&query, resting)?;
+        let query = self.query(record.template(), &self.filed(number))?;
+        let prepared = Prepared::new(&query, record.is(RESTING));
         worker.evaluate(context, &prepared, now, self.limits)
     }
 
     /// What a subscription's template says of its answers.
     pub fn form(&self, number: Number) -> Option<(Form, bool)> {
         let template = self.templates.get(self.subscriptions.get(number).template())?;
-        Some((template.form(), template.distinct()))
+        Some((template.form, template.distinct))
     }
 
     // -- the ontology -------------------------------------------------------------------------

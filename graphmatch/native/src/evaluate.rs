@@ -11,25 +11,27 @@
 //! evaluator plans each time, some ten microseconds for a few patterns; a look-up costs two
 //! allocations. [`Limits`] hold wherever the evaluator is ([`crate::bounded`]).
 
+use crate::algebra::{body, body_mut, pattern_of, pattern_of_mut};
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::pattern::{Comparison, TaxonomyOperator};
-use crate::rest::{self, Fresh, PUBLICATION, Resting};
+use crate::query::QueryError;
+use crate::rest::{self, Fresh, PUBLICATION};
 use crate::rewrite::{
-    self, ATTRIBUTE, COUNTED, DATATYPE, ERROR, EXACT, NODES, NOW, PRIVATE, Rewriter, STR, TAXONOMY,
-    TERM, TEXT, VALUE, marked, unmarked,
+    self, ATTRIBUTE, COUNTED, DATATYPE, ERROR, EXACT, NOW, PRIVATE, Rewriter, STR, TAXONOMY, TERM,
+    TEXT, VALUE, marked_term, unmarked,
 };
 use crate::terms::{read_term, write_term};
 use crate::values::{Value, compare};
 use oxrdf::{Literal, NamedNode, Term, Triple};
 use spareval::{
-    ExpressionTerm, ExpressionTriple, InternalQuad, QueryEvaluationError, QueryEvaluator,
-    QueryResults, QueryableDataset,
+    ExpressionTerm, InternalQuad, QueryEvaluationError, QueryEvaluator, QueryResults,
+    QueryableDataset,
 };
 use spargebra::Query;
 use spargebra::algebra::GraphPattern;
 use std::cell::RefCell;
-use std::fmt;
+use std::io;
 use std::time::Duration;
 
 /// Triples that are found by an access pattern.
@@ -65,56 +67,19 @@ impl Default for Limits {
     }
 }
 
-/// Why there is no answer.
+/// Why there is no answer: the limit that was reached, or what the evaluator says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EvaluationError {
-    /// It took longer than [`Limits::time`].
-    TimedOut {
-        /// The limit.
-        limit: Duration,
-    },
-    /// There are more solutions than [`Limits::solutions`].
-    TooManySolutions {
-        /// The limit.
-        limit: usize,
-    },
-    /// More terms of solutions were held than [`Limits::terms`].
-    TooMuchMemory {
-        /// The limit.
-        limit: usize,
-    },
-    /// Expressions made more text than [`Limits::text`].
-    TooMuchText {
-        /// The limit, in bytes.
-        limit: usize,
-    },
-    /// The evaluator refuses the query, or failed.
-    Failed(String),
-}
-
-impl fmt::Display for EvaluationError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TimedOut { limit } => {
-                write!(f, "the evaluation takes longer than {} s", limit.as_secs_f64())
-            }
-            Self::TooManySolutions { limit } => write!(f, "there are more than {limit} solutions"),
-            Self::TooMuchMemory { limit } => {
-                write!(f, "the evaluation holds more than {limit} terms at once")
-            }
-            Self::TooMuchText { limit } => {
-                write!(f, "the evaluation makes more than {limit} bytes of text")
-            }
-            Self::Failed(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for EvaluationError {}
+pub struct EvaluationError(pub String);
 
 impl From<QueryEvaluationError> for EvaluationError {
     fn from(error: QueryEvaluationError) -> Self {
-        Self::Failed(error.to_string())
+        Self(error.to_string())
+    }
+}
+
+impl From<QueryError> for EvaluationError {
+    fn from(error: QueryError) -> Self {
+        Self(error.what)
     }
 }
 
@@ -132,90 +97,79 @@ pub struct Answer {
 /// A query as the evaluator has to be asked, constants filled in.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// What has to have a solution first.
+    /// What has to have a solution first: for CONSTRUCT and DESCRIBE the pattern, too.
     conditions: Vec<Query>,
     query: Query,
-    /// For CONSTRUCT and DESCRIBE: whether the pattern has a solution.
-    pattern: Option<Query>,
     functions: Vec<NamedNode>,
 }
 
 impl Prepared {
     /// Prepares a query.
     ///
-    /// With `resting`, solutions that rest on the ontology alone do not count, and that is put to
-    /// the query in the way that [`Resting::of`] says.
-    pub fn new(query: &Query, resting: Option<Resting>) -> Result<Self, EvaluationError> {
+    /// With `resting`, solutions that rest on the ontology alone do not count: see [`rest`].
+    pub fn new(query: &Query, resting: bool) -> Self {
         let mut fresh = Fresh::default();
-        Self::resting(query, resting, &mut fresh).rewritten(fresh)
+        Self::asked(query.clone(), resting, &mut fresh).rewritten(fresh)
     }
 
     /// What has to be asked, before it is rewritten for this evaluator.
-    fn resting(query: &Query, resting: Option<Resting>, fresh: &mut Fresh) -> Self {
-        let mut query = query.clone();
-        let body = rest::body(rest::pattern_of(&query));
-        let grouped = rest::group(body).unwrap_or(body);
-        let conditions = match resting {
-            None => Vec::new(),
-            Some(Resting::Solutions) => {
-                rest::restrict(rest::pattern_of_mut(&mut query), fresh);
-                Vec::new()
+    fn asked(mut query: Query, resting: bool, fresh: &mut Fresh) -> Self {
+        rest::name_blank_nodes(pattern_of_mut(&mut query), fresh);
+        let mut conditions = Vec::new();
+        if resting {
+            let body = body_mut(pattern_of_mut(&mut query));
+            match (rest::group(body), rest::has_subquery(body)) {
+                (None, false) => *body = rest::restricted(std::mem::take(body), fresh),
+                (Some(grouped), false) => {
+                    conditions.push(rest::restricted(grouped.clone(), fresh));
+                }
+                (grouped, true) => {
+                    conditions.push(rest::anything(body, fresh));
+                    conditions.extend(grouped.cloned());
+                }
             }
-            Some(Resting::Pattern) => vec![rest::restricted(grouped.clone(), fresh)],
-            Some(Resting::Whole) => vec![rest::anything(body, fresh)],
-            Some(Resting::Both) => vec![rest::anything(body, fresh), grouped.clone()],
-        };
-        let ask = |pattern| ask(&query, pattern);
+        }
+        if matches!(query, Query::Construct { .. } | Query::Describe { .. }) {
+            conditions.push(pattern_of(&query).clone());
+        }
+        let ask =
+            |pattern| Query::Ask { dataset: None, pattern, base_iri: query.base_iri().cloned() };
         let conditions = conditions.into_iter().map(ask).collect();
-        let pattern = matches!(query, Query::Construct { .. } | Query::Describe { .. })
-            .then(|| ask(rest::pattern_of(&query).clone()));
-        Self { conditions, query, pattern, functions: Vec::new() }
+        Self { conditions, query, functions: Vec::new() }
     }
 
     /// The same as texts for any SPARQL evaluator over a store whose default graph is the ontology
     /// together with the publication, and that has the publication as a named graph: what has to
-    /// hold first, the query, and for CONSTRUCT and DESCRIBE whether its pattern is met.
-    pub fn texts(query: &Query, graph: &NamedNode) -> (Vec<String>, String, Option<String>) {
-        let all = Self::resting(query, Some(Resting::of(query)), &mut Fresh::written());
+    /// hold first, and the query.
+    pub fn texts(query: &Query, graph: &NamedNode) -> (Vec<String>, String) {
+        let all = Self::asked(query.clone(), true, &mut Fresh::written());
         let name = format!("<{PUBLICATION}>");
         let text = |query: &Query| query.to_string().replace(&name, &graph.to_string());
-        let conditions = all.conditions.iter().map(text).collect();
-        (conditions, text(&all.query), all.pattern.as_ref().map(text))
+        (all.conditions.iter().map(text).collect(), text(&all.query))
     }
 
     /// Prepares the question for what the pattern of a query binds, projected or not, whether it
     /// rests on the publication or not; at most so many solutions.
-    pub fn rows(query: &Query, most: Option<usize>) -> Result<Self, EvaluationError> {
-        let body = rest::body(rest::pattern_of(query));
+    pub fn rows(query: &Query, most: Option<usize>) -> Self {
+        let body = body(pattern_of(query));
         let pattern = rest::group(body).unwrap_or(body);
-        let mut variables = Vec::new();
-        rest::visible(pattern, &mut variables);
+        let variables = rest::visible(pattern);
         let mut pattern = GraphPattern::Project { inner: pattern.clone().into(), variables };
         if most.is_some() {
             pattern = GraphPattern::Slice { inner: pattern.into(), start: 0, length: most };
         }
         let base_iri = query.base_iri().cloned();
-        let query = Query::Select { dataset: None, pattern, base_iri };
-        Self { conditions: Vec::new(), query, pattern: None, functions: Vec::new() }
-            .rewritten(Fresh::default())
+        Self::new(&Query::Select { dataset: None, pattern, base_iri }, false)
     }
 
-    fn rewritten(mut self, fresh: Fresh) -> Result<Self, EvaluationError> {
+    fn rewritten(mut self, fresh: Fresh) -> Self {
         let mut rewriter = Rewriter::new(fresh);
-        for query in self.conditions.iter_mut().chain([&mut self.query]).chain(&mut self.pattern) {
+        for query in self.conditions.iter_mut().chain([&mut self.query]) {
             rewriter.query(query);
         }
-        if rewriter.foreign || self.query.dataset().is_some() {
-            let why = "the query uses FROM, SERVICE or what SPARQL 1.1 does not have";
-            return Err(EvaluationError::Failed(why.into()));
-        }
         self.functions = rewriter.functions;
-        Ok(self)
+        self
     }
-}
-
-fn ask(query: &Query, pattern: GraphPattern) -> Query {
-    Query::Ask { dataset: None, pattern, base_iri: query.base_iri().cloned() }
 }
 
 /// The name of a publication's graph: its id where that is an IRI.
@@ -250,7 +204,8 @@ impl Evaluation<'_> {
         self.bounded(|| {
             let evaluator = self.evaluator(prepared);
             for condition in &prepared.conditions {
-                if !self.asked(&evaluator, condition)? {
+                let found = evaluator.prepare(condition).execute(Data::of(self))?;
+                if !matches!(found, QueryResults::Boolean(true)) {
                     return Ok(None);
                 }
             }
@@ -268,23 +223,11 @@ impl Evaluation<'_> {
                     Ok((!answer.solutions.is_empty()).then_some(answer))
                 }
                 QueryResults::Graph(triples) => {
-                    let graph = collected(triples, limit)?;
-                    let matched = !graph.is_empty()
-                        || match &prepared.pattern {
-                            Some(pattern) => self.asked(&evaluator, pattern)?,
-                            None => false,
-                        };
-                    Ok(matched.then(|| Answer { graph: Some(graph), ..Answer::default() }))
+                    let graph = Some(collected(triples, limit)?);
+                    Ok(Some(Answer { graph, ..Answer::default() }))
                 }
             }
         })
-    }
-
-    fn asked(&self, evaluator: &QueryEvaluator, query: &Query) -> Result<bool, EvaluationError> {
-        match evaluator.prepare(query).execute(Data::of(self))? {
-            QueryResults::Boolean(holds) => Ok(holds),
-            _ => Ok(false),
-        }
     }
 
     /// An evaluator that has the functions which a query calls.
@@ -312,18 +255,17 @@ impl Evaluation<'_> {
         &self,
         run: impl FnOnce() -> Result<T, EvaluationError>,
     ) -> Result<T, EvaluationError> {
-        let limits = self.limits;
-        bounded::bounded(limits.time, limits.terms, limits.text, run).unwrap_or_else(|exceeded| {
-            Err(match exceeded {
+        let Limits { time, terms, text, .. } = self.limits;
+        bounded::bounded(time, terms, text, run).unwrap_or_else(|exceeded| {
+            Err(EvaluationError(match exceeded {
                 Exceeded::Time => {
-                    EvaluationError::TimedOut { limit: limits.time.unwrap_or_default() }
+                    let seconds = time.unwrap_or_default().as_secs_f64();
+                    format!("the evaluation takes longer than {seconds} s")
                 }
-                Exceeded::Terms => EvaluationError::TooMuchMemory { limit: limits.terms },
-                Exceeded::Text => EvaluationError::TooMuchText { limit: limits.text },
-                Exceeded::Broken => {
-                    EvaluationError::Failed("the evaluator failed unexpectedly".into())
-                }
-            })
+                Exceeded::Terms => format!("the evaluation holds more than {terms} terms at once"),
+                Exceeded::Text => format!("the evaluation makes more than {text} bytes of text"),
+                Exceeded::Broken => "the evaluator failed unexpectedly".to_owned(),
+            }))
         })
     }
 }
@@ -335,7 +277,7 @@ fn collected<T>(
     let mut found = Vec::new();
     for item in items {
         if found.len() == limit {
-            return Err(EvaluationError::TooManySolutions { limit });
+            return Err(EvaluationError(format!("there are more than {limit} solutions")));
         }
         found.push(item?);
     }
@@ -390,55 +332,33 @@ fn private_function(name: &str) -> Option<Function> {
             let (left, right) = (Value::of(left.as_bytes()), Value::of(right.as_bytes()));
             // in base units a quantity may be a number, with which only numbers are compared
             let is_fit = left.is_number() || !right.is_number();
-            let holds = compare(&left, Comparison::of_sign(sign.value())?, &right);
+            let holds = compare(&left, Comparison::of_name(sign.value())?, &right);
             Some(Literal::from(holds.filter(|_| is_fit)?).into())
         },
         _ => return None,
     })
 }
 
-/// The literal by which a taxonomy operator is asked of the dataset.
+/// The literal by which a taxonomy operator is asked of the dataset: the texts of two terms, which
+/// have no line breaks.
 fn question(operator: &NamedNode, terms: &[Term]) -> Option<Term> {
     let [term, concept] = terms else { return None };
     let mut text = String::new();
     write_term(&mut text, term);
-    let length = text.len();
+    text.push('\n');
     write_term(&mut text, concept);
-    Some(Literal::new_typed_literal(format!("{length} {text}"), operator.clone()).into())
+    Some(Literal::new_typed_literal(text, operator.clone()).into())
 }
 
 // --- The dataset ----------------------------------------------------------------------------------
-
-/// What the dataset cannot do.
-#[derive(Debug)]
-struct Fault(&'static str);
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
-impl std::error::Error for Fault {}
-
-/// The publication's graph, by the name that conditions have for it.
-const SELF: Id = ANY - 1;
-
-/// What a private property stands for.
-#[derive(Clone, Copy)]
-enum Role {
-    /// An attribute, seen by name.
-    Attribute(Id),
-    /// From each node of an attribute's triples to itself.
-    Nodes(Id),
-}
 
 /// Terms that are not the publication's or the dictionary's.
 #[derive(Default)]
 struct Scratch {
     terms: LocalTerms,
     text: String,
-    roles: Vec<(Id, Role)>,
+    /// Private names of attributes, and the properties that they stand for.
+    attributes: Vec<(Id, Id)>,
 }
 
 struct Data<'a> {
@@ -452,7 +372,7 @@ struct Data<'a> {
 impl<'a> Data<'a> {
     fn of(of: &'a Evaluation<'a>) -> Self {
         let first = LOCAL.saturating_add(of.terms.local.len() as Id);
-        let mut data = Self { of, first, graph: SELF, scratch: RefCell::default() };
+        let mut data = Self { of, first, graph: ANY, scratch: RefCell::default() };
         data.graph = data.intern(of.graph.clone().into());
         data
     }
@@ -488,7 +408,7 @@ impl<'a> Data<'a> {
         let id = scratch.terms.intern_hashed(text.as_bytes(), hash) - LOCAL;
         if scratch.terms.len() > before {
             bounded::make_text(text.len());
-            if scratch.terms.len() >= (SELF - self.first) as usize {
+            if scratch.terms.len() >= (ANY - self.first) as usize {
                 exceed(Exceeded::Text);
             }
         }
@@ -498,93 +418,59 @@ impl<'a> Data<'a> {
     /// The id of a private name.
     fn private(&self, name: &NamedNode) -> Id {
         if name.as_str() == PUBLICATION {
-            return SELF;
+            return self.graph;
         }
         let id = self.intern(name.clone().into());
-        let real = |name: &str| self.intern(NamedNode::new_unchecked(name).into());
-        let role = if let Some(name) = name.as_str().strip_prefix(ATTRIBUTE) {
-            Role::Attribute(real(name))
-        } else if let Some(name) = name.as_str().strip_prefix(NODES) {
-            Role::Nodes(real(name))
-        } else {
-            return id;
-        };
-        let roles = &mut self.scratch.borrow_mut().roles;
-        if !roles.iter().any(|(other, _)| *other == id) {
-            roles.push((id, role));
+        if let Some(real) = name.as_str().strip_prefix(ATTRIBUTE) {
+            let real = self.intern(NamedNode::new_unchecked(real).into());
+            let attributes = &mut self.scratch.borrow_mut().attributes;
+            if !attributes.contains(&(id, real)) {
+                attributes.push((id, real));
+            }
         }
         id
     }
 
-    fn role(&self, property: Id) -> Option<Role> {
-        let scratch = self.scratch.borrow();
-        scratch.roles.iter().find(|(id, _)| *id == property).map(|(_, role)| *role)
-    }
-
-    fn term(&self, id: Id) -> Result<Term, Fault> {
+    fn term(&self, id: Id) -> io::Result<Term> {
         let read = |text: &[u8]| std::str::from_utf8(text).ok().and_then(read_term);
-        if id < self.first {
+        let term = if id < self.first {
             read(&self.of.terms.text(id))
-        } else if id < SELF {
-            read(self.scratch.borrow().terms.text(id - self.first + LOCAL))
         } else {
-            None
-        }
-        .ok_or(Fault("a term cannot be read"))
+            read(self.scratch.borrow().terms.text(id - self.first + LOCAL))
+        };
+        term.ok_or_else(|| io::Error::other("a term cannot be read"))
     }
 
     /// The answer to a [`question`].
     fn is_a(&self, operator: TaxonomyOperator, question: &str) -> Option<bool> {
-        let (length, terms) = question.split_once(' ')?;
-        let (term, concept) = terms.split_at_checked(length.parse().ok()?)?;
+        let (term, concept) = question.split_once('\n')?;
         Some(match (self.find(term), self.find(concept)) {
             (Some(term), Some(concept)) => (self.of.is_a)(operator, term, concept),
             _ => operator != TaxonomyOperator::Child && term == concept,
         })
     }
 
-    /// The triples that an access pattern finds.
-    fn found(
-        &self,
-        subject: Option<&Handle>,
-        predicate: Option<&Handle>,
-        object: Option<&Handle>,
-        graph_name: Option<Option<&Handle>>,
-    ) -> Found<'a> {
+    /// The triples that an access pattern finds, each once.
+    fn found(&self, mut key: [Id; 3], graph: Option<Id>) -> Box<dyn Iterator<Item = [Id; 3]> + 'a> {
         let of = self.of;
-        let graph = match graph_name {
-            Some(None) => None,
-            None => Some(self.graph),
-            Some(Some(name)) => Some(name.id()),
-        };
-        let id = |handle: Option<&Handle>| handle.map_or(ANY, Handle::id);
-        let mut key = [id(subject), id(predicate), id(object)];
-        let (mut property, mut attributes) = (None, false);
-        if graph.is_some_and(|name| name != self.graph && name != SELF) {
-            return Found { graph, property, triples: Box::new(std::iter::empty()) };
+        if graph.is_some_and(|name| name != self.graph) {
+            return Box::new(std::iter::empty());
         }
-        match self.role(key[1]) {
-            None => {}
-            Some(Role::Attribute(real)) => {
-                property = Some(key[1]);
-                key[1] = real;
-                attributes = true;
-            }
-            Some(Role::Nodes(real)) => {
-                let triples = Box::new(self.nodes(real, key).into_iter());
-                return Found { graph, property, triples };
-            }
+        let private = key[1];
+        let scratch = self.scratch.borrow();
+        let attribute = scratch.attributes.iter().find(|(id, _)| *id == private);
+        if let Some((_, real)) = attribute {
+            key[1] = *real;
         }
+        let attributes = attribute.map(|_| of.attributes);
         if key.iter().all(|&term| term != ANY) {
             let holds = of.publication.contains(key)
                 || graph.is_none() && of.background.contains(key)
-                || attributes && of.attributes.contains(key);
-            let triples = Box::new(holds.then_some(key).into_iter());
-            return Found { graph, property, triples };
+                || attributes.is_some_and(|attributes| attributes.contains(key));
+            return Box::new(holds.then_some([key[0], private, key[2]]).into_iter());
         }
         // nothing is looked for before what stands before it was read
-        let more = attributes.then_some(of.attributes);
-        let sources = std::iter::once(of.publication).chain(more);
+        let sources = std::iter::once(of.publication).chain(attributes);
         let own = sources.flat_map(move |source| source.matching(key));
         let triples: Box<dyn Iterator<Item = [Id; 3]> + 'a> = if graph.is_some() {
             Box::new(own)
@@ -592,49 +478,18 @@ impl<'a> Data<'a> {
             let new = own.filter(|&triple| !of.background.contains(triple));
             Box::new(of.background.matching(key).chain(new))
         };
-        Found { graph, property, triples }
-    }
-
-    /// Triples from each node of an attribute's triples to itself.
-    fn nodes(&self, property: Id, key: [Id; 3]) -> Vec<[Id; 3]> {
-        let mut nodes: Vec<Id> = self
-            .of
-            .attributes
-            .matching([ANY, property, ANY])
-            .flat_map(|[subject, _, object]| [subject, object])
-            .filter(|&node| [key[0], key[2]].iter().all(|&end| end == ANY || end == node))
-            .collect();
-        nodes.sort_unstable();
-        nodes.dedup();
-        nodes.into_iter().map(|node| [node, key[1], node]).collect()
-    }
-}
-
-/// The triples that an access pattern finds, each once.
-struct Found<'a> {
-    graph: Option<Id>,
-    /// What the property is called where it has a private name.
-    property: Option<Id>,
-    triples: Box<dyn Iterator<Item = [Id; 3]> + 'a>,
-}
-
-impl Iterator for Found<'_> {
-    type Item = Result<InternalQuad<Handle>, Fault>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let [subject, property, object] = self.triples.next()?;
-        Some(Ok(InternalQuad {
-            subject: Handle::new(subject),
-            predicate: Handle::new(self.property.unwrap_or(property)),
-            object: Handle::new(object),
-            graph_name: self.graph.map(Handle::new),
-        }))
+        match attributes {
+            None => triples,
+            Some(_) => {
+                Box::new(triples.map(move |[subject, _, object]| [subject, private, object]))
+            }
+        }
     }
 }
 
 impl<'a> QueryableDataset<'a> for Data<'a> {
     type InternalTerm = Handle;
-    type Error = Fault;
+    type Error = io::Error;
 
     fn internal_quads_for_pattern(
         &self,
@@ -642,63 +497,60 @@ impl<'a> QueryableDataset<'a> for Data<'a> {
         predicate: Option<&Handle>,
         object: Option<&Handle>,
         graph_name: Option<Option<&Handle>>,
-    ) -> impl Iterator<Item = Result<InternalQuad<Handle>, Fault>> + use<'a> {
-        self.found(subject, predicate, object, graph_name)
+    ) -> impl Iterator<Item = Result<InternalQuad<Handle>, io::Error>> + use<'a> {
+        let id = |handle: Option<&Handle>| handle.map_or(ANY, Handle::id);
+        let graph = match graph_name {
+            Some(None) => None,
+            None => Some(self.graph),
+            Some(Some(name)) => Some(name.id()),
+        };
+        let triples = self.found([id(subject), id(predicate), id(object)], graph);
+        triples.map(move |[subject, predicate, object]| {
+            Ok(InternalQuad {
+                subject: Handle::new(subject),
+                predicate: Handle::new(predicate),
+                object: Handle::new(object),
+                graph_name: graph.map(Handle::new),
+            })
+        })
     }
 
-    fn internal_named_graphs(&self) -> impl Iterator<Item = Result<Handle, Fault>> + use<'a> {
+    fn internal_named_graphs(&self) -> impl Iterator<Item = Result<Handle, io::Error>> + use<'a> {
         std::iter::once(Ok(Handle::new(self.graph)))
     }
 
-    fn contains_internal_graph_name(&self, graph_name: &Handle) -> Result<bool, Fault> {
-        Ok([self.graph, SELF].contains(&graph_name.id()))
+    fn contains_internal_graph_name(&self, graph_name: &Handle) -> Result<bool, io::Error> {
+        Ok(self.graph == graph_name.id())
     }
 
-    fn internalize_term(&self, term: Term) -> Result<Handle, Fault> {
+    fn internalize_term(&self, term: Term) -> Result<Handle, io::Error> {
         Ok(Handle::new(match &term {
             Term::NamedNode(name) if name.as_str().starts_with(PRIVATE) => self.private(name),
             _ => self.intern(term),
         }))
     }
 
-    fn externalize_term(&self, term: Handle) -> Result<Term, Fault> {
+    fn externalize_term(&self, term: Handle) -> Result<Term, io::Error> {
         self.term(term.id())
     }
 
-    fn externalize_expression_term(&self, term: Handle) -> Result<ExpressionTerm, Fault> {
+    fn externalize_expression_term(&self, term: Handle) -> Result<ExpressionTerm, io::Error> {
         let exact = bounded::wants_term();
-        Ok(match self.term(term.id())? {
-            Term::Literal(literal) if exact => Term::from(marked(literal)).into(),
-            term @ Term::Triple(_) => within_triple(term),
-            term => term.into(),
-        })
+        let term = self.term(term.id())?;
+        let exact = exact || matches!(term, Term::Triple(_));
+        Ok(if exact { marked_term(term) } else { term }.into())
     }
 
-    fn internalize_expression_term(&self, term: ExpressionTerm) -> Result<Handle, Fault> {
+    fn internalize_expression_term(&self, term: ExpressionTerm) -> Result<Handle, io::Error> {
         if let ExpressionTerm::OtherTypedLiteral { value, datatype } = &term {
             if let Some(operator) = rewrite::operator(datatype.as_str()) {
-                let holds = self.is_a(operator, value).ok_or(Fault("a question cannot be read"))?;
+                let holds = self
+                    .is_a(operator, value)
+                    .ok_or_else(|| io::Error::other("a question cannot be read"))?;
                 return Ok(Handle::new(self.intern(Literal::from(holds).into())));
             }
         }
         Ok(Handle::new(self.intern(term.into())))
-    }
-}
-
-/// A term of a triple term for the evaluator, so that it comes back as it is written.
-fn within_triple(term: Term) -> ExpressionTerm {
-    match term {
-        Term::Triple(triple) => ExpressionTerm::Triple(Box::new(ExpressionTriple {
-            subject: triple.subject.clone(),
-            predicate: triple.predicate.clone(),
-            object: within_triple(triple.object.clone()),
-        })),
-        Term::Literal(literal) => {
-            let value = ExpressionTerm::from(Term::from(literal.clone()));
-            let same = Term::from(value.clone()) == Term::from(literal.clone());
-            if same { value } else { Term::from(marked(literal)).into() }
-        }
-        term => term.into(),
     }
 }
 

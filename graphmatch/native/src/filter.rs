@@ -253,7 +253,7 @@ mod tests {
         let constant = |id: Id| String::from_utf8(dictionary.text(id).into_owned()).unwrap();
         match filter {
             Filter::Compare { operator, constant: right } => {
-                format!("?v {} {}", operator.sign(), constant(*right))
+                format!("?v {} {}", operator.name(), constant(*right))
             }
             Filter::Text { operator, view, folding, argument } => {
                 let mut text = match view {

@@ -1,5 +1,6 @@
 //! The compiled core of graphmatch: from bytes to subscriptions.
 
+mod algebra;
 mod arena;
 pub mod attributes;
 mod block;

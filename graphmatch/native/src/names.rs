@@ -4,7 +4,7 @@
 //! changed. The names of attributes are those of `semantic.attributes.names`.
 
 use crate::dictionary::{Id, Kind, Terms, inline};
-use crate::terms;
+use crate::values;
 use memchr::memrchr;
 use oxiri::Iri;
 use std::borrow::Cow;
@@ -70,12 +70,11 @@ pub fn quoted(text: &[u8]) -> Option<&[u8]> {
 
 /// The characters that a quoted text stands for.
 pub fn unescaped(quoted: &[u8]) -> Cow<'_, str> {
-    let text = std::str::from_utf8(quoted).unwrap_or_default();
-    let inner = text.get(1..text.len().saturating_sub(1)).unwrap_or_default();
-    if !inner.contains('\\') {
-        return Cow::Borrowed(inner);
+    let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
+    match values::unescaped(inner) {
+        Cow::Borrowed(text) => std::str::from_utf8(text).unwrap_or_default().into(),
+        Cow::Owned(text) => String::from_utf8(text).unwrap_or_default().into(),
     }
-    Cow::Owned(terms::unescaped(&text[1..]).map(|(value, _)| value).unwrap_or_default())
 }
 
 /// A text as a literal's canonical N-Triples text.

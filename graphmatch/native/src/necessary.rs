@@ -9,167 +9,52 @@
 //!
 //! Source: SPARQL 1.1, sections 9 and 18.2 (translation to the algebra).
 
+use crate::algebra::{comparison_of, mirrored, operands, parts};
 use crate::cut::{slot_of_iri, slot_of_literal};
-use crate::pattern::{Comparison, Folding, TaxonomyOperator, TextOperator, View};
-use crate::query::Test;
+use crate::pattern::{
+    Comparison, Filter, Folding, GM, Node, Pattern, TaxonomyOperator, Tested, TextOperator, View,
+};
+use crate::query::Slot;
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
 use spargebra::algebra::{
     AggregateExpression, Expression, Function, GraphPattern, OrderExpression,
     PropertyPathExpression as Path,
 };
-use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
+use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
-/// The bit of a place that says that it is a variable; without it, it is a constant's number.
-pub(crate) const VARIABLE: u32 = 1 << 31;
-/// What a pattern asks for in a place where it has a variable.
-pub(crate) const OPEN: u32 = u32::MAX;
-/// The namespace of the functions of filters.
-pub(crate) const GM: &str = "urn:graphmatch:";
+/// What a pattern mentions in a place where it has a variable.
+pub(crate) const OPEN: Node = Node::Variable(0);
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 const TOO_MANY: &str = "more branches than subscription_branches";
-const CASTS: [&str; 12] = [
-    "string",
-    "boolean",
-    "double",
-    "float",
-    "integer",
-    "decimal",
-    "date",
-    "time",
-    "dateTime",
-    "duration",
-    "yearMonthDuration",
-    "dayTimeDuration",
-];
 
-/// A pattern as places.
-pub(crate) type Places = [u32; 3];
-
-/// The patterns and the expressions right inside a pattern.
-pub(crate) fn parts_mut(
-    pattern: &mut GraphPattern,
-) -> (Vec<&mut GraphPattern>, Vec<&mut Expression>) {
-    match pattern {
-        GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => {
-            (vec![], vec![])
-        }
-        GraphPattern::Join { left, right }
-        | GraphPattern::Union { left, right }
-        | GraphPattern::Minus { left, right } => (vec![left, right], vec![]),
-        GraphPattern::LeftJoin { left, right, expression } => {
-            (vec![left, right], expression.iter_mut().collect())
-        }
-        GraphPattern::Filter { inner, expr: expression }
-        | GraphPattern::Extend { inner, expression, .. } => (vec![inner], vec![expression]),
-        GraphPattern::OrderBy { inner, expression } => {
-            let mut all = Vec::new();
-            for one in expression {
-                let (OrderExpression::Asc(one) | OrderExpression::Desc(one)) = one;
-                all.push(one);
-            }
-            (vec![inner], all)
-        }
-        GraphPattern::Group { inner, aggregates, .. } => {
-            let mut all = Vec::new();
-            for (_, aggregate) in aggregates {
-                if let AggregateExpression::FunctionCall { expr, .. } = aggregate {
-                    all.push(expr);
-                }
-            }
-            (vec![inner], all)
-        }
-        GraphPattern::Graph { inner, .. }
-        | GraphPattern::Service { inner, .. }
-        | GraphPattern::Lateral { left: inner, .. }
-        | GraphPattern::Project { inner, .. }
-        | GraphPattern::Distinct { inner }
-        | GraphPattern::Reduced { inner }
-        | GraphPattern::Slice { inner, .. } => (vec![inner], vec![]),
-    }
+/// A branch in the making: constants by their numbers, variables by those in the query.
+#[derive(Clone, Default)]
+pub(crate) struct Draft {
+    pub patterns: Vec<Pattern>,
+    pub filters: Vec<Tested<Slot>>,
 }
 
-/// Makes a function for reading and one for changing the parts of expressions.
-macro_rules! operands {
-    ($name:ident $(, $mut:tt)?) => {
-        /// The expressions right inside an expression.
-        pub(crate) fn $name(expression: &$($mut)? Expression) -> Vec<&$($mut)? Expression> {
-            match expression {
-                Expression::NamedNode(_)
-                | Expression::Literal(_)
-                | Expression::Variable(_)
-                | Expression::Bound(_)
-                | Expression::Exists(_) => vec![],
-                Expression::Or(left, right)
-                | Expression::And(left, right)
-                | Expression::Equal(left, right)
-                | Expression::SameTerm(left, right)
-                | Expression::Less(left, right)
-                | Expression::LessOrEqual(left, right)
-                | Expression::Greater(left, right)
-                | Expression::GreaterOrEqual(left, right)
-                | Expression::Add(left, right)
-                | Expression::Subtract(left, right)
-                | Expression::Multiply(left, right)
-                | Expression::Divide(left, right) => vec![left, right],
-                Expression::UnaryPlus(inner)
-                | Expression::UnaryMinus(inner)
-                | Expression::Not(inner) => vec![inner],
-                Expression::If(condition, left, right) => vec![condition, left, right],
-                Expression::Coalesce(all) | Expression::FunctionCall(_, all) => {
-                    all.into_iter().collect()
-                }
-                Expression::In(value, list) => {
-                    let mut all: Vec<&$($mut)? Expression> = vec![value];
-                    all.extend(list);
-                    all
-                }
-            }
-        }
-    };
-}
-
-operands!(operands);
-operands!(operands_mut, mut);
-
-/// A comparison as such; `!(a = b)` is one.
-pub(crate) fn comparison_of(
-    expression: &Expression,
-) -> Option<(Comparison, &Expression, &Expression)> {
-    Some(match expression {
-        Expression::Equal(left, right) => (Comparison::Equal, left, right),
-        Expression::Less(left, right) => (Comparison::Less, left, right),
-        Expression::LessOrEqual(left, right) => (Comparison::LessOrEqual, left, right),
-        Expression::Greater(left, right) => (Comparison::Greater, left, right),
-        Expression::GreaterOrEqual(left, right) => (Comparison::GreaterOrEqual, left, right),
-        Expression::Not(inner) => match comparison_of(inner)? {
-            (Comparison::Equal, left, right) => (Comparison::Unequal, left, right),
-            (Comparison::Unequal, left, right) => (Comparison::Equal, left, right),
-            _ => return None,
-        },
-        _ => return None,
+/// A pattern with variables of its own, numbered from 0.
+pub(crate) fn alone(pattern: Pattern) -> Pattern {
+    let mut found: Vec<Node> = Vec::with_capacity(3);
+    pattern.map(|node| {
+        let Node::Variable(_) = node else { return node };
+        let number = found.iter().position(|known| *known == node).unwrap_or_else(|| {
+            found.push(node);
+            found.len() - 1
+        });
+        Node::Variable(number as u16)
     })
 }
 
-/// A comparison with its sides changed.
-pub(crate) fn mirrored(operator: Comparison) -> Comparison {
-    match operator {
-        Comparison::Less => Comparison::Greater,
-        Comparison::LessOrEqual => Comparison::GreaterOrEqual,
-        Comparison::Greater => Comparison::Less,
-        Comparison::GreaterOrEqual => Comparison::LessOrEqual,
-        same => same,
-    }
-}
-
-/// A branch in the making.
-#[derive(Clone, Default)]
-pub(crate) struct Draft {
-    pub patterns: Vec<Places>,
-    pub filters: Vec<(u32, Test)>,
-    /// The ends of paths of at least one step.
-    ends: Vec<u32>,
+/// What a SELECT ends with.
+#[derive(Default)]
+pub(crate) struct Modifiers<'a> {
+    pub projection: Option<&'a [Variable]>,
+    pub distinct: bool,
 }
 
 /// The numbers of a query's constants: its slots, and behind them the terms of RDF's vocabulary
@@ -260,18 +145,7 @@ pub(crate) fn may_be_empty(pattern: &GraphPattern, top: bool) -> bool {
         // without GROUP BY a subquery has a row for no solutions
         GraphPattern::Group { variables, .. } if variables.is_empty() && !top => true,
         GraphPattern::Project { inner, .. } => may_be_empty(inner, false),
-        GraphPattern::LeftJoin { left: inner, .. }
-        | GraphPattern::Minus { left: inner, .. }
-        | GraphPattern::Filter { inner, .. }
-        | GraphPattern::Graph { inner, .. }
-        | GraphPattern::Extend { inner, .. }
-        | GraphPattern::OrderBy { inner, .. }
-        | GraphPattern::Distinct { inner }
-        | GraphPattern::Reduced { inner }
-        | GraphPattern::Slice { inner, .. }
-        | GraphPattern::Group { inner, .. }
-        | GraphPattern::Lateral { left: inner, .. }
-        | GraphPattern::Service { inner, .. } => may_be_empty(inner, top),
+        other => parts(other)[0].is_some_and(|inner| may_be_empty(inner, top)),
     }
 }
 
@@ -304,27 +178,25 @@ pub(crate) struct Analysis<'a> {
     /// Why the branches are not the whole query.
     pub remainder: Vec<Cow<'static, str>>,
     /// The patterns that a solution can rest on, each with its own variables.
-    pub supports: Vec<Places>,
+    pub supports: BTreeSet<Pattern>,
     /// The properties and objects that patterns ask for, those under MINUS and EXISTS included.
-    pub mentions: Vec<[u32; 2]>,
+    pub mentions: BTreeSet<[Node; 2]>,
     /// Literals that synonyms leave alone.
     pub kept: Vec<u32>,
     pub misuse: Option<Misuse>,
     /// Whether it is a DESCRIBE, in which IRIs are written as expressions.
     pub describe: bool,
-    /// Subject, property, object, and the object if it is a constant, for units.
-    pub stated: Vec<[u32; 4]>,
+    /// Subject, property and object, for units.
+    pub stated: Vec<(Node, u32, Node)>,
     /// Variables, the constants they are compared with, and whether for equality, for units.
-    pub compared: Vec<(u32, u32, bool)>,
+    pub compared: Vec<(u16, u32, bool)>,
     most: usize,
     /// Whether what is looked at only takes solutions away.
     aside: bool,
     /// The ends of paths that may have no steps.
-    loose: Vec<[u32; 2]>,
-    supported: HashSet<Places>,
-    mentioned: HashSet<[u32; 2]>,
-    named: HashMap<&'a str, u32>,
-    blanks: HashMap<&'a str, u32>,
+    loose: Vec<[Node; 2]>,
+    pub named: HashMap<&'a str, u16>,
+    blanks: HashMap<&'a str, u16>,
 }
 
 impl<'a> Analysis<'a> {
@@ -333,12 +205,12 @@ impl<'a> Analysis<'a> {
         Self { constants, most: most.max(1), describe, ..Self::default() }
     }
 
-    /// The branches of a whole query.
-    pub fn query(&mut self, pattern: &'a GraphPattern) -> Vec<Draft> {
-        let (inner, _) = self.modifiers(pattern);
+    /// The branches of a whole query, and what it ends with.
+    pub fn query(&mut self, pattern: &'a GraphPattern) -> (Vec<Draft>, Modifiers<'a>) {
+        let (inner, modifiers) = self.modifiers(pattern);
         let branches = self.branches(inner);
         self.settle(&branches, 0);
-        branches
+        (branches, modifiers)
     }
 
     pub fn leave_open(&mut self, reason: impl Into<Cow<'static, str>>) {
@@ -348,51 +220,52 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    pub fn mention(&mut self, property: u32, object: u32) {
-        let [property, object] =
-            [property, object].map(|place| if place & VARIABLE == 0 { place } else { OPEN });
-        let mention = [property, if property == OPEN { OPEN } else { object }];
-        if self.mentioned.insert(mention) {
-            self.mentions.push(mention);
-        }
+    pub fn mention(&mut self, property: Node, object: Node) {
+        let [property, object] = [property, object].map(|node| match node {
+            Node::Variable(_) => OPEN,
+            constant => constant,
+        });
+        self.mentions.insert([property, if property == OPEN { OPEN } else { object }]);
     }
 
-    fn fresh(&mut self) -> u32 {
+    /// A new variable; what has too many of them is refused in the end.
+    fn fresh(&mut self) -> u16 {
         self.variables.push(None);
-        VARIABLE | (self.variables.len() - 1) as u32
+        (self.variables.len() - 1) as u16
     }
 
-    fn variable(&mut self, name: &'a str) -> u32 {
+    fn variable(&mut self, name: &'a str) -> u16 {
         *self.named.entry(name).or_insert_with(|| {
             self.variables.push(Some(name));
-            VARIABLE | (self.variables.len() - 1) as u32
+            (self.variables.len() - 1) as u16
         })
     }
 
-    fn term(&mut self, term: &'a TermPattern) -> u32 {
+    fn term(&mut self, term: &'a TermPattern) -> Node {
         match term {
-            TermPattern::NamedNode(iri) => self.constants.iri(iri),
-            TermPattern::Literal(literal) => self.constants.literal(literal),
-            TermPattern::Variable(variable) => self.variable(variable.as_str()),
-            TermPattern::BlankNode(node) => match self.blanks.get(node.as_str()) {
-                Some(&known) => known,
-                None => {
-                    let fresh = self.fresh();
-                    self.blanks.insert(node.as_str(), fresh);
-                    fresh
-                }
-            },
+            TermPattern::NamedNode(iri) => Node::Constant(self.constants.iri(iri)),
+            TermPattern::Literal(literal) => Node::Constant(self.constants.literal(literal)),
+            TermPattern::Variable(variable) => Node::Variable(self.variable(variable.as_str())),
+            TermPattern::BlankNode(node) => {
+                let variables = &mut self.variables;
+                Node::Variable(*self.blanks.entry(node.as_str()).or_insert_with(|| {
+                    variables.push(None);
+                    (variables.len() - 1) as u16
+                }))
+            }
             TermPattern::Triple(_) => {
                 self.leave_open("triple term");
-                self.fresh()
+                Node::Variable(self.fresh())
             }
         }
     }
 
-    fn property(&mut self, property: &'a NamedNodePattern) -> u32 {
+    fn property(&mut self, property: &'a NamedNodePattern) -> Node {
         match property {
-            NamedNodePattern::NamedNode(iri) => self.constants.iri(iri),
-            NamedNodePattern::Variable(variable) => self.variable(variable.as_str()),
+            NamedNodePattern::NamedNode(iri) => Node::Constant(self.constants.iri(iri)),
+            NamedNodePattern::Variable(variable) => {
+                Node::Variable(self.variable(variable.as_str()))
+            }
         }
     }
 
@@ -420,23 +293,22 @@ impl<'a> Analysis<'a> {
         self.kept.push(number);
     }
 
-    /// Passes the operators that a SELECT ends with; returns what is inside, and the projection.
-    fn modifiers(&mut self, mut pattern: &'a GraphPattern) -> (&'a GraphPattern, Option<Vec<u32>>) {
-        let mut projected = None;
+    /// Passes the operators that a SELECT ends with; returns what is inside, and what they were.
+    fn modifiers(&mut self, mut pattern: &'a GraphPattern) -> (&'a GraphPattern, Modifiers<'a>) {
+        let mut found = Modifiers::default();
         loop {
             pattern = match pattern {
-                GraphPattern::Slice { inner, .. } if projected.is_none() => {
+                GraphPattern::Slice { inner, .. } if found.projection.is_none() => {
                     self.leave_open("LIMIT or OFFSET");
                     inner
                 }
-                GraphPattern::Distinct { inner } | GraphPattern::Reduced { inner }
-                    if projected.is_none() =>
-                {
+                GraphPattern::Reduced { inner } if found.projection.is_none() => inner,
+                GraphPattern::Distinct { inner } if found.projection.is_none() => {
+                    found.distinct = true;
                     inner
                 }
-                GraphPattern::Project { inner, variables } if projected.is_none() => {
-                    let variables = variables.iter().map(|one| self.variable(one.as_str()));
-                    projected = Some(variables.collect());
+                GraphPattern::Project { inner, variables } if found.projection.is_none() => {
+                    found.projection = Some(variables);
                     inner
                 }
                 GraphPattern::OrderBy { inner, expression } => {
@@ -446,7 +318,7 @@ impl<'a> Analysis<'a> {
                     }
                     inner
                 }
-                _ => return (pattern, projected),
+                _ => return (pattern, found),
             }
         }
     }
@@ -459,20 +331,25 @@ impl<'a> Analysis<'a> {
                     let subject = self.term(subject);
                     let predicate = self.property(predicate);
                     let object = self.term(object);
-                    self.mention(predicate, object);
                     self.state(subject, predicate, object);
-                    self.support([subject, predicate, object]);
-                    draft.patterns.push([subject, predicate, object]);
+                    draft.patterns.push(self.triple([subject, predicate, object]));
                 }
                 vec![draft]
             }
             GraphPattern::Path { subject, path, object } => {
                 let (subject, object) = (self.term(subject), self.term(object));
+                for last in last_steps(path) {
+                    let property = Node::Constant(self.constants.iri(last));
+                    self.state(subject, property, object);
+                }
+                if path_may_be_empty(path) {
+                    self.loose.push([subject, object]);
+                }
                 self.path(subject, path, object)
             }
             GraphPattern::Join { left, right } => {
                 let (left, right) = (self.branches(left), self.branches(right));
-                self.bounded(joined(left, right))
+                self.joined(&left, right)
             }
             GraphPattern::LeftJoin { left, right, expression } => {
                 self.leave_open("OPTIONAL");
@@ -485,9 +362,8 @@ impl<'a> Analysis<'a> {
             }
             GraphPattern::Union { left, right } => {
                 self.leave_open("UNION");
-                let mut all = self.branches(left);
-                all.append(&mut self.branches(right));
-                self.bounded(all)
+                let (left, right) = (self.branches(left), self.branches(right));
+                self.united(left, right)
             }
             GraphPattern::Minus { left, right } => {
                 self.leave_open("MINUS");
@@ -548,14 +424,15 @@ impl<'a> Analysis<'a> {
     fn subquery(&mut self, pattern: &'a GraphPattern) -> Vec<Draft> {
         self.leave_open("subquery");
         let loose = self.loose.len();
-        let (inner, projected) = self.modifiers(pattern);
+        let (inner, modifiers) = self.modifiers(pattern);
         let mut branches = self.branches(inner);
         self.settle(&branches, loose);
         if grouping(inner) == Some(0) {
             return vec![Draft::default()]; // it has a row for no solutions
         }
-        if let Some(projected) = projected {
-            let projected: HashSet<u32> = projected.into_iter().collect();
+        if let Some(projection) = modifiers.projection {
+            let projected: HashSet<u16> =
+                projection.iter().map(|variable| self.variable(variable.as_str())).collect();
             self.rename(&mut branches, |variable| !projected.contains(&variable));
         }
         branches
@@ -570,42 +447,38 @@ impl<'a> Analysis<'a> {
     }
 
     /// Gives fresh variables for those that are others outside.
-    fn rename(&mut self, branches: &mut [Draft], is_local: impl Fn(u32) -> bool) {
-        let mut names: HashMap<u32, u32> = HashMap::new();
+    fn rename(&mut self, branches: &mut [Draft], is_local: impl Fn(u16) -> bool) {
+        let mut names: HashMap<u16, u16> = HashMap::new();
+        let variables = &mut self.variables;
+        let mut rename = |number: &mut u16| {
+            if variables[usize::from(*number)].is_some() && is_local(*number) {
+                *number = *names.entry(*number).or_insert_with(|| {
+                    variables.push(None);
+                    (variables.len() - 1) as u16
+                });
+            }
+        };
         for draft in branches {
-            let tested = draft.filters.iter_mut().map(|filter| &mut filter.0);
-            for place in draft.patterns.iter_mut().flatten().chain(tested).chain(&mut draft.ends) {
-                let number = (*place & !VARIABLE) as usize;
-                let is_named = *place & VARIABLE != 0 && self.variables[number].is_some();
-                if is_named && is_local(*place) {
-                    *place = *names.entry(*place).or_insert_with(|| {
-                        self.variables.push(None);
-                        VARIABLE | (self.variables.len() - 1) as u32
-                    });
+            for node in draft.patterns.iter_mut().flatten() {
+                if let Node::Variable(number) = node {
+                    rename(number);
                 }
             }
+            draft.filters.iter_mut().for_each(|(number, _)| rename(number));
         }
     }
 
-    /// The variables that the patterns of all branches bind; with the ends of paths, if asked.
-    fn certain(branches: &[Draft], ends: bool) -> HashSet<u32> {
-        let bound = |draft: &Draft| -> HashSet<u32> {
-            let ends = if ends { draft.ends.as_slice() } else { &[] };
-            draft.patterns.iter().flatten().chain(ends).copied().collect()
-        };
-        let mut all = branches.iter().map(bound);
-        let first = all.next().unwrap_or_default();
-        all.fold(first, |mut shared, other| {
-            shared.retain(|place| other.contains(place));
-            shared
-        })
+    /// The variables that the patterns of all branches bind, and constants.
+    fn certain(branches: &[Draft]) -> HashSet<Node> {
+        let bound = |draft: &Draft| draft.patterns.iter().flatten().copied().collect();
+        branches.iter().map(bound).reduce(|a: HashSet<Node>, b| &a & &b).unwrap_or_default()
     }
 
     /// Notes that a path of no steps leads from any node to itself, where its ends are not bound.
     fn settle(&mut self, branches: &[Draft], from: usize) {
         if self.loose.len() > from {
-            let certain = Self::certain(branches, true);
-            let is_free = |end: &u32| end & VARIABLE != 0 && !certain.contains(end);
+            let certain = Self::certain(branches);
+            let is_free = |end: &Node| matches!(end, Node::Variable(_)) && !certain.contains(end);
             if self.loose.drain(from..).any(|ends| ends.iter().all(is_free)) {
                 self.mention(OPEN, OPEN);
             }
@@ -618,14 +491,14 @@ impl<'a> Analysis<'a> {
         expression: &'a Expression,
         grouped: bool,
     ) -> Vec<Draft> {
-        let certain = Self::certain(if grouped { &[] } else { &branches }, false);
+        let certain = Self::certain(if grouped { &[] } else { &branches });
         for part in conjuncts(expression) {
             let found = necessary(&part, &mut self.constants);
             let decides = found.as_ref().is_some_and(|taken| taken.decides);
             let found = found.and_then(|taken| {
-                let variable =
-                    self.named.get(taken.variable.as_str()).filter(|v| certain.contains(*v))?;
-                Some((*variable, taken.test))
+                let variable = *self.named.get(taken.variable.as_str())?;
+                let is_bound = certain.contains(&Node::Variable(variable));
+                is_bound.then_some((variable, taken.filter))
             });
             if found.is_none() || !decides {
                 self.leave_open(format!("FILTER {}", word(&part)));
@@ -637,41 +510,53 @@ impl<'a> Analysis<'a> {
         branches
     }
 
-    /// Keeps what all branches share when there are too many of them.
-    fn bounded(&mut self, mut branches: Vec<Draft>) -> Vec<Draft> {
-        if branches.len() <= self.most {
-            return branches;
+    /// The branches of a join; of one side only what all share when there are too many.
+    fn joined(&mut self, left: &[Draft], mut right: Vec<Draft>) -> Vec<Draft> {
+        if left.len() * right.len() > self.most {
+            right = self.shared(right);
         }
+        let both = |a: &Draft, b: &Draft| Draft {
+            patterns: [a.patterns.as_slice(), &b.patterns].concat(),
+            filters: [a.filters.as_slice(), &b.filters].concat(),
+        };
+        left.iter().flat_map(|a| right.iter().map(move |b| both(a, b))).collect()
+    }
+
+    /// The branches of a union; what all share when there are too many.
+    fn united(&mut self, mut left: Vec<Draft>, mut right: Vec<Draft>) -> Vec<Draft> {
+        left.append(&mut right);
+        if left.len() > self.most { self.shared(left) } else { left }
+    }
+
+    fn shared(&mut self, mut branches: Vec<Draft>) -> Vec<Draft> {
         self.leave_open(TOO_MANY);
         let mut shared = branches.swap_remove(0);
         for other in &branches {
-            let patterns: HashSet<&Places> = other.patterns.iter().collect();
+            let patterns: HashSet<&Pattern> = other.patterns.iter().collect();
             shared.patterns.retain(|pattern| patterns.contains(pattern));
             shared.filters.retain(|filter| other.filters.contains(filter));
-            shared.ends.retain(|end| other.ends.contains(end));
         }
         vec![shared]
     }
 
+    /// Notes a triple pattern, and gives it back.
+    fn triple(&mut self, pattern: Pattern) -> Pattern {
+        self.mention(pattern[1], pattern[2]);
+        self.support(pattern);
+        pattern
+    }
+
     /// Notes a pattern that a solution can rest on.
-    fn support(&mut self, mut pattern: Places) {
-        let original = pattern;
-        let mut next = VARIABLE;
-        for at in (0..3).filter(|at| original[*at] & VARIABLE != 0) {
-            let first = original[..at].iter().position(|place| *place == original[at]);
-            pattern[at] = first.map_or(next, |first| pattern[first]);
-            next += u32::from(first.is_none());
-        }
-        if !self.aside && self.supported.insert(pattern) {
-            self.supports.push(pattern);
+    fn support(&mut self, pattern: Pattern) {
+        if !self.aside {
+            self.supports.insert(alone(pattern));
         }
     }
 
     /// Notes whose value an object is.
-    fn state(&mut self, subject: u32, property: u32, object: u32) {
-        if property & VARIABLE == 0 {
-            let own = if object & VARIABLE == 0 { object } else { OPEN };
-            self.stated.push([subject, property, object, own]);
+    fn state(&mut self, subject: Node, property: Node, object: Node) {
+        if let Node::Constant(property) = property {
+            self.stated.push((subject, property, object));
         }
     }
 
@@ -704,7 +589,13 @@ impl<'a> Analysis<'a> {
     fn custom(&mut self, name: &NamedNode, arguments: usize) {
         let known = match (name.as_str().strip_prefix(GM), name.as_str().strip_prefix(XSD)) {
             (Some("descendantOf" | "ancestorOf" | "childOf" | "compare"), _) => true,
-            (_, Some(cast)) => CASTS.contains(&cast) && arguments == 1,
+            (
+                _,
+                Some(
+                    "string" | "boolean" | "double" | "float" | "integer" | "decimal" | "date"
+                    | "time" | "dateTime" | "duration" | "yearMonthDuration" | "dayTimeDuration",
+                ),
+            ) => arguments == 1,
             _ => false,
         };
         if !known {
@@ -766,81 +657,50 @@ impl<'a> Analysis<'a> {
 
     // --- Paths ---
 
-    fn path(&mut self, subject: u32, path: &'a Path, object: u32) -> Vec<Draft> {
-        let (steps, open) = self.expand(subject, path, object);
-        if open.is_empty() {
-            steps.iter().flatten().for_each(|pattern| self.support(*pattern));
-        }
-        for step in all_steps(path) {
-            let step = step.map_or(VARIABLE | 2, |iri| self.constants.iri(iri));
-            self.mention(step, OPEN);
-            if !open.is_empty() {
-                self.support([VARIABLE, step, VARIABLE | 1]); // any that a walk can use
-            }
-        }
-        for last in last_steps(path) {
-            let property = self.constants.iri(last);
-            self.state(subject, property, object);
-        }
-        open.into_iter().for_each(|reason| self.leave_open(reason));
-        if steps.len() > 1 {
-            self.leave_open("path |");
-        }
-        let ends = if path_may_be_empty(path) {
-            self.loose.push([subject, object]);
-            Vec::new()
-        } else {
-            vec![subject, object]
-        };
-        let draft = |patterns| Draft { patterns, ends: ends.clone(), filters: Vec::new() };
-        self.bounded(steps.into_iter().map(draft).collect())
-    }
-
-    /// Alternatives of patterns of which one holds wherever the path does, and why they may hold
-    /// where it does not.
-    fn expand(
-        &mut self,
-        subject: u32,
-        path: &'a Path,
-        object: u32,
-    ) -> (Vec<Vec<Places>>, Vec<&'static str>) {
+    /// Alternatives of patterns of which one holds wherever a path does.
+    fn path(&mut self, subject: Node, path: &'a Path, object: Node) -> Vec<Draft> {
         match path {
             Path::NamedNode(iri) => {
-                (vec![vec![[subject, self.constants.iri(iri), object]]], Vec::new())
+                let pattern = [subject, Node::Constant(self.constants.iri(iri)), object];
+                vec![Draft { patterns: vec![self.triple(pattern)], ..Draft::default() }]
             }
-            Path::Reverse(path) => self.expand(object, path, subject),
-            Path::Alternative(left, right) if is_negated(left) && is_negated(right) => {
-                (vec![Vec::new()], vec!["path !"])
-            }
-            Path::Alternative(left, right) => {
-                let (mut steps, mut open) = self.expand(subject, left, object);
-                let (mut more, mut why) = self.expand(subject, right, object);
-                steps.append(&mut more);
-                open.append(&mut why);
-                (steps, open)
-            }
+            Path::Reverse(path) if !is_negated(path) => self.path(object, path, subject),
             Path::Sequence(left, right) => {
-                let middle = self.fresh();
-                let (steps, mut open) = self.expand(subject, left, middle);
-                let (more, mut why) = self.expand(middle, right, object);
-                open.append(&mut why);
-                if steps.len() * more.len() > self.most {
-                    open.push(TOO_MANY);
-                    return (if steps.len() <= self.most { steps } else { more }, open);
-                }
-                let both = |a: &Vec<Places>| {
-                    more.iter().map(|b| [a.as_slice(), b].concat()).collect::<Vec<_>>()
-                };
-                (steps.iter().flat_map(both).collect(), open)
+                let middle = Node::Variable(self.fresh());
+                let left = self.path(subject, left, middle);
+                let right = self.path(middle, right, object);
+                self.joined(&left, right)
             }
-            Path::NegatedPropertySet(_) => (vec![Vec::new()], vec!["path !"]),
-            Path::OneOrMore(path) => {
-                let next = self.fresh();
-                (self.expand(subject, path, next).0, vec!["path +"])
+            Path::Alternative(left, right) if !(is_negated(left) && is_negated(right)) => {
+                self.leave_open("path |");
+                let left = self.path(subject, left, object);
+                let right = self.path(subject, right, object);
+                self.united(left, right)
             }
-            Path::ZeroOrMore(_) => (vec![Vec::new()], vec!["path *"]),
-            Path::ZeroOrOne(_) => (vec![Vec::new()], vec!["path ?"]),
+            Path::OneOrMore(inner) => {
+                self.steps(path, "path +");
+                let next = Node::Variable(self.fresh());
+                let before = std::mem::replace(&mut self.aside, true);
+                let first = self.path(subject, inner, next);
+                self.aside = before;
+                first
+            }
+            Path::ZeroOrMore(_) => self.steps(path, "path *"),
+            Path::ZeroOrOne(_) => self.steps(path, "path ?"),
+            _ => self.steps(path, "path !"),
         }
+    }
+
+    /// Notes the steps of a path of which nothing is necessary.
+    fn steps(&mut self, path: &Path, reason: &'static str) -> Vec<Draft> {
+        self.leave_open(reason);
+        for step in all_steps(path) {
+            let step =
+                step.map_or(Node::Variable(1), |iri| Node::Constant(self.constants.iri(iri)));
+            self.mention(step, OPEN);
+            self.support([Node::Variable(0), step, Node::Variable(2)]);
+        }
+        vec![Draft::default()]
     }
 }
 
@@ -852,30 +712,12 @@ fn is_negated(path: &Path) -> bool {
     }
 }
 
-fn joined(mut left: Vec<Draft>, mut right: Vec<Draft>) -> Vec<Draft> {
-    if let ([one], [other]) = (left.as_mut_slice(), right.as_mut_slice()) {
-        one.patterns.append(&mut other.patterns);
-        one.filters.append(&mut other.filters);
-        one.ends.append(&mut other.ends);
-        return left;
-    }
-    let both = |a: &Draft| {
-        let with = |b: &Draft| Draft {
-            patterns: [a.patterns.as_slice(), &b.patterns].concat(),
-            filters: [a.filters.as_slice(), &b.filters].concat(),
-            ends: [a.ends.as_slice(), &b.ends].concat(),
-        };
-        right.iter().map(with).collect::<Vec<_>>()
-    };
-    left.iter().flat_map(both).collect()
-}
-
 // --- Filters ------------------------------------------------------------------------------------
 
 /// A filter that every solution passes, and whether it says all that its expression does.
 struct Taken {
     variable: String,
-    test: Test,
+    filter: Filter<Slot>,
     decides: bool,
 }
 
@@ -902,15 +744,18 @@ fn conjuncts(expression: &Expression) -> Vec<Cow<'_, Expression>> {
 
 fn necessary(expression: &Expression, constants: &mut Constants) -> Option<Taken> {
     if let Some((operator, left, right)) = comparison_of(expression) {
-        return relation(operator, left, right, constants);
+        let is_constant = matches!(left, Expression::NamedNode(_) | Expression::Literal(_));
+        return match is_constant {
+            true => relation(mirrored(operator), right, left, constants),
+            false => relation(operator, left, right, constants),
+        };
     }
     match expression {
         Expression::In(value, list) if !list.is_empty() => {
             let Expression::Variable(variable) = value.as_ref() else { return None };
             let equal = |one| comparison(Comparison::Equal, one, constants);
-            let tests = list.iter().map(equal).collect::<Option<_>>()?;
-            let test = Test::Any { list: true, tests };
-            Some(Taken { variable: variable.as_str().to_owned(), test, decides: true })
+            let filter = Filter::Any(list.iter().map(equal).collect::<Option<_>>()?);
+            Some(Taken { variable: variable.as_str().to_owned(), filter, decides: true })
         }
         Expression::Or(..) => any_of(expression, constants),
         Expression::FunctionCall(function, arguments) => call(function, arguments, constants),
@@ -924,26 +769,22 @@ fn relation(
     right: &Expression,
     constants: &mut Constants,
 ) -> Option<Taken> {
-    let is_constant = matches!(left, Expression::NamedNode(_) | Expression::Literal(_));
-    let (left, right) = if is_constant { (right, left) } else { (left, right) };
-    let operator = if is_constant { mirrored(operator) } else { operator };
     if let Expression::Variable(variable) = left {
-        let test = comparison(operator, right, constants)?;
-        return Some(Taken { variable: variable.as_str().to_owned(), test, decides: true });
+        let filter = comparison(operator, right, constants)?;
+        return Some(Taken { variable: variable.as_str().to_owned(), filter, decides: true });
     }
-    if operator != Comparison::Equal {
-        return None;
+    match operator {
+        Comparison::Equal => text_test(TextOperator::Equals, left, right, constants),
+        _ => None,
     }
-    let (variable, test) = text_test(TextOperator::Equals, left, right, constants)?;
-    Some(Taken { variable, test, decides: true })
 }
 
 fn comparison(
     operator: Comparison,
     constant: &Expression,
     constants: &mut Constants,
-) -> Option<Test> {
-    let constant = match constant {
+) -> Option<Filter<Slot>> {
+    let number = match constant {
         Expression::NamedNode(iri) => constants.iri(iri),
         // in base units a quantity may be a number, and yet no other kind of term passes
         Expression::Literal(literal) if operator == Comparison::Unequal && is_quantity(literal) => {
@@ -952,7 +793,7 @@ fn comparison(
         Expression::Literal(literal) => constants.literal(literal),
         _ => return None,
     };
-    Some(Test::Compare { operator, constant })
+    Some(Filter::Compare { operator, constant: Slot::Constant(number) })
 }
 
 fn call(function: &Function, arguments: &[Expression], constants: &mut Constants) -> Option<Taken> {
@@ -968,25 +809,21 @@ fn call(function: &Function, arguments: &[Expression], constants: &mut Constants
                 [Expression::Literal(flags)] => Some(constants.literal(flags)),
                 _ => return None,
             };
-            let pattern = constants.literal(pattern);
-            let test = Test::Regex { view, folding, pattern, flags };
-            return Some(Taken { variable: variable.to_owned(), test, decides: false });
+            let argument = Slot::Regex { pattern: constants.literal(pattern), flags };
+            let operator = TextOperator::Contains;
+            let filter = Filter::Text { operator, view, folding, argument };
+            return Some(Taken { variable: variable.to_owned(), filter, decides: false });
         }
         (Function::Custom(name), [Expression::Variable(v), Expression::NamedNode(concept)]) => {
-            let operator = match name.as_str().strip_prefix(GM)? {
-                "descendantOf" => TaxonomyOperator::Descendant,
-                "ancestorOf" => TaxonomyOperator::Ancestor,
-                "childOf" => TaxonomyOperator::Child,
-                _ => return None,
-            };
-            let test = Test::Taxonomy { operator, concept: constants.iri(concept) };
-            return Some(Taken { variable: v.as_str().to_owned(), test, decides: true });
+            let operator = TaxonomyOperator::of_iri(name.as_str())?;
+            let concept = Slot::Constant(constants.iri(concept));
+            let filter = Filter::Taxonomy { operator, concept };
+            return Some(Taken { variable: v.as_str().to_owned(), filter, decides: true });
         }
         _ => return None,
     };
     let [text, argument] = arguments else { return None };
-    let (variable, test) = text_test(operator, text, argument, constants)?;
-    Some(Taken { variable, test, decides: true })
+    text_test(operator, text, argument, constants)
 }
 
 fn text_test(
@@ -994,12 +831,17 @@ fn text_test(
     text: &Expression,
     argument: &Expression,
     constants: &mut Constants,
-) -> Option<(String, Test)> {
+) -> Option<Taken> {
     let (variable, view, folding) = looked_at(text)?;
-    let (argument_folding, argument) = unfolded(argument);
+    let (change, argument) = unfolded(argument);
     let Expression::Literal(literal) = argument else { return None };
-    let argument = constants.literal(literal);
-    Some((variable.to_owned(), Test::Text { operator, view, folding, argument, argument_folding }))
+    let number = constants.literal(literal);
+    let argument = match change {
+        Folding::None => Slot::Constant(number),
+        change => Slot::Folded(number, change),
+    };
+    let filter = Filter::Text { operator, view, folding, argument };
+    Some(Taken { variable: variable.to_owned(), filter, decides: true })
 }
 
 fn unfolded(expression: &Expression) -> (Folding, &Expression) {
@@ -1040,9 +882,9 @@ fn any_of(expression: &Expression, constants: &mut Constants) -> Option<Taken> {
     let (mut tests, mut decides) = (Vec::new(), true);
     for taken in choices.into_iter().flatten().filter(|taken| taken.variable == variable) {
         decides &= taken.decides;
-        let inner = match taken.test {
-            Test::Any { tests, .. } => tests.into_vec(),
-            test => vec![test],
+        let inner = match taken.filter {
+            Filter::Any(filters) => filters.into_vec(),
+            filter => vec![filter],
         };
         for test in inner {
             if !tests.contains(&test) {
@@ -1050,7 +892,7 @@ fn any_of(expression: &Expression, constants: &mut Constants) -> Option<Taken> {
             }
         }
     }
-    Some(Taken { variable, test: Test::Any { list: false, tests: tests.into() }, decides })
+    Some(Taken { variable, filter: Filter::Any(tests.into()), decides })
 }
 
 /// For each variable a test that an expression makes necessary.
@@ -1069,7 +911,7 @@ fn by_variable(expression: &Expression, constants: &mut Constants) -> Vec<Taken>
 /// Names an expression for the remainder: its operator or function.
 fn word(expression: &Expression) -> String {
     if let Some((operator, ..)) = comparison_of(expression) {
-        return operator.sign().to_owned();
+        return operator.name().to_owned();
     }
     let word = match expression {
         Expression::Or(..) => "||",

@@ -19,33 +19,119 @@ pub enum Node {
 /// Subject, predicate, object.
 pub type Pattern = [Node; 3];
 
-/// SPARQL's comparisons by value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Comparison {
-    /// `=`
-    Equal,
-    /// `!=`
-    Unequal,
-    /// `<`
-    Less,
-    /// `<=`
-    LessOrEqual,
-    /// `>`
-    Greater,
-    /// `>=`
-    GreaterOrEqual,
+/// Defines an enumeration by what queries call its variants.
+macro_rules! named {
+    ($(#[$about:meta])* $type:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $type {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl $type {
+            /// All variants, in order.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// What a query calls it.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+
+            /// The one that a query calls so.
+            pub fn of_name(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|one| one.name() == name)
+            }
+        }
+
+        stored!(enum $type { $($variant,)* });
+    };
+}
+
+named!(
+    /// SPARQL's comparisons by value.
+    Comparison {
+        /// `=`
+        Equal = "=",
+        /// `!=`
+        Unequal = "!=",
+        /// `<`
+        Less = "<",
+        /// `<=`
+        LessOrEqual = "<=",
+        /// `>`
+        Greater = ">",
+        /// `>=`
+        GreaterOrEqual = ">=",
+    }
+);
+
+named!(
+    /// Which text of a term a test looks at.
+    View {
+        /// That of a string literal, whose language counts.
+        Term = "",
+        /// The lexical form of a literal, the IRI of an IRI.
+        Str = "STR",
+        /// The language tag of a literal.
+        Lang = "LANG",
+    }
+);
+
+named!(
+    /// What is done with the case of a text before it is looked at.
+    Folding {
+        /// Nothing.
+        None = "",
+        /// All letters are made small.
+        Lower = "LCASE",
+        /// All letters are made capital.
+        Upper = "UCASE",
+        /// As regular expressions with the flag `i` compare ASCII letters.
+        Caseless = "caseless",
+    }
+);
+
+named!(
+    /// How a text is compared with a constant.
+    TextOperator {
+        /// The constant is in it.
+        Contains = "CONTAINS",
+        /// It begins with the constant.
+        Starts = "STRSTARTS",
+        /// It ends with the constant.
+        Ends = "STRENDS",
+        /// By term: text and language are the same.
+        Equals = "=",
+        /// It is a language tag within a language range.
+        Matches = "LANGMATCHES",
+    }
+);
+
+/// The namespace of the functions of filters.
+pub const GM: &str = "urn:graphmatch:";
+
+named!(
+    /// G-ToPSS's is-a operators (section 3.2), by their names in the namespace [`GM`].
+    TaxonomyOperator {
+        /// The term is the concept, or below it.
+        Descendant = "descendantOf",
+        /// The term is the concept, or above it.
+        Ancestor = "ancestorOf",
+        /// The term is right below the concept.
+        Child = "childOf",
+    }
+);
+
+impl TaxonomyOperator {
+    /// The one of a function.
+    pub fn of_iri(iri: &str) -> Option<Self> {
+        Self::of_name(iri.strip_prefix(GM)?)
+    }
 }
 
 impl Comparison {
-    const ALL: [Self; 6] = [
-        Self::Equal,
-        Self::Unequal,
-        Self::Less,
-        Self::LessOrEqual,
-        Self::Greater,
-        Self::GreaterOrEqual,
-    ];
-
     /// A number for it, above 0.
     pub fn code(self) -> u16 {
         self as u16 + 1
@@ -55,11 +141,6 @@ impl Comparison {
     #[inline]
     pub fn of_code(code: u16) -> Option<Self> {
         Self::ALL.get(usize::from(code).wrapping_sub(1)).copied()
-    }
-
-    /// The one that a query writes so.
-    pub fn of_sign(sign: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|operator| operator.sign() == sign)
     }
 
     /// Whether it is true of two values in an order.
@@ -73,68 +154,6 @@ impl Comparison {
             Self::GreaterOrEqual => order.is_ge(),
         }
     }
-
-    /// As a query writes it.
-    pub fn sign(self) -> &'static str {
-        match self {
-            Self::Equal => "=",
-            Self::Unequal => "!=",
-            Self::Less => "<",
-            Self::LessOrEqual => "<=",
-            Self::Greater => ">",
-            Self::GreaterOrEqual => ">=",
-        }
-    }
-}
-
-/// Which text of a term a test looks at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum View {
-    /// That of a string literal, whose language counts.
-    Term,
-    /// `STR`: the lexical form of a literal, the IRI of an IRI.
-    Str,
-    /// `LANG`: the language tag of a literal.
-    Lang,
-}
-
-/// What is done with the case of a text before it is looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Folding {
-    /// Nothing.
-    None,
-    /// `LCASE`
-    Lower,
-    /// `UCASE`
-    Upper,
-    /// As regular expressions with the flag `i` compare ASCII letters.
-    Caseless,
-}
-
-/// How a text is compared with a constant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TextOperator {
-    /// `CONTAINS`
-    Contains,
-    /// `STRSTARTS`
-    Starts,
-    /// `STRENDS`
-    Ends,
-    /// `=` of texts, by term: text and language are the same.
-    Equals,
-    /// `LANGMATCHES`
-    Matches,
-}
-
-/// G-ToPSS's is-a operators (section 3.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TaxonomyOperator {
-    /// `gm:descendantOf`
-    Descendant,
-    /// `gm:ancestorOf`
-    Ancestor,
-    /// `gm:childOf`
-    Child,
 }
 
 /// A test of one variable. `C` is how a constant is said: [`Id`], or the number of a slot.
@@ -183,47 +202,6 @@ pub struct Branch {
     pub variables: u16,
 }
 
-stored!(
-    enum Comparison {
-        Equal,
-        Unequal,
-        Less,
-        LessOrEqual,
-        Greater,
-        GreaterOrEqual,
-    }
-);
-stored!(
-    enum View {
-        Term,
-        Str,
-        Lang,
-    }
-);
-stored!(
-    enum Folding {
-        None,
-        Lower,
-        Upper,
-        Caseless,
-    }
-);
-stored!(
-    enum TextOperator {
-        Contains,
-        Starts,
-        Ends,
-        Equals,
-        Matches,
-    }
-);
-stored!(
-    enum TaxonomyOperator {
-        Descendant,
-        Ancestor,
-        Child,
-    }
-);
 stored!(Branch { patterns, filters, variables });
 
 impl Branch {
@@ -234,7 +212,7 @@ impl Branch {
                 tell(*id);
             }
         }
-        self.filters.iter().for_each(|(_, filter)| filter.each_constant(tell));
+        self.filters.iter().for_each(|(_, filter)| filter.each_constant(&mut |&id| tell(id)));
     }
 }
 
@@ -264,19 +242,22 @@ impl Stored for Node {
     }
 }
 
-impl Stored for Filter {
+impl<C: Stored> Stored for Filter<C> {
     fn save(&self, to: &mut Saver) {
         match self {
-            Self::Compare { operator, constant } => (0_u8, *operator, *constant).save(to),
-            Self::Text { operator, view, folding, argument } => {
-                (1_u8, *operator, *view).save(to);
-                (*folding, *argument).save(to);
+            Self::Compare { operator, .. } => (0_u8, *operator).save(to),
+            Self::Text { operator, view, folding, .. } => {
+                (1_u8, *operator).save(to);
+                (*view, *folding).save(to);
             }
-            Self::Taxonomy { operator, concept } => (2_u8, *operator, *concept).save(to),
-            Self::Any(filters) => {
-                3_u8.save(to);
-                filters.save(to);
-            }
+            Self::Taxonomy { operator, .. } => (2_u8, *operator).save(to),
+            Self::Any(filters) => (3_u8, filters.len()).save(to),
+        }
+        match self {
+            Self::Compare { constant, .. }
+            | Self::Text { argument: constant, .. }
+            | Self::Taxonomy { concept: constant, .. } => constant.save(to),
+            Self::Any(filters) => filters.iter().for_each(|filter| filter.save(to)),
         }
     }
 
@@ -284,31 +265,30 @@ impl Stored for Filter {
         match u8::load(from)? {
             3 => {
                 let count = usize::load(from)?;
-                let mut filters = Vec::new();
-                for _ in 0..count {
-                    let kind = u8::load(from)?;
-                    filters.push(Self::load_simple(kind, from)?);
-                }
-                Ok(Self::Any(filters.into()))
+                let simple = (0..count).map(|_| Self::load_simple(u8::load(from)?, from));
+                Ok(Self::Any(simple.collect::<Result<_, _>>()?))
             }
             kind => Self::load_simple(kind, from),
         }
     }
 }
 
-impl Filter {
+impl<C> Filter<C> {
     /// Tells its constants.
-    pub fn each_constant(&self, tell: &mut impl FnMut(Id)) {
+    pub fn each_constant(&self, tell: &mut dyn FnMut(&C)) {
         match self {
-            Self::Compare { constant: id, .. }
-            | Self::Text { argument: id, .. }
-            | Self::Taxonomy { concept: id, .. } => tell(*id),
+            Self::Compare { constant, .. }
+            | Self::Text { argument: constant, .. }
+            | Self::Taxonomy { concept: constant, .. } => tell(constant),
             Self::Any(filters) => filters.iter().for_each(|filter| filter.each_constant(tell)),
         }
     }
 
     /// Reads a filter that is no disjunction.
-    fn load_simple(kind: u8, from: &mut Loader) -> Result<Self, SnapshotError> {
+    fn load_simple(kind: u8, from: &mut Loader) -> Result<Self, SnapshotError>
+    where
+        C: Stored,
+    {
         Ok(match kind {
             0 => Self::Compare { operator: Stored::load(from)?, constant: Stored::load(from)? },
             1 => Self::Text {

@@ -406,7 +406,7 @@ impl Patterns {
         }
         for number in filters.numbers() {
             let (filter, mut is_known) = (from_bytes::<Filter>(filters.get(number))?, true);
-            filter.each_constant(&mut |id| is_known &= dictionary.knows(id));
+            filter.each_constant(&mut |&id| is_known &= dictionary.knows(id));
             check(is_known, "a number of no term")?;
         }
         let lists = usize::load(from)?;

@@ -229,8 +229,8 @@ impl Data {
             .flat_map(|template| template.projected())
             .map(|(name, variable)| (name.to_owned(), usize::from(variable)))
             .collect();
-        let is_ask = template.as_ref().is_some_and(|template| template.form() == Form::Ask);
-        let once = is_ask || template.is_some_and(|template| template.distinct());
+        let is_ask = template.as_ref().is_some_and(|template| template.form == Form::Ask);
+        let once = is_ask || template.is_some_and(|template| template.distinct);
         let mut rows: Vec<Id> = Vec::new();
         let mut seen = hashbrown::HashSet::new();
         let (mut count, mut is_whole) = (0, true);
@@ -1386,7 +1386,7 @@ fn report(
     let publication = worker.publication.id.clone();
     let numbers: Arc<[Number]> = found.into();
     let name = |number: Number| state.subscriptions.get(number).name();
-    let failed = failed.into_iter().map(|(number, why)| (name(number), why.to_string()));
+    let failed = failed.into_iter().map(|(number, why)| (name(number), why.0));
     let failed = failed.collect();
     let is_empty = numbers.is_empty();
     let mut data = Data {

@@ -12,18 +12,18 @@
 //! only what a snapshot has is kept: the skeleton, the names of variables, and some 3 bytes for each
 //! triple pattern ([`crate::templates`]).
 
+use crate::algebra::{
+    Part as Inside, body, comparison_of, mirrored, pattern_of, pattern_of_mut, visit,
+};
 use crate::cut::{self, Cut, Cutter, quote, slot_of_literal};
 use crate::dictionary::{ANY, Dictionary, Id};
-use crate::necessary::{
-    Analysis, Draft, GM, Misuse, OPEN, Places, VARIABLE, comparison_of, may_be_empty, mirrored,
-    operands_mut, parts_mut,
-};
+use crate::necessary::{Analysis, Draft, Misuse, OPEN, alone, may_be_empty};
 use crate::pattern::{
-    Branch, Comparison, Filter, Folding, Node, Pattern, TaxonomyOperator, TextOperator, View,
+    Branch, Comparison, Filter, Folding, GM, Node, Pattern, Tested, TextOperator, View,
 };
-use crate::regex::required_parts;
-use crate::rest::{Resting, body, pattern_of, pattern_of_mut};
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, damaged, stored};
+use crate::regex::{Parts, required_parts};
+use crate::rest::group;
+use crate::snapshot::{Loader, Saver, SnapshotError, Stored, stored};
 use crate::values::{self, is_comparable};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
@@ -67,6 +67,8 @@ pub struct QueryError {
     pub column: Option<usize>,
 }
 
+const NOT_SPARQL: &str = "not SPARQL: ";
+
 impl QueryError {
     pub(crate) fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { what: what.into(), remedy: remedy.into(), line: None, column: None }
@@ -91,7 +93,12 @@ impl QueryError {
             None => "it ends too early".to_owned(),
         };
         let remedy = "Correct the query there, or just before.";
-        Self::new(format!("not SPARQL: {what}"), remedy).at(text, offset)
+        Self::new(format!("{NOT_SPARQL}{what}"), remedy).at(text, offset)
+    }
+
+    /// Whether it says no more than where a text stops being SPARQL.
+    pub(crate) fn is_out_of_place(&self) -> bool {
+        self.what.starts_with(NOT_SPARQL)
     }
 
     /// Says where a query stops being SPARQL, and what stands there, by the parser's message: what
@@ -99,7 +106,7 @@ impl QueryError {
     pub(crate) fn unreadable(text: &str, message: &str) -> Self {
         match place(text, message) {
             Some((offset, _)) => Self::out_of_place(text, offset),
-            None => Self::new(format!("not SPARQL: {message}"), "Correct the query."),
+            None => Self::new(format!("{NOT_SPARQL}{message}"), "Correct the query."),
         }
     }
 
@@ -114,7 +121,7 @@ impl QueryError {
         } else {
             "Correct the query."
         };
-        Some(Self::new(format!("not SPARQL: {reason}"), remedy).at(text, offset))
+        Some(Self::new(format!("{NOT_SPARQL}{reason}"), remedy).at(text, offset))
     }
 }
 
@@ -160,77 +167,30 @@ pub enum Form {
     Describe,
 }
 
-/// A test of one variable before constants are put in; these are given by their numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Test {
-    /// As [`Filter::Compare`].
-    Compare {
-        /// The comparison, with the variable on its left.
-        operator: Comparison,
-        /// The constant on its right.
-        constant: u32,
-    },
-    /// As [`Filter::Text`].
-    Text {
-        /// How the texts are compared.
-        operator: TextOperator,
-        /// Which text of the variable's term.
-        view: View,
-        /// What is done with its case.
-        folding: Folding,
-        /// The constant.
-        argument: u32,
-        /// What the query does with the constant's case.
-        argument_folding: Folding,
-    },
-    /// `REGEX`, of which what every match contains is used.
+/// A constant of a filter before constants are put in, by its number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Slot {
+    /// As the query has it.
+    Constant(u32),
+    /// With its case changed.
+    Folded(u32, Folding),
+    /// What every match of a regular expression contains: one text of several.
     Regex {
-        /// Which text of the variable's term.
-        view: View,
-        /// What is done with its case.
-        folding: Folding,
         /// The expression.
         pattern: u32,
         /// Its flags.
         flags: Option<u32>,
     },
-    /// As [`Filter::Taxonomy`].
-    Taxonomy {
-        /// The operator.
-        operator: TaxonomyOperator,
-        /// The concept.
-        concept: u32,
-    },
-    /// At least one of these holds.
-    Any {
-        /// Whether it is written with `IN`, not with `||`.
-        list: bool,
-        /// The tests, none of them of this kind.
-        tests: Box<[Test]>,
-    },
 }
 
-impl Test {
-    /// Its operator or function, as the remainder names it.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Self::Compare { operator, .. } => operator.sign(),
-            Self::Text { operator: TextOperator::Contains, .. } => "CONTAINS",
-            Self::Text { operator: TextOperator::Starts, .. } => "STRSTARTS",
-            Self::Text { operator: TextOperator::Ends, .. } => "STRENDS",
-            Self::Text { operator: TextOperator::Equals, .. } => "=",
-            Self::Text { operator: TextOperator::Matches, .. } => "LANGMATCHES",
-            Self::Regex { .. } => "REGEX",
-            Self::Taxonomy { operator: TaxonomyOperator::Descendant, .. } => {
-                "<urn:graphmatch:descendantOf>"
-            }
-            Self::Taxonomy { operator: TaxonomyOperator::Ancestor, .. } => {
-                "<urn:graphmatch:ancestorOf>"
-            }
-            Self::Taxonomy { operator: TaxonomyOperator::Child, .. } => "<urn:graphmatch:childOf>",
-            Self::Any { list: true, .. } => "IN",
-            Self::Any { .. } => "||",
-        }
+/// The operator or function of a filter, as the remainder names it.
+fn word(filter: &Filter<Slot>) -> String {
+    match filter {
+        Filter::Compare { operator, .. } => operator.name().to_owned(),
+        Filter::Text { argument: Slot::Regex { .. }, .. } => "REGEX".to_owned(),
+        Filter::Text { operator, .. } => operator.name().to_owned(),
+        Filter::Taxonomy { operator, .. } => format!("<{GM}{}>", operator.name()),
+        Filter::Any(_) => "||".to_owned(),
     }
 }
 
@@ -258,8 +218,6 @@ pub struct Filled {
     pub remainder: Vec<Cow<'static, str>>,
     /// Texts that are new, and mentioned by this query in the dictionary.
     pub interned: Vec<Id>,
-    /// The branches and filters that are written with `IN`.
-    pub lists: Vec<(usize, usize)>,
 }
 
 /// What queries that differ in constants only have in common.
@@ -270,28 +228,28 @@ pub struct Template {
     projection: Box<str>,
     more: Option<Box<More>>,
     slots: u32,
-    form: Form,
-    distinct: bool,
-    resting: Resting,
+    /// SELECT, ASK, CONSTRUCT or DESCRIBE.
+    pub form: Form,
+    /// Whether equal solutions count once.
+    pub distinct: bool,
+    /// Whether its rows are computed over all solutions of its pattern.
+    pub aggregates: bool,
     deep: bool,
 }
-
-/// A test and the number of its variable, constants by their numbers.
-pub type TestedPlace = (u16, Test);
 
 /// A branch before constants are put in; these are given by their numbers.
 struct Part {
     patterns: Box<[Pattern]>,
-    /// The names of variables, each with a line break behind it; `>` and a number for a fresh one,
-    /// the same in each branch.
+    /// The names of variables, each with a line break behind it; fresh ones have names that are no
+    /// variable's of the query, the same in each branch.
     names: Box<str>,
-    filters: Box<[(u16, Test)]>,
+    filters: Box<[Tested<Slot>]>,
 }
 
 impl Part {
     /// Whether its variables are among its names.
     fn is_sound(&self) -> bool {
-        let count = self.names.split_terminator('\n').count();
+        let count = self.names.matches('\n').count();
         let is_there = |&number: &u16| usize::from(number) < count;
         let is_node = |node: &Node| match node {
             Node::Variable(number) => is_there(number),
@@ -302,37 +260,23 @@ impl Part {
             && self.filters.iter().all(|(number, _)| is_there(number))
     }
 
-    /// A branch, its variables numbered in order of occurrence; nothing where there are too many.
-    fn new(draft: &Draft, variables: &[Option<&str>]) -> Option<Self> {
-        let mut numbers: HashMap<u32, u16> = HashMap::new();
+    /// A branch, its variables numbered in order of occurrence.
+    fn new(draft: Draft, variables: &[Cow<str>]) -> Self {
+        let mut numbers: HashMap<u16, u16> = HashMap::new();
         let mut names = String::new();
-        let mut patterns = Vec::with_capacity(draft.patterns.len());
-        for places in &draft.patterns {
-            patterns.push(places.map(|place| match node(place) {
-                Node::Variable(_) => {
-                    let next = numbers.len() as u16;
-                    Node::Variable(*numbers.entry(place).or_insert_with(|| {
-                        let (before, rest) = variables.split_at((place & !VARIABLE) as usize);
-                        match rest.first().copied().flatten() {
-                            Some(name) => names.push_str(name),
-                            None => {
-                                let fresh = before.iter().filter(|name| name.is_none()).count();
-                                names.push_str(&format!(">{fresh}"));
-                            }
-                        }
-                        names.push('\n');
-                        next
-                    }))
-                }
-                constant => constant,
-            }));
-        }
-        let filters = draft.filters.iter();
-        let filters =
-            filters.filter_map(|(place, test)| Some((*numbers.get(place)?, test.clone())));
-        let fits = numbers.len() <= usize::from(u16::MAX);
-        let filters = filters.collect();
-        fits.then(|| Self { patterns: patterns.into(), names: names.into(), filters })
+        let mut number = |node: Node| {
+            let Node::Variable(variable) = node else { return node };
+            let next = numbers.len() as u16;
+            Node::Variable(*numbers.entry(variable).or_insert_with(|| {
+                names.push_str(&variables[usize::from(variable)]);
+                names.push('\n');
+                next
+            }))
+        };
+        let patterns = draft.patterns.into_iter().map(|pattern| pattern.map(&mut number)).collect();
+        let filters = draft.filters.into_iter();
+        let filters = filters.filter_map(|(variable, test)| Some((*numbers.get(&variable)?, test)));
+        Self { patterns, filters: filters.collect(), names: names.into() }
     }
 }
 
@@ -340,8 +284,8 @@ impl Part {
 #[derive(Default)]
 struct More {
     remainder: Box<[Cow<'static, str>]>,
-    supports: Box<[Places]>,
-    mentions: Box<[[u32; 2]]>,
+    supports: Box<[Pattern]>,
+    mentions: Box<[[Node; 2]]>,
     kept: Box<[u32]>,
     fixed: Box<[Box<str>]>,
 }
@@ -354,73 +298,24 @@ stored!(
         Describe,
     }
 );
-stored!(
-    enum Resting {
-        Solutions,
-        Pattern,
-        Whole,
-        Both,
-    }
-);
-stored!(Template { skeleton, branches, projection, more, slots, form, distinct, resting, deep });
+stored!(Template { skeleton, branches, projection, more, slots, form, distinct, aggregates, deep });
 stored!(Part { patterns, names, filters });
 stored!(More { remainder, supports, mentions, kept, fixed });
 
-impl Stored for Test {
+impl Stored for Slot {
     fn save(&self, to: &mut Saver) {
-        match self {
-            Self::Compare { operator, constant } => (0_u8, *operator, *constant).save(to),
-            Self::Text { operator, view, folding, argument, argument_folding } => {
-                (1_u8, *operator, *view).save(to);
-                (*folding, *argument, *argument_folding).save(to);
-            }
-            Self::Regex { view, folding, pattern, flags } => {
-                (2_u8, *view, *folding).save(to);
-                (*pattern, *flags).save(to);
-            }
-            Self::Taxonomy { operator, concept } => (3_u8, *operator, *concept).save(to),
-            Self::Any { list, tests } => {
-                (4_u8, *list).save(to);
-                tests.save(to);
-            }
+        match *self {
+            Self::Constant(number) => (0_u8, number).save(to),
+            Self::Folded(number, folding) => (1_u8, number, folding).save(to),
+            Self::Regex { pattern, flags } => (2_u8, pattern, flags).save(to),
         }
     }
 
     fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        let kind = u8::load(from)?;
-        if kind != 4 {
-            return Self::load_simple(kind, from);
-        }
-        let (list, count) = <(bool, usize)>::load(from)?;
-        let mut tests = Vec::new();
-        for _ in 0..count {
-            let kind = u8::load(from)?;
-            tests.push(Self::load_simple(kind, from)?);
-        }
-        Ok(Self::Any { list, tests: tests.into() })
-    }
-}
-
-impl Test {
-    /// Reads a test that is no disjunction.
-    fn load_simple(kind: u8, from: &mut Loader) -> Result<Self, SnapshotError> {
-        Ok(match kind {
-            0 => Self::Compare { operator: Stored::load(from)?, constant: Stored::load(from)? },
-            1 => Self::Text {
-                operator: Stored::load(from)?,
-                view: Stored::load(from)?,
-                folding: Stored::load(from)?,
-                argument: Stored::load(from)?,
-                argument_folding: Stored::load(from)?,
-            },
-            2 => Self::Regex {
-                view: Stored::load(from)?,
-                folding: Stored::load(from)?,
-                pattern: Stored::load(from)?,
-                flags: Stored::load(from)?,
-            },
-            3 => Self::Taxonomy { operator: Stored::load(from)?, concept: Stored::load(from)? },
-            _ => return damaged("a test that there is not"),
+        Ok(match <(u8, u32)>::load(from)? {
+            (0, number) => Self::Constant(number),
+            (1, number) => Self::Folded(number, Stored::load(from)?),
+            (_, pattern) => Self::Regex { pattern, flags: Stored::load(from)? },
         })
     }
 }
@@ -479,7 +374,7 @@ impl Template {
         };
         let slots = u32::try_from(cut.len()).unwrap_or(u32::MAX);
         let mut analysis = Analysis::new(slots, most, form == Form::Describe);
-        let drafts = analysis.query(pattern);
+        let (drafts, modifiers) = analysis.query(pattern);
         match form {
             Form::Construct => analysis.leave_open("CONSTRUCT"),
             Form::Describe => {
@@ -512,39 +407,26 @@ impl Template {
                 "Add a triple pattern that is not optional.",
             );
         }
-        let mut distinct = false;
         let mut projection: Vec<&str> = Vec::new();
         if form == Form::Select {
-            let mut outer = pattern;
-            loop {
-                outer = match outer {
-                    GraphPattern::Slice { inner, .. } | GraphPattern::Reduced { inner } => inner,
-                    GraphPattern::Distinct { inner } => {
-                        distinct = true;
-                        inner
-                    }
-                    GraphPattern::Project { variables, .. } => {
-                        projection = variables.iter().map(|one| one.as_str()).collect();
-                        break;
-                    }
-                    _ => break,
-                }
-            }
+            let variables = modifiers.projection.unwrap_or_default();
+            projection.extend(variables.iter().map(|variable| variable.as_str()));
             if selects_all(skeleton) {
-                let order = first_occurrences(skeleton);
-                projection.sort_by_key(|name| order.get(name).copied().unwrap_or(usize::MAX));
+                let place = |name: &&str| analysis.named.get(name).copied().unwrap_or(u16::MAX);
+                projection.sort_by_key(place);
             }
         }
-        let parts = drafts.iter().map(|draft| Part::new(draft, &analysis.variables));
-        let Some(branches) = parts.collect() else {
+        if analysis.variables.len() > usize::from(u16::MAX) {
             let what = format!("more than {} variables", u16::MAX);
             return refused(&what, "Split it into several subscriptions.");
-        };
+        }
+        let names = labels(&analysis.variables, &projection, &drafts);
+        let branches = drafts.into_iter().map(|draft| Part::new(draft, &names)).collect();
         let is_exact = analysis.remainder.is_empty();
         let more = More {
             remainder: analysis.remainder.into(),
-            supports: if is_exact { Box::default() } else { analysis.supports.into() },
-            mentions: if is_exact { Box::default() } else { analysis.mentions.into() },
+            supports: analysis.supports.into_iter().filter(|_| !is_exact).collect(),
+            mentions: analysis.mentions.into_iter().filter(|_| !is_exact).collect(),
             kept: analysis.kept.into(),
             fixed: analysis.constants.fixed.into_iter().map(Into::into).collect(),
         };
@@ -556,8 +438,8 @@ impl Template {
             more: (!is_plain).then(|| Box::new(more)),
             slots,
             form,
-            distinct,
-            resting: Resting::of(query),
+            distinct: form == Form::Select && modifiers.distinct,
+            aggregates: group(body(pattern)).is_some(),
             deep,
         })
     }
@@ -565,21 +447,6 @@ impl Template {
     /// The text without constants.
     pub fn skeleton(&self) -> &str {
         &self.skeleton
-    }
-
-    /// SELECT, ASK, CONSTRUCT or DESCRIBE.
-    pub fn form(&self) -> Form {
-        self.form
-    }
-
-    /// Whether equal solutions count once.
-    pub fn distinct(&self) -> bool {
-        self.distinct
-    }
-
-    /// What the condition that a solution rests on the publication is put to.
-    pub fn resting(&self) -> Resting {
-        self.resting
     }
 
     /// Why the branches are not the whole query; constants may add reasons.
@@ -612,44 +479,21 @@ impl Template {
 
     /// The projected variables that the first branch binds, with their numbers there.
     pub fn projected(&self) -> impl Iterator<Item = (&str, u16)> {
-        let numbers: HashMap<Option<&str>, u16> = self.names(0).into_iter().zip(0..).collect();
-        self.projection().filter_map(move |name| Some((name, *numbers.get(&Some(name))?)))
-    }
-
-    /// The names of a branch's variables by their numbers; none for fresh ones.
-    pub fn names(&self, branch: usize) -> Vec<Option<&str>> {
-        let names = self.branches[branch].names.split_terminator('\n');
-        names.map(|name| Some(name).filter(|name| !name.starts_with('>'))).collect()
+        let numbers: HashMap<&str, u16> = self.names(0).into_iter().zip(0..).collect();
+        self.projection().filter_map(move |name| Some((name, *numbers.get(name)?)))
     }
 
     /// The names of a branch's variables by their numbers; of fresh ones made up, and of no variable
     /// of the query.
-    pub fn labels(&self, branch: usize) -> Vec<Cow<'_, str>> {
-        let is_taken = |label: &str| {
-            let all = self.branches.iter().flat_map(|one| one.names.split_terminator('\n'));
-            all.chain(self.projection()).any(|name| name == label)
-        };
-        let mut fresh = 0;
-        let label = |name: Option<&_>| match name {
-            Some(name) => Cow::Borrowed(*name),
-            None => {
-                let mut label = format!("_{fresh}");
-                fresh += 1;
-                while is_taken(&label) {
-                    label.insert(0, '_');
-                }
-                Cow::Owned(label)
-            }
-        };
-        self.names(branch).iter().map(Option::as_ref).map(label).collect()
+    pub fn names(&self, branch: usize) -> Vec<&str> {
+        self.branches[branch].names.split_terminator('\n').collect()
     }
 
     /// The properties and objects that the patterns of a query ask for, those under MINUS and
     /// EXISTS included; [`ANY`] for any.
     pub fn mentions<'a>(&'a self, constants: &'a [Id]) -> impl Iterator<Item = (Id, Id)> + 'a {
-        let put = move |place: u32| constants.get(place as usize).copied().unwrap_or(ANY);
         let open = move |node: Node| match node {
-            Node::Constant(number) => put(number),
+            Node::Constant(number) => constants.get(number as usize).copied().unwrap_or(ANY),
             Node::Variable(_) => ANY,
         };
         let plain = self.remainder().is_empty().then(|| {
@@ -659,14 +503,14 @@ impl Template {
                 property => (property, open(object)),
             })
         });
-        let mentions: &[[u32; 2]] = self.more.as_ref().map_or(&[], |more| &more.mentions);
-        let stored = mentions.iter().map(move |[p, o]| (put(*p), put(*o)));
+        let mentions: &[[Node; 2]] = self.more.as_ref().map_or(&[], |more| &more.mentions);
+        let stored = mentions.iter().map(move |&[p, o]| (open(p), open(o)));
         plain.into_iter().flatten().chain(stored)
     }
 
     /// The patterns and the filters of the only branch, constants by their numbers; nothing where
     /// there are several.
-    pub fn only_branch(&self) -> Option<(&[Pattern], &[TestedPlace])> {
+    pub fn only_branch(&self) -> Option<(&[Pattern], &[Tested<Slot>])> {
         match &self.branches[..] {
             [part] => Some((&part.patterns, &part.filters)),
             _ => None,
@@ -684,47 +528,30 @@ impl Template {
             variable => variable,
         };
         for part in &self.branches {
-            let mut branch = Branch::default();
-            let mut seen = HashSet::new();
-            for pattern in part.patterns.iter().map(|pattern| pattern.map(put)) {
-                let is_new = match branch.patterns.len() {
-                    0..32 => !branch.patterns.contains(&pattern),
-                    32 => {
-                        seen.extend(branch.patterns.iter().copied());
-                        seen.insert(pattern)
-                    }
-                    _ => seen.insert(pattern),
-                };
-                if is_new {
-                    let variables = pattern.iter().filter_map(|node| match node {
-                        Node::Variable(variable) => Some(variable + 1),
-                        Node::Constant(_) => None,
-                    });
-                    branch.variables = variables.fold(branch.variables, u16::max);
-                    branch.patterns.push(pattern);
-                }
-            }
+            let mut seen = HashSet::with_capacity(part.patterns.len());
+            let patterns = part.patterns.iter().map(|pattern| pattern.map(put));
+            let patterns = patterns.filter(|pattern| seen.insert(*pattern)).collect();
+            let variables = part.names.matches('\n').count() as u16;
+            let mut branch = Branch { patterns, variables, filters: Vec::new() };
             for &(variable, ref test) in &part.filters {
                 let mark = filled.interned.len();
                 let mut filling = Filling { constants, dictionary, interned: &mut filled.interned };
                 let mut found = Vec::new();
-                if filling.test(test, &mut found).is_some() {
+                if filling.filter(test, &mut found).is_some() {
                     let filter = match (test, found.len()) {
-                        (Test::Any { .. }, _) | (_, 0 | 2..) => Filter::Any(found.into()),
+                        (Filter::Any(_), _) | (_, 0 | 2..) => Filter::Any(found.into()),
                         _ => found.swap_remove(0),
                     };
-                    if !branch.filters.iter().any(|known| *known == (variable, filter.clone())) {
-                        if matches!(test, Test::Any { list: true, .. }) {
-                            filled.lists.push((filled.branches.len(), branch.filters.len()));
-                        }
-                        branch.filters.push((variable, filter));
+                    let filter = (variable, filter);
+                    if !branch.filters.contains(&filter) {
+                        branch.filters.push(filter);
                     }
                     continue;
                 }
                 for id in filled.interned.drain(mark..) {
                     dictionary.release(id);
                 }
-                let reason = Cow::from(format!("FILTER {}", test.word()));
+                let reason = Cow::from(format!("FILTER {}", word(test)));
                 if !filled.remainder.contains(&reason) {
                     filled.remainder.push(reason);
                 }
@@ -733,7 +560,7 @@ impl Template {
         }
         filled.supports = match &self.more {
             Some(more) if !self.remainder().is_empty() => {
-                more.supports.iter().map(|places| places.map(node).map(put)).collect()
+                more.supports.iter().map(|pattern| pattern.map(put)).collect()
             }
             _ => filled.branches[0].patterns.iter().map(|pattern| alone(*pattern)).collect(),
         };
@@ -758,7 +585,7 @@ impl Template {
         on_stack(self.deep, || {
             let mut query = parse(&text)?;
             if measured {
-                Calls { quantities: &quantities }.pattern(pattern_of_mut(&mut query));
+                measure(pattern_of_mut(&mut query), &quantities);
             }
             Ok(query)
         })
@@ -795,26 +622,6 @@ pub(crate) fn on_stack<T: Send>(
     })
 }
 
-fn node(place: u32) -> Node {
-    match place & VARIABLE {
-        0 => Node::Constant(place),
-        _ => Node::Variable((place & !VARIABLE) as u16),
-    }
-}
-
-/// A pattern with variables of its own, numbered from 0.
-fn alone(pattern: Pattern) -> Pattern {
-    let mut found: Vec<Node> = Vec::with_capacity(3);
-    pattern.map(|node| {
-        let Node::Variable(_) = node else { return node };
-        let number = found.iter().position(|known| *known == node).unwrap_or_else(|| {
-            found.push(node);
-            found.len() - 1
-        });
-        Node::Variable(number as u16)
-    })
-}
-
 /// Whether a skeleton is a `SELECT *`.
 fn selects_all(skeleton: &str) -> bool {
     let body = match skeleton.strip_prefix("BASE <") {
@@ -825,16 +632,31 @@ fn selects_all(skeleton: &str) -> bool {
     head.split(' ').take(3).any(|word| word == "*")
 }
 
-/// Where each variable occurs first in a skeleton.
-fn first_occurrences(skeleton: &str) -> HashMap<&str, usize> {
-    let is_name = |c: char| c.is_alphanumeric() || c == '_' || !c.is_ascii();
-    let mut found = HashMap::new();
-    for (at, _) in skeleton.match_indices('?') {
-        let rest = &skeleton[at + 1..];
-        let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
-        found.entry(&rest[..end]).or_insert(at);
+/// The names of variables; those of fresh ones are made up, and of no variable of the query.
+fn labels<'a>(
+    variables: &[Option<&'a str>],
+    projection: &[&str],
+    drafts: &[Draft],
+) -> Vec<Cow<'a, str>> {
+    let is_taken = |prefix: &str| {
+        variables.iter().flatten().chain(projection).any(|name| name.starts_with(prefix))
+    };
+    let mut prefix = "_".to_owned();
+    while is_taken(&prefix) {
+        prefix.push('_');
     }
-    found
+    let mut names: Vec<Cow<str>> =
+        variables.iter().map(|name| name.unwrap_or_default().into()).collect();
+    let mut fresh = 0;
+    for node in drafts.iter().flat_map(|draft| draft.patterns.iter().flatten()) {
+        if let Node::Variable(variable) = *node
+            && names[usize::from(variable)].is_empty()
+        {
+            names[usize::from(variable)] = format!("{prefix}{fresh}").into();
+            fresh += 1;
+        }
+    }
+    names
 }
 
 // --- Constants in filters -----------------------------------------------------------------------
@@ -846,71 +668,72 @@ struct Filling<'a> {
 }
 
 impl Filling<'_> {
-    fn constant(&self, number: u32) -> Option<Id> {
-        self.constants.get(number as usize).copied().filter(|id| *id != ANY)
+    fn constant(&self, slot: &Slot) -> Option<Id> {
+        let (Slot::Constant(number) | Slot::Folded(number, _)) = slot else { return None };
+        self.constants.get(*number as usize).copied().filter(|id| *id != ANY)
     }
 
-    /// Adds a test with its constants; nothing where an index cannot take it then.
-    fn test(&mut self, test: &Test, found: &mut Vec<Filter>) -> Option<()> {
-        let mut add = |filter: Filter| {
-            if !found.contains(&filter) {
-                found.push(filter);
+    /// Adds a filter with its constants; nothing where an index cannot take it then.
+    fn filter(&mut self, filter: &Filter<Slot>, found: &mut Vec<Filter>) -> Option<()> {
+        let text =
+            |operator, view, folding, argument| Filter::Text { operator, view, folding, argument };
+        let filled = match *filter {
+            Filter::Any(ref filters) => {
+                return filters.iter().try_for_each(|filter| self.filter(filter, found));
             }
-        };
-        match test {
-            Test::Any { tests, .. } => {
-                for test in tests {
-                    self.test(test, found)?;
-                }
+            Filter::Text { view, folding, argument: Slot::Regex { pattern, flags }, .. } => {
+                let parts = self.parts(pattern, flags, folding == Folding::None)?;
+                let folding = if parts.caseless { Folding::Caseless } else { folding };
+                let texts = parts.texts.iter().map(|part| self.intern(part, None));
+                texts.map(|id| text(TextOperator::Contains, view, folding, id)).collect()
             }
-            Test::Taxonomy { operator, concept } => {
-                add(Filter::Taxonomy { operator: *operator, concept: self.constant(*concept)? });
+            Filter::Text { operator, view, folding, ref argument } => {
+                vec![text(operator, view, folding, self.string(argument)?)]
             }
-            Test::Compare { operator, constant } => {
-                let constant = self.constant(*constant)?;
-                let text = self.dictionary.text(constant);
-                let language = string_of(&text).is_some_and(|(_, tag)| tag.is_some());
-                if *operator == Comparison::Equal && language {
-                    let (operator, view) = (TextOperator::Equals, View::Term);
-                    let folding = Folding::None;
-                    add(Filter::Text { operator, view, folding, argument: constant });
-                } else if *operator == Comparison::Unequal && !is_comparable(&text) {
+            Filter::Taxonomy { operator, ref concept } => {
+                vec![Filter::Taxonomy { operator, concept: self.constant(concept)? }]
+            }
+            Filter::Compare { operator, ref constant } => {
+                let constant = self.constant(constant)?;
+                let literal = self.dictionary.text(constant);
+                let has_language = string_of(&literal).is_some_and(|(_, tag)| tag.is_some());
+                if operator == Comparison::Equal && has_language {
+                    vec![text(TextOperator::Equals, View::Term, Folding::None, constant)]
+                } else if operator == Comparison::Unequal && !is_comparable(&literal) {
                     return None;
                 } else {
-                    add(Filter::Compare { operator: *operator, constant });
+                    vec![Filter::Compare { operator, constant }]
                 }
             }
-            Test::Text { operator, view, folding, argument, argument_folding } => {
-                let mut argument = self.constant(*argument)?;
-                let literal = self.dictionary.text(argument).into_owned();
-                let (text, tag) = string_of(&literal)?;
-                let folded = match argument_folding {
-                    Folding::Lower => text.to_lowercase(),
-                    Folding::Upper => text.to_uppercase(),
-                    _ => text.clone(),
-                };
-                if folded != text {
-                    argument = self.intern(&folded, tag);
-                }
-                let (operator, view, folding) = (*operator, *view, *folding);
-                add(Filter::Text { operator, view, folding, argument });
-            }
-            Test::Regex { view, folding, pattern, flags } => {
-                let plain = |number: u32| {
-                    let literal = self.dictionary.text(self.constant(number)?);
-                    string_of(&literal).filter(|(_, tag)| tag.is_none()).map(|(text, _)| text)
-                };
-                let flags = flags.map_or(Some(String::new()), plain)?;
-                let parts = required_parts(&plain(*pattern)?, &flags, *folding == Folding::None)?;
-                let folding = if parts.caseless { Folding::Caseless } else { *folding };
-                for part in parts.texts {
-                    let argument = self.intern(&part, None);
-                    let (operator, view) = (TextOperator::Contains, *view);
-                    add(Filter::Text { operator, view, folding, argument });
-                }
+        };
+        for one in filled {
+            if !found.contains(&one) {
+                found.push(one);
             }
         }
         Some(())
+    }
+
+    /// A constant that is a string, its case changed.
+    fn string(&mut self, slot: &Slot) -> Option<Id> {
+        let id = self.constant(slot)?;
+        let literal = self.dictionary.text(id).into_owned();
+        let (text, tag) = string_of(&literal)?;
+        let folded = match slot {
+            Slot::Folded(_, Folding::Lower) => text.to_lowercase(),
+            Slot::Folded(_, Folding::Upper) => text.to_uppercase(),
+            _ => return Some(id),
+        };
+        Some(if folded == text { id } else { self.intern(&folded, tag) })
+    }
+
+    fn parts(&self, pattern: u32, flags: Option<u32>, fold: bool) -> Option<Parts> {
+        let plain = |number: u32| {
+            let literal = self.dictionary.text(self.constant(&Slot::Constant(number))?);
+            string_of(&literal).filter(|(_, tag)| tag.is_none()).map(|(text, _)| text)
+        };
+        let flags = flags.map_or(Some(String::new()), plain)?;
+        required_parts(&plain(pattern)?, &flags, fold)
     }
 
     fn intern(&mut self, text: &str, tag: Option<&[u8]>) -> Id {
@@ -936,91 +759,72 @@ fn string_of(literal: &[u8]) -> Option<(String, Option<&[u8]>)> {
 // --- Comparisons with quantities ----------------------------------------------------------------
 
 /// Makes calls of comparisons with quantities, which the evaluator knows nothing of, and puts the
-/// quantities in.
-struct Calls<'a> {
-    quantities: &'a [Option<Literal>],
+/// quantities in, by their slots.
+fn measure(pattern: &mut GraphPattern, quantities: &[Option<Literal>]) {
+    visit(pattern, &mut |part| {
+        let Inside::Expression(expression) = part else { return };
+        if let Some(new) = quantity(expression, quantities).or_else(|| call(expression, quantities))
+        {
+            *expression = new;
+        }
+    });
 }
 
-impl Calls<'_> {
-    fn pattern(&self, pattern: &mut GraphPattern) {
-        let (patterns, expressions) = parts_mut(pattern);
-        patterns.into_iter().for_each(|inner| self.pattern(inner));
-        expressions.into_iter().for_each(|inner| self.expression(inner));
-    }
+fn quantity(expression: &Expression, quantities: &[Option<Literal>]) -> Option<Expression> {
+    let Expression::Literal(literal) = expression else { return None };
+    let (number, _) = slot_of_literal(literal)?;
+    quantities.get(number as usize)?.clone().map(Expression::Literal)
+}
 
-    fn quantity(&self, expression: &Expression) -> Option<Expression> {
-        let Expression::Literal(literal) = expression else { return None };
-        let (number, _) = slot_of_literal(literal)?;
-        self.quantities.get(number as usize)?.clone().map(Expression::Literal)
+fn call(expression: &Expression, quantities: &[Option<Literal>]) -> Option<Expression> {
+    if let Expression::In(value, list) = expression {
+        list.iter().find_map(|one| quantity(one, quantities))?;
+        let equal = |one: &Expression| Expression::Equal(value.clone(), one.clone().into());
+        let either = |a: Expression, b: Expression| Expression::Or(a.into(), b.into());
+        // the comparisons are looked at next
+        return list.iter().map(equal).reduce(either);
     }
-
-    fn expression(&self, expression: &mut Expression) {
-        if let Some(quantity) = self.quantity(expression) {
-            *expression = quantity;
-        } else if let Some(call) = self.call(expression) {
-            *expression = call;
-        } else if let Expression::Exists(pattern) = expression {
-            self.pattern(pattern);
-        } else {
-            operands_mut(expression).into_iter().for_each(|inner| self.expression(inner));
-        }
-    }
-
-    fn call(&self, expression: &Expression) -> Option<Expression> {
-        if let Expression::In(value, list) = expression {
-            list.iter().find_map(|one| self.quantity(one))?;
-            let equal = |one: &Expression| {
-                let equal = Expression::Equal(value.clone(), Box::new(one.clone()));
-                self.call(&equal).unwrap_or(equal)
-            };
-            let either = |a, b| Expression::Or(Box::new(a), Box::new(b));
-            return list.iter().map(equal).reduce(either);
-        }
-        let (operator, left, right) = comparison_of(expression)?;
-        let (operator, value, quantity) = match self.quantity(right) {
-            Some(quantity) => (operator, left, quantity),
-            None => (mirrored(operator), right, self.quantity(left)?),
-        };
-        let compare = Function::Custom(NamedNode::new_unchecked(format!("{GM}compare")));
-        let sign = Literal::new_simple_literal(operator.sign()).into();
-        Some(Expression::FunctionCall(compare, vec![value.clone(), sign, quantity]))
-    }
+    let (operator, left, right) = comparison_of(expression)?;
+    let (operator, value, quantity) = match quantity(right, quantities) {
+        Some(quantity) => (operator, left, quantity),
+        None => (mirrored(operator), right, quantity(left, quantities)?),
+    };
+    let compare = Function::Custom(NamedNode::new_unchecked(format!("{GM}compare")));
+    let sign = Literal::new_simple_literal(operator.name()).into();
+    Some(Expression::FunctionCall(compare, vec![value.clone(), sign, quantity]))
 }
 
 // --- Units --------------------------------------------------------------------------------------
 
-fn uses_among(stated: &[[u32; 4]], compared: &[(u32, u32, bool)]) -> Vec<Use> {
-    let mut equal: HashMap<u32, Vec<u32>> = HashMap::new();
-    let mut partners: HashMap<u32, Vec<u32>> = HashMap::new();
-    for (variable, constant, same) in compared {
-        partners.entry(*variable).or_default().push(*constant);
-        if *same {
-            equal.entry(*variable).or_default().push(*constant);
-        }
-    }
+fn uses_among(stated: &[(Node, u32, Node)], compared: &[(u16, u32, bool)]) -> Vec<Use> {
     // the constant that an object is, or those that it is compared with
-    let among = |known: &HashMap<u32, Vec<u32>>, object: u32, own: u32| match own {
-        OPEN => known.get(&object).cloned().unwrap_or_default(),
-        own => vec![own],
+    let mut partners: HashMap<u16, Vec<(u32, bool)>> = HashMap::new();
+    for &(variable, constant, same) in compared {
+        partners.entry(variable).or_default().push((constant, same));
+    }
+    let among = |object: Node| match object {
+        Node::Constant(own) => vec![(own, true)],
+        Node::Variable(variable) => partners.get(&variable).cloned().unwrap_or_default(),
     };
-    let mut siblings: HashMap<u32, Vec<(u32, Option<u32>)>> = HashMap::new();
-    for [subject, attribute, object, own] in stated {
-        let beside = siblings.entry(*subject).or_default();
-        let mut known: Vec<_> = among(&equal, *object, *own).into_iter().map(Some).collect();
+    let mut siblings: HashMap<Node, Vec<(u32, Option<u32>)>> = HashMap::new();
+    for &(subject, attribute, object) in stated {
+        let beside = siblings.entry(subject).or_default();
+        let equal = among(object).into_iter().filter(|(_, same)| *same);
+        let mut known: Vec<_> = equal.map(|(constant, _)| Some(constant)).collect();
         if known.is_empty() {
             known.push(None);
         }
         for one in known {
-            if !beside.contains(&(*attribute, one)) {
-                beside.push((*attribute, one));
+            if !beside.contains(&(attribute, one)) {
+                beside.push((attribute, one));
             }
         }
     }
     let mut found: Vec<Use> = Vec::new();
-    for [subject, attribute, object, own] in stated {
-        for constant in among(&partners, *object, *own) {
-            let siblings = siblings.get(subject).cloned().unwrap_or_default();
-            let one = Use { constant, attribute: *attribute, siblings };
+    for &(subject, attribute, object) in stated {
+        for (constant, _) in among(object) {
+            let siblings = siblings.get(&subject).cloned().unwrap_or_default();
+            let one = Use { constant, attribute, siblings };
             if !found.contains(&one) {
                 found.push(one);
             }

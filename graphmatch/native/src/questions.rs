@@ -7,11 +7,10 @@
 
 use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::events::Statements;
-use crate::necessary::GM;
 use crate::objects::term_object;
-use crate::python::{Shared, bad_query, fill};
+use crate::pattern::GM;
+use crate::python::{Shared, fill};
 use crate::query::QueryError;
-use crate::rest;
 use crate::view::Query;
 use hashbrown::HashSet;
 use oxrdf::Literal;
@@ -43,49 +42,27 @@ pub struct Evaluation {
 /// Solutions, and the triples of a graph.
 type AnswerRow<'py> = (Bound<'py, PyList>, Option<Bound<'py, PyList>>);
 
-/// Why there is no answer.
-enum Failure {
-    Query(QueryError),
-    Evaluation(EvaluationError),
-}
-
-impl From<QueryError> for Failure {
-    fn from(error: QueryError) -> Self {
-        Self::Query(error)
-    }
-}
-
-impl From<EvaluationError> for Failure {
+impl From<EvaluationError> for PyErr {
     fn from(error: EvaluationError) -> Self {
-        Self::Evaluation(error)
-    }
-}
-
-impl From<Failure> for PyErr {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Query(error) => bad_query(error),
-            Failure::Evaluation(error) => EvaluationFailedError::new_err(error.to_string()),
-        }
+        EvaluationFailedError::new_err(error.0)
     }
 }
 
 impl Evaluation {
     fn ask(
         &self,
-        prepare: impl FnOnce() -> Result<Prepared, Failure>,
-    ) -> Result<Option<Answer>, Failure> {
+        prepare: impl FnOnce() -> Result<Prepared, EvaluationError>,
+    ) -> Result<Option<Answer>, EvaluationError> {
         let prepared = prepare()?;
         let guarded = self.shared.read();
         let state = &guarded.state;
-        let found = self.shared.with_worker(|worker| {
+        self.shared.with_worker(|worker| {
             fill(state, &self.statements, &mut worker.publication);
             worker.publication.id = self.id.as_str().into();
             let triples = worker.publication.triples.clone();
             worker.restore(state.context(), &triples, self.shown, self.stated, &state.index);
             worker.evaluate(state.context(), &prepared, &self.now, state.limits)
-        });
-        Ok(found?)
+        })
     }
 }
 
@@ -106,7 +83,7 @@ impl Evaluation {
         let found = py.detach(|| {
             self.ask(|| {
                 let query = query.algebra()?;
-                Ok(Prepared::new(&query, resting.then(|| rest::Resting::of(&query)))?)
+                Ok(Prepared::new(&query, resting))
             })
         });
         let Some(answer) = found? else { return Ok(None) };
@@ -134,7 +111,7 @@ impl Evaluation {
         query: &Query,
         most: usize,
     ) -> PyResult<Bound<'py, PyList>> {
-        let found = py.detach(|| self.ask(|| Ok(Prepared::rows(&query.algebra()?, Some(most))?)));
+        let found = py.detach(|| self.ask(|| Ok(Prepared::rows(&query.algebra()?, Some(most)))));
         solutions_of(py, &found?.unwrap_or_default())
     }
 
@@ -154,7 +131,7 @@ impl Evaluation {
                     parsed.map_err(|error| QueryError::unreadable(&text, &error.to_string()))?;
                 let query =
                     parsed.map_err(|error| QueryError::unreadable(&text, &error.to_string()))?;
-                Ok(Prepared::rows(&query, most)?)
+                Ok(Prepared::rows(&query, most))
             })
         });
         solutions_of(py, &found?.unwrap_or_default())

@@ -4,76 +4,22 @@
 //! bindings put in, is a triple of the publication's graph. That is a filter of `EXISTS`, one for
 //! each pattern, that asks the publication's graph alone; patterns under OPTIONAL and in one arm of
 //! a UNION count when the solution binds their variables. A property path rests on it when it can be
-//! walked with at least one step there. Blank nodes, which no filter can name, are existential
-//! together with the patterns that share them.
+//! walked with at least one step there. Blank nodes are variables, so that a filter can name them.
+//!
+//! Of an aggregating query this is asked of the pattern that it groups. Of a query with a subquery,
+//! inside of which nothing can look, some triple of the publication has to meet one of the patterns.
 //!
 //! Cost: a condition is as long as the query, but for paths, of which it holds one walk for each
 //! step that may be the publication's.
 
-use spargebra::Query;
+use crate::algebra::{Part, parts, visit};
+use hashbrown::HashMap;
+use oxrdf::BlankNode;
 use spargebra::algebra::{Expression, GraphPattern, PropertyPathExpression as Path};
 use spargebra::term::{Literal, NamedNode, NamedNodePattern, TermPattern, TriplePattern, Variable};
 
 /// The name by which conditions ask for the publication's graph; no query can write it.
 pub(crate) const PUBLICATION: &str = ">publication";
-
-/// How the condition that a solution rests on the publication is put to a query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Resting {
-    /// Each solution by itself.
-    Solutions,
-    /// An aggregating query: some solution of its pattern.
-    Pattern,
-    /// A query with a subquery: some triple of the publication meets one of its patterns.
-    Whole,
-    /// An aggregating query with a subquery: its pattern has a solution, and as [`Resting::Whole`].
-    Both,
-}
-
-impl Resting {
-    /// How the condition has to be put to a query.
-    pub fn of(query: &Query) -> Self {
-        let body = body(pattern_of(query));
-        match (group(body).is_some(), has_subquery(body)) {
-            (false, false) => Self::Solutions,
-            (true, false) => Self::Pattern,
-            (false, true) => Self::Whole,
-            (true, true) => Self::Both,
-        }
-    }
-}
-
-/// Makes functions for reading and for changing the patterns of queries.
-macro_rules! patterns {
-    ($of:ident $body:ident $($mut:tt)?) => {
-        /// The pattern of a query of any form.
-        pub(crate) fn $of(query: &$($mut)? Query) -> &$($mut)? GraphPattern {
-            match query {
-                Query::Select { pattern, .. }
-                | Query::Construct { pattern, .. }
-                | Query::Describe { pattern, .. }
-                | Query::Ask { pattern, .. } => pattern,
-            }
-        }
-
-        /// What a query's own projection, order and limits are applied to.
-        pub(crate) fn $body(pattern: &$($mut)? GraphPattern) -> &$($mut)? GraphPattern {
-            match pattern {
-                GraphPattern::Slice { inner, .. }
-                | GraphPattern::Distinct { inner }
-                | GraphPattern::Reduced { inner } => $body(inner),
-                GraphPattern::Project { inner, .. } => match &$($mut)? **inner {
-                    GraphPattern::OrderBy { inner, .. } => inner,
-                    other => other,
-                },
-                other => other,
-            }
-        }
-    };
-}
-
-patterns!(pattern_of body);
-patterns!(pattern_of_mut body_mut mut);
 
 /// What an aggregating query groups, if it is one.
 pub(crate) fn group(body: &GraphPattern) -> Option<&GraphPattern> {
@@ -84,59 +30,21 @@ pub(crate) fn group(body: &GraphPattern) -> Option<&GraphPattern> {
     }
 }
 
-fn has_subquery(body: &GraphPattern) -> bool {
+/// Whether there is a subquery in the body of a query.
+pub(crate) fn has_subquery(body: &GraphPattern) -> bool {
     matches!(body, GraphPattern::Project { .. })
         || parts(body).into_iter().flatten().any(has_subquery)
 }
 
-/// The patterns inside a pattern that a solution's bindings may come from.
-fn parts(pattern: &GraphPattern) -> [Option<&GraphPattern>; 2] {
-    match pattern {
-        GraphPattern::Join { left, right }
-        | GraphPattern::LeftJoin { left, right, .. }
-        | GraphPattern::Union { left, right } => [Some(left), Some(right)],
-        GraphPattern::Minus { left, .. } => [Some(left), None],
-        GraphPattern::Filter { inner, .. }
-        | GraphPattern::Graph { inner, .. }
-        | GraphPattern::Extend { inner, .. }
-        | GraphPattern::OrderBy { inner, .. }
-        | GraphPattern::Project { inner, .. }
-        | GraphPattern::Distinct { inner }
-        | GraphPattern::Reduced { inner }
-        | GraphPattern::Slice { inner, .. }
-        | GraphPattern::Group { inner, .. } => [Some(inner), None],
-        // Other operators are refused when the query is prepared.
-        _ => [None, None],
-    }
-}
-
-/// The variables that a pattern can bind, in order of first occurrence.
-pub(crate) fn visible(pattern: &GraphPattern, found: &mut Vec<Variable>) {
-    let mut note = |variable: &Variable| {
+/// The variables of a pattern that are seen outside of it, in order of first occurrence.
+pub(crate) fn visible(pattern: &GraphPattern) -> Vec<Variable> {
+    let mut found = Vec::new();
+    pattern.on_in_scope_variable(|variable| {
         if !found.contains(variable) {
             found.push(variable.clone());
         }
-    };
-    match pattern {
-        GraphPattern::Bgp { .. } | GraphPattern::Path { .. } => {
-            variables(pattern).iter().for_each(note);
-        }
-        GraphPattern::Values { variables, .. } | GraphPattern::Project { variables, .. } => {
-            variables.iter().for_each(note);
-        }
-        GraphPattern::Group { variables, aggregates, .. } => {
-            variables.iter().for_each(&mut note);
-            aggregates.iter().for_each(|(variable, _)| note(variable));
-        }
-        other => {
-            if let GraphPattern::Graph { name: NamedNodePattern::Variable(variable), .. }
-            | GraphPattern::Extend { variable, .. } = other
-            {
-                note(variable);
-            }
-            parts(other).into_iter().flatten().for_each(|part| visible(part, found));
-        }
-    }
+    });
+    found
 }
 
 /// Variables that a query does not have.
@@ -168,151 +76,72 @@ impl Fresh {
     }
 }
 
-// An edge is a pattern of one triple pattern or one property path.
-
-/// Visits the blank nodes and variables of an edge, which may be replaced.
-fn nodes(edge: &mut GraphPattern, visit: &mut dyn FnMut(&mut TermPattern)) {
-    match edge {
-        GraphPattern::Bgp { patterns } => {
-            patterns.iter_mut().for_each(|triple| nodes_of_triple(triple, visit));
+/// Puts variables in the place of blank nodes, which are that in a pattern.
+pub(crate) fn name_blank_nodes(pattern: &mut GraphPattern, fresh: &mut Fresh) {
+    fn name(term: &mut TermPattern, variable: &mut dyn FnMut(&BlankNode) -> Variable) {
+        match term {
+            TermPattern::BlankNode(node) => *term = variable(node).into(),
+            TermPattern::Triple(triple) => {
+                name(&mut triple.subject, variable);
+                name(&mut triple.object, variable);
+            }
+            _ => {}
         }
-        GraphPattern::Path { subject, object, .. } => {
-            nodes_of_term(subject, visit);
-            nodes_of_term(object, visit);
+    }
+    let mut known: HashMap<BlankNode, Variable> = HashMap::new();
+    let mut variable =
+        |node: &BlankNode| known.entry(node.clone()).or_insert_with(|| fresh.variable()).clone();
+    visit(pattern, &mut |part| match part {
+        Part::Pattern(GraphPattern::Bgp { patterns }) => {
+            for triple in patterns {
+                name(&mut triple.subject, &mut variable);
+                name(&mut triple.object, &mut variable);
+            }
         }
-        GraphPattern::Graph { inner, .. } => nodes(inner, visit),
+        Part::Pattern(GraphPattern::Path { subject, object, .. }) => {
+            name(subject, &mut variable);
+            name(object, &mut variable);
+        }
         _ => {}
-    }
+    });
 }
 
-fn nodes_of_triple(triple: &mut TriplePattern, visit: &mut dyn FnMut(&mut TermPattern)) {
-    nodes_of_term(&mut triple.subject, visit);
-    if let NamedNodePattern::Variable(variable) = &mut triple.predicate {
-        let mut term = variable.clone().into();
-        visit(&mut term);
-        if let TermPattern::Variable(new) = term {
-            *variable = new;
-        }
-    }
-    nodes_of_term(&mut triple.object, visit);
-}
-
-fn nodes_of_term(term: &mut TermPattern, visit: &mut dyn FnMut(&mut TermPattern)) {
-    match term {
-        TermPattern::BlankNode(_) | TermPattern::Variable(_) => visit(term),
-        TermPattern::Triple(triple) => nodes_of_triple(triple, visit),
-        TermPattern::NamedNode(_) | TermPattern::Literal(_) => {}
-    }
-}
-
-fn named(edge: &GraphPattern) -> Vec<TermPattern> {
-    let mut found = Vec::new();
-    nodes(&mut edge.clone(), &mut |node| found.push(node.clone()));
-    found
-}
-
-fn variables(edge: &GraphPattern) -> Vec<Variable> {
-    let variable = |node| match node {
-        TermPattern::Variable(variable) => Some(variable),
-        _ => None,
-    };
-    named(edge).into_iter().filter_map(variable).collect()
-}
-
-/// Gives nodes variables of their own, the same one to the same node.
-#[derive(Default)]
-struct Renaming(Vec<(TermPattern, Variable)>);
-
-impl Renaming {
-    fn rename(&mut self, node: &mut TermPattern, fresh: &mut Fresh) {
-        let known = self.0.iter().find(|(other, _)| other == node);
-        let variable = known.map(|(_, new)| new.clone()).unwrap_or_else(|| {
-            let new = fresh.variable();
-            self.0.push((node.clone(), new.clone()));
-            new
-        });
-        *node = variable.into();
-    }
-}
-
+/// The edges of a pattern: each a pattern of one triple pattern or one property path.
 fn edges(pattern: &GraphPattern, found: &mut Vec<GraphPattern>) {
+    let mut add = |edge: GraphPattern| {
+        if !found.contains(&edge) {
+            found.push(edge);
+        }
+    };
     match pattern {
         GraphPattern::Bgp { patterns } => {
             let edge =
                 |triple: &TriplePattern| GraphPattern::Bgp { patterns: vec![triple.clone()] };
-            found.extend(patterns.iter().map(edge));
+            patterns.iter().map(edge).for_each(add);
         }
-        GraphPattern::Path { .. } => found.push(pattern.clone()),
+        GraphPattern::Path { .. } => add(pattern.clone()),
         other => parts(other).into_iter().flatten().for_each(|part| edges(part, found)),
     }
 }
 
-/// The edges of a pattern, those that share a blank node together.
-fn clusters(pattern: &GraphPattern) -> Vec<Vec<GraphPattern>> {
-    let mut found = Vec::new();
-    edges(pattern, &mut found);
-    let mut clusters: Vec<(Vec<GraphPattern>, Vec<TermPattern>)> = Vec::new();
-    for edge in found {
-        let mut blanks = named(&edge);
-        blanks.retain(|node| matches!(node, TermPattern::BlankNode(_)));
-        let shares =
-            |other: &(_, Vec<TermPattern>)| other.1.iter().any(|node| blanks.contains(node));
-        let (joined, mut apart): (Vec<_>, Vec<_>) = clusters.into_iter().partition(shares);
-        let mut cluster = Vec::new();
-        for (mut edges, mut nodes) in joined {
-            cluster.append(&mut edges);
-            blanks.append(&mut nodes);
-        }
-        cluster.push(edge);
-        if apart.iter().all(|(other, _)| *other != cluster) {
-            apart.push((cluster, blanks));
-        }
-        clusters = apart;
-    }
-    clusters.into_iter().map(|(cluster, _)| cluster).collect()
-}
-
-/// Lets only those solutions of a pattern's body through that rest on the publication.
-pub(crate) fn restrict(pattern: &mut GraphPattern, fresh: &mut Fresh) {
-    let body = body_mut(pattern);
-    let inner = std::mem::take(body);
-    *body = restricted(inner, fresh);
-}
-
-/// A pattern with those of its solutions that rest on the publication.
+/// A pattern with those of its solutions that rest on the publication: those of which an edge does.
 pub(crate) fn restricted(inner: GraphPattern, fresh: &mut Fresh) -> GraphPattern {
-    GraphPattern::Filter { expr: condition(&inner, fresh), inner: Box::new(inner) }
+    let mut all = Vec::new();
+    edges(&inner, &mut all);
+    let tests: Vec<Expression> = all.iter().filter_map(|edge| edge_test(edge, fresh)).collect();
+    let expr = either(tests).unwrap_or_else(|| Literal::from(false).into());
+    GraphPattern::Filter { expr, inner: inner.into() }
 }
 
-/// The condition that a solution of a pattern rests on the publication.
-fn condition(pattern: &GraphPattern, fresh: &mut Fresh) -> Expression {
-    let tests = clusters(pattern).into_iter().map(|cluster| cluster_test(cluster, fresh));
-    either(tests.collect()).unwrap_or_else(|| Literal::from(false).into())
-}
-
-/// The condition that one of some edges rests on the publication while all of them hold.
-fn cluster_test(mut cluster: Vec<GraphPattern>, fresh: &mut Fresh) -> Expression {
-    let mut bound: Vec<Variable> = Vec::new();
-    let mut blanks = Renaming::default();
-    for edge in &mut cluster {
-        nodes(edge, &mut |node| match node {
-            TermPattern::Variable(variable) if bound.contains(variable) => {}
-            TermPattern::Variable(variable) => bound.push(variable.clone()),
-            blank => blanks.rename(blank, fresh),
-        });
-    }
-    let mut tests = Vec::new();
-    for (index, edge) in cluster.iter().enumerate() {
-        let others = cluster.iter().enumerate().filter(|(other, _)| *other != index);
-        for mut walk in edge_walks(edge, fresh) {
-            walk.extend(others.clone().map(|(_, other)| other.clone()));
-            tests.extend(chained(walk, &bound).map(|all| Expression::Exists(Box::new(all))));
-        }
-    }
-    let test = either(tests).unwrap_or_else(|| Literal::from(false).into());
-    bound.into_iter().rev().fold(test, |test, variable| {
-        Expression::And(Box::new(Expression::Bound(variable)), Box::new(test))
-    })
+/// The condition that an edge rests on the publication, its variables bound.
+fn edge_test(edge: &GraphPattern, fresh: &mut Fresh) -> Option<Expression> {
+    let bound = visible(edge);
+    let walks = edge_walks(edge, fresh).into_iter();
+    let walks = walks.filter_map(|walk| chained(walk, &bound));
+    let test = either(walks.map(|walk| Expression::Exists(walk.into())).collect())?;
+    Some(bound.into_iter().rev().fold(test, |test, variable| {
+        Expression::And(Expression::Bound(variable).into(), test.into())
+    }))
 }
 
 /// A pattern that has a solution where some patterns have one together: each is asked within the
@@ -320,9 +149,9 @@ fn cluster_test(mut cluster: Vec<GraphPattern>, fresh: &mut Fresh) -> Expression
 fn chained(mut patterns: Vec<GraphPattern>, bound: &[Variable]) -> Option<GraphPattern> {
     let mut bound = bound.to_vec();
     for done in 1..patterns.len() {
-        bound.extend(variables(&patterns[done - 1]));
+        bound.extend(visible(&patterns[done - 1]));
         let unbound = |pattern: &GraphPattern| {
-            variables(pattern).iter().filter(|&variable| !bound.contains(variable)).count()
+            visible(pattern).iter().filter(|&variable| !bound.contains(variable)).count()
         };
         let next = (done..patterns.len()).min_by_key(|&index| unbound(&patterns[index]));
         patterns.swap(done, next.unwrap_or(done));
@@ -339,16 +168,11 @@ fn either(tests: Vec<Expression>) -> Option<Expression> {
 
 /// A pattern that has a solution where the publication meets some pattern of a query.
 pub(crate) fn anything(pattern: &GraphPattern, fresh: &mut Fresh) -> GraphPattern {
-    let mut found = Vec::new();
-    edges(pattern, &mut found);
-    let mut walks = Vec::new();
-    for mut edge in found {
-        let mut names = Renaming::default();
-        nodes(&mut edge, &mut |node| names.rename(node, fresh));
-        walks.extend(edge_walks(&edge, fresh).into_iter().filter_map(|walk| chained(walk, &[])));
-    }
+    let mut all = Vec::new();
+    edges(pattern, &mut all);
+    let walks = all.iter().flat_map(|edge| edge_walks(edge, fresh));
     walks
-        .into_iter()
+        .filter_map(|walk| chained(walk, &[]))
         .reduce(|left, right| GraphPattern::Union { left: left.into(), right: right.into() })
         .unwrap_or_else(|| GraphPattern::Values { variables: Vec::new(), bindings: Vec::new() })
 }
@@ -422,6 +246,7 @@ fn walks(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algebra::{body, body_mut, pattern_of, pattern_of_mut};
     use crate::evaluate::Prepared;
     use crate::evaluate::tests::{Dice, World, labelled, parsed};
     use oxrdf::{Term, Triple};
@@ -504,49 +329,8 @@ mod tests {
         }
 
         fn rests(&self, edges: &[GraphPattern], bound: &BTreeMap<String, String>) -> bool {
-            edges.iter().any(|edge| {
-                // Those that blank nodes tie to it.
-                let mut cluster = vec![edge];
-                let mut blanks: BTreeSet<String> = BTreeSet::new();
-                loop {
-                    let before = cluster.len();
-                    blanks.extend(cluster.iter().flat_map(|edge| blanks_of(edge)));
-                    for other in edges {
-                        let tied = blanks_of(other).iter().any(|blank| blanks.contains(blank));
-                        if tied && !cluster.contains(&other) {
-                            cluster.push(other);
-                        }
-                    }
-                    if cluster.len() == before {
-                        break;
-                    }
-                }
-                self.found(edge, &cluster, &blanks.into_iter().collect::<Vec<_>>(), bound.clone())
-            })
+            edges.iter().any(|edge| self.holds(edge, bound).is_some_and(|(_, own)| own))
         }
-
-        fn found(
-            &self,
-            edge: &GraphPattern,
-            cluster: &[&GraphPattern],
-            blanks: &[String],
-            bound: BTreeMap<String, String>,
-        ) -> bool {
-            let Some((blank, rest)) = blanks.split_first() else {
-                let all = cluster.iter().all(|e| self.holds(e, &bound).is_some_and(|(h, _)| h));
-                return all && self.holds(edge, &bound).is_some_and(|(_, own)| own);
-            };
-            self.nodes.iter().any(|node| {
-                let mut bound = bound.clone();
-                bound.insert(blank.clone(), node.clone());
-                self.found(edge, cluster, rest, bound)
-            })
-        }
-    }
-
-    fn blanks_of(edge: &GraphPattern) -> Vec<String> {
-        let texts = named(edge).into_iter().map(|node| node.to_string());
-        texts.filter(|text| text.starts_with('_')).collect()
     }
 
     fn composed(a: &Walks, b: &Walks) -> Walks {
@@ -578,14 +362,19 @@ mod tests {
             let (background, publication) = (dice.roll(8), dice.roll(6));
             let background = labelled(&dice.graph(background));
             let publication = labelled(&dice.graph(publication));
-            let query = parsed(&format!("SELECT * {{ {} }}", dice.group(2)));
+            let mut query = parsed(&format!("SELECT * {{ {} }}", dice.group(2)));
+            name_blank_nodes(pattern_of_mut(&mut query), &mut Fresh::written());
+            let variables = visible(body(pattern_of(&query)));
+            let pattern = pattern_of_mut(&mut query);
+            let inner = Box::new(std::mem::take(body_mut(pattern)));
+            *pattern = GraphPattern::Project { inner, variables };
             let mut all = Vec::new();
             edges(pattern_of(&query), &mut all);
             let world = World::of(&background, &publication, &[]);
             let naive = Naive::new(&background, &publication);
             let (rows, found) = world.run(|evaluation| {
-                let rows = evaluation.answer(&Prepared::rows(&query, None).unwrap());
-                let prepared = Prepared::new(&query, Some(Resting::Solutions)).unwrap();
+                let rows = evaluation.answer(&Prepared::rows(&query, None));
+                let prepared = Prepared::new(&query, true);
                 (rows.unwrap(), evaluation.answer(&prepared).unwrap())
             });
             let rows = rows.unwrap_or_default();

@@ -11,10 +11,11 @@
 //!
 //! Cost: one walk over the algebra, once for a query.
 
-use crate::necessary::{operands_mut, parts_mut};
+use crate::algebra::{operands_mut, parts_mut, pattern_of_mut};
 use crate::pattern::TaxonomyOperator;
 use crate::rest::Fresh;
-use oxrdf::vocab::xsd;
+use oxrdf::{Term, Triple};
+use spareval::ExpressionTerm;
 use spargebra::Query;
 use spargebra::algebra::{
     AggregateExpression, AggregateFunction, Expression, Function, GraphPattern,
@@ -28,8 +29,6 @@ use spargebra::term::{
 pub(crate) const PRIVATE: char = '>';
 /// Begins the name of an attribute's property as patterns that name it see it.
 pub(crate) const ATTRIBUTE: &str = ">attribute ";
-/// Begins the name of a property that leads from each node of an attribute's triples to itself.
-pub(crate) const NODES: &str = ">nodes ";
 /// Begins the name of a taxonomy operator, and the datatype of the literal that asks for it.
 pub(crate) const TAXONOMY: &str = ">taxonomy ";
 /// The function that makes the next variable give its term.
@@ -52,27 +51,30 @@ pub(crate) const VALUE: &str = ">value";
 pub(crate) const ERROR: &str = ">error";
 
 const ATTRIBUTES: [&str; 2] = ["urn:graphmatch:attribute:", "urn:graphmatch:isa:"];
-const OPERATORS: [(&str, TaxonomyOperator); 3] = [
-    ("urn:graphmatch:descendantOf", TaxonomyOperator::Descendant),
-    ("urn:graphmatch:ancestorOf", TaxonomyOperator::Ancestor),
-    ("urn:graphmatch:childOf", TaxonomyOperator::Child),
-];
 
 /// The taxonomy operator of a private name.
 pub(crate) fn operator(name: &str) -> Option<TaxonomyOperator> {
-    let name = name.strip_prefix(TAXONOMY)?;
-    OPERATORS.iter().find(|(operator, _)| *operator == name).map(|(_, operator)| *operator)
+    TaxonomyOperator::of_iri(name.strip_prefix(TAXONOMY)?)
 }
 
-/// A literal under a datatype that marks it; one whose value is its text stays as it is.
+/// A literal under a datatype that marks it; one whose value is written just so stays as it is.
 pub(crate) fn marked(literal: Literal) -> Literal {
-    match literal.datatype() {
-        xsd::STRING => literal,
-        _ if literal.language().is_some() => literal,
-        datatype => {
-            let marked = NamedNode::new_unchecked(format!("{PRIVATE}{}", datatype.as_str()));
-            Literal::new_typed_literal(literal.value(), marked)
+    let value = ExpressionTerm::from(Term::from(literal.clone()));
+    if matches!(Term::from(value), Term::Literal(written) if written == literal) {
+        return literal;
+    }
+    let datatype = NamedNode::new_unchecked(format!("{PRIVATE}{}", literal.datatype().as_str()));
+    Literal::new_typed_literal(literal.value(), datatype)
+}
+
+/// A term whose literal, or that of the triple that it is, is marked.
+pub(crate) fn marked_term(term: Term) -> Term {
+    match term {
+        Term::Literal(literal) => marked(literal).into(),
+        Term::Triple(triple) => {
+            Triple { object: marked_term(triple.object.clone()), ..*triple }.into()
         }
+        term => term,
     }
 }
 
@@ -90,18 +92,16 @@ pub(crate) fn unmarked(literal: Literal) -> Literal {
 pub(crate) struct Rewriter {
     pub(crate) fresh: Fresh,
     pub(crate) functions: Vec<NamedNode>,
-    /// An operator that is not SPARQL 1.1's was met.
-    pub(crate) foreign: bool,
 }
 
 impl Rewriter {
     pub(crate) fn new(fresh: Fresh) -> Self {
-        Self { fresh, functions: Vec::new(), foreign: false }
+        Self { fresh, functions: Vec::new() }
     }
 
     /// Rewrites a query.
     pub(crate) fn query(&mut self, query: &mut Query) {
-        self.pattern(crate::rest::pattern_of_mut(query));
+        self.pattern(pattern_of_mut(query));
     }
 
     fn pattern(&mut self, pattern: &mut GraphPattern) {
@@ -112,35 +112,21 @@ impl Rewriter {
                 *pattern = GraphPattern::Values { variables, bindings };
             }
             GraphPattern::Bgp { patterns } => {
-                let (apart, mut plain): (Vec<_>, Vec<_>) = std::mem::take(patterns)
+                patterns.iter_mut().for_each(|triple| attribute_of(&mut triple.predicate));
+                let (quoting, plain) = std::mem::take(patterns)
                     .into_iter()
                     .partition(|triple| is_triple(&triple.subject) || is_triple(&triple.object));
-                for triple in &mut plain {
-                    named(&mut triple.subject);
-                    named(&mut triple.object);
-                    attribute_of(&mut triple.predicate);
-                }
                 let plain = GraphPattern::Bgp { patterns: plain };
-                *pattern = apart.into_iter().fold(plain, |all, mut triple| {
-                    attribute_of(&mut triple.predicate);
-                    let (subject, predicate, object) =
-                        (triple.subject, triple.predicate, triple.object);
-                    let apart = self.apart(subject, object, |subject, object| GraphPattern::Bgp {
-                        patterns: vec![TriplePattern { subject, predicate, object }],
-                    });
-                    GraphPattern::Join { left: all.into(), right: apart.into() }
+                *pattern = Vec::into_iter(quoting).fold(plain, |all, mut triple| {
+                    let terms = self.quoted([&mut triple.subject, &mut triple.object]);
+                    let right = unquoted(GraphPattern::Bgp { patterns: vec![triple] }, terms);
+                    GraphPattern::Join { left: all.into(), right: right.into() }
                 });
             }
             GraphPattern::Path { subject, path, object } => {
                 along_attributes(path);
-                let ends = [&mut *subject, &mut *object].map(|end| std::mem::replace(end, iri("")));
-                let path = std::mem::replace(path, Path::NegatedPropertySet(Vec::new()));
-                let [subject, object] = ends;
-                *pattern = self.apart(subject, object, |subject, object| GraphPattern::Path {
-                    subject,
-                    path,
-                    object,
-                });
+                let terms = self.quoted([subject, object]);
+                *pattern = unquoted(std::mem::take(pattern), terms);
             }
             GraphPattern::Extend { inner, expression, .. } => {
                 self.pattern(inner);
@@ -162,7 +148,6 @@ impl Rewriter {
                 self.pattern(inner);
                 aggregates.iter_mut().for_each(|(_, aggregate)| self.aggregate(aggregate));
             }
-            GraphPattern::Service { .. } | GraphPattern::Lateral { .. } => self.foreign = true,
             other => {
                 let (patterns, expressions) = parts_mut(other);
                 patterns.into_iter().for_each(|inner| self.pattern(inner));
@@ -171,25 +156,17 @@ impl Rewriter {
         }
     }
 
-    /// A pattern between two nodes, of which those that are triple terms are taken apart.
-    fn apart(
-        &mut self,
-        mut subject: TermPattern,
-        mut object: TermPattern,
-        pattern: impl FnOnce(TermPattern, TermPattern) -> GraphPattern,
-    ) -> GraphPattern {
-        let mut terms: Vec<(Variable, TriplePattern)> = Vec::new();
-        for end in [&mut subject, &mut object] {
-            named(end);
+    /// Puts variables in the place of triple terms.
+    fn quoted(&mut self, ends: [&mut TermPattern; 2]) -> Vec<(Variable, TriplePattern)> {
+        let mut found = Vec::new();
+        for end in ends {
             if let TermPattern::Triple(triple) = end {
                 let variable = self.fresh.variable();
-                terms.push((variable.clone(), (**triple).clone()));
+                found.push((variable.clone(), (**triple).clone()));
                 *end = variable.into();
             }
         }
-        terms.into_iter().fold(pattern(subject, object), |inner, (variable, triple)| {
-            taken_apart(inner, variable.into(), &triple)
-        })
+        found
     }
 
     fn aggregate(&mut self, aggregate: &mut AggregateExpression) {
@@ -249,7 +226,7 @@ impl Rewriter {
         }
         arguments.iter_mut().for_each(|argument| self.value(argument));
         let Function::Custom(name) = function else { return None };
-        if !OPERATORS.iter().any(|(operator, _)| *operator == name.as_str()) {
+        if TaxonomyOperator::of_iri(name.as_str()).is_none() {
             self.note(name.clone());
             return None;
         }
@@ -277,35 +254,12 @@ impl Rewriter {
         }
     }
 
-    /// Rewrites an expression whose term is asked for.
+    /// Rewrites an expression whose term is asked for; the evaluator gives that of a variable and of
+    /// a constant by itself.
     fn term(&mut self, expression: &mut Expression) {
-        if self.gives_terms(expression) {
-            self.conditions(expression)
-        } else {
-            self.kept(expression)
-        }
-    }
-
-    /// Whether the evaluator gives the term of an expression by itself.
-    fn gives_terms(&self, expression: &Expression) -> bool {
         match expression {
-            Expression::NamedNode(_) | Expression::Literal(_) | Expression::Variable(_) => true,
-            Expression::If(_, a, b) => self.gives_terms(a) && self.gives_terms(b),
-            Expression::Coalesce(list) => list.iter().all(|item| self.gives_terms(item)),
-            _ => false,
-        }
-    }
-
-    /// Rewrites the conditions in an expression that gives terms.
-    fn conditions(&mut self, expression: &mut Expression) {
-        match expression {
-            Expression::If(condition, a, b) => {
-                self.value(condition);
-                self.conditions(a);
-                self.conditions(b);
-            }
-            Expression::Coalesce(list) => list.iter_mut().for_each(|item| self.conditions(item)),
-            _ => {}
+            Expression::NamedNode(_) | Expression::Literal(_) | Expression::Variable(_) => {}
+            _ => self.kept(expression),
         }
     }
 
@@ -353,103 +307,37 @@ fn row_term() -> GroundTerm {
     NamedNode::new_unchecked(">row").into()
 }
 
-fn iri(name: &str) -> TermPattern {
-    NamedNode::new_unchecked(name).into()
-}
-
 fn is_triple(term: &TermPattern) -> bool {
     matches!(term, TermPattern::Triple(_))
 }
 
-/// Puts variables in the place of blank nodes, which are that in a pattern.
-fn named(term: &mut TermPattern) {
-    match term {
-        TermPattern::BlankNode(node) => {
-            *term = Variable::new_unchecked(format!("{PRIVATE}_{}", node.as_str())).into();
-        }
-        TermPattern::Triple(triple) => {
-            named(&mut triple.subject);
-            named(&mut triple.object);
-        }
-        _ => {}
+/// Gives a property its private name if it is an attribute's.
+fn attribute(property: &mut NamedNode) {
+    if ATTRIBUTES.iter().any(|namespace| property.as_str().starts_with(namespace)) {
+        *property = NamedNode::new_unchecked(format!("{ATTRIBUTE}{}", property.as_str()));
     }
-}
-
-fn attribute(property: &NamedNode) -> Option<NamedNode> {
-    let is_attribute = ATTRIBUTES.iter().any(|namespace| property.as_str().starts_with(namespace));
-    is_attribute.then(|| NamedNode::new_unchecked(format!("{ATTRIBUTE}{}", property.as_str())))
 }
 
 fn attribute_of(property: &mut NamedNodePattern) {
     if let NamedNodePattern::NamedNode(name) = property {
-        if let Some(name) = attribute(name) {
-            *property = name.into();
-        }
+        attribute(name);
     }
 }
 
 /// Leads a path along attributes where it names them; negated property sets do not.
-///
-/// A walk of no steps begins and ends at any node, also of the attributes that the path names.
 fn along_attributes(path: &mut Path) {
     match path {
-        Path::NamedNode(property) => {
-            if let Some(name) = attribute(property) {
-                *property = name;
-            }
-        }
-        Path::Reverse(inner) | Path::OneOrMore(inner) => along_attributes(inner),
+        Path::NamedNode(property) => attribute(property),
+        Path::Reverse(inner)
+        | Path::OneOrMore(inner)
+        | Path::ZeroOrMore(inner)
+        | Path::ZeroOrOne(inner) => along_attributes(inner),
         Path::Sequence(a, b) | Path::Alternative(a, b) => {
             along_attributes(a);
             along_attributes(b);
         }
-        Path::ZeroOrMore(inner) => {
-            along_attributes(inner);
-            let mut nodes = Vec::new();
-            nodes_of(inner, &mut nodes);
-            if let Some(nodes) = alternatives(nodes) {
-                let step = Path::Alternative(inner.clone(), nodes.into());
-                let more = Path::OneOrMore(step.into());
-                *path = Path::Alternative(Path::ZeroOrMore(inner.clone()).into(), more.into());
-            }
-        }
-        Path::ZeroOrOne(inner) => {
-            along_attributes(inner);
-            let mut nodes = Vec::new();
-            nodes_of(inner, &mut nodes);
-            if let Some(nodes) = alternatives(nodes) {
-                *path = Path::Alternative(Path::ZeroOrOne(inner.clone()).into(), nodes.into());
-            }
-        }
         Path::NegatedPropertySet(_) => {}
     }
-}
-
-/// The properties that lead from the nodes of a path's attributes to themselves.
-fn nodes_of(path: &Path, found: &mut Vec<Path>) {
-    match path {
-        Path::NamedNode(property) => {
-            if let Some(name) = property.as_str().strip_prefix(ATTRIBUTE) {
-                let nodes = Path::NamedNode(NamedNode::new_unchecked(format!("{NODES}{name}")));
-                if !found.contains(&nodes) {
-                    found.push(nodes);
-                }
-            }
-        }
-        Path::Reverse(inner)
-        | Path::OneOrMore(inner)
-        | Path::ZeroOrMore(inner)
-        | Path::ZeroOrOne(inner) => nodes_of(inner, found),
-        Path::Sequence(a, b) | Path::Alternative(a, b) => {
-            nodes_of(a, found);
-            nodes_of(b, found);
-        }
-        Path::NegatedPropertySet(_) => {}
-    }
-}
-
-fn alternatives(paths: Vec<Path>) -> Option<Path> {
-    paths.into_iter().reduce(|a, b| Path::Alternative(a.into(), b.into()))
 }
 
 /// Marks a literal inside a triple term of VALUES.
@@ -459,6 +347,13 @@ fn mark_object(term: &mut GroundTerm) {
         GroundTerm::Triple(triple) => mark_object(&mut triple.object),
         GroundTerm::NamedNode(_) => {}
     }
+}
+
+/// A pattern with what triple terms ask of the variables that it has in their place.
+fn unquoted(inner: GraphPattern, terms: Vec<(Variable, TriplePattern)>) -> GraphPattern {
+    terms
+        .into_iter()
+        .fold(inner, |inner, (variable, triple)| taken_apart(inner, variable.into(), &triple))
 }
 
 /// A pattern with what a triple term asks of an expression that it binds.
@@ -489,8 +384,7 @@ fn compared(inner: GraphPattern, part: Expression, term: &TermPattern) -> GraphP
                 expression: part,
             }
         }
-        // Blank nodes are variables by now.
-        TermPattern::BlankNode(_) => inner,
+        TermPattern::BlankNode(_) => inner, // they are variables by now
     }
 }
 

@@ -1,7 +1,7 @@
 //! Terms as canonical N-Triples, and back: what `oxrdf` displays, without its formatting.
 
-use crate::cut::escape;
 use crate::rewrite::{PRIVATE, unmarked};
+use crate::values;
 use oxrdf::{BaseDirection, BlankNode, Literal, NamedNode, NamedOrBlankNode, Term, Triple};
 use std::fmt::Write;
 
@@ -32,45 +32,37 @@ const DEPTH: usize = 128;
 
 /// The term of a canonical N-Triples text.
 pub(crate) fn read_term(text: &str) -> Option<Term> {
-    let (term, rest) = read_part(text, DEPTH)?;
-    rest.is_empty().then_some(term)
+    read(text, DEPTH)
 }
 
-fn read_part(text: &str, depth: usize) -> Option<(Term, &str)> {
-    if let Some(rest) = text.strip_prefix("<<( ") {
-        let (subject, rest) = read_part(rest, depth.checked_sub(1)?)?;
-        let (predicate, rest) = read_part(rest.strip_prefix(' ')?, depth - 1)?;
-        let (object, rest) = read_part(rest.strip_prefix(' ')?, depth - 1)?;
-        let subject = match subject {
+fn read(text: &str, depth: usize) -> Option<Term> {
+    if let Some(inner) = text.strip_prefix("<<( ") {
+        let (subject, rest) = inner.strip_suffix(" )>>")?.split_once(' ')?;
+        let (predicate, object) = rest.split_once(' ')?;
+        let object = read(object, depth.checked_sub(1)?)?;
+        let subject = match read(subject, 0)? {
             Term::NamedNode(name) => NamedOrBlankNode::from(name),
             Term::BlankNode(node) => node.into(),
             _ => return None,
         };
-        let Term::NamedNode(predicate) = predicate else { return None };
-        let triple = Triple { subject, predicate, object };
-        return Some((Term::Triple(Box::new(triple)), rest.strip_prefix(" )>>")?));
+        return Some(Triple { subject, predicate: name(predicate)?, object }.into());
     }
-    if let Some(rest) = text.strip_prefix("_:") {
-        let (label, rest) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
-        return Some((BlankNode::new_unchecked(label).into(), rest));
+    if let Some(label) = text.strip_prefix("_:") {
+        return Some(BlankNode::new_unchecked(label).into());
     }
     if text.starts_with('<') {
-        let (name, rest) = read_name(text)?;
-        return Some((name.into(), rest));
+        return Some(name(text)?.into());
     }
-    let rest = text.strip_prefix('"')?;
-    let (value, rest) = match rest.find(['"', '\\'])? {
-        end if rest.as_bytes()[end] == b'"' => (rest[..end].to_owned(), &rest[end + 1..]),
-        _ => unescaped(rest)?,
-    };
-    if let Some(rest) = rest.strip_prefix("^^") {
-        let (datatype, rest) = read_name(rest)?;
-        return Some((Literal::new_typed_literal(value, datatype).into(), rest));
+    let literal = values::Literal::of(text.as_bytes())?;
+    let value = String::from_utf8(literal.plain().into_owned()).ok()?;
+    let utf8 = |text| std::str::from_utf8(text).ok();
+    if let Some(datatype) = literal.datatype {
+        return Some(
+            Literal::new_typed_literal(value, NamedNode::new_unchecked(utf8(datatype)?)).into(),
+        );
     }
-    let Some(rest) = rest.strip_prefix('@') else {
-        return Some((Literal::new_simple_literal(value).into(), rest));
-    };
-    let (tag, rest) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
+    let Some(tag) = literal.tag else { return Some(Literal::new_simple_literal(value).into()) };
+    let tag = utf8(tag)?;
     let literal = match tag.split_once("--") {
         None => Literal::new_language_tagged_literal_unchecked(value, tag),
         Some((tag, direction)) => {
@@ -79,27 +71,9 @@ fn read_part(text: &str, depth: usize) -> Option<(Term, &str)> {
             Literal::new_directional_language_tagged_literal_unchecked(value, tag, direction)
         }
     };
-    Some((literal.into(), rest))
+    Some(literal.into())
 }
 
-fn read_name(text: &str) -> Option<(NamedNode, &str)> {
-    let (name, rest) = text.strip_prefix('<')?.split_once('>')?;
-    Some((NamedNode::new_unchecked(name), rest))
-}
-
-/// The value of a literal up to its closing quote, and what follows.
-pub(crate) fn unescaped(text: &str) -> Option<(String, &str)> {
-    let mut value = String::with_capacity(text.len());
-    let mut rest = text;
-    loop {
-        let end = rest.find(['"', '\\'])?;
-        value.push_str(&rest[..end]);
-        let after = &rest[end + 1..];
-        if rest.as_bytes()[end] == b'"' {
-            return Some((value, after));
-        }
-        let (c, length) = escape(after.as_bytes())?;
-        value.push(c);
-        rest = &after[length..];
-    }
+fn name(text: &str) -> Option<NamedNode> {
+    Some(NamedNode::new_unchecked(text.strip_prefix('<')?.strip_suffix('>')?))
 }

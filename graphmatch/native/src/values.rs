@@ -8,6 +8,7 @@
 //! Source: SPARQL 1.1 section 17.3 (operator mapping), XPath functions section 6.2 (numeric
 //! promotion), XML Schema part 2 section 3.2.7 (order of dateTime).
 
+use crate::cut::escape;
 use crate::dictionary::{Id, Kind, inline};
 use crate::pattern::Comparison;
 use oxrdf::{Dataset, GraphName, NamedNode, Quad, Term};
@@ -62,39 +63,18 @@ impl<'a> Literal<'a> {
 
 /// A text without the escapes of canonical N-Triples.
 pub fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
-    let Some(first) = memchr::memchr(b'\\', text) else { return Cow::Borrowed(text) };
-    let mut plain = Vec::with_capacity(text.len());
-    plain.extend_from_slice(&text[..first]);
-    let mut rest = &text[first..];
-    while let [byte, tail @ ..] = rest {
-        let ([b'\\', escape, ..], [_, after @ ..]) = (rest, tail) else {
-            plain.push(*byte);
-            rest = tail;
-            continue;
-        };
-        rest = after;
-        let digits = match escape {
-            b'u' => 4,
-            b'U' => 8,
-            _ => {
-                plain.push(match escape {
-                    b'b' => 8,
-                    b't' => b'\t',
-                    b'n' => b'\n',
-                    b'f' => 12,
-                    b'r' => b'\r',
-                    other => *other,
-                });
-                continue;
-            }
-        };
-        let code = after.get(..digits).and_then(|hex| std::str::from_utf8(hex).ok());
-        let code = code.and_then(|hex| u32::from_str_radix(hex, 16).ok());
-        if let Some(char) = code.and_then(char::from_u32) {
-            plain.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
-            rest = &after[digits..];
-        }
+    let (mut plain, mut rest) = (Vec::new(), text);
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        let (before, after) = (&rest[..at], &rest[at + 1..]);
+        plain.extend_from_slice(before);
+        let (char, length) = escape(after).unwrap_or(('\\', 0));
+        plain.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
+        rest = &after[length..];
     }
+    if rest.len() == text.len() {
+        return Cow::Borrowed(text);
+    }
+    plain.extend_from_slice(rest);
     Cow::Owned(plain)
 }
 
@@ -394,7 +374,7 @@ fn text_order(a: &[u8], b: &[u8]) -> Ordering {
 fn asked(left: &[u8], operator: Comparison, right: &[u8]) -> Option<bool> {
     // blank nodes cannot be written in a query: the terms are objects in a dataset
     let query = "SELECT (?l {} ?r AS ?x) { <urn:l> <urn:l> ?l . <urn:r> <urn:r> ?r }";
-    let query = SparqlParser::new().parse_query(&query.replace("{}", operator.sign())).ok()?;
+    let query = SparqlParser::new().parse_query(&query.replace("{}", operator.name())).ok()?;
     let mut dataset = Dataset::new();
     for (name, text) in [("urn:l", left), ("urn:r", right)] {
         let name = NamedNode::new_unchecked(name);
@@ -829,7 +809,7 @@ mod tests {
     #[test]
     fn escapes_are_undone() {
         let text = br#"a\t\n\"\\\u0001\U0001F600\u12"#;
-        assert_eq!(&*unescaped(text), "a\t\n\"\\\u{1}\u{1f600}12".as_bytes());
+        assert_eq!(&*unescaped(text), "a\t\n\"\\\u{1}\u{1f600}\\u12".as_bytes());
         assert!(matches!(unescaped(b"abc"), Cow::Borrowed(_)));
     }
 }

@@ -8,7 +8,7 @@ use crate::cut::{self, Cut, Cutter};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::evaluate::Prepared;
 use crate::objects::{object_of, term_object, variable_object, write_text};
-use crate::pattern::{Filter, Folding, Node, Pattern, TaxonomyOperator, TextOperator, View};
+use crate::pattern::{Comparison, Filter, Folding, Node, Pattern, TextOperator, View};
 use crate::python::{InputLimits, bad_query};
 use crate::query::{Filled, Form, QueryError, Template};
 use oxrdf::NamedNode;
@@ -93,7 +93,7 @@ impl Query {
     /// SELECT, ASK, CONSTRUCT or DESCRIBE.
     #[getter]
     fn form(&self) -> &'static str {
-        match self.template.form() {
+        match self.template.form {
             Form::Select => "SELECT",
             Form::Ask => "ASK",
             Form::Construct => "CONSTRUCT",
@@ -104,7 +104,7 @@ impl Query {
     /// Whether equal solutions count once.
     #[getter]
     fn distinct(&self) -> bool {
-        self.template.distinct()
+        self.template.distinct
     }
 
     /// The text, but for white space and prefixes.
@@ -175,22 +175,18 @@ impl Query {
     fn view<'py>(&self, py: Python<'py>) -> PyResult<ViewRow<'py>> {
         let (mut dictionary, ids) = self.ids();
         let filled = self.template.filled(&ids, &mut dictionary);
-        let Filled { branches, supports, remainder, lists, .. } = filled;
+        let Filled { branches, supports, remainder, .. } = filled;
         let mut rows = Vec::with_capacity(branches.len());
         for (number, branch) in branches.iter().enumerate() {
-            let names = self.template.labels(number);
+            let names = self.template.names(number);
             let variables = names.iter().map(|name| variable_object(py, name));
             let variables = variables.collect::<PyResult<Vec<_>>>()?;
             let of = Objects { py, dictionary: &dictionary, variables: &variables };
             let patterns = branch.patterns.iter().map(|pattern| of.pattern(*pattern));
             let patterns = patterns.collect::<PyResult<Vec<_>>>()?;
-            let filters = branch.filters.iter().enumerate().map(|(place, (variable, filter))| {
-                of.filter(
-                    &variables[usize::from(*variable)],
-                    filter,
-                    lists.contains(&(number, place)),
-                )
-            });
+            let filters = branch.filters.iter();
+            let filters = filters
+                .map(|(variable, filter)| of.filter(&variables[usize::from(*variable)], filter));
             rows.push((
                 PyTuple::new(py, patterns)?,
                 PyTuple::new(py, filters.collect::<PyResult<Vec<_>>>()?)?,
@@ -243,11 +239,7 @@ impl Query {
 
     /// What another SPARQL evaluator has to be asked, for solutions that rest on the publication:
     /// see [`Prepared::texts`].
-    fn texts(
-        &self,
-        py: Python<'_>,
-        graph: &str,
-    ) -> PyResult<(Vec<String>, String, Option<String>)> {
+    fn texts(&self, py: Python<'_>, graph: &str) -> PyResult<(Vec<String>, String)> {
         let graph =
             NamedNode::new(graph).map_err(|error| PyValueError::new_err(error.to_string()))?;
         let query = py.detach(|| self.algebra()).map_err(bad_query)?;
@@ -301,57 +293,43 @@ impl<'py> Objects<'_, 'py> {
     }
 
     /// A filter as kind, variable and what it is made of.
-    fn filter(
-        &self,
-        variable: &Bound<'py, PyAny>,
-        filter: &Filter,
-        list: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn filter(&self, variable: &Bound<'py, PyAny>, filter: &Filter) -> PyResult<Bound<'py, PyAny>> {
         let py = self.py;
         let made = match filter {
             Filter::Compare { operator, constant } => {
-                ("compare", variable, operator.sign(), self.term(*constant)?)
+                ("compare", variable, operator.name(), self.term(*constant)?)
                     .into_pyobject(py)?
                     .into_any()
             }
             Filter::Taxonomy { operator, concept } => {
-                let name = match operator {
-                    TaxonomyOperator::Descendant => "descendantOf",
-                    TaxonomyOperator::Ancestor => "ancestorOf",
-                    TaxonomyOperator::Child => "childOf",
-                };
-                ("taxonomy", variable, name, self.term(*concept)?).into_pyobject(py)?.into_any()
-            }
-            Filter::Text { operator, view, folding, argument } => {
-                let operator = match operator {
-                    TextOperator::Contains => "CONTAINS",
-                    TextOperator::Starts => "STRSTARTS",
-                    TextOperator::Ends => "STRENDS",
-                    TextOperator::Equals => "=",
-                    TextOperator::Matches => "LANGMATCHES",
-                };
-                let view = match view {
-                    View::Term => "",
-                    View::Str => "STR",
-                    View::Lang => "LANG",
-                };
-                let folding = match folding {
-                    Folding::None => "",
-                    Folding::Lower => "LCASE",
-                    Folding::Upper => "UCASE",
-                    Folding::Caseless => "caseless",
-                };
-                let argument = self.term(*argument)?;
-                ("text", variable, operator, argument, view, folding).into_pyobject(py)?.into_any()
-            }
-            Filter::Any(filters) => {
-                let tests = filters.iter().map(|one| self.filter(variable, one, false));
-                let tests = PyTuple::new(py, tests.collect::<PyResult<Vec<_>>>()?)?;
-                ("any", variable, if list { "IN" } else { "||" }, tests)
+                ("taxonomy", variable, operator.name(), self.term(*concept)?)
                     .into_pyobject(py)?
                     .into_any()
             }
+            Filter::Text { operator, view, folding, argument } => {
+                let argument = self.term(*argument)?;
+                ("text", variable, operator.name(), argument, view.name(), folding.name())
+                    .into_pyobject(py)?
+                    .into_any()
+            }
+            Filter::Any(filters) => {
+                let tests = filters.iter().map(|one| self.filter(variable, one));
+                let tests = PyTuple::new(py, tests.collect::<PyResult<Vec<_>>>()?)?;
+                let word = if filters.iter().all(is_equality) { "IN" } else { "||" };
+                ("any", variable, word, tests).into_pyobject(py)?.into_any()
+            }
         };
         Ok(made)
+    }
+}
+
+/// Whether a filter is one of those that `IN` is made of.
+fn is_equality(filter: &Filter) -> bool {
+    match filter {
+        Filter::Compare { operator, .. } => *operator == Comparison::Equal,
+        Filter::Text { operator, view, folding, .. } => {
+            (*operator, *view, *folding) == (TextOperator::Equals, View::Term, Folding::None)
+        }
+        Filter::Taxonomy { .. } | Filter::Any(_) => false,
     }
 }

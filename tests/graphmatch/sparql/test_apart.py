@@ -91,7 +91,7 @@ def test_a_generated_query_says_the_same(scenario: Scenario) -> None:
         (f"?s {A} ?o ; ?p ?w", 2),
         (f"?s {A}+ ?o", 3),
         (f"?s {A}+ ?o . ?o ?p 1", 1),
-        (f"?s {A}* ?o", 7),
+        (f"?s {A}* ?o", 6),  # a walk of no steps is from a node that every pattern sees
         (f"?s {A}/({Q}|{A}) ?o . ?w ?p ?o", 1),
         (f"?s !{A} ?o", 2),
         (f"?s {A} ?a . ?s !{P} ?o", 1),

@@ -113,7 +113,10 @@ def column(query: str) -> str:
          "01^integer 01^integer 1.50^decimal"),
         ("SELECT (COALESCE(?none, ?o) AS ?z) { ?s e:p ?o FILTER(?s = e:a) }", "01^integer"),
         ("SELECT (COALESCE(?none, ?o + 1) AS ?z) { ?s e:p ?o FILTER(?s = e:a) }", "2^integer"),
+        ("SELECT (IF(?s = e:a, ?o, ?o + 1) AS ?z) { ?s e:q ?o }", "01^integer 2^integer"),
         ("SELECT ?s { ?s e:p ?o FILTER(COALESCE(?none, ?o) = 1) }", "a b c"),
+        # an unbound variable before one that is bound does not give its term to the next
+        ("SELECT ?s { ?s e:p ?o FILTER(COALESCE(STR(?none), ?o + 1) = 2) }", "a b c"),
         ("SELECT ?s { ?s e:p ?o FILTER(IF(?o = 1, ?o, 7) + 1 = 2) }", "a b c"),
         ("SELECT (BOUND(?o) AS ?z) { ?s e:p ?o FILTER(?s = e:a) }", "true^boolean"),
         # aggregates
@@ -122,6 +125,7 @@ def column(query: str) -> str:
         ("SELECT (SUM(?o) AS ?n) { ?s e:p ?o }", "4.5^decimal"),
         ("SELECT (SAMPLE(?o) AS ?n) { e:a e:p ?o }", "01^integer"),
         ("SELECT (GROUP_CONCAT(?o; SEPARATOR='+') AS ?n) { e:d e:p ?o }", "1.50"),
+        ("SELECT (GROUP_CONCAT(?o; SEPARATOR='+') AS ?n) { e:b ?p ?o } GROUP BY ?p", "01 1"),
         ("SELECT (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?o",
          "1^integer 1^integer 1^integer 1^integer 3^integer"),
         ("SELECT ?o { ?s ?p ?o } GROUP BY ?o HAVING (COUNT(*) > 1)", "01^integer"),

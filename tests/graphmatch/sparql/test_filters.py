@@ -21,6 +21,7 @@ PARSER = SubscriptionParser()
         ("?x < <urn:a>", ["?x < <urn:a>"], []),  # IRIs have no order: it is never true
         ("?x = 'a'@en", ['?x = "a"@en'], []),
         ("?x < 'a'@en", ['?x < "a"@en'], []),
+        ("?x != 'a'@en", ['?x != "a"@en'], []),
         ("?x != 5", ["?x != 5"], []),
         ("5 != ?x", ["?x != 5"], []),
         ("?x != 'P1D'^^xsd:duration", ['?x != "P1D"^^xsd:duration'], []),
@@ -43,6 +44,7 @@ PARSER = SubscriptionParser()
         ("!(?x > 5)", [], ["!"]),
         ("?x", [], ["of a variable"]),
         ("?x IN (5)", ["?x IN (5)"], []),
+        ("?x IN (5, 6)", ["?x IN (5, 6)"], []),
         ("?x IN (5, ?y)", [], ["IN"]),
         ("?x IN ()", [], ["IN"]),
         ("?x NOT IN ()", [], ["NOT IN"]),
@@ -51,6 +53,7 @@ PARSER = SubscriptionParser()
         ("CONTAINS(?x, 'sea')", ['CONTAINS(?x, "sea")'], []),
         ("CONTAINS('sea', ?x)", [], ["CONTAINS"]),
         ("CONTAINS(?x, 5)", [], ["CONTAINS"]),
+        ("CONTAINS(?x, 'a'@en--rtl)", [], ["CONTAINS"]),
         ("STRSTARTS(LCASE(STR(?x)), 'sea')", ['STRSTARTS(LCASE(STR(?x)), "sea")'], []),
         ("STRENDS(STR(LCASE(?x)), 'sea')", [], ["STRENDS"]),
         ("STRENDS(?x, UCASE('sea'@en))", ['STRENDS(?x, "SEA"@en)'], []),
@@ -69,6 +72,8 @@ PARSER = SubscriptionParser()
             ["REGEX"],
         ),
         ("REGEX(?x, 'Sea', 'i')", ['REGEX(?x, "sea", "i")'], ["REGEX"]),
+        ("REGEX(LCASE(?x), 'Sea', 'i')", [], ["REGEX"]),
+        ("REGEX(?x, 'sea'@en)", [], ["REGEX"]),
         ("REGEX(?x, ?y)", [], ["REGEX"]),
         ("REGEX(?x, 'sea', ?y)", [], ["REGEX"]),
         (
@@ -82,10 +87,18 @@ PARSER = SubscriptionParser()
             ["||"],
         ),
         ("NOT EXISTS { ?x ?y 5 }", [], ["NOT EXISTS"]),
+        ("EXISTS { ?x ?y 5 }", [], ["EXISTS"]),
         ("gm:descendantOf(?x, <urn:c>)", ["gm:descendantOf(?x, <urn:c>)"], []),
         ("gm:childOf(<urn:c>, ?x)", [], ["<urn:graphmatch:childOf>"]),
         ("gm:ancestorOf(?x, ?y)", [], ["<urn:graphmatch:ancestorOf>"]),
         ("?x = 5 && REGEX(?y, 'a')", ["?x = 5"], ["REGEX"]),
+        ("?x = 5 && ?x = 5", ["?x = 5"], []),
+        ("?x>5&&?y<9", ["?x > 5", "?y < 9"], []),
+        ("?x<5&&?y>9", ["?x < 5", "?y > 9"], []),
+        ("isTRIPLE(?x)", [], ["isTRIPLE"]),
+        ("LANGDIR(?x) = 'ltr'", [], ["="]),
+        ("xsd:boolean(?x)", [], ["<http://www.w3.org/2001/XMLSchema#boolean>"]),
+        ("?x + 5 = 6 || true = FALSE", [], ["||"]),
         ("true", [], None),
     ],
 )
@@ -150,9 +163,15 @@ def test_that_synonyms_change_what_stands_beside_equality_only() -> None:
         "{ ?x <urn:p> ?y } UNION { ?w <urn:p> ?y } FILTER(?x > 5)",
         "?y <urn:p> ?z BIND(?z + 1 AS ?x) FILTER(?x > 5)",
         "?y <urn:p> ?z VALUES ?x { 1 9 } FILTER(?x > 5)",
+        "?y <urn:p> ?z FILTER(?t = 5) ?y <urn:q> <<( ?x <urn:p> ?t )>>",
     ],
 )
 def test_that_filters_on_what_may_be_unbound_are_left(where: str) -> None:
     subscription = PARSER.parse("s", f"SELECT * {{ {where} }}")
     assert not any(branch.filters for branch in subscription.branches)
     assert subscription.remainder
+
+
+def test_that_filters_of_groups_are_left() -> None:
+    grouped = "SELECT ?s { ?s <urn:p> ?o } GROUP BY ?s HAVING (?s = <urn:a>)"
+    assert not PARSER.parse("s", grouped).branches[0].filters

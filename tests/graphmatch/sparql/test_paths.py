@@ -24,10 +24,13 @@ TWICE = 16
         ("(e:p|^e:q)/e:p", ["?s p ?0 . ?0 p ?o", "?0 q ?s . ?0 p ?o"], ("path |",)),
         ("e:p+", ["?s p ?0"], ("path +",)),
         ("(e:p/e:q)+", ["?s p ?0 . ?0 q ?1"], ("path +",)),
+        ("(e:p|e:q/e:r)+", ["?s p ?0", "?s q ?1 . ?1 r ?0"], ("path +", "path |")),
+        ("e:p +", ["?s p ?0"], ("path +",)),
         ("e:p/e:q*", ["?s p ?0"], ("path *",)),
         ("e:p/e:q?", ["?s p ?0"], ("path ?",)),
         ("!e:p", [""], ("path !",)),
         ("!(e:p|^e:q)", [""], ("path !",)),
+        ("!^a", [""], ("path !",)),
     ],
 )
 def test_branches(path: str, branches: list[str], left: tuple[str, ...]) -> None:
@@ -84,7 +87,7 @@ def test_that_walks_with_a_step_are_found(
     for triple in graph:
         store.extend([Quad(*triple), Quad(*triple, NamedNode("urn:g"))])
     text = f"PREFIX e: <urn:> SELECT * {{ ?s {path} ?o . ?x e:r ?y }}"
-    conditions, resting_text, _ = PARSER.query("s", text).texts("urn:g")
+    conditions, resting_text = PARSER.query("s", text).texts("urn:g")
     assert not conditions
     resting = pairs(store, resting_text)
     inside = pairs(store, f"PREFIX e: <urn:> SELECT * {{ GRAPH ?g {{ ?s {path} ?o }} }}")

@@ -13,7 +13,7 @@ use crate::conjunction::{Compared, class_of};
 use crate::dictionary::{ANY, Dictionary, Id, inline};
 use crate::index::Index;
 use crate::pattern::{Branch, Comparison, Filter, Node};
-use crate::query::{Template, Test};
+use crate::query::{Slot, Template};
 use crate::subscriptions::Record;
 use crate::values::{Class, Literal};
 use std::borrow::Cow;
@@ -198,34 +198,36 @@ enum At {
 /// where the branch is not the template's but for constants.
 fn each_slot(template: &Template, branch: &Branch, tell: &mut dyn FnMut(usize, Id, At)) -> bool {
     fn of_filter(
-        test: &Test,
+        test: &Filter<Slot>,
         filter: &Filter,
         variable: u16,
         tell: &mut dyn FnMut(usize, Id, At),
     ) -> bool {
-        match (test, filter) {
+        let (slot, constant, at) = match (test, filter) {
             (
-                Test::Compare { operator, constant: slot },
+                Filter::Compare { operator, constant: slot },
                 Filter::Compare { operator: same, constant },
             ) if operator == same => {
-                tell(*slot as usize, *constant, At::Compared { operator: *operator, variable });
-                true
+                (slot, constant, At::Compared { operator: *operator, variable })
             }
-            (Test::Compare { constant: slot, .. }, Filter::Text { argument, .. })
-            | (Test::Text { argument: slot, .. }, Filter::Text { argument, .. })
-            | (Test::Taxonomy { concept: slot, .. }, Filter::Taxonomy { concept: argument, .. }) => {
-                tell(*slot as usize, *argument, At::Tested);
-                true
-            }
-            (Test::Any { tests, .. }, Filter::Any(filters)) if tests.len() == filters.len() => {
+            (Filter::Compare { constant: slot, .. }, Filter::Text { argument, .. })
+            | (Filter::Text { argument: slot, .. }, Filter::Text { argument, .. })
+            | (
+                Filter::Taxonomy { concept: slot, .. },
+                Filter::Taxonomy { concept: argument, .. },
+            ) => (slot, argument, At::Tested),
+            (Filter::Any(tests), Filter::Any(filters)) if tests.len() == filters.len() => {
                 let mut alone = |slot, id, _: At| tell(slot, id, At::Tested);
-                tests
+                return tests
                     .iter()
                     .zip(filters)
-                    .all(|(test, filter)| of_filter(test, filter, variable, &mut alone))
+                    .all(|(test, filter)| of_filter(test, filter, variable, &mut alone));
             }
-            _ => false,
-        }
+            _ => return false,
+        };
+        let (Slot::Constant(slot) | Slot::Folded(slot, _)) = slot else { return false };
+        tell(*slot as usize, *constant, at);
+        true
     }
     let Some((patterns, filters)) = template.only_branch() else { return false };
     if patterns.len() != branch.patterns.len() || filters.len() != branch.filters.len() {

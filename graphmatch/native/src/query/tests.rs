@@ -1,7 +1,6 @@
 //! Query texts, and what is found necessary for them.
 
 use super::*;
-use crate::pattern::Tested;
 
 const PREFIXES: [(&str, &str); 5] = [
     ("xsd", "http://www.w3.org/2001/XMLSchema#"),
@@ -53,17 +52,17 @@ fn short(text: &[u8]) -> String {
 }
 
 impl Read {
-    fn node(&self, node: Node, names: &[Option<&str>]) -> String {
+    fn node(&self, node: Node, names: &[&str]) -> String {
         match node {
             Node::Constant(id) => short(&self.dictionary.text(id)),
-            Node::Variable(number) => match names.get(usize::from(number)).copied().flatten() {
-                Some(name) => format!("?{name}"),
-                None => format!("_{number}"),
+            Node::Variable(number) => match names.get(usize::from(number)) {
+                Some(name) if !name.starts_with('_') => format!("?{name}"),
+                _ => format!("_{number}"),
             },
         }
     }
 
-    fn patterns(&self, patterns: &[Pattern], names: &[Option<&str>]) -> String {
+    fn patterns(&self, patterns: &[Pattern], names: &[&str]) -> String {
         let written: Vec<String> = patterns
             .iter()
             .map(|pattern| pattern.map(|node| self.node(node, names)).join(" "))
@@ -76,36 +75,6 @@ impl Read {
             self.patterns(&branch.patterns, &self.template.names(number))
         };
         self.filled.branches.iter().enumerate().map(of).collect()
-    }
-
-    fn filter(&self, variable: &str, filter: &Filter) -> String {
-        let text = |id: &Id| short(&self.dictionary.text(*id));
-        match filter {
-            Filter::Compare { operator, constant } => {
-                format!("{variable} {} {}", operator.sign(), text(constant))
-            }
-            Filter::Text { operator, view, folding, argument } => {
-                format!("{operator:?}({folding:?}({view:?}({variable})), {})", text(argument))
-                    .replace("Term(", "(")
-                    .replace("None(", "(")
-            }
-            Filter::Taxonomy { operator, concept } => {
-                format!("{operator:?}({variable}, {})", text(concept))
-            }
-            Filter::Any(tests) => {
-                let tests: Vec<String> =
-                    tests.iter().map(|test| self.filter(variable, test)).collect();
-                tests.join(" || ")
-            }
-        }
-    }
-
-    fn filters(&self, branch: usize) -> Vec<String> {
-        let names = self.template.names(branch);
-        let write = |(variable, filter): &Tested| {
-            self.filter(&self.node(Node::Variable(*variable), &names), filter)
-        };
-        self.filled.branches[branch].filters.iter().map(write).collect()
     }
 
     fn remainder(&self) -> Vec<&str> {
@@ -197,166 +166,6 @@ fn branches_of_patterns() {
 }
 
 #[test]
-fn filters_that_an_index_takes() {
-    let cases: &[(&str, &[&str], &[&str])] = &[
-        ("?x > 5", &["?x > \"5\""], &[]),
-        ("5 > ?x", &["?x < \"5\""], &[]),
-        ("5 <= ?x && ?x < 9", &["?x >= \"5\"", "?x < \"9\""], &[]),
-        ("((?x = 5) && ((?y = 'a')))", &["?x = \"5\"", "?y = \"a\""], &[]),
-        ("?x = <urn:a>", &["?x = a"], &[]),
-        ("?x < <urn:a>", &["?x < a"], &[]),
-        ("?x = 'a'@en", &["Equals(((?x)), \"a\"@en)"], &[]),
-        ("?x = 'a'@en--ltr", &["?x = \"a\"@en--ltr"], &[]),
-        ("?x < 'a'@en", &["?x < \"a\"@en"], &[]),
-        ("?x != 5", &["?x != \"5\""], &[]),
-        ("5 != ?x", &["?x != \"5\""], &[]),
-        ("?x != 'a'@en", &["?x != \"a\"@en"], &[]),
-        ("?x != 'P1D'^^<urn:t>", &[], &["!="]),
-        ("!(?x = 5)", &["?x != \"5\""], &[]),
-        ("!(?x != 5)", &["?x = \"5\""], &[]),
-        ("?x > -5", &["?x > \"-5\""], &[]),
-        ("?x -5 > 2", &[], &[">"]),
-        ("?x = ?y", &[], &["="]),
-        ("?z > 5", &[], &[">"]), // bound by an OPTIONAL only
-        ("!?x = 5", &[], &["="]),
-        ("?x > 5 || ?y > 5", &[], &["||"]),
-        ("?x > 5 || ?x = 'a'", &["?x > \"5\" || ?x = \"a\""], &[]),
-        ("?x > 5 || (?x = 1 || ?x IN (2))", &["?x > \"5\" || ?x = \"1\" || ?x = \"2\""], &[]),
-        ("?x > 5 || ?x != 'P1D'^^<urn:t>", &[], &["||"]),
-        ("?x > 5 || (?x = 'a' && ?y = 1)", &["?x > \"5\" || ?x = \"a\""], &["||"]),
-        ("?x > 5 || (?y = 1 && ?z = 1) || ?y = 2", &[], &["||"]),
-        ("?x = 1 && ?x > 5 || ?y > 5", &[], &["||"]),
-        ("!(?x > 5)", &[], &["!"]),
-        ("?x", &[], &["of a variable"]),
-        ("true", &[], &["of a variable"]),
-        ("?x IN (5)", &["?x = \"5\""], &[]),
-        ("?x IN (5, 6)", &["?x = \"5\" || ?x = \"6\""], &[]),
-        ("?x IN (5, ?y)", &[], &["IN"]),
-        ("?x IN ()", &[], &["IN"]),
-        ("?x NOT IN ()", &[], &["NOT IN"]),
-        ("?x NOT IN (5, <urn:a>)", &["?x != \"5\"", "?x != a"], &[]),
-        ("?x NOT IN (5, ?y)", &["?x != \"5\""], &["!="]),
-        ("CONTAINS(?x, 'sea')", &["Contains(((?x)), \"sea\")"], &[]),
-        ("CONTAINS('sea', ?x)", &[], &["CONTAINS"]),
-        ("CONTAINS(?x, 5)", &[], &["CONTAINS"]),
-        ("CONTAINS(?x, 'a'@en--rtl)", &[], &["CONTAINS"]),
-        ("STRSTARTS(LCASE(STR(?x)), 'sea')", &["Starts(Lower(Str(?x)), \"sea\")"], &[]),
-        ("STRENDS(STR(LCASE(?x)), 'sea')", &[], &["STRENDS"]),
-        ("STRENDS(?x, UCASE('sea'@en))", &["Ends(((?x)), \"SEA\"@en)"], &[]),
-        ("UCASE(?x) = 'SEA'", &["Equals(Upper((?x)), \"SEA\")"], &[]),
-        ("'http://a' = STR(?x)", &["Equals((Str(?x)), \"http://a\")"], &[]),
-        ("STR(?x) < 'a'", &[], &["<"]),
-        ("STR(?x) != 'a'", &[], &["!="]),
-        ("LANG(?x) = 'de'", &["Equals((Lang(?x)), \"de\")"], &[]),
-        ("langMatches(LANG(?x), 'de')", &["Matches((Lang(?x)), \"de\")"], &[]),
-        ("!CONTAINS(?x, 'sea')", &[], &["!"]),
-        ("REGEX(?x, 'a')", &[], &["REGEX"]),
-        ("REGEX(?x, 'seas?')", &["Contains(((?x)), \"sea\")"], &["REGEX"]),
-        (
-            "REGEX(?x, 'Sea|c[+]l+', 'i')",
-            &["Contains(Caseless((?x)), \"sea\") || Contains(Caseless((?x)), \"c+l\")"],
-            &["REGEX"],
-        ),
-        ("REGEX(?x, 'Sea', 'i')", &["Contains(Caseless((?x)), \"sea\")"], &["REGEX"]),
-        ("REGEX(LCASE(?x), 'Sea', 'i')", &[], &["REGEX"]),
-        ("REGEX(?x, 'sea'@en)", &[], &["REGEX"]),
-        ("REGEX(?x, ?y)", &[], &["REGEX"]),
-        ("REGEX(?x, 'sea', ?y)", &[], &["REGEX"]),
-        (
-            "REGEX(STR(?x), 'sea|lake')",
-            &["Contains((Str(?x)), \"sea\") || Contains((Str(?x)), \"lake\")"],
-            &["REGEX"],
-        ),
-        (
-            "CONTAINS(?x, 'sea') || REGEX(?x, 'Lakes', 'i')",
-            &["Contains(((?x)), \"sea\") || Contains(Caseless((?x)), \"lakes\")"],
-            &["||"],
-        ),
-        ("NOT EXISTS { ?x ?y 5 }", &[], &["NOT EXISTS"]),
-        ("EXISTS { ?x ?y 5 }", &[], &["EXISTS"]),
-        ("gm:descendantOf(?x, <urn:c>)", &["Descendant(?x, c)"], &[]),
-        ("gm:childOf(<urn:c>, ?x)", &[], &["<urn:graphmatch:childOf>"]),
-        ("gm:ancestorOf(?x, ?y)", &[], &["<urn:graphmatch:ancestorOf>"]),
-        ("?x = 5 && REGEX(?y, 'a')", &["?x = \"5\""], &["REGEX"]),
-        ("?x = 5 && ?x = 5", &["?x = \"5\""], &[]),
-        ("?x>5&&?y<9", &["?x > \"5\"", "?y < \"9\""], &[]),
-        ("?x<5&&?y>9", &["?x < \"5\"", "?y > \"9\""], &[]),
-        ("isTRIPLE(?x)", &[], &["isTRIPLE"]),
-        ("LANGDIR(?x) = 'ltr'", &[], &["="]),
-        ("?x > '1 m'^^cdt:ucum", &["?x > \"1 m\"^^<https://w3id.org/cdt/ucum>"], &[]),
-        ("?x != '1 m'^^cdt:ucum", &[], &["!="]),
-        ("xsd:boolean(?x)", &[], &["<http://www.w3.org/2001/XMLSchema#boolean>"]),
-        ("?x + 5 = 6 || true = FALSE", &[], &["||"]),
-    ];
-    for (expression, taken, left) in cases {
-        let found = read(&format!(
-            "SELECT * {{ ?x <urn:p> ?y OPTIONAL {{ ?x <urn:q> ?z }} FILTER({expression}) }}"
-        ));
-        assert_eq!(found.filters(0), *taken, "{expression}");
-        let left: Vec<String> = left.iter().map(|word| format!("FILTER {word}")).collect();
-        assert_eq!(found.remainder()[1..], left, "{expression}");
-    }
-    for pattern in [
-        "?x <urn:p> ?y { FILTER(?x > 5) }",
-        "?x <urn:p> ?y OPTIONAL { ?x <urn:q> ?z FILTER(?x > 5) }",
-        "?x <urn:p> ?y MINUS { ?x <urn:q> ?z FILTER(?x > 5) }",
-        "?x <urn:p> ?y FILTER EXISTS { ?x <urn:q> ?z FILTER(?x > 5) }",
-        "{ ?x <urn:p> ?y } UNION { ?w <urn:p> ?y } FILTER(?x > 5)",
-        "?y <urn:p> ?z BIND(?z + 1 AS ?x) FILTER(?x > 5)",
-        "?y <urn:p> ?z VALUES ?x { 1 9 } FILTER(?x > 5)",
-        "?y <urn:p> ?z FILTER(?t = 5) ?y <urn:q> <<( ?x <urn:p> ?t )>>",
-    ] {
-        let found = read(&format!("SELECT * {{ {pattern} }}"));
-        assert!(found.filled.branches.iter().all(|branch| branch.filters.is_empty()), "{pattern}");
-        assert!(!found.remainder().is_empty(), "{pattern}");
-    }
-    let grouped = "SELECT ?s { ?s <urn:p> ?o } GROUP BY ?s HAVING (?s = <urn:a>)";
-    assert!(read(grouped).filters(0).is_empty());
-}
-
-#[test]
-fn paths() {
-    let cases: &[(&str, &[&str], &[&str])] = &[
-        ("e:p", &["?s p ?o"], &[]),
-        ("^e:p", &["?o p ?s"], &[]),
-        ("e:p/e:q", &["?s p _1 . _1 q ?o"], &[]),
-        ("^e:p/e:q", &["_0 p ?s . _0 q ?o"], &[]),
-        ("^(e:p/e:q)", &["?o p _1 . _1 q ?s"], &[]),
-        ("e:p|e:q", &["?s p ?o", "?s q ?o"], &["path |"]),
-        ("(e:p|^e:q)/e:p", &["?s p _1 . _1 p ?o", "_0 q ?s . _0 p ?o"], &["path |"]),
-        ("(e:p|e:q/e:r)+", &["?s p _1", "?s q _1 . _1 r _2"], &["path +", "path |"]),
-        ("e:p +", &["?s p _1"], &["path +"]),
-        ("(e:p/e:q)+", &["?s p _1 . _1 q _2"], &["path +"]),
-        ("e:p/e:q*", &["?s p _1"], &["path *"]),
-        ("e:p/e:q ?", &["?s p _1"], &["path ?"]),
-        ("!e:p", &[""], &["path !"]),
-        ("!(e:p|^e:q)", &[""], &["path !"]),
-        ("!^a", &[""], &["path !"]),
-    ];
-    for (path, branches, left) in cases {
-        let found = read(&format!("PREFIX e: <urn:> SELECT * {{ ?s {path} ?o . }}"));
-        assert_eq!(found.branches(), *branches, "{path}");
-        assert_eq!(found.remainder(), *left, "{path}");
-    }
-    for path in ["e:p*", "e:p?", "(e:p|e:q*)", "e:p*/e:q?", "(e:p?)+", "^e:p*"] {
-        let text = format!("PREFIX e: <urn:> SELECT * {{ ?s {path} ?o");
-        let refused = try_read(&format!("{text} }}"), Limits::default());
-        assert!(refused.is_err_and(|error| error.what.contains("nothing at all")), "{path}");
-        assert!(!read(&format!("{text} . ?s e:p ?z }}")).remainder().is_empty());
-    }
-    let long = ["(<urn:p>|<urn:q>)"; 40].join("/");
-    let found = read(&format!("SELECT * {{ ?s {long} ?o }}"));
-    assert!(found.filled.branches.len() <= 16);
-    assert!(found.remainder().contains(&"more branches than subscription_branches"));
-    let inner = read(&format!("SELECT * {{ ?s ({long})+ ?o }}"));
-    assert!(inner.filled.branches.len() <= 16);
-    let union = "{ { ?s <urn:a> ?o } UNION { ?s <urn:b> ?o } } ".repeat(6);
-    let few = Limits { branches: 4, ..Limits::default() };
-    let found = try_read(&format!("SELECT * {{ ?s <urn:p> 1 . {union} }}"), few).ok().unwrap();
-    assert_eq!(found.branches(), ["?s p \"1\""]);
-}
-
-#[test]
 fn supports_are_what_a_solution_can_rest_on() {
     let cases = [
         (
@@ -405,67 +214,6 @@ fn what_patterns_mention() {
     }
 }
 
-#[test]
-fn heads_and_modifiers() {
-    let cases: &[(&str, &str, bool)] = &[
-        ("?b ?a", "b a", false),
-        ("DISTINCT ?b ?x", "b x", true),
-        ("REDUCED ?b", "b", false),
-        ("*", "x a b", false),
-        ("distinct  *", "x a b", true),
-        ("?b (?a * 2 AS ?n) $x", "b n x", false),
-        ("(1 AS ?n) ?b", "n b", false),
-        ("(?a AS ?x2) ?b", "x2 b", false),
-    ];
-    for (head, names, distinct) in cases {
-        let found = read(&format!("SELECT {head} {{ ?x <urn:p> ?a ; <urn:q> ?b }}")).template;
-        assert_eq!(found.projection().collect::<Vec<_>>().join(" "), *names, "{head}");
-        assert_eq!(found.distinct(), *distinct, "{head}");
-        for (name, number) in found.projected() {
-            assert_eq!(found.names(0)[usize::from(number)], Some(name));
-        }
-    }
-    let inner = "SELECT ?x { { SELECT DISTINCT ?x { ?x <urn:p> ?y } } }";
-    assert!(!read(inner).template.distinct());
-    for (text, form) in [
-        ("ASK { ?s ?p ?o }", Form::Ask),
-        ("CONSTRUCT { ?o ?p ?s } WHERE { ?s ?p ?o }", Form::Construct),
-        ("CONSTRUCT WHERE { ?s ?p ?o }", Form::Construct),
-        ("DESCRIBE ?s { ?s ?p ?o }", Form::Describe),
-        ("DESCRIBE <urn:a> ?s WHERE { ?s ?p ?o }", Form::Describe),
-        ("VERSION '1.2' BASE <http://e/> PREFIX e: <x/> select*{ ?s e:y <z> }", Form::Select),
-    ] {
-        let found = read(text);
-        assert_eq!(found.template.form(), form, "{text}");
-        let expected: &[&str] = match form {
-            Form::Construct => &["CONSTRUCT"],
-            Form::Describe => &["DESCRIBE"],
-            _ => &[],
-        };
-        assert_eq!(found.remainder(), expected, "{text}");
-    }
-    let cases: &[(&str, &[&str], Resting)] = &[
-        ("", &[], Resting::Solutions),
-        ("GROUP BY ?s", &["aggregate"], Resting::Pattern),
-        ("GROUP BY ?s HAVING (COUNT(?o) > 1)", &["aggregate", "FILTER >"], Resting::Pattern),
-        ("ORDER BY DESC(?s)", &["ORDER BY"], Resting::Solutions),
-        ("LIMIT 1", &["LIMIT or OFFSET"], Resting::Solutions),
-        ("OFFSET 1", &["LIMIT or OFFSET"], Resting::Solutions),
-        ("VALUES ?s { <urn:a> }", &["VALUES"], Resting::Solutions),
-        ("VALUES () { }", &["VALUES"], Resting::Solutions),
-    ];
-    for (tail, remainder, resting) in cases {
-        let found = read(&format!("SELECT ?s {{ ?s <urn:p> ?o }} {tail}"));
-        assert_eq!(found.branches(), ["?s p ?o"], "{tail}");
-        assert_eq!(found.remainder(), *remainder, "{tail}");
-        assert_eq!(found.template.resting(), *resting, "{tail}");
-    }
-    let whole = "SELECT ?s { ?s <urn:o> ?z { SELECT ?z { ?z <urn:p> ?y } } }";
-    assert_eq!(read(whole).template.resting(), Resting::Whole);
-    let both = "SELECT (COUNT(*) AS ?n) { ?s <urn:o> ?z { SELECT ?z { ?z <urn:p> ?y } } }";
-    assert_eq!(read(both).template.resting(), Resting::Both);
-}
-
 fn skeleton(text: &str) -> String {
     let mut cut = Cut::default();
     cutter().cut(text, &mut cut).unwrap();
@@ -473,51 +221,21 @@ fn skeleton(text: &str) -> String {
 }
 
 #[test]
-fn queries_that_differ_in_constants_share_a_skeleton() {
-    let skeletons: HashSet<String> = (0..99)
-        .map(|n| {
-            let sign = ["-", "+", ""][n % 3];
-            let text = format!(
-                "PREFIX p{n}: <urn:{n}:> SELECT ?x {{ ?x p{n}:p <urn:o{n}> ; a p{n}:C ; \n\
-                 <urn:v> ?v, \"{n}\"@en, {sign}{n} FILTER(?v > {sign}{n}.5 && ?x != \"{n}\") }}#{n}"
-            );
-            let found = read(&text);
-            assert!(found.branches()[0].contains(&format!("?x {n}:p o{n} .")));
-            assert!(found.filters(0)[0].starts_with(&format!("?v > \"{sign}{n}.5\"")));
-            found.template.skeleton().to_owned()
-        })
-        .collect();
-    assert_eq!(skeletons.len(), 1);
+fn a_skeleton_has_a_byte_for_each_constant() {
     let one = skeleton("SELECT ?x { ?x <urn:p> <urn:o> FILTER(?x > 5) }");
-    for other in [
-        "SELECT ?x { ?x <urn:p> 5 FILTER(?x > 5) }",
-        "SELECT ?x { ?x <urn:p> <urn:o> FILTER(?x >= 5) }",
-        "SELECT ?x { ?x <urn:p> <urn:o> FILTER(5 > ?x) }",
-        "SELECT ?y { ?y <urn:p> <urn:o> FILTER(?y > 5) }",
-        "SELECT ?x { ?x <urn:p>|<urn:q> <urn:o> FILTER(?x > 5) }",
-        "SELECT DISTINCT ?x { ?x <urn:p> <urn:o> FILTER(?x > 5) }",
-        "SELECT ?x { ?x <urn:p> <urn:o> FILTER(?x > 5) } LIMIT 5",
-        "SELECT ?x { ?x <urn:p> <urn:o> FILTER(?x > '1 m'^^cdt:ucum) }",
-        "BASE <urn:b:> SELECT ?x { ?x <urn:p> <urn:o> FILTER(?x > IRI('5')) }",
-    ] {
-        assert_ne!(skeleton(other), one, "{other}");
-    }
     assert_eq!(skeleton("select$x{?x<urn:p><urn:o>filter(?x>'a')}#x"), one);
     assert_eq!(one, "SELECT ?x{?x\u{1}\u{1}FILTER(?x > \u{2})}");
+    let measured = "SELECT ?x { ?x <urn:p> <urn:o> FILTER(?x > '1 m'^^cdt:ucum) }";
+    assert_eq!(skeleton(measured), one.replace('\u{2}', "\u{3}"));
 }
 
 #[test]
-fn one_template_for_constants_that_decide_otherwise() {
+fn texts_that_constants_make_are_mentioned() {
     let text = |a: &str, b: &str| {
         format!("SELECT * {{ ?x <urn:p> ?y FILTER(REGEX(?y, {a}) || ?y = {b}) }}")
     };
     let (unknown, known) = (read(&text("'.*'", "1")), read(&text("'sea|lake'", "'x'@en")));
     assert_eq!(unknown.template.skeleton(), known.template.skeleton());
-    assert_eq!((unknown.filters(0).len(), unknown.remainder()), (0, vec!["FILTER ||"]));
-    assert_eq!(
-        known.filters(0),
-        ["Contains(((?y)), \"sea\") || Contains(((?y)), \"lake\") || Equals(((?y)), \"x\"@en)"]
-    );
     assert!(unknown.filled.interned.is_empty());
     assert_eq!(known.filled.interned.len(), 2);
 }

@@ -1,0 +1,194 @@
+//! What is asked and changed of SPARQL's algebra in several places.
+//!
+//! Recursion is as deep as the query; its depth is bounded before it is parsed.
+
+use crate::pattern::Comparison;
+use spargebra::Query;
+use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, OrderExpression};
+
+/// Makes functions for reading and for changing the patterns of queries.
+macro_rules! patterns {
+    ($of:ident $body:ident $($mut:tt)?) => {
+        /// The pattern of a query of any form.
+        pub(crate) fn $of(query: &$($mut)? Query) -> &$($mut)? GraphPattern {
+            match query {
+                Query::Select { pattern, .. }
+                | Query::Construct { pattern, .. }
+                | Query::Describe { pattern, .. }
+                | Query::Ask { pattern, .. } => pattern,
+            }
+        }
+
+        /// What a query's own projection, order and limits are applied to.
+        pub(crate) fn $body(pattern: &$($mut)? GraphPattern) -> &$($mut)? GraphPattern {
+            match pattern {
+                GraphPattern::Slice { inner, .. }
+                | GraphPattern::Distinct { inner }
+                | GraphPattern::Reduced { inner } => $body(inner),
+                GraphPattern::Project { inner, .. } => match &$($mut)? **inner {
+                    GraphPattern::OrderBy { inner, .. } => inner,
+                    other => other,
+                },
+                other => other,
+            }
+        }
+    };
+}
+
+patterns!(pattern_of body);
+patterns!(pattern_of_mut body_mut mut);
+
+/// The patterns inside a pattern that a solution's bindings may come from.
+pub(crate) fn parts(pattern: &GraphPattern) -> [Option<&GraphPattern>; 2] {
+    match pattern {
+        GraphPattern::Join { left, right }
+        | GraphPattern::LeftJoin { left, right, .. }
+        | GraphPattern::Union { left, right } => [Some(left), Some(right)],
+        GraphPattern::Minus { left, .. } => [Some(left), None],
+        GraphPattern::Filter { inner, .. }
+        | GraphPattern::Graph { inner, .. }
+        | GraphPattern::Extend { inner, .. }
+        | GraphPattern::OrderBy { inner, .. }
+        | GraphPattern::Project { inner, .. }
+        | GraphPattern::Distinct { inner }
+        | GraphPattern::Reduced { inner }
+        | GraphPattern::Slice { inner, .. }
+        | GraphPattern::Group { inner, .. } => [Some(inner), None],
+        _ => [None, None],
+    }
+}
+
+/// The patterns and the expressions right inside a pattern.
+pub(crate) fn parts_mut(
+    pattern: &mut GraphPattern,
+) -> (Vec<&mut GraphPattern>, Vec<&mut Expression>) {
+    match pattern {
+        GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => {
+            (vec![], vec![])
+        }
+        GraphPattern::Join { left, right }
+        | GraphPattern::Union { left, right }
+        | GraphPattern::Minus { left, right } => (vec![left, right], vec![]),
+        GraphPattern::LeftJoin { left, right, expression } => {
+            (vec![left, right], expression.iter_mut().collect())
+        }
+        GraphPattern::Filter { inner, expr: expression }
+        | GraphPattern::Extend { inner, expression, .. } => (vec![inner], vec![expression]),
+        GraphPattern::OrderBy { inner, expression } => {
+            let all = expression.iter_mut();
+            (
+                vec![inner],
+                all.map(|(OrderExpression::Asc(one) | OrderExpression::Desc(one))| one).collect(),
+            )
+        }
+        GraphPattern::Group { inner, aggregates, .. } => {
+            let all = aggregates.iter_mut().filter_map(|(_, aggregate)| match aggregate {
+                AggregateExpression::FunctionCall { expr, .. } => Some(expr),
+                AggregateExpression::CountSolutions { .. } => None,
+            });
+            (vec![inner], all.collect())
+        }
+        GraphPattern::Graph { inner, .. }
+        | GraphPattern::Service { inner, .. }
+        | GraphPattern::Lateral { left: inner, .. }
+        | GraphPattern::Project { inner, .. }
+        | GraphPattern::Distinct { inner }
+        | GraphPattern::Reduced { inner }
+        | GraphPattern::Slice { inner, .. } => (vec![inner], vec![]),
+    }
+}
+
+/// Makes a function for reading and one for changing the parts of expressions.
+macro_rules! operands {
+    ($name:ident $(, $mut:tt)?) => {
+        /// The expressions right inside an expression.
+        pub(crate) fn $name(expression: &$($mut)? Expression) -> Vec<&$($mut)? Expression> {
+            match expression {
+                Expression::NamedNode(_)
+                | Expression::Literal(_)
+                | Expression::Variable(_)
+                | Expression::Bound(_)
+                | Expression::Exists(_) => vec![],
+                Expression::Or(left, right)
+                | Expression::And(left, right)
+                | Expression::Equal(left, right)
+                | Expression::SameTerm(left, right)
+                | Expression::Less(left, right)
+                | Expression::LessOrEqual(left, right)
+                | Expression::Greater(left, right)
+                | Expression::GreaterOrEqual(left, right)
+                | Expression::Add(left, right)
+                | Expression::Subtract(left, right)
+                | Expression::Multiply(left, right)
+                | Expression::Divide(left, right) => vec![left, right],
+                Expression::UnaryPlus(inner)
+                | Expression::UnaryMinus(inner)
+                | Expression::Not(inner) => vec![inner],
+                Expression::If(condition, left, right) => vec![condition, left, right],
+                Expression::Coalesce(all) | Expression::FunctionCall(_, all) => {
+                    all.into_iter().collect()
+                }
+                Expression::In(value, list) => {
+                    let mut all: Vec<&$($mut)? Expression> = vec![value];
+                    all.extend(list);
+                    all
+                }
+            }
+        }
+    };
+}
+
+operands!(operands);
+operands!(operands_mut, mut);
+
+/// What is inside a pattern, at any depth.
+pub(crate) enum Part<'a> {
+    Pattern(&'a mut GraphPattern),
+    Expression(&'a mut Expression),
+}
+
+/// Shows a pattern and all patterns and expressions in it, each before those inside.
+pub(crate) fn visit(pattern: &mut GraphPattern, see: &mut dyn FnMut(Part)) {
+    see(Part::Pattern(pattern));
+    let (patterns, expressions) = parts_mut(pattern);
+    patterns.into_iter().for_each(|inner| visit(inner, see));
+    expressions.into_iter().for_each(|inner| visit_expression(inner, see));
+}
+
+fn visit_expression(expression: &mut Expression, see: &mut dyn FnMut(Part)) {
+    see(Part::Expression(expression));
+    if let Expression::Exists(pattern) = expression {
+        visit(pattern, see);
+    }
+    operands_mut(expression).into_iter().for_each(|inner| visit_expression(inner, see));
+}
+
+/// A comparison as such; `!(a = b)` is one.
+pub(crate) fn comparison_of(
+    expression: &Expression,
+) -> Option<(Comparison, &Expression, &Expression)> {
+    Some(match expression {
+        Expression::Equal(left, right) => (Comparison::Equal, left, right),
+        Expression::Less(left, right) => (Comparison::Less, left, right),
+        Expression::LessOrEqual(left, right) => (Comparison::LessOrEqual, left, right),
+        Expression::Greater(left, right) => (Comparison::Greater, left, right),
+        Expression::GreaterOrEqual(left, right) => (Comparison::GreaterOrEqual, left, right),
+        Expression::Not(inner) => match comparison_of(inner)? {
+            (Comparison::Equal, left, right) => (Comparison::Unequal, left, right),
+            (Comparison::Unequal, left, right) => (Comparison::Equal, left, right),
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
+
+/// A comparison with its sides changed.
+pub(crate) fn mirrored(operator: Comparison) -> Comparison {
+    match operator {
+        Comparison::Less => Comparison::Greater,
+        Comparison::LessOrEqual => Comparison::GreaterOrEqual,
+        Comparison::Greater => Comparison::Less,
+        Comparison::GreaterOrEqual => Comparison::LessOrEqual,
+        same => same,
+    }
+}
