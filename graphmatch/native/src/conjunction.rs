@@ -4,10 +4,8 @@
 //! of which columns. That is found out once for all branches that differ in constants only.
 
 use crate::dictionary::{Dictionary, Id};
-use crate::pattern::{Branch, Comparison, Filter, Folding, Node, Pattern, Tested};
-use crate::pattern::{TextOperator, View};
-use crate::values::{Class, Literal, Order, Value};
-use std::hash::{Hash, Hasher};
+use crate::pattern::{Branch, Comparison, Filter, Folding, Node, Tested, TextOperator, View};
+use crate::values::{Class, Literal, Order};
 
 /// The most columns of a table, and patterns of a row.
 pub const MOST_COLUMNS: usize = 64;
@@ -36,42 +34,18 @@ pub struct Column {
     pub repeat: u8,
 }
 
-/// A branch with its constants taken out, but for predicates, and the classes of those constants.
-/// Constants are said by numbers, from 0 on.
-#[derive(Clone, Default, PartialEq, Eq)]
+/// A branch with its constants taken out, but for predicates. Constants are said by numbers, from 0
+/// on: those of objects, and then those of filters.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Template {
-    /// The patterns; objects that are constants are said by their numbers.
-    pub patterns: Vec<Pattern>,
-    /// The filters.
-    pub filters: Vec<Tested<u32>>,
+    subject: Node,
+    /// Predicates and objects of the patterns.
+    patterns: Vec<(Id, Node)>,
+    filters: Vec<Tested<u32>>,
+    /// The classes of all constants.
+    classes: Vec<Class>,
     /// How many variables there are.
     pub variables: u16,
-    /// The classes of all constants.
-    pub classes: Vec<Class>,
-}
-
-impl Hash for Template {
-    /// Takes what tells templates apart mostly, in few words.
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        for [_, predicate, object] in &self.patterns {
-            let number = |node: &Node| match *node {
-                Node::Constant(id) => u64::from(id),
-                Node::Variable(variable) => 1 << 32 | u64::from(variable),
-            };
-            state.write_u64(number(predicate) << 16 ^ number(object));
-        }
-        for (variable, filter) in &self.filters {
-            let code = match filter {
-                Filter::Compare { operator, .. } => *operator as u64,
-                Filter::Text { operator, view, folding, .. } => {
-                    16 + (*operator as u64 * 4 + *view as u64) * 4 + *folding as u64
-                }
-                Filter::Taxonomy { operator, .. } => 8 + *operator as u64,
-                Filter::Any(filters) => 1 << 8 | (filters.len() as u64) << 16,
-            };
-            state.write_u64(code << 16 | u64::from(*variable));
-        }
-    }
 }
 
 /// One end of an interval: the constant's number, and whether it is inside.
@@ -91,24 +65,168 @@ pub struct Use {
     pub rest: bool,
 }
 
-/// The order of a filter's constant, or its class only.
-pub fn class_of(id: Id, kind: Compared, dictionary: &Dictionary) -> Order {
-    if kind == Compared::Other {
-        return Order::default();
+impl Template {
+    /// The template of a branch, and its constants; nothing if it is no conjunction around a
+    /// subject.
+    pub fn of(branch: &Branch, dictionary: &Dictionary) -> Option<(Self, Vec<Id>)> {
+        let subject = branch.patterns.first()?[0];
+        let count = branch.filters.iter().map(|(_, filter)| simple(filter).len()).sum::<usize>();
+        if matches!(subject, Node::Constant(_))
+            || branch.patterns.len() > MOST_COLUMNS
+            || branch.patterns.len() + count > MOST_CONSTANTS
+        {
+            return None;
+        }
+        let mut constants = Vec::with_capacity(branch.patterns.len() + count);
+        let mut classes = Vec::with_capacity(branch.patterns.len() + count);
+        let mut patterns: Vec<(Id, Node)> = Vec::with_capacity(branch.patterns.len());
+        for &[s, p, o] in &branch.patterns {
+            let Node::Constant(predicate) = p else { return None };
+            let is_variable = matches!(o, Node::Variable(_));
+            let is_again = is_variable && patterns.iter().any(|&(_, other)| other == o);
+            if s != subject || o == subject || is_again {
+                return None;
+            }
+            patterns.push((predicate, mapped_node(o, |id| number(id, &mut constants))));
+            classes.resize(constants.len(), Class::Term);
+        }
+        let mut filters = Vec::with_capacity(branch.filters.len());
+        for (variable, filter) in &branch.filters {
+            if !patterns.iter().any(|&(_, object)| object == Node::Variable(*variable)) {
+                return None;
+            }
+            classes.extend(simple(filter).iter().map(|filter| class_of(filter, dictionary)));
+            filters.push((*variable, mapped(filter, &mut |&id| number(id, &mut constants))));
+        }
+        let variables = branch.variables;
+        Some((Self { subject, patterns, filters, classes, variables }, constants))
     }
-    let number = Order::of_inline(id);
-    if kind == Compared::Value
-        && let Some(order) = number
-    {
-        return order;
+
+    /// The branch of this template and some constants.
+    pub fn branch(&self, constants: &[Id]) -> Branch {
+        let constant = |slot: u32| constants[slot as usize];
+        let pattern = |&(predicate, object): &(Id, Node)| {
+            [self.subject, Node::Constant(predicate), mapped_node(object, constant)]
+        };
+        let filter = |(variable, filter): &Tested<u32>| {
+            (*variable, mapped(filter, &mut |&slot| constant(slot)))
+        };
+        Branch {
+            patterns: self.patterns.iter().map(pattern).collect(),
+            filters: self.filters.iter().map(filter).collect(),
+            variables: self.variables,
+        }
     }
-    let text = dictionary.text(id);
-    let is_string = Literal::of(&text).is_some_and(|literal| literal.datatype.is_none());
-    // no text is equal to anything but a string
-    if kind == Compared::Value || is_string {
-        Order::of(&Value::of(&text))
-    } else {
-        Order::default()
+
+    /// How many constants it has.
+    pub fn constants(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// The numbers of the constants that are compared by their place on a line.
+    pub fn ordered(&self) -> impl Iterator<Item = usize> {
+        (0..self.classes.len()).filter(|&slot| self.classes[slot].is_ordered())
+    }
+
+    /// What it asks of which columns, in the order of columns.
+    pub fn uses(&self) -> Vec<Use> {
+        let mut uses: Vec<Use> = Vec::with_capacity(self.patterns.len());
+        for &(predicate, object) in &self.patterns {
+            let mut one = match object {
+                Node::Constant(slot) => {
+                    let column = Column { predicate, test: Test::Term, repeat: 0 };
+                    let (ends, filters) = Default::default();
+                    Use { column, terms: vec![slot], ends, filters, rest: false }
+                }
+                Node::Variable(variable) => self.use_of_variable(predicate, variable),
+            };
+            let is_same = |other: &&Use| {
+                (other.column.predicate, other.column.test) == (predicate, one.column.test)
+            };
+            one.column.repeat = uses.iter().filter(is_same).count() as u8;
+            uses.push(one);
+        }
+        uses.sort_by_key(|one| one.column);
+        uses
+    }
+
+    fn use_of_variable(&self, predicate: Id, variable: u16) -> Use {
+        let class = |slot: u32| self.classes[slot as usize];
+        let own = self.filters.iter().filter(|(tested, _)| *tested == variable);
+        let filters: Vec<Filter<u32>> = own.map(|(_, filter)| filter.clone()).collect();
+        let term = |filter: &Filter<u32>| match *filter {
+            Filter::Compare { operator: Comparison::Equal, constant: slot }
+            | Filter::Text {
+                operator: TextOperator::Equals,
+                view: View::Term,
+                folding: Folding::None,
+                argument: slot,
+            } if class(slot) == Class::Term => Some(slot),
+            _ => None,
+        };
+        let column = |test| Column { predicate, test, repeat: 0 };
+        let terms = filters.iter().find_map(|filter| simple(filter).iter().map(term).collect());
+        if let Some(terms) = terms {
+            let rest = filters.len() > 1;
+            return Use { column: column(Test::Term), terms, ends: [None; 2], filters, rest };
+        }
+        let mut line = None;
+        let mut ends = [None; 2];
+        let mut taken = 0;
+        for filter in &filters {
+            let &Filter::Compare { operator, constant } = filter else { continue };
+            let class = class(constant);
+            if !class.is_ordered() || line.is_some_and(|line| line != class) {
+                continue;
+            }
+            let given: [End; 2] = match operator {
+                Comparison::Equal => [Some((constant, true)); 2],
+                Comparison::Greater => [Some((constant, false)), None],
+                Comparison::GreaterOrEqual => [Some((constant, true)), None],
+                Comparison::Less => [None, Some((constant, false))],
+                Comparison::LessOrEqual => [None, Some((constant, true))],
+                Comparison::Unequal => continue,
+            };
+            if ends.iter().zip(&given).all(|(end, given)| end.is_none() || given.is_none()) {
+                ends.iter_mut().zip(given).for_each(|(end, given)| *end = end.or(given));
+                line = Some(class);
+                taken += 1;
+            }
+        }
+        let rest = taken < filters.len();
+        let test = line.map_or(Test::Present, Test::Interval);
+        Use { column: column(test), terms: Vec::new(), ends, filters, rest }
+    }
+}
+
+/// The filters of a disjunction, or the one that it is.
+fn simple<C>(filter: &Filter<C>) -> &[Filter<C>] {
+    if let Filter::Any(filters) = filter { filters } else { std::slice::from_ref(filter) }
+}
+
+/// The class of a simple filter's constant, where that is what the filter compares.
+fn class_of(filter: &Filter, dictionary: &Dictionary) -> Class {
+    match *filter {
+        Filter::Compare { constant, .. } => Order::of_term(constant, dictionary).class(),
+        // no text is equal to anything but a string
+        Filter::Text { argument, .. } => match Literal::of(&dictionary.text(argument)) {
+            Some(Literal { datatype: None, .. }) => Class::Term,
+            _ => Class::Other,
+        },
+        Filter::Taxonomy { .. } | Filter::Any(_) => Class::Other,
+    }
+}
+
+/// Adds a constant to others; returns its number.
+fn number(id: Id, constants: &mut Vec<Id>) -> u32 {
+    constants.push(id);
+    constants.len() as u32 - 1
+}
+
+fn mapped_node(node: Node, constant: impl FnOnce(Id) -> Id) -> Node {
+    match node {
+        Node::Constant(id) => Node::Constant(constant(id)),
+        variable => variable,
     }
 }
 
@@ -131,176 +249,4 @@ pub fn mapped<C, D>(filter: &Filter<C>, constant: &mut dyn FnMut(&C) -> D) -> Fi
             Filter::Any(filters.iter().map(|filter| mapped(filter, constant)).collect())
         }
     }
-}
-
-/// The template of a branch, and its constants; nothing if it is no conjunction around a subject.
-pub fn template_of(
-    branch: &Branch,
-    class: &mut dyn FnMut(Id, Compared) -> Class,
-) -> Option<(Template, Vec<Id>)> {
-    let subject = branch.patterns.first()?[0];
-    let is_variable = matches!(subject, Node::Variable(_));
-    if !is_variable || branch.patterns.len() > MOST_COLUMNS {
-        return None;
-    }
-    let count: usize = branch.filters.iter().map(|(_, filter)| constants_of(filter)).sum();
-    if count + branch.patterns.len() > MOST_CONSTANTS {
-        return None;
-    }
-    let mut template = Template {
-        patterns: Vec::with_capacity(branch.patterns.len()),
-        filters: Vec::with_capacity(branch.filters.len()),
-        variables: branch.variables,
-        classes: Vec::with_capacity(count + branch.patterns.len()),
-    };
-    let mut constants: Vec<Id> = Vec::with_capacity(count + branch.patterns.len());
-    let mut objects = 0u128;
-    for &[s, p, o] in &branch.patterns {
-        let is_predicate = matches!(p, Node::Constant(_));
-        if s != subject || !is_predicate || o == subject {
-            return None;
-        }
-        let object = match o {
-            Node::Variable(variable) => {
-                let bit = 1u128.checked_shl(variable.into())?;
-                if objects & bit != 0 {
-                    return None;
-                }
-                objects |= bit;
-                o
-            }
-            Node::Constant(id) => {
-                constants.push(id);
-                template.classes.push(Class::Term);
-                Node::Constant(constants.len() as u32 - 1)
-            }
-        };
-        template.patterns.push([s, p, object]);
-    }
-    for (variable, filter) in &branch.filters {
-        if objects & 1u128.checked_shl((*variable).into())? == 0 {
-            return None;
-        }
-        let begin = constants.len() as u32;
-        let slots = mapped(filter, &mut |&id| {
-            constants.push(id);
-            constants.len() as u32 - 1
-        });
-        for slot in begin..constants.len() as u32 {
-            template.classes.push(class(constants[slot as usize], kind_of(&slots, slot)));
-        }
-        template.filters.push((*variable, slots));
-    }
-    Some((template, constants))
-}
-
-fn constants_of(filter: &Filter) -> usize {
-    if let Filter::Any(filters) = filter { filters.len() } else { 1 }
-}
-
-/// What a constant of a filter is compared with.
-#[derive(Clone, Copy, PartialEq)]
-pub enum Compared {
-    /// A term's value.
-    Value,
-    /// A string literal, by term.
-    Text,
-    /// Something else.
-    Other,
-}
-
-fn kind_of(filter: &Filter<u32>, slot: u32) -> Compared {
-    match filter {
-        Filter::Compare { constant, .. } if *constant == slot => Compared::Value,
-        Filter::Text {
-            operator: TextOperator::Equals,
-            view: View::Term,
-            folding: Folding::None,
-            argument,
-        } if *argument == slot => Compared::Text,
-        Filter::Any(filters) => filters
-            .iter()
-            .map(|filter| kind_of(filter, slot))
-            .find(|kind| *kind != Compared::Other)
-            .unwrap_or(Compared::Other),
-        _ => Compared::Other,
-    }
-}
-
-/// What a template asks of which columns, in the order of columns.
-pub fn uses_of(template: &Template) -> Option<Vec<Use>> {
-    let mut uses = Vec::with_capacity(template.patterns.len());
-    for [_, predicate, object] in &template.patterns {
-        let &Node::Constant(predicate) = predicate else { return None };
-        let mut one = match *object {
-            Node::Constant(slot) => Use {
-                column: Column { predicate, test: Test::Term, repeat: 0 },
-                terms: vec![slot],
-                ends: [None; 2],
-                filters: Vec::new(),
-                rest: false,
-            },
-            Node::Variable(variable) => use_of_variable(template, predicate, variable),
-        };
-        let is_same = |other: &&Use| {
-            (other.column.predicate, other.column.test) == (predicate, one.column.test)
-        };
-        one.column.repeat = uses.iter().filter(is_same).count() as u8;
-        uses.push(one);
-    }
-    uses.sort_by_key(|one| one.column);
-    Some(uses)
-}
-
-fn use_of_variable(template: &Template, predicate: Id, variable: u16) -> Use {
-    let class = |slot: u32| template.classes.get(slot as usize).copied().unwrap_or_default();
-    let own = template.filters.iter().filter(|(tested, _)| *tested == variable);
-    let filters: Vec<Filter<u32>> = own.map(|(_, filter)| filter.clone()).collect();
-    let terms = filters.iter().find_map(|filter| {
-        let equal = |filter: &Filter<u32>| match filter {
-            Filter::Compare { operator: Comparison::Equal, constant: slot }
-            | Filter::Text {
-                operator: TextOperator::Equals,
-                view: View::Term,
-                folding: Folding::None,
-                argument: slot,
-            } if class(*slot) == Class::Term => Some(*slot),
-            _ => None,
-        };
-        match filter {
-            Filter::Any(filters) => filters.iter().map(equal).collect(),
-            filter => equal(filter).map(|slot| vec![slot]),
-        }
-    });
-    let column = |test| Column { predicate, test, repeat: 0 };
-    if let Some(terms) = terms {
-        let rest = filters.len() > 1;
-        return Use { column: column(Test::Term), terms, ends: [None; 2], filters, rest };
-    }
-    let mut line = None;
-    let mut ends = [None; 2];
-    let mut taken = 0;
-    for filter in &filters {
-        let &Filter::Compare { operator, constant } = filter else { continue };
-        let class = class(constant);
-        if !class.is_ordered() || line.is_some_and(|line| line != class) {
-            continue;
-        }
-        let given: [End; 2] = match operator {
-            Comparison::Equal => [Some((constant, true)); 2],
-            Comparison::Greater => [Some((constant, false)), None],
-            Comparison::GreaterOrEqual => [Some((constant, true)), None],
-            Comparison::Less => [None, Some((constant, false))],
-            Comparison::LessOrEqual => [None, Some((constant, true))],
-            Comparison::Unequal => continue,
-        };
-        if ends.iter().zip(&given).all(|(end, given)| end.is_none() || given.is_none()) {
-            ends.iter_mut().zip(given).for_each(|(end, given)| *end = end.or(given));
-            line = Some(class);
-            taken += 1;
-        }
-    }
-    let rest = taken < filters.len();
-    let test = line.map_or(Test::Present, Test::Interval);
-    Use { column: column(test), terms: Vec::new(), ends, filters, rest }
 }

@@ -63,7 +63,13 @@ pub mod inline {
     /// The id of an `xsd:integer`, if it is small enough.
     #[inline]
     pub fn integer(value: i64) -> Option<Id> {
-        (-HALF..HALF).contains(&value).then(|| INLINE | (value + HALF) as Id)
+        (-HALF..HALF).contains(&value).then(|| of(value, 0))
+    }
+
+    /// The id of a number that is short enough, by its digits and how many are after the point.
+    #[inline]
+    pub fn of(digits: i64, places: u32) -> Id {
+        INLINE | places << 28 | (digits + HALF) as Id
     }
 
     /// The id of a literal by its canonical N-Triples text, if it is a number's own: one without a
@@ -93,7 +99,7 @@ pub mod inline {
         }
         let value = if is_negative { -value } else { value };
         let fits = (-HALF..HALF).contains(&value) && (value != 0 || !is_negative);
-        fits.then(|| INLINE | (rest.len() as Id) << 28 | (value + HALF) as Id)
+        fits.then(|| of(value, rest.len() as u32))
     }
 
     /// The canonical N-Triples text of a number that is its own id.

@@ -6,7 +6,6 @@ pub mod attributes;
 mod block;
 mod bounded;
 pub mod closing;
-mod columns;
 mod conjunction;
 pub mod cut;
 pub mod dictionary;

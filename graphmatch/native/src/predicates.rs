@@ -3,44 +3,41 @@
 //! Such a branch (`?s :p ?x . ?s :q :C . FILTER(?x > 5)`) constrains some properties of one
 //! subject, each on its own: it wants a property to be there, to have one of some terms, or a
 //! value in an interval. Rows of a table constrain much the same properties in the same way, its
-//! columns; a publication's subject is a point. Rows are held in blocks ([`crate::columns`]), in
+//! columns; a publication's subject is a point. Rows are held in blocks ([`crate::block`]), in
 //! which each column says by bitmaps which rows a point may meet:
 //!
 //! 1. *Choose.* The number of rows that each column leaves is known before a bitmap is read. If a
 //!    posting list is short, its rows are the candidates.
 //! 2. *And.* Otherwise one bitmap after the other is intersected, the most selective first, over
 //!    whole blocks while many words have rows and word by word after that.
-//! 3. *Check.* Candidates are compared with their bounds as integers, all of a row side by side.
+//! 3. *Check.* Candidates are compared by codes of their bounds, all of a row side by side.
 //! 4. *Verify.* Where codes cannot decide, and for other tests (of text, say), filters are
 //!    evaluated.
 //!
-//! The tail of a table, its last 256 rows at most, has no bitmaps, and is checked row by row. When
-//! it is full it becomes a block, together with the blocks before it that are not larger, so a row
-//! is built into a block a logarithmic number of times (Bentley and Saxe 1980). Removed rows are
-//! marked, and go when they are half of a block.
+//! The last rows of a table, 256 at most, are not built, and are checked one by one. Then they
+//! become a block, together with the blocks before them that are not larger, so a row is built into
+//! a block a logarithmic number of times (Bentley and Saxe 1980). Removed rows are marked, and go
+//! when they are half of a block.
 //!
 //! Cost, for 1,000,000 rows of ten ranges over short numbers, of which 1 % match: 156,250 words
 //! and some 13,000 rows compared; about 120 bytes a row. A row is stored here only: its branch is
 //! made again from its template and its constants.
 
 pub use crate::block::TableScratch;
-use crate::block::{Block, Known, Orders, candidates};
-use crate::columns::{BlockColumn, MOST_ROWS, Point};
-use crate::conjunction::{
-    Column, Compared, MOST_COLUMNS, Template, Test, Use, class_of, mapped, template_of, uses_of,
-};
-use crate::dictionary::{ANY, Dictionary, Id, inline};
+use crate::block::{Block, Known, MOST_ROWS, Orders, Point, order_of};
+use crate::conjunction::{Column, MOST_COLUMNS, Template, Test, Use};
+use crate::dictionary::{Dictionary, Id, inline};
 use crate::filter::Deciding;
-use crate::pattern::{Branch, Node};
+use crate::pattern::Branch;
 use crate::text::sort_from;
 use crate::values::Order;
-use foldhash::fast::{FixedState, RandomState};
-use hashbrown::HashMap;
-use std::hash::BuildHasher;
+use foldhash::fast::RandomState;
+use hashbrown::{HashMap, HashSet};
+use slab::Slab;
 use std::hint::black_box;
 use std::ops::Range;
 
-/// How many rows wait in a table's tail.
+/// How many rows wait to be built into a block.
 const TAIL: usize = 256;
 /// How many blocks there are at most, in all tables.
 const MOST_BLOCKS: usize = (1 << 16) - 1;
@@ -54,34 +51,23 @@ struct Table {
     /// How many rows use each column.
     used: Vec<usize>,
     rows: usize,
-    /// Built blocks, the oldest first.
-    blocks: Vec<u32>,
-    tail: Option<u32>,
+    /// The oldest first; only the last one has rows added to it.
+    blocks: Vec<usize>,
     /// The predicates that it is looked up by: one that all rows have, or all.
     homes: Vec<Id>,
-}
-
-/// How often a predicate is a column of a table, and how often with intervals.
-#[derive(Default)]
-struct Interest {
-    columns: usize,
-    intervals: usize,
-    /// The tables that are looked up by it.
-    tables: Vec<u32>,
 }
 
 /// All predicate tables.
 #[derive(Default)]
 pub struct Tables {
-    tables: Vec<Option<Box<Table>>>,
-    blocks: Vec<Option<Box<Block>>>,
-    free_blocks: Vec<u32>,
-    free_tables: Vec<u32>,
-    templates: Vec<Option<Box<Known>>>,
-    free_templates: Vec<u32>,
-    by_template: HashMap<Template, u32, RandomState>,
-    by_predicate: HashMap<Id, Interest, RandomState>,
-    by_column: HashMap<Column, Vec<u32>, RandomState>,
+    tables: Slab<Table>,
+    blocks: Slab<Block>,
+    templates: Slab<Known>,
+    by_template: HashMap<Template, usize, RandomState>,
+    /// The tables with columns of a predicate.
+    by_predicate: HashMap<Id, Vec<usize>, RandomState>,
+    /// The tables that are looked up by a predicate.
+    by_home: HashMap<Id, Vec<usize>, RandomState>,
     orders: Orders,
     /// Block and place in it, by row.
     places: Vec<u32>,
@@ -102,39 +88,18 @@ impl Tables {
 
     /// How many bytes rows take, about.
     pub fn bytes(&self) -> usize {
-        let pages = self.orders.bytes();
-        let blocks: usize = self.blocks.iter().flatten().map(|block| block.bytes()).sum();
-        blocks + pages + 4 * self.places.len()
-    }
-
-    /// A hash of the columns that a branch has, by which rows that belong together are counted;
-    /// nothing if no table takes it.
-    pub fn key(&self, branch: &Branch, dictionary: &Dictionary) -> Option<u64> {
-        let (template, _) =
-            template_of(branch, &mut |id, kind| class_of(id, kind, dictionary).class())?;
-        let columns: Vec<Column> = uses_of(&template)?.iter().map(|one| one.column).collect();
-        Some(FixedState::default().hash_one(columns))
-    }
-
-    /// Whether a branch can be a row.
-    pub fn accepts(&self, branch: &Branch, dictionary: &Dictionary) -> bool {
-        self.key(branch, dictionary).is_some()
+        let blocks: usize = self.blocks.iter().map(|(_, block)| block.bytes()).sum();
+        blocks + self.orders.capacity() * size_of::<(Id, Order)>() + 4 * self.places.len()
     }
 
     /// Whether there is a table already that has all columns of a branch.
     pub fn wants(&self, branch: &Branch, dictionary: &Dictionary) -> bool {
-        let template = template_of(branch, &mut |id, kind| class_of(id, kind, dictionary).class());
-        let Some((template, _)) = template else { return false };
-        if self.by_template.contains_key(&template) {
-            return true;
+        let Some((template, _)) = Template::of(branch, dictionary) else { return false };
+        self.by_template.contains_key(&template) || {
+            let uses = template.uses();
+            let has = |table: usize, one: &Use| self.tables[table].columns.contains(&one.column);
+            self.table_for(&uses).is_some_and(|table| uses.iter().all(|one| has(table, one)))
         }
-        uses_of(&template).is_some_and(|uses| {
-            self.table_for(&uses).is_some_and(|table| {
-                self.tables[table as usize]
-                    .as_ref()
-                    .is_some_and(|table| uses.iter().all(|one| table.columns.contains(&one.column)))
-            })
-        })
     }
 
     /// From now on rows come in bulk: they are built into blocks when these are full.
@@ -145,22 +110,19 @@ impl Tables {
     /// Builds the rows that came in bulk.
     pub fn end_bulk(&mut self) {
         self.is_bulk = false;
-        for table in 0..self.tables.len() {
-            self.settle(table);
-        }
+        let tables: Vec<usize> = self.tables.iter().map(|(table, _)| table).collect();
+        tables.into_iter().for_each(|table| self.settle(table));
     }
 
     /// Adds a row; returns whether that was possible. Rows are numbered densely. The caller keeps the
     /// branch's terms in the dictionary until the row is removed.
     pub fn add(&mut self, branch: &Branch, row: u32, dictionary: &Dictionary) -> bool {
-        let class = &mut |id, kind| class_of(id, kind, dictionary).class();
-        let Some((template, constants)) = template_of(branch, class) else { return false };
-        let known = match self.by_template.get(&template) {
-            Some(&known) => Some(known),
-            None if self.has_room(row) => self.new_template(template),
-            None => None,
-        };
-        known.is_some_and(|known| self.push(known, &constants, row, dictionary))
+        let Some((template, constants)) = Template::of(branch, dictionary) else { return false };
+        let known = self.by_template.get(&template).copied();
+        self.has_room(row) && {
+            let known = known.unwrap_or_else(|| self.new_template(template));
+            self.push(known, &constants, row, dictionary)
+        }
     }
 
     /// Adds a row that differs from another in constants of the same classes only, which are given
@@ -172,50 +134,44 @@ impl Tables {
         row: u32,
         dictionary: &Dictionary,
     ) -> bool {
-        let known = self.place(like).map(|(block, at)| block.templates[at]);
+        let known = self.place(like).map(|(block, at)| self.blocks[block].templates[at] as usize);
         known.is_some_and(|known| self.push(known, constants, row, dictionary))
     }
 
     fn has_room(&self, row: u32) -> bool {
-        let place = self.places.get(row as usize).copied().unwrap_or(NOWHERE);
-        let free = self.free_blocks.len() + MOST_BLOCKS - self.blocks.len().min(MOST_BLOCKS);
-        place == NOWHERE && free > 0 && row != NOWHERE
+        self.place(row).is_none() && self.blocks.len() < MOST_BLOCKS && row != NOWHERE
     }
 
-    fn push(&mut self, known: u32, constants: &[Id], row: u32, dictionary: &Dictionary) -> bool {
+    fn push(&mut self, known: usize, constants: &[Id], row: u32, dictionary: &Dictionary) -> bool {
         if !self.has_room(row) {
             return false;
         }
-        let Some(template) = self.templates[known as usize].as_mut() else { return false };
-        for (&id, class) in constants.iter().zip(&template.template.classes) {
-            if class.is_ordered() && !inline::is_inline(id) {
-                self.orders.note(id, class_of(id, Compared::Value, dictionary));
+        let template = &mut self.templates[known];
+        for slot in template.template.ordered() {
+            let id = constants[slot];
+            if !inline::is_inline(id) {
+                self.orders.insert(id, Order::of_term(id, dictionary));
             }
         }
         template.rows += 1;
-        let number = template.table as usize;
-        let Some(table) = self.tables[number].as_mut() else { return false };
+        let number = template.table;
+        let table = &mut self.tables[number];
         table.rows += 1;
-        template.columns.iter().for_each(|&column| table.used[column] += 1);
+        template.uses.iter().for_each(|&(column, _)| table.used[column] += 1);
         self.rows += 1;
-        let tail = match table.tail {
-            Some(tail) => tail,
-            None => {
-                let block = Block::of(number as u32);
-                let tail = put(&mut self.blocks, &mut self.free_blocks, block);
-                table.tail = Some(tail);
-                tail
-            }
-        };
-        if let Some(block) = self.blocks[tail as usize].as_mut() {
-            if self.places.len() <= row as usize {
-                self.places.resize(row as usize + 1, NOWHERE);
-            }
-            self.places[row as usize] = tail << 16 | block.rows.len() as u32;
-            block.push(row, known, constants);
-            if block.rows.len() >= if self.is_bulk { MOST_ROWS } else { TAIL } {
-                self.settle(number);
-            }
+        let open = table.blocks.last().copied().filter(|&last| !self.blocks[last].is_built());
+        let last = open.unwrap_or_else(|| {
+            table.blocks.push(self.blocks.insert(Block::default()));
+            table.blocks[table.blocks.len() - 1]
+        });
+        if self.places.len() <= row as usize {
+            self.places.resize(row as usize + 1, NOWHERE);
+        }
+        let block = &mut self.blocks[last];
+        self.places[row as usize] = (last << 16 | block.rows.len()) as u32;
+        block.push(row, known as u32, constants);
+        if block.rows.len() >= if self.is_bulk { MOST_ROWS } else { TAIL } {
+            self.settle(number);
         }
         true
     }
@@ -223,245 +179,179 @@ impl Tables {
     /// How many variables a row has; `None` if there is no such row.
     pub fn variables(&self, row: u32) -> Option<usize> {
         let (block, at) = self.place(row)?;
-        let known = self.templates[block.templates[at] as usize].as_ref()?;
+        let known = &self.templates[self.blocks[block].templates[at] as usize];
         Some(usize::from(known.template.variables))
     }
 
     /// The branch of a row.
     pub fn branch(&self, row: u32) -> Option<Branch> {
         let (block, at) = self.place(row)?;
-        let known = self.templates[block.templates[at] as usize].as_ref()?;
+        let block = &self.blocks[block];
+        let known = &self.templates[block.templates[at] as usize];
         let mut constants = Vec::new();
         block.constants(at, known, &mut constants);
-        let template = &known.template;
-        let constant = |slot: u32| constants.get(slot as usize).copied().unwrap_or(ANY);
-        let node = |node: &Node| match *node {
-            Node::Constant(slot) => Node::Constant(constant(slot)),
-            variable => variable,
-        };
-        Some(Branch {
-            patterns: template.patterns.iter().map(|[s, p, o]| [*s, *p, node(o)]).collect(),
-            filters: template
-                .filters
-                .iter()
-                .map(|(variable, filter)| (*variable, mapped(filter, &mut |&slot| constant(slot))))
-                .collect(),
-            variables: template.variables,
-        })
+        Some(known.template.branch(&constants))
     }
 
     /// Removes a row; returns whether it was here.
     pub fn remove(&mut self, row: u32) -> bool {
-        let Some(place) = self.places.get_mut(row as usize) else { return false };
-        let (handle, at) = ((*place >> 16) as usize, (*place & 0xffff) as usize);
-        if *place == NOWHERE {
-            return false;
-        }
-        *place = NOWHERE;
-        let Some(block) = self.blocks.get_mut(handle).and_then(Option::as_mut) else {
-            return false;
-        };
-        block.alive[at / 64] &= !(1 << (at % 64));
-        block.dead += 1;
-        let (number, template) = (block.table as usize, block.templates[at] as usize);
-        let (dead, rows) = (block.dead, block.rows.len());
+        let Some((handle, at)) = self.place(row) else { return false };
+        self.places[row as usize] = NOWHERE;
         self.rows -= 1;
-        let (Some(known), Some(table)) =
-            (self.templates[template].as_mut(), self.tables[number].as_mut())
-        else {
-            return true;
-        };
+        let block = &mut self.blocks[handle];
+        let is_sparse = block.remove(at);
+        let template = block.templates[at] as usize;
+        let known = &mut self.templates[template];
+        let number = known.table;
+        let table = &mut self.tables[number];
         known.rows -= 1;
         table.rows -= 1;
-        known.columns.iter().for_each(|&column| table.used[column] -= 1);
+        known.uses.iter().for_each(|&(column, _)| table.used[column] -= 1);
         let is_last = known.rows == 0;
-        if 2 * dead > rows {
-            self.rebuild(number, vec![handle as u32]);
+        if is_sparse && let Some(at) = table.blocks.iter().position(|&block| block == handle) {
+            self.rebuild(number, at..at + 1);
         }
-        if is_last && let Some(known) = self.templates[template].take() {
+        if is_last {
+            let known = self.templates.remove(template);
             self.by_template.remove(&known.template);
-            self.free_templates.push(template as u32);
         }
-        if self.tables[number].as_ref().is_some_and(|table| table.rows == 0) {
+        if self.tables[number].rows == 0 {
             self.drop_table(number);
         }
         true
     }
 
-    fn place(&self, row: u32) -> Option<(&Block, usize)> {
+    /// The block of a row, and its place there.
+    fn place(&self, row: u32) -> Option<(usize, usize)> {
         let place = self.places.get(row as usize).copied().filter(|&place| place != NOWHERE)?;
-        Some((self.blocks[(place >> 16) as usize].as_deref()?, (place & 0xffff) as usize))
+        Some(((place >> 16) as usize, (place & 0xffff) as usize))
     }
 
     /// The table for rows with some columns: the one that has most of them, if its rows have much
     /// in common with them.
-    fn table_for(&self, uses: &[Use]) -> Option<u32> {
-        let mut shared: HashMap<u32, usize, RandomState> = HashMap::default();
-        for one in uses {
-            for &table in self.by_column.get(&one.column).into_iter().flatten() {
-                *shared.entry(table).or_default() += 1;
-            }
-        }
-        let is_near = |&(table, shared): &(u32, usize)| {
-            let Some(table) = self.tables[table as usize].as_ref() else { return false };
-            let all = table.columns.len() + uses.len() - shared;
-            all <= MOST_COLUMNS && (2 * shared >= all || shared == uses.len() && 4 * shared >= all)
+    fn table_for(&self, uses: &[Use]) -> Option<usize> {
+        let predicates: HashSet<Id, RandomState> =
+            uses.iter().map(|one| one.column.predicate).collect();
+        let near = predicates.iter().filter_map(|one| self.by_predicate.get(one)).flatten();
+        let shared = |&table: &usize| {
+            let columns = &self.tables[table].columns;
+            let shared = uses.iter().filter(|one| columns.contains(&one.column)).count();
+            let all = columns.len() + uses.len() - shared;
+            let is_near = 2 * shared >= all || shared == uses.len() && 4 * shared >= all;
+            (all <= MOST_COLUMNS && is_near).then_some((shared, usize::MAX - table))
         };
-        let near = shared.into_iter().filter(is_near);
-        near.max_by_key(|&(table, shared)| (shared, u32::MAX - table)).map(|(table, _)| table)
+        near.filter_map(shared).max().map(|(_, table)| usize::MAX - table)
     }
 
     /// Finds or makes the table of a new template, and gives it the columns that it has not.
-    fn new_template(&mut self, template: Template) -> Option<u32> {
-        let uses = uses_of(&template)?;
-        let number = self
-            .table_for(&uses)
-            .unwrap_or_else(|| put(&mut self.tables, &mut self.free_tables, Table::default()));
-        let table = self.tables[number as usize].as_mut()?;
-        let mut columns = Vec::with_capacity(uses.len());
-        for one in &uses {
+    fn new_template(&mut self, template: Template) -> usize {
+        let uses = template.uses();
+        let number = self.table_for(&uses).unwrap_or_else(|| self.tables.insert(Table::default()));
+        let table = &mut self.tables[number];
+        let mut column_of = |one: &Use| {
             let at = table.columns.iter().position(|column| *column == one.column);
-            columns.push(at.unwrap_or(table.columns.len()));
-            if at.is_none() {
+            at.unwrap_or_else(|| {
+                let tables = self.by_predicate.entry(one.column.predicate).or_default();
+                if !tables.contains(&number) {
+                    tables.push(number);
+                }
                 table.columns.push(one.column);
                 table.used.push(0);
-                self.by_column.entry(one.column).or_default().push(number);
-                let interest = self.by_predicate.entry(one.column.predicate).or_default();
-                interest.columns += 1;
-                interest.intervals += usize::from(matches!(one.column.test, Test::Interval(_)));
-            }
-        }
-        let is_home = |home: &Id| uses.iter().any(|one| one.column.predicate == *home);
-        if !(table.homes.len() == 1 && is_home(&table.homes[0])) {
+                table.columns.len() - 1
+            })
+        };
+        let uses: Vec<(usize, Use)> = uses.into_iter().map(|one| (column_of(&one), one)).collect();
+        let is_home = |home: &Id| uses.iter().any(|(_, one)| one.column.predicate == *home);
+        if !matches!(&table.homes[..], [home] if is_home(home)) {
             self.find_home(number, &uses);
         }
-        let rest = uses.iter().any(|one| one.rest);
-        let known =
-            Known { template: template.clone(), table: number, uses, columns, rest, rows: 0 };
-        let known = put(&mut self.templates, &mut self.free_templates, known);
+        let rest = uses.iter().any(|(_, one)| one.rest);
+        let known = Known { template: template.clone(), table: number, uses, rest, rows: 0 };
+        let known = self.templates.insert(known);
         self.by_template.insert(template, known);
-        Some(known)
+        known
     }
 
     /// Looks a table up by a predicate that all rows have, also those to come, and that few other
     /// tables are looked up by; by all predicates if there is none.
-    fn find_home(&mut self, number: u32, uses: &[Use]) {
-        let Some(table) = self.tables[number as usize].as_mut() else { return };
-        for home in table.homes.drain(..) {
-            if let Some(interest) = self.by_predicate.get_mut(&home) {
-                interest.tables.retain(|&one| one != number);
-            }
-        }
-        let tables = |predicate: Id| {
-            self.by_predicate.get(&predicate).map_or(0, |interest| interest.tables.len())
-        };
-        let of_all = table.columns.iter().zip(&table.used).filter(|&(column, &used)| {
-            used == table.rows && uses.iter().any(|one| one.column == *column)
-        });
-        let best = of_all.map(|(column, _)| column.predicate).min_by_key(|&one| tables(one));
+    fn find_home(&mut self, number: usize, uses: &[(usize, Use)]) {
+        let table = &mut self.tables[number];
+        table.homes.drain(..).for_each(|home| withdraw(&mut self.by_home, home, number));
+        let of_all = uses.iter().filter(|(column, _)| table.used[*column] == table.rows);
+        let best = of_all
+            .map(|(_, one)| one.column.predicate)
+            .min_by_key(|predicate| self.by_home.get(predicate).map_or(0, Vec::len));
         match best {
             Some(best) => table.homes.push(best),
             None => table.homes.extend(table.columns.iter().map(|column| column.predicate)),
         }
         table.homes.sort_unstable();
         table.homes.dedup();
-        for home in &table.homes {
-            self.by_predicate.entry(*home).or_default().tables.push(number);
+        for &home in &table.homes {
+            self.by_home.entry(home).or_default().push(number);
         }
     }
 
     fn drop_table(&mut self, number: usize) {
-        let Some(table) = self.tables[number].take() else { return };
-        for block in table.blocks.into_iter().chain(table.tail) {
-            self.blocks[block as usize] = None;
-            self.free_blocks.push(block);
+        let table = self.tables.remove(number);
+        for block in table.blocks {
+            self.blocks.remove(block);
         }
         for home in table.homes {
-            if let Some(interest) = self.by_predicate.get_mut(&home) {
-                interest.tables.retain(|&one| one as usize != number);
-            }
+            withdraw(&mut self.by_home, home, number);
         }
         for column in table.columns {
-            if let Some(tables) = self.by_column.get_mut(&column) {
-                tables.retain(|&one| one as usize != number);
-                if tables.is_empty() {
-                    self.by_column.remove(&column);
-                }
-            }
-            if let Some(interest) = self.by_predicate.get_mut(&column.predicate) {
-                interest.columns -= 1;
-                interest.intervals -= usize::from(matches!(column.test, Test::Interval(_)));
-                if interest.columns == 0 {
-                    self.by_predicate.remove(&column.predicate);
-                }
-            }
+            withdraw(&mut self.by_predicate, column.predicate, number);
         }
-        self.free_tables.push(number as u32);
     }
 
-    /// Makes a table's tail a block, if it is full, with blocks before it that are not larger.
+    /// Makes a block of the last rows of a table, if they are enough, with blocks before them that
+    /// are not larger.
     fn settle(&mut self, number: usize) {
-        let Some(table) = self.tables[number].as_ref() else { return };
-        let Some(tail) = table.tail else { return };
-        let size = |handle: u32| {
-            self.blocks[handle as usize].as_ref().map_or(0, |one| one.rows.len() - one.dead)
-        };
-        let mut total = size(tail);
-        if self.blocks[tail as usize].as_ref().is_none_or(|tail| tail.rows.len() < TAIL) {
+        let blocks = &self.tables[number].blocks;
+        let Some((last, before)) = blocks.split_last() else { return };
+        if self.blocks[*last].is_built() || self.blocks[*last].len() < TAIL {
             return;
         }
-        let mut merged = vec![tail];
-        for &before in table.blocks.iter().rev() {
-            if size(before) > total || total + size(before) > MOST_ROWS {
+        let mut begin = before.len();
+        let mut total = self.blocks[*last].len();
+        for &block in before.iter().rev() {
+            let size = self.blocks[block].len();
+            if size > total || total + size > MOST_ROWS {
                 break;
             }
-            total += size(before);
-            merged.push(before);
+            total += size;
+            begin -= 1;
         }
-        merged.reverse();
-        self.rebuild(number, merged);
+        let all = begin..blocks.len();
+        self.rebuild(number, all);
     }
 
-    /// Makes one block of the living rows of some, which are neighbours; a tail alone that is not
-    /// full stays a tail.
-    fn rebuild(&mut self, number: usize, handles: Vec<u32>) {
-        let mut new = Block::of(number as u32);
-        let mut constants = Vec::new();
-        for &handle in &handles {
-            let Some(block) = self.blocks[handle as usize].take() else { continue };
-            for row in (0..block.rows.len()).filter(|&row| block.is_alive(row)) {
+    /// Makes one block of the living rows of neighbours, without columns if they are few.
+    fn rebuild(&mut self, number: usize, some: Range<usize>) {
+        let table = &mut self.tables[number];
+        let (mut new, mut constants) = (Block::default(), Vec::new());
+        for handle in table.blocks.drain(some.clone()) {
+            let block = self.blocks.remove(handle);
+            for row in block.alive() {
                 let template = block.templates[row];
-                if let Some(known) = self.templates[template as usize].as_ref() {
-                    block.constants(row, known, &mut constants);
-                    new.push(block.rows[row], template, &constants);
-                }
+                block.constants(row, &self.templates[template as usize], &mut constants);
+                new.push(block.rows[row], template, &constants);
             }
         }
-        let Some(table) = self.tables[number].as_mut() else { return };
-        let first = handles[0];
-        let was_tail = table.tail.is_some_and(|tail| handles.contains(&tail));
-        let at =
-            table.blocks.iter().position(|&block| block == first).unwrap_or(table.blocks.len());
-        table.blocks.retain(|block| !handles.contains(block));
-        if was_tail {
-            table.tail = None;
-        }
-        let stays_tail = was_tail && handles.len() == 1 && new.rows.len() < TAIL;
-        self.free_blocks.extend(&handles[1..]);
-        if new.rows.is_empty() {
-            self.free_blocks.push(first);
+        if new.len() == 0 {
             return;
         }
-        if stays_tail {
-            table.tail = Some(first);
-        } else {
-            table.blocks.insert(at.min(table.blocks.len()), first);
+        if new.len() >= TAIL {
             new.build(&table.columns, &self.templates, &self.orders);
         }
+        let entry = self.blocks.vacant_entry();
+        let handle = entry.key();
         for (at, &row) in new.rows.iter().enumerate() {
-            self.places[row as usize] = first << 16 | at as u32;
+            self.places[row as usize] = (handle << 16 | at) as u32;
         }
-        self.blocks[first as usize] = Some(Box::new(new));
+        entry.insert(new);
+        table.blocks.insert(some.start, handle);
     }
 
     /// Appends the rows that have a solution in a publication, each once.
@@ -472,25 +362,14 @@ impl Tables {
         scratch: &mut TableScratch,
         out: &mut Vec<u32>,
     ) {
-        if self.rows == 0 {
-            return;
-        }
         scratch.triples.clear();
         let of_interest =
             triples.iter().filter(|triple| self.by_predicate.contains_key(&triple[1]));
         scratch.triples.extend(of_interest);
-        if scratch.triples.is_empty() {
-            return;
-        }
         scratch.triples.sort_unstable();
         scratch.triples.dedup();
-        let has_values = |predicate: &Id| {
-            self.by_predicate.get(predicate).is_some_and(|interest| interest.intervals > 0)
-        };
         scratch.orders.clear();
-        scratch.orders.extend(scratch.triples.iter().map(|[_, predicate, object]| {
-            if has_values(predicate) { deciding.order(*object) } else { Order::default() }
-        }));
+        scratch.orders.extend(scratch.triples.iter().map(|triple| deciding.order(triple[2])));
         let first = out.len();
         let mut subjects = 0;
         let mut begin = 0;
@@ -515,90 +394,21 @@ impl Tables {
         scratch: &mut TableScratch,
         out: &mut Vec<u32>,
     ) {
+        let own = &scratch.triples[triples.clone()];
         scratch.asked.clear();
-        for same in scratch.triples[triples.clone()].chunk_by(|one, other| one[1] == other[1]) {
-            if let Some(interest) = self.by_predicate.get(&same[0][1]) {
-                scratch.asked.extend(&interest.tables);
-            }
+        for same in own.chunk_by(|one, other| one[1] == other[1]) {
+            scratch.asked.extend(self.by_home.get(&same[0][1]).into_iter().flatten());
         }
         scratch.asked.sort_unstable();
         scratch.asked.dedup();
         for at in 0..scratch.asked.len() {
-            let Some(table) = self.tables[scratch.asked[at] as usize].as_ref() else { continue };
-            if !gather(table, triples.clone(), scratch) {
-                continue;
-            }
-            for &block in &table.blocks {
-                if let Some(block) = self.blocks[block as usize].as_ref() {
-                    self.find_block(block, deciding, scratch, out);
-                }
-            }
-            if let Some(tail) = table.tail.and_then(|tail| self.blocks[tail as usize].as_ref()) {
-                let rows = (0..tail.rows.len()).filter(|&row| tail.is_alive(row));
-                let TableScratch { points, spans, constants, .. } = scratch;
-                for row in rows {
-                    if self.meets(tail, row, points, spans, constants, deciding) {
-                        out.push(tail.rows[row]);
-                    }
+            let table = &self.tables[scratch.asked[at]];
+            if gather(table, triples.clone(), scratch) {
+                for &block in &table.blocks {
+                    self.find_block(&self.blocks[block], deciding, scratch, out);
                 }
             }
         }
-    }
-
-    /// Whether the points of a subject meet a row: exactly.
-    fn meets(
-        &self,
-        block: &Block,
-        row: usize,
-        points: &[Point],
-        spans: &[Range<usize>],
-        constants: &mut Vec<Id>,
-        deciding: &Deciding,
-    ) -> bool {
-        let Some(known) = self.templates[block.templates[row] as usize].as_deref() else {
-            return false;
-        };
-        let constants = if block.is_built {
-            block.constants(row, known, constants);
-            &*constants
-        } else {
-            block.held(row)
-        };
-        known.uses.iter().zip(&known.columns).all(|(one, &column)| {
-            let points = &points[spans[column].clone()];
-            points.iter().any(|point| self.is_met(one, point, constants, deciding))
-        })
-    }
-
-    fn is_met(&self, one: &Use, point: &Point, constants: &[Id], deciding: &Deciding) -> bool {
-        let constant = |slot: &u32| constants.get(*slot as usize).copied().unwrap_or(ANY);
-        let mut is_sure = !one.rest;
-        match one.column.test {
-            Test::Present => {}
-            Test::Term if one.terms.iter().all(|slot| constant(slot) != point.id) => return false,
-            Test::Term => {}
-            Test::Interval(_) => {
-                for (is_low, end) in [true, false].into_iter().zip(one.ends) {
-                    let Some((slot, closed)) = end else { continue };
-                    let order = self.orders.get(constant(&slot));
-                    let (below, above) = (point.high < order.low(), point.low > order.high());
-                    if if is_low { below } else { above } {
-                        return false;
-                    }
-                    if below || above {
-                        continue;
-                    }
-                    if point.low == point.high && order.low() == order.high() {
-                        if !closed {
-                            return false;
-                        }
-                    } else {
-                        is_sure = false;
-                    }
-                }
-            }
-        }
-        is_sure || one.filters.iter().all(|f| deciding.holds_with(f, &constant, point.id))
     }
 
     /// Finds the rows of a block that the points of a subject meet.
@@ -609,54 +419,66 @@ impl Tables {
         scratch: &mut TableScratch,
         out: &mut Vec<u32>,
     ) {
-        let Some(is_decided) = candidates(block, scratch) else { return };
-        let TableScratch { points, spans, codes, limits, sure, several, constants, .. } = scratch;
-        let width = block.width;
-        for batch in scratch.candidates.chunks(32) {
+        let is_decided = block.is_built() && block.candidates(scratch);
+        if !block.is_built() {
+            scratch.candidates.clear();
+            scratch.candidates.extend(block.alive().map(|row| row as u32));
+        }
+        let TableScratch { candidates, limits, sure, points, spans, constants, .. } = scratch;
+        for batch in candidates.chunks(32) {
             // rows lie far from each other: have them brought side by side
-            let mut touched = 0;
-            for &row in batch {
-                let codes = &block.codes[row as usize * width..][..width];
-                if let (Some(first), Some(last)) = (codes.first(), codes.last()) {
-                    touched ^= first ^ last;
-                }
-                touched ^= block.rows[row as usize] as i32;
-            }
+            let touched = batch.iter().fold(0, |touched, &row| {
+                let codes = block.codes(row as usize);
+                let ends = codes.first().zip(codes.last()).map_or(0, |(first, last)| first ^ last);
+                touched ^ ends ^ block.rows[row as usize] as i32
+            });
             black_box(touched);
             for &row in batch {
                 let row = row as usize;
-                let own = &block.codes[row * width..][..width];
-                if is_above(own, limits) {
+                let codes = block.codes(row);
+                if is_above(codes, limits) {
                     continue;
                 }
-                let mut is_sure = !is_above(own, sure);
-                let is_met = several.iter().all(|&(column, position)| {
-                    let Some(BlockColumn::Intervals(built)) = block.columns.get(column) else {
-                        return true;
-                    };
-                    let (low, high) = (own[2 * position], !own[2 * position + 1]);
-                    let given = &codes[spans[column].clone()];
-                    let mut met = given.iter().filter(|(a, b)| low <= *b && high >= *a).peekable();
-                    let is_met = met.peek().is_some();
-                    let slack = built.slack;
-                    is_sure &= met.any(|&(a, b)| {
-                        low.saturating_add(slack) <= a && b.saturating_add(slack) <= high
-                    });
-                    is_met
-                });
-                if !is_met {
-                    continue;
-                }
-                let has_rest = || {
-                    let known = self.templates[block.templates[row] as usize].as_deref();
-                    known.is_none_or(|known| known.rest)
+                let known = || &self.templates[block.templates[row] as usize];
+                let is_certain =
+                    is_decided && !is_above(codes, sure) && !(block.rest && known().rest);
+                let is_met = is_certain || {
+                    block.constants(row, known(), constants);
+                    known().uses.iter().all(|&(column, ref one)| {
+                        let mut points = points[spans[column].clone()].iter();
+                        points.any(|point| self.is_met(one, point, constants, deciding))
+                    })
                 };
-                let is_certain = is_sure && is_decided && !(block.rest && has_rest());
-                if is_certain || self.meets(block, row, points, spans, constants, deciding) {
+                if is_met {
                     out.push(block.rows[row]);
                 }
             }
         }
+    }
+
+    /// Whether a value meets what a row wants of a column: exactly.
+    fn is_met(&self, one: &Use, point: &Point, constants: &[Id], deciding: &Deciding) -> bool {
+        let constant = |slot: &u32| constants[*slot as usize];
+        let mut is_sure = !one.rest;
+        match one.column.test {
+            Test::Present => {}
+            Test::Term if one.terms.iter().all(|slot| constant(slot) != point.id) => return false,
+            Test::Term => {}
+            Test::Interval(_) => {
+                for (place, end) in one.ends.iter().enumerate() {
+                    let Some((slot, _)) = end else { continue };
+                    let order = order_of(constant(slot), &self.orders);
+                    let (below, above) = (point.high < order.low(), point.low > order.high());
+                    let (outside, inside) =
+                        if place == 0 { (below, above) } else { (above, below) };
+                    if outside {
+                        return false;
+                    }
+                    is_sure &= inside;
+                }
+            }
+        }
+        is_sure || one.filters.iter().all(|filter| deciding.holds_with(filter, &constant, point.id))
     }
 }
 
@@ -686,18 +508,13 @@ fn gather(table: &Table, triples: Range<usize>, scratch: &mut TableScratch) -> b
     for (column, &used) in table.columns.iter().zip(&table.used) {
         let begin = own.partition_point(|triple| triple[1] < column.predicate);
         let first = points.len();
-        for (at, triple) in own.iter().enumerate().skip(begin) {
-            if triple[1] != column.predicate {
-                break;
-            }
-            let id = triple[2];
-            if let Test::Interval(class) = column.test {
-                if let Some((low, high)) = orders[triples.start + at].on(class) {
-                    points.push(Point { id, low, high });
-                }
-            } else {
-                points.push(Point { id, low: 0.0, high: 0.0 });
-            }
+        let same = own[begin..].iter().take_while(|triple| triple[1] == column.predicate);
+        for (at, &[_, _, id]) in same.enumerate() {
+            let place = match column.test {
+                Test::Interval(class) => orders[triples.start + begin + at].on(class),
+                Test::Present | Test::Term => Some((0.0, 0.0)),
+            };
+            points.extend(place.map(|(low, high)| Point { id, low, high }));
         }
         if points.len() == first && used == table.rows {
             return false;
@@ -707,16 +524,12 @@ fn gather(table: &Table, triples: Range<usize>, scratch: &mut TableScratch) -> b
     true
 }
 
-/// Puts something where a number is free.
-fn put<T>(all: &mut Vec<Option<Box<T>>>, free: &mut Vec<u32>, one: T) -> u32 {
-    match free.pop() {
-        Some(number) => {
-            all[number as usize] = Some(Box::new(one));
-            number
-        }
-        None => {
-            all.push(Some(Box::new(one)));
-            (all.len() - 1) as u32
+/// Takes a table from those of a predicate.
+fn withdraw(tables: &mut HashMap<Id, Vec<usize>, RandomState>, predicate: Id, table: usize) {
+    if let Some(some) = tables.get_mut(&predicate) {
+        some.retain(|&one| one != table);
+        if some.is_empty() {
+            tables.remove(&predicate);
         }
     }
 }
@@ -724,6 +537,7 @@ fn put<T>(all: &mut Vec<Option<Box<T>>>, free: &mut Vec<u32>, one: T) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conjunction::mapped;
     use crate::dictionary::{LocalTerms, Terms};
     use crate::filter::Memo;
     use crate::pattern::*;
@@ -939,7 +753,6 @@ mod tests {
                     None => world.branch(&mut random),
                 };
                 let row = branches.len() as u32;
-                assert!(tables.accepts(&branch, &world.dictionary));
                 assert!(tables.add(&branch, row, &world.dictionary));
                 assert!(tables.wants(&branch, &world.dictionary));
                 assert!(!tables.add(&branch, row, &world.dictionary));
@@ -960,8 +773,8 @@ mod tests {
         for row in 0..branches.len() as u32 {
             tables.remove(row);
         }
-        assert!(tables.is_empty() && tables.by_template.is_empty() && tables.by_column.is_empty());
-        assert!(tables.blocks.iter().all(Option::is_none) && tables.by_predicate.is_empty());
+        assert!(tables.is_empty() && tables.by_template.is_empty() && tables.by_home.is_empty());
+        assert!(tables.blocks.is_empty() && tables.by_predicate.is_empty());
     }
 
     /// A branch with other constants of the same kinds.

@@ -6,9 +6,9 @@
 //! look-up.
 //!
 //! What is contained is found by hashing: a keyword is filed by its anchor, twelve of its bytes
-//! (eight, six, four, two or one of a shorter one) that few other keywords are filed by. Each place of a text
-//! costs a look at a bitmap, which is small enough for the cache, and goes on only where the bytes
-//! are somebody's anchor: there, the keywords are compared. Adding and removing cost a look-up for
+//! (eight, six, four, two or one of a shorter one) that few other keywords are filed by. Each place
+//! of a text costs a look at a bitmap, which is small enough for the cache, and goes on only where
+//! the bytes are somebody's anchor: there, the keywords are compared. Adding and removing cost a look-up for
 //! each possible anchor. Aho-Corasick automata, which must be built again as keywords come and go,
 //! took five times as long for 100,000 keywords, and sixty times as long to add one.
 
@@ -18,8 +18,12 @@ use crate::pattern::{Filter, Folding, TextOperator, View};
 use crate::values::Literal;
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashTable};
+use slab::Slab;
+use smallvec::{SmallVec, smallvec};
 use std::hash::BuildHasher;
 
+/// How long anchors are.
+const LENGTHS: [usize; 6] = [12, 8, 6, 4, 2, 1];
 /// How many anchors of a keyword are considered.
 const MOST_ANCHORS: usize = 16;
 /// No keyword.
@@ -31,49 +35,12 @@ const OTHER_MIX: u64 = 0xd6e8_feb8_6659_fd93;
 const FOLDINGS: [Folding; 4] = [Folding::None, Folding::Lower, Folding::Upper, Folding::Caseless];
 
 /// The rows of one text.
-#[derive(Default)]
-enum Rows {
-    #[default]
-    None,
-    One(u32),
-    Many(Vec<u32>),
-}
+type Rows = SmallVec<[u32; 2]>;
 
-impl Rows {
-    fn add(&mut self, row: u32) {
-        match self {
-            Self::None => *self = Self::One(row),
-            Self::One(first) => *self = Self::Many(vec![*first, row]),
-            Self::Many(rows) => rows.push(row),
-        }
-    }
-
-    /// Whether the row was there.
-    fn remove(&mut self, row: u32) -> bool {
-        match self {
-            Self::One(only) if *only == row => {
-                *self = Self::None;
-                true
-            }
-            Self::Many(rows) => {
-                let Some(at) = rows.iter().position(|&one| one == row) else { return false };
-                rows.swap_remove(at);
-                if let [only] = rows[..] {
-                    *self = Self::One(only);
-                }
-                true
-            }
-            _ => false,
-        }
-    }
-
-    fn as_slice(&self) -> &[u32] {
-        match self {
-            Self::None => &[],
-            Self::One(row) => std::slice::from_ref(row),
-            Self::Many(rows) => rows,
-        }
-    }
+/// Takes a row out; says whether it was there.
+fn remove_row(rows: &mut Rows, row: u32) -> bool {
+    let at = rows.iter().position(|&one| one == row);
+    at.map(|at| rows.swap_remove(at)).is_some()
 }
 
 /// Texts that stand at one end of others, or are equal to them.
@@ -87,9 +54,9 @@ struct Ends {
 impl Ends {
     fn add(&mut self, text: &[u8], row: u32) {
         if let Some(rows) = self.texts.get_mut(text) {
-            return rows.add(row);
+            return rows.push(row);
         }
-        self.texts.insert(text.into(), Rows::One(row));
+        self.texts.insert(text.into(), smallvec![row]);
         match self.lengths.binary_search_by_key(&text.len(), |&(length, _)| length) {
             Ok(at) => self.lengths[at].1 += 1,
             Err(at) => self.lengths.insert(at, (text.len(), 1)),
@@ -98,8 +65,8 @@ impl Ends {
 
     fn remove(&mut self, text: &[u8], row: u32) -> bool {
         let Some(rows) = self.texts.get_mut(text) else { return false };
-        let is_found = rows.remove(row);
-        if matches!(rows, Rows::None) {
+        let is_found = remove_row(rows, row);
+        if rows.is_empty() {
             self.texts.remove(text);
             if let Ok(at) = self.lengths.binary_search_by_key(&text.len(), |&(length, _)| length) {
                 self.lengths[at].1 -= 1;
@@ -115,7 +82,7 @@ impl Ends {
     fn find(&self, text: &[u8], part: impl Fn(usize) -> Range, out: &mut Vec<u32>) {
         for &(length, _) in self.lengths.iter().take_while(|(length, _)| *length <= text.len()) {
             if let Some(rows) = text.get(part(length)).and_then(|part| self.texts.get(part)) {
-                out.extend_from_slice(rows.as_slice());
+                out.extend_from_slice(rows);
             }
         }
     }
@@ -127,83 +94,84 @@ type Range = std::ops::Range<usize>;
 struct Keyword {
     text: Box<[u8]>,
     rows: Rows,
-    /// Its anchor: some of its bytes, from `offset` on.
-    gram: Gram,
+    /// Where its anchor begins.
     offset: u32,
     /// The next keyword with the same anchor.
     next: u32,
 }
 
-/// Some bytes, filled up with zeros.
-type Gram = [u64; 2];
-
-/// Keywords filed by anchors of `Q` bytes, of which none is shorter.
-struct Anchored<const Q: usize> {
+/// Keywords filed by anchors of so many bytes, of which none is shorter.
+struct Anchored {
+    length: usize,
     hasher: RandomState,
     /// Anchors, the first keyword of each, and how many it has.
-    anchors: HashTable<(Gram, u32, u32)>,
+    anchors: HashTable<(u128, u32, u32)>,
     /// A bit for each anchor, by the upper bits of a hash.
     filter: Vec<u64>,
     /// How many bits are set for anchors that went, at most.
     stale: usize,
 }
 
-impl<const Q: usize> Default for Anchored<Q> {
-    fn default() -> Self {
-        let (hasher, anchors) = Default::default();
-        Self { hasher, anchors, filter: Vec::new(), stale: 0 }
-    }
+/// The anchor of so many bytes that a text begins with.
+#[inline(always)]
+fn anchor(text: &[u8], length: usize) -> u128 {
+    let first = text.first_chunk().copied().unwrap_or_else(|| {
+        let mut first = [0; 16];
+        first[..text.len()].copy_from_slice(text);
+        first
+    });
+    u128::from_le_bytes(first) & (u128::MAX >> (128 - 8 * length))
 }
 
-impl<const Q: usize> Anchored<Q> {
-    fn gram(bytes: &[u8]) -> Gram {
-        let mut gram = [[0; 8]; 2];
-        gram.as_flattened_mut()[..Q].copy_from_slice(&bytes[..Q]);
-        gram.map(u64::from_le_bytes)
+impl Anchored {
+    fn new(length: usize) -> Self {
+        let (hasher, anchors, filter) = Default::default();
+        Self { length, hasher, anchors, filter, stale: 0 }
     }
 
-    fn find(&self, gram: Gram) -> Option<&(Gram, u32, u32)> {
-        self.anchors.find(self.hasher.hash_one(gram), |anchor| anchor.0 == gram)
+    fn find(&self, anchor: u128) -> Option<&(u128, u32, u32)> {
+        self.anchors.find(self.hasher.hash_one(anchor), |(other, ..)| *other == anchor)
     }
 
     /// Files a keyword by the anchor that fewest others have, and among those by the one with most
     /// bytes that are rare in texts.
-    fn add(&mut self, number: u32, all: &mut [Keyword]) {
+    fn add(&mut self, number: u32, all: &mut Slab<Keyword>) {
         let keyword = &mut all[number as usize];
-        let step = (keyword.text.len() - Q + 1).div_ceil(MOST_ANCHORS);
-        let mut best = None;
-        for (offset, bytes) in keyword.text.windows(Q).enumerate().step_by(step) {
-            let load = self.find(Self::gram(bytes)).map_or(0, |anchor| anchor.2);
-            let common = bytes.iter().filter(|byte| b" etaoinshrdlu".contains(byte)).count();
-            if best.is_none_or(|(least, _)| (load, common) < least) {
-                best = Some(((load, common), offset));
-            }
-        }
-        let Some((_, offset)) = best else { return };
-        let gram = Self::gram(&keyword.text[offset..]);
-        (keyword.gram, keyword.offset) = (gram, offset as u32);
+        let step = (keyword.text.len() - self.length + 1).div_ceil(MOST_ANCHORS);
+        let load = |(_, bytes): &(usize, &[u8])| {
+            let load = self.find(anchor(bytes, self.length)).map_or(0, |(.., load)| *load);
+            (load, bytes.iter().filter(|byte| b" etaoinshrdlu".contains(byte)).count())
+        };
+        let places = keyword.text.windows(self.length).enumerate().step_by(step);
+        let Some((offset, bytes)) = places.min_by_key(load) else { return };
+        let anchor = anchor(bytes, self.length);
+        keyword.offset = offset as u32;
         let hasher = &self.hasher;
         let entry = self.anchors.entry(
-            hasher.hash_one(gram),
-            |anchor| anchor.0 == gram,
-            |anchor| hasher.hash_one(anchor.0),
+            hasher.hash_one(anchor),
+            |(other, ..)| *other == anchor,
+            |(other, ..)| hasher.hash_one(other),
         );
-        let mut entry = entry.or_insert((gram, NONE, 0));
+        let mut entry = entry.or_insert((anchor, NONE, 0));
         let (_, first, load) = entry.get_mut();
         keyword.next = std::mem::replace(first, number);
         *load += 1;
         if self.filter.len() * 64 < self.anchors.len() * 16 {
             self.rebuild();
         } else {
-            let bit = bit(gram, self.filter.len());
+            let bit = bit(anchor, self.filter.len());
             self.filter[bit / 64] |= 1 << (bit % 64);
         }
     }
 
-    fn remove(&mut self, number: u32, all: &mut [Keyword]) {
-        let (gram, next) = (all[number as usize].gram, all[number as usize].next);
-        let found = self.anchors.find_entry(self.hasher.hash_one(gram), |anchor| anchor.0 == gram);
-        let Ok(mut entry) = found else { return };
+    fn remove(&mut self, number: u32, all: &mut Slab<Keyword>) {
+        let keyword = &all[number as usize];
+        let anchor = anchor(&keyword.text[keyword.offset as usize..], self.length);
+        let next = keyword.next;
+        let hash = self.hasher.hash_one(anchor);
+        let Ok(mut entry) = self.anchors.find_entry(hash, |(other, ..)| *other == anchor) else {
+            return;
+        };
         let (_, first, load) = entry.get_mut();
         *load -= 1;
         if *first == number {
@@ -232,31 +200,36 @@ impl<const Q: usize> Anchored<Q> {
         self.stale = 0;
         self.filter.clear();
         self.filter.resize(words, 0);
-        let mut filter = std::mem::take(&mut self.filter);
-        for anchor in &self.anchors {
-            let bit = bit(anchor.0, words);
-            filter[bit / 64] |= 1 << (bit % 64);
+        for (anchor, ..) in &self.anchors {
+            let bit = bit(*anchor, words);
+            self.filter[bit / 64] |= 1 << (bit % 64);
         }
-        self.filter = filter;
     }
 
-    fn find_in(&self, text: &[u8], all: &[Keyword], seen: &mut Seen, out: &mut Vec<u32>) {
+    /// Appends the rows of keywords in a text; made for each length, which is that of its anchors.
+    fn find_in<const LENGTH: usize>(
+        &self,
+        text: &[u8],
+        all: &Slab<Keyword>,
+        seen: &mut Seen,
+        out: &mut Vec<u32>,
+    ) {
         if self.anchors.is_empty() {
             return;
         }
-        for (at, bytes) in text.windows(Q).enumerate() {
-            let gram = Self::gram(bytes);
-            let bit = bit(gram, self.filter.len());
+        for at in 0..(text.len() + 1).saturating_sub(LENGTH) {
+            let anchor = anchor(&text[at..], LENGTH);
+            let bit = bit(anchor, self.filter.len());
             if self.filter[bit / 64] >> (bit % 64) & 1 == 0 {
                 continue;
             }
-            let mut next = self.find(gram).map_or(NONE, |anchor| anchor.1);
+            let mut next = self.find(anchor).map_or(NONE, |(_, first, _)| *first);
             while let Some(keyword) = all.get(next as usize) {
                 let is_here = at
                     .checked_sub(keyword.offset as usize)
                     .is_some_and(|begin| text[begin..].starts_with(&keyword.text));
                 if is_here && seen.is_new(next as usize) {
-                    out.extend_from_slice(keyword.rows.as_slice());
+                    out.extend_from_slice(&keyword.rows);
                 }
                 next = keyword.next;
             }
@@ -265,97 +238,72 @@ impl<const Q: usize> Anchored<Q> {
 }
 
 /// The bit of an anchor in so many words, a power of two.
-fn bit([first, second]: Gram, words: usize) -> usize {
-    let mixed = first.wrapping_mul(MIX) ^ second.wrapping_mul(OTHER_MIX);
+fn bit(anchor: u128, words: usize) -> usize {
+    let mixed = (anchor as u64).wrapping_mul(MIX) ^ ((anchor >> 64) as u64).wrapping_mul(OTHER_MIX);
     (mixed >> (64 - (words * 64).trailing_zeros())) as usize
 }
 
+/// Which of the lengths of anchors is that of a keyword: the longest that it is not shorter than.
+fn anchored(text: &[u8]) -> usize {
+    LENGTHS.iter().position(|&length| length <= text.len()).unwrap_or(LENGTHS.len() - 1)
+}
+
 /// Keywords that texts may contain.
-#[derive(Default)]
 struct Keywords {
     hasher: RandomState,
-    table: HashTable<u32>,
-    all: Vec<Keyword>,
-    free: Vec<u32>,
-    of_twelve: Anchored<12>,
-    of_eight: Anchored<8>,
-    of_six: Anchored<6>,
-    of_four: Anchored<4>,
-    of_two: Anchored<2>,
-    of_one: Anchored<1>,
+    by_text: HashTable<u32>,
+    all: Slab<Keyword>,
+    /// By the length of anchors.
+    anchored: [Anchored; LENGTHS.len()],
+}
+
+impl Default for Keywords {
+    fn default() -> Self {
+        let (hasher, by_text, all) = Default::default();
+        Self { hasher, by_text, all, anchored: LENGTHS.map(Anchored::new) }
+    }
 }
 
 impl Keywords {
     fn add(&mut self, text: &[u8], row: u32) {
         let hash = self.hasher.hash_one(text);
         let is_same = |&number: &u32| *self.all[number as usize].text == *text;
-        if let Some(&number) = self.table.find(hash, is_same) {
-            return self.all[number as usize].rows.add(row);
+        if let Some(&number) = self.by_text.find(hash, is_same) {
+            return self.all[number as usize].rows.push(row);
         }
-        let keyword = Keyword {
-            text: text.into(),
-            rows: Rows::One(row),
-            gram: [0; 2],
-            offset: 0,
-            next: NONE,
-        };
-        let number = match self.free.pop() {
-            Some(number) => {
-                self.all[number as usize] = keyword;
-                number
-            }
-            None => {
-                self.all.push(keyword);
-                (self.all.len() - 1) as u32
-            }
-        };
+        let keyword = Keyword { text: text.into(), rows: smallvec![row], offset: 0, next: NONE };
+        let number = self.all.insert(keyword) as u32;
         let (all, hasher) = (&self.all, &self.hasher);
         let rehash = |&number: &u32| hasher.hash_one(&*all[number as usize].text);
-        self.table.insert_unique(hash, number, rehash);
-        match text.len() {
-            12.. => self.of_twelve.add(number, &mut self.all),
-            8.. => self.of_eight.add(number, &mut self.all),
-            6.. => self.of_six.add(number, &mut self.all),
-            4.. => self.of_four.add(number, &mut self.all),
-            2.. => self.of_two.add(number, &mut self.all),
-            _ => self.of_one.add(number, &mut self.all),
-        }
+        self.by_text.insert_unique(hash, number, rehash);
+        self.anchored[anchored(text)].add(number, &mut self.all);
     }
 
     /// Whether the row was there.
     fn remove(&mut self, text: &[u8], row: u32) -> bool {
         let is_same = |&number: &u32| *self.all[number as usize].text == *text;
-        let Ok(entry) = self.table.find_entry(self.hasher.hash_one(text), is_same) else {
+        let Ok(entry) = self.by_text.find_entry(self.hasher.hash_one(text), is_same) else {
             return false;
         };
         let number = *entry.get();
         let rows = &mut self.all[number as usize].rows;
-        if !rows.remove(row) {
-            return false;
-        }
-        if matches!(rows, Rows::None) {
+        let is_found = remove_row(rows, row);
+        if rows.is_empty() {
             entry.remove();
-            match text.len() {
-                12.. => self.of_twelve.remove(number, &mut self.all),
-                8.. => self.of_eight.remove(number, &mut self.all),
-                6.. => self.of_six.remove(number, &mut self.all),
-                4.. => self.of_four.remove(number, &mut self.all),
-                2.. => self.of_two.remove(number, &mut self.all),
-                _ => self.of_one.remove(number, &mut self.all),
-            }
-            self.all[number as usize].text = Box::default();
-            self.free.push(number);
+            self.anchored[anchored(text)].remove(number, &mut self.all);
+            self.all.remove(number as usize);
         }
-        true
+        is_found
     }
 
     fn find(&self, text: &[u8], seen: &mut Seen, out: &mut Vec<u32>) {
-        self.of_twelve.find_in(text, &self.all, seen, out);
-        self.of_eight.find_in(text, &self.all, seen, out);
-        self.of_six.find_in(text, &self.all, seen, out);
-        self.of_four.find_in(text, &self.all, seen, out);
-        self.of_two.find_in(text, &self.all, seen, out);
-        self.of_one.find_in(text, &self.all, seen, out);
+        let [twelve, eight, six, four, two, one] = &self.anchored;
+        twelve.find_in::<12>(text, &self.all, seen, out);
+        eight.find_in::<8>(text, &self.all, seen, out);
+        six.find_in::<6>(text, &self.all, seen, out);
+        four.find_in::<4>(text, &self.all, seen, out);
+        two.find_in::<2>(text, &self.all, seen, out);
+        one.find_in::<1>(text, &self.all, seen, out);
     }
 }
 
@@ -485,7 +433,7 @@ impl TextIndex {
                         kind.begun.find(text, |length| 0..length, out);
                         kind.ended.find(text, |length| text.len() - length..text.len(), out);
                         if let Some(rows) = kind.equal.texts.get(text) {
-                            out.extend_from_slice(rows.as_slice());
+                            out.extend_from_slice(rows);
                         }
                     });
                 }
@@ -640,7 +588,7 @@ mod tests {
                 );
             }
         }
-        assert!(keywords.all.len() < 200 && keywords.of_twelve.filter.len() < 1000);
+        assert!(keywords.all.len() < 200 && keywords.anchored[0].filter.len() < 1000);
         let mut rows = Vec::new();
         seen.begin();
         keywords.find(b"a word 19999 here, a word 19999 here, word 7 here", &mut seen, &mut rows);

@@ -9,7 +9,7 @@
 //! promotion), XML Schema part 2 section 3.2.7 (order of dateTime).
 
 use crate::cut::escape;
-use crate::dictionary::{Id, Kind, inline};
+use crate::dictionary::{Dictionary, Id, Kind, inline};
 use crate::pattern::Comparison;
 use oxrdf::{Dataset, GraphName, NamedNode, Quad, Term};
 use oxsdatatypes::{
@@ -591,6 +591,11 @@ impl Order {
             ),
             _ => Self::default(),
         }
+    }
+
+    /// The order of a term's value.
+    pub fn of_term(id: Id, dictionary: &Dictionary) -> Self {
+        Self::of_inline(id).unwrap_or_else(|| Self::of(&Value::of(&dictionary.text(id))))
     }
 
     /// The order of a number that is its own id.

@@ -9,13 +9,12 @@
 //! Cost: half a microsecond for a row of ten intervals.
 
 use super::{EXACT, Entry, IN_ROW, LONGEST_NAME, Number, Refusal, State, owner};
-use crate::conjunction::{Compared, class_of};
 use crate::dictionary::{ANY, Dictionary, Id, inline};
 use crate::index::Index;
 use crate::pattern::{Branch, Comparison, Filter, Node};
 use crate::query::{Slot, Template};
 use crate::subscriptions::Record;
-use crate::values::{Class, Literal};
+use crate::values::{Class, Literal, Order};
 use std::borrow::Cow;
 use std::io::Write;
 use std::ops::Range;
@@ -366,7 +365,7 @@ impl State {
                 At::Compared { operator, variable } => {
                     slots.push(slot);
                     compared.push((variable, operator));
-                    let class = class_of(id, Compared::Value, &self.dictionary).class();
+                    let class = Order::of_term(id, &self.dictionary).class();
                     let is_line = class.is_ordered() && operator != Comparison::Unequal;
                     let is_term = class == Class::Term && operator == Comparison::Equal;
                     if let Some(role) = roles.get_mut(slot)
@@ -435,7 +434,7 @@ impl State {
                 Role::Object => self.rooted_one(template, slot, id)?,
                 Role::Compared(class) => {
                     let id = self.rooted_one(template, slot, id)?;
-                    let own = class_of(id, Compared::Value, &self.dictionary).class();
+                    let own = Order::of_term(id, &self.dictionary).class();
                     let is_alike = own == class && (class != Class::Term || self.is_plain(id));
                     is_alike.then_some(id)?
                 }
