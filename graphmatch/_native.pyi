@@ -238,7 +238,7 @@ class Core:
     def match_events(
         self,
         ids: _Texts,
-        attributes: Sequence[tuple[str, _Column, NDArray[np.bool_] | None]],
+        attributes: Sequence[tuple[str, _Column | tuple[_Texts, bool], NDArray[np.bool_] | None]],
         now: str,
     ) -> Batch: ...
 

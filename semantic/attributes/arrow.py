@@ -162,13 +162,15 @@ class Texts:
         """Return the values of a column as texts, an empty one for null."""
         import numpy as np
 
-        if str(array.type) not in _TEXTS:
+        kind = str(array.type)
+        if kind not in _TEXTS or not len(array):
             return cls.of("" if value is None else str(value) for value in array.to_pylist())
-        large = array.fill_null("").cast("large_string")
-        _, offsets, data = large.buffers()
-        begin = large.offset
-        every = np.frombuffer(offsets, np.int64)[begin : begin + len(large) + 1]
-        return cls(np.frombuffer(data or b"", np.uint8), every)
+        whole = array.fill_null("") if array.null_count else array
+        whole = whole.cast("large_string") if kind == "string_view" else whole
+        _, offsets, data = whole.buffers()
+        width: Any = np.int32 if kind == "string" else np.int64
+        every = np.frombuffer(offsets, width)[whole.offset : whole.offset + len(whole) + 1]
+        return cls(np.frombuffer(data or b"", np.uint8), every.astype(np.int64))
 
     def get(self, number: int) -> str:
         """Return a text by its number."""
@@ -189,6 +191,12 @@ class Texts:
         places = np.searchsorted(self.offsets, np.flatnonzero(bytes), side="right") - 1
         every = np.unique(places)
         return every[(every >= 0) & (every < len(self.offsets) - 1)]
+
+    def may_be_dated(self) -> bool:
+        """Whether some text may be a date: its fifth byte is a hyphen."""
+        fifth = self.offsets[:-1] + 4
+        found = self.data[fifth[fifth < self.offsets[1:]]] == ord("-")
+        return bool(found.any())
 
     def blank(self) -> NDArray[np.bool_]:
         """Say for each text whether it is empty, or of white space alone."""
@@ -253,8 +261,12 @@ def numbers(
     if not array.null_count:
         whole = wide.to_numpy(zero_copy_only=False)
         return np.require(whole, requirements=["ALIGNED", "C_CONTIGUOUS"]), None
-    found = wide.fill_null(0).to_numpy(zero_copy_only=False)
-    return found, array.is_valid().to_numpy(zero_copy_only=False)
+    return wide.fill_null(0).to_numpy(zero_copy_only=False), valid(array)
+
+
+def valid(array: ArrowArray) -> NDArray[np.bool_] | None:
+    """Say which rows of a column have a value; ``None`` if all do."""
+    return array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
 
 
 def is_text(array: ArrowArray) -> bool:

@@ -14,18 +14,17 @@ Cost: that of JSON, and a triple a value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from semantic.attributes.arrow import ArrowArray, ArrowBatch, Column, Texts, encoded, is_text
+from semantic.attributes.arrow import ArrowArray, ArrowBatch, Column, Texts, encoded, is_text, valid
 from semantic.attributes.arrow import numbers as numbers_of
 from semantic.attributes.lines import RowReader, opened
 from semantic.attributes.names import NAMING, AttributeNameError, attribute
-from semantic.attributes.values import TermError, dated, may_be_dated, term_of
+from semantic.attributes.values import TermError, dated, term_of
 from semantic.errors import InputError, OnProblem, Place, Problem, warn_problem
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
@@ -34,6 +33,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+Values: TypeAlias = "Column | tuple[tuple[NDArray[np.uint8], NDArray[np.int64]], bool]"
+"""Values of all rows: numbers, places among terms, or texts, with whether these are IRIs."""
+EventColumn: TypeAlias = "tuple[str, Values, NDArray[np.bool_] | None]"
+"""A property, its values, and which rows have one, if not all do."""
 _REMEDY = 'Write {"id": "…", "attribute": value} on one line.'
 _VALUES = frozenset({"value", "datatype", "language", "unit"})
 
@@ -139,21 +142,6 @@ def _value(value: object) -> Term:
     return dated(term) if isinstance(value, str) and isinstance(term, Literal) else term
 
 
-def _text(value: object) -> str:
-    """Return a value as N-Triples has it; what cannot be a date is not looked at for one."""
-    if isinstance(value, str) and not may_be_dated(value):
-        return str(Literal(value))
-    return str(_value(value))
-
-
-def _name_text(name: str) -> str:
-    """Return an IRI as N-Triples has it; one without a prefix is not looked up."""
-    if name.startswith("urn:") or name.partition(":")[2].startswith("//"):
-        with suppress(ValueError):
-            return str(NamedNode(name))
-    return str(_value({"iri": name}))
-
-
 def read_events(
     path: str,
     *,
@@ -234,7 +222,7 @@ class EventColumns:
         }
         return Event(self.ids.get(row), values)
 
-    def columns(self) -> list[tuple[str, Column, NDArray[np.bool_] | None]] | None:
+    def columns(self) -> list[EventColumn] | None:
         """Return properties, their values, and where these are; ``None`` if rows differ in paths.
 
         Raises
@@ -242,25 +230,12 @@ class EventColumns:
         InputError
             When a name or a value cannot be written as RDF.
         """
-        import numpy as np
-
-        found: list[tuple[str, Column, NDArray[np.bool_] | None]] = []
+        found: list[EventColumn] = []
         for name, array, are_names in self._flat():
             if array is None:
                 return None
             try:
-                property_ = str(attribute(name))
-                if not are_names and (numbers := numbers_of(array)) is not None:
-                    values, valid = numbers
-                    wrong = ~np.isfinite(values) if values.dtype == np.float64 else False
-                    for row in np.flatnonzero(wrong if valid is None else valid & wrong).tolist():
-                        _value(values[row].item())
-                    found.append((property_, values, valid))
-                else:
-                    places, given = encoded(array)
-                    written = _name_text if are_names else _text
-                    terms = ["" if one is None else written(one) for one in given]
-                    found.append((property_, (places, terms), None))
+                found.append((str(attribute(name)), *_values(array, are_names)))
             except (AttributeNameError, TermError, OverflowError, ValueError) as error:
                 what = error.what if isinstance(error, TermError) else str(error)
                 remedy = error.remedy if isinstance(error, TermError) else NAMING
@@ -289,6 +264,24 @@ class EventColumns:
             else:
                 paths = (f"{name}.{field}" if name else field for field in fields)
                 waiting += list(zip(paths, parts, strict=True))[::-1]
+
+
+def _values(array: ArrowArray, are_names: bool) -> tuple[Values, NDArray[np.bool_] | None]:
+    """Return values as far as the core reads them: numbers, texts, IRIs; the others as terms."""
+    if is_text(array) and len(array):
+        texts = Texts.of_array(array)
+        first = texts.get(0)
+        is_whole = first.startswith("urn:") or "://" in first
+        if is_whole if are_names else not texts.may_be_dated():
+            return ((texts.data, texts.offsets), are_names), valid(array)
+    if not are_names and (numbers := numbers_of(array)) is not None:
+        return numbers
+    places, given = encoded(array)
+    values = ({"iri": one} if are_names else one for one in given)
+    terms = [
+        "" if one is None else str(_value(value)) for one, value in zip(given, values, strict=True)
+    ]
+    return (places, terms), places >= 0
 
 
 def _plain(value: object) -> object:

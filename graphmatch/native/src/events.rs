@@ -7,7 +7,7 @@
 //! Cost: some ten nanoseconds a value; no term of Python is made.
 
 use crate::cut::quote;
-use crate::engine::rows::{Values, write_float, write_integer};
+use crate::engine::rows::{Texts, Values};
 use crate::names::{ATTRIBUTE, ATTRIBUTE_STEPS};
 use oxiri::Iri;
 use pyo3::prelude::*;
@@ -106,30 +106,16 @@ impl Statements {
             {
                 let Ok(iri) = iri.cast_exact::<PyString>() else { return Ok(false) };
                 let Ok(iri) = iri.to_str() else { return Ok(false) };
-                if !is_whole(iri) || !self.begin(subject, path) {
-                    return Ok(false);
-                }
-                self.bytes.push(b'<');
-                self.bytes.extend_from_slice(iri.as_bytes());
-                self.push(b">");
-                return Ok(true);
+                return Ok(self.begin(subject, path) && self.push_name(iri));
             }
             if object.contains("value")? && object.len() > 1 {
                 return Ok(false);
             }
             return self.push_object(subject, path, object, depth);
         }
-        if let Ok(several) = value.cast_exact::<PyList>() {
-            for one in several {
-                if !self.push_value(subject, path, &one, depth)? {
-                    return Ok(false);
-                }
-            }
-            return Ok(true);
-        }
-        if let Ok(several) = value.cast_exact::<PyTuple>() {
-            for one in several {
-                if !self.push_value(subject, path, &one, depth)? {
+        if value.is_exact_instance_of::<PyList>() || value.is_exact_instance_of::<PyTuple>() {
+            for one in value.try_iter()? {
+                if !self.push_value(subject, path, &one?, depth)? {
                     return Ok(false);
                 }
             }
@@ -141,29 +127,42 @@ impl Statements {
         if !self.begin(subject, path) {
             return Ok(false);
         }
-        // Writing to a vector cannot fail.
-        if let Ok(text) = value.cast_exact::<PyString>() {
-            match text.to_str() {
-                Ok(text) if text.chars().nth(4) != Some('-') => quote(text, &mut self.bytes),
-                _ => return Ok(false), // half a character, or a date perhaps
-            }
+        Ok(if let Ok(text) = value.cast_exact::<PyString>() {
+            text.to_str().is_ok_and(|text| self.push_text(text)) // not half a character
         } else if let Ok(truth) = value.cast_exact::<PyBool>() {
             let text = if truth.is_true() { "true" } else { "false" };
             quote(text, &mut self.bytes);
-            self.bytes.extend_from_slice(b"^^<http://www.w3.org/2001/XMLSchema#boolean>");
+            self.push(b"^^<http://www.w3.org/2001/XMLSchema#boolean>");
+            true
         } else if value.is_exact_instance_of::<PyInt>() {
-            let Ok(number) = value.extract() else { return Ok(false) };
-            let _ = write_integer(number, &mut self.bytes);
+            value.extract().is_ok_and(|number| self.push_number(&Values::Integers(&[number]), 0))
         } else if let Ok(number) = value.cast_exact::<PyFloat>() {
-            if !number.value().is_finite() {
-                return Ok(false);
-            }
-            let _ = write_float(number.value(), &mut self.bytes);
+            self.push_number(&Values::Floats(&[number.value()]), 0)
         } else {
-            return Ok(false);
-        }
+            false
+        })
+    }
+
+    /// Adds a text; false where it may be a date.
+    fn push_text(&mut self, text: &str) -> bool {
+        quote(text, &mut self.bytes);
         self.end_term();
-        Ok(true)
+        text.chars().nth(4) != Some('-')
+    }
+
+    /// Adds an IRI; false where it may begin with a prefix. It does not if it begins with `urn:`,
+    /// or with a scheme and two slashes.
+    fn push_name(&mut self, iri: &str) -> bool {
+        self.push(format!("<{iri}>").as_bytes());
+        let is_long = |(scheme, rest): (&str, &str)| scheme == "urn" || rest.starts_with("//");
+        iri.split_once(':').is_some_and(is_long) && Iri::parse(iri).is_ok()
+    }
+
+    /// Adds a number of a column; false where it is none that compares.
+    fn push_number(&mut self, values: &Values, row: usize) -> bool {
+        values.write_number(row, &mut self.bytes);
+        self.end_term();
+        !matches!(values, Values::Floats(all) if all.get(row).is_none_or(|one| !one.is_finite()))
     }
 
     /// Adds a subject and the property of an attribute with a plain name.
@@ -182,42 +181,50 @@ impl Statements {
         true
     }
 
-    /// Adds what a row says.
-    pub fn push_row(&mut self, id: &str, row: usize, attributes: &[Attribute]) {
+    /// Adds what a row says; false where Python has to read it.
+    pub fn push_row(&mut self, id: &str, row: usize, attributes: &[Attribute]) -> bool {
         let subject = subject(id);
         for attribute in attributes {
-            let is_there = attribute.valid.is_none_or(|valid| valid.get(row) == Some(&true));
-            let text = match attribute.values {
-                Values::Places(places, terms) => {
-                    let place = places.get(row).and_then(|&place| usize::try_from(place).ok());
-                    let Some(text) = place.and_then(|place| terms.get(place)) else { continue };
-                    Some(text)
-                }
-                _ if is_there => None,
-                _ => continue,
-            };
+            if attribute.valid.is_some_and(|valid| valid.get(row) != Some(&true)) {
+                continue;
+            }
             self.push(&subject);
             self.push(attribute.property.as_bytes());
-            match text {
-                Some(text) => self.push(text.as_bytes()),
-                None => {
-                    attribute.values.write_number(row, &mut self.bytes);
-                    self.end_term();
+            let is_read = match &attribute.values {
+                Cells::Texts(texts, false) => self.push_text(texts.get(row).unwrap_or_default()),
+                Cells::Texts(texts, true) => self.push_name(texts.get(row).unwrap_or_default()),
+                Cells::Values(Values::Places(places, terms)) => {
+                    let term = places.get(row).and_then(|&place| terms.get(place as usize));
+                    self.push(term.map_or(b"", |term| term.as_bytes()));
+                    term.is_some()
                 }
+                Cells::Values(numbers) => self.push_number(numbers, row),
+            };
+            if !is_read {
+                return false;
             }
         }
+        !self.is_empty()
     }
 }
 
 /// Objects of an event may be nested so deep.
 const NESTED: usize = 64;
 
+/// The values of an attribute, a row each.
+pub enum Cells<'a> {
+    /// Numbers, or terms.
+    Values(Values<'a>),
+    /// Texts, and whether these are IRIs.
+    Texts(Texts<'a>, bool),
+}
+
 /// A column of events.
 pub struct Attribute<'a> {
     /// The property, as N-Triples has it.
     pub property: &'a str,
     /// Its values.
-    pub values: Values<'a>,
+    pub values: Cells<'a>,
     /// Which of them are there; all of them by default.
     pub valid: Option<&'a [bool]>,
 }
@@ -225,12 +232,4 @@ pub struct Attribute<'a> {
 /// The subject of an event: its id where that is an IRI, and a blank node otherwise.
 fn subject(id: &str) -> Vec<u8> {
     if Iri::parse(id).is_ok() { format!("<{id}>").into_bytes() } else { b"_:event".to_vec() }
-}
-
-/// Whether a text is an IRI that begins with no prefix: with `urn:`, or one that has two slashes
-/// behind it.
-fn is_whole(iri: &str) -> bool {
-    let is_long =
-        iri.split_once(':').is_some_and(|(scheme, rest)| scheme == "urn" || rest.starts_with("//"));
-    is_long && Iri::parse(iri).is_ok()
 }

@@ -8,7 +8,7 @@ use crate::dictionary::{ANY, Id};
 use crate::engine::rows::{Constants, Rows, Texts, Values};
 use crate::engine::{Change, Did, Matched, Refusal, State};
 use crate::evaluate::Answer;
-use crate::events::{Attribute, Statements};
+use crate::events::{Attribute, Cells, Statements};
 use crate::matching::Worker;
 use crate::objects::{object_of, write_text};
 use crate::ontology::{Fold, Folding, Held, Ontology, Stated, Steps};
@@ -716,14 +716,25 @@ impl Column<'_> {
     }
 }
 
+/// The values of events: texts, and whether these are IRIs, or others.
+#[derive(FromPyObject)]
+enum EventValues<'py> {
+    Texts(ArrowTexts<'py>, bool),
+    Values(Column<'py>),
+}
+
 /// A column of events: the property, values, and which of them are there.
 #[derive(FromPyObject)]
-struct EventColumn<'py>(String, Column<'py>, Option<PyReadonlyArray1<'py, bool>>);
+struct EventColumn<'py>(String, EventValues<'py>, Option<PyReadonlyArray1<'py, bool>>);
 
 impl EventColumn<'_> {
     fn attribute(&self) -> PyResult<Attribute<'_>> {
         let valid = self.2.as_ref().map(|valid| valid.as_slice()).transpose()?;
-        Ok(Attribute { property: &self.0, values: self.1.values()?, valid })
+        let values = match &self.1 {
+            EventValues::Texts(texts, are_names) => Cells::Texts(texts.texts()?, *are_names),
+            EventValues::Values(column) => Cells::Values(column.values()?),
+        };
+        Ok(Attribute { property: &self.0, values, valid })
     }
 }
 
@@ -1300,8 +1311,7 @@ impl Core {
             let mut report = |row, worker: &mut Worker| {
                 let id = ids.get(row).unwrap_or_default();
                 statements.clear();
-                statements.push_row(id, row, &columns);
-                if statements.is_empty() {
+                if !statements.push_row(id, row, &columns) {
                     return None;
                 }
                 self.matched(id, &statements, &now, None, 0, None, worker).ok()

@@ -71,13 +71,13 @@ impl Values<'_> {
 }
 
 /// Writes an integer as a term.
-pub fn write_integer(value: i64, text: &mut Vec<u8>) -> std::io::Result<()> {
+fn write_integer(value: i64, text: &mut Vec<u8>) -> std::io::Result<()> {
     write!(text, "\"{value}\"^^<http://www.w3.org/2001/XMLSchema#integer>")
 }
 
 /// Writes a number as Python does: the shortest digits that are read as it again, with an exponent
 /// where it is below 10⁻⁴ or from 10¹⁶ on.
-pub fn write_float(value: f64, text: &mut Vec<u8>) -> std::io::Result<()> {
+fn write_float(value: f64, text: &mut Vec<u8>) -> std::io::Result<()> {
     let scientific = format!("{value:e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
