@@ -29,8 +29,8 @@ pub const EVENT_PATHS: usize = 100_000;
 const NONE: u32 = u32::MAX;
 /// So many steps of events are remembered.
 const STEPS_REMEMBERED: usize = 1 << 16;
-/// So many numbers are remembered.
-const REMEMBERED: usize = 1 << 20;
+/// So many properties and classes are remembered.
+const REMEMBERED: usize = 1 << 16;
 
 /// What is known of a subject.
 #[derive(Clone, Copy)]
@@ -50,9 +50,6 @@ struct Reached {
     before: u32,
 }
 
-/// A part of what is remembered.
-type Row = (u32, u32);
-
 /// What one thread keeps between publications.
 ///
 /// What classes are asked for above one, and which steps go along a property, is remembered as long
@@ -61,10 +58,9 @@ type Row = (u32, u32);
 pub struct Flattening {
     stamp: (u64, u64, u64),
     /// Of a property that asks for classes, and a class: itself and those above it, as asked for.
-    wanted: Map<(Id, Id), Row>,
+    wanted: Map<(Id, Id), Box<[Id]>>,
     /// Of a property: the steps that go along it and that are asked for.
-    steps: Map<Id, Row>,
-    arena: Vec<u32>,
+    steps: Map<Id, Box<[u32]>>,
     /// Places and values of which the classes of a root are found.
     done: Set<(u32, Id)>,
     nodes: Map<Id, Node>,
@@ -169,19 +165,15 @@ impl Writer<'_> {
         let typed = self.node(node, last);
         self.link(node, typed);
         let type_ = self.ontology.schema.vocabulary.type_;
-        for number in 0..self.flattening.classes.len() {
-            self.tell([typed, type_, self.flattening.classes[number]]);
+        for &class in &self.flattening.classes {
+            self.graph.push([typed, type_, class]);
         }
-    }
-
-    fn tell(&mut self, triple: Triple) {
-        self.graph.push(triple);
     }
 
     /// Leads from one node to another along the properties that were found.
     fn link(&mut self, node: Id, below: Id) {
-        for number in 0..self.flattening.along.len() {
-            self.tell([node, self.flattening.along[number], below]);
+        for &property in &self.flattening.along {
+            self.graph.push([node, property, below]);
         }
     }
 
@@ -342,24 +334,11 @@ impl Flattening {
     fn refresh(&mut self, ontology: &Ontology, mentions: &Mentions) {
         let (serial, version) = mentions.stamp();
         let stamp = (ontology.serial, serial, version);
-        if self.stamp != stamp || self.arena.len() > REMEMBERED {
+        if self.stamp != stamp || self.wanted.len() + self.steps.len() > REMEMBERED {
             self.stamp = stamp;
             self.wanted.clear();
             self.steps.clear();
-            self.arena.clear();
         }
-    }
-
-    /// The steps that go along a property of the ontology, and that are asked for.
-    fn steps(&mut self, property: Id, ontology: &Ontology, terms: Terms, asked: &Asked) -> Row {
-        if let Some(&row) = self.steps.get(&property) {
-            return row;
-        }
-        let begin = self.arena.len();
-        ontology.step_names(property, terms, |name| self.arena.extend(asked.step(name)));
-        let row = (begin as u32, self.arena.len() as u32);
-        self.steps.insert(property, row);
-        row
     }
 
     fn first(&self, subject: Id) -> u32 {
@@ -482,11 +461,13 @@ impl Flattener<'_> {
         } else if self.ontology.flags(property) & OWN != 0
             && !names::text(self.terms, property).starts_with(names::ATTRIBUTE)
         {
-            let (begin, end) = self.flattening.steps(property, self.ontology, self.terms, asked);
-            for &step in &self.flattening.arena[begin as usize..end as usize] {
-                asked.below(from, step).into_iter().for_each(&mut tell);
-            }
-            return;
+            let steps = self.flattening.steps.entry(property).or_insert_with(|| {
+                let mut steps = Vec::new();
+                let add = |name: &str| steps.extend(asked.step(name));
+                self.ontology.step_names(property, self.terms, add);
+                steps.into()
+            });
+            return steps.iter().filter_map(|&step| asked.below(from, step)).for_each(tell);
         }
         self.ontology.follow_step(property, from, self.terms, asked, false, tell);
     }
@@ -513,8 +494,7 @@ impl Flattener<'_> {
                 self.flattening.classes.clear();
                 self.flattening.classes.push(value);
             }
-            for number in 0..self.flattening.classes.len() {
-                let value = self.flattening.classes[number];
+            for &value in &self.flattening.classes {
                 for &property in &place.attributes {
                     self.graph.push([root, property, value]);
                 }
@@ -547,15 +527,12 @@ impl Flattener<'_> {
             }
             return;
         }
-        let Flattening { wanted, arena, .. } = &mut *self.flattening;
-        let (begin, end) = *wanted.entry((property, class)).or_insert_with(|| {
-            let begin = arena.len() as u32;
+        let wanted = self.flattening.wanted.entry((property, class)).or_insert_with(|| {
             let above = self.walk.above(self.ontology, class);
             let all = [class].into_iter().chain(above.iter().copied());
-            arena.extend(all.filter(|&class| is_wanted(self.mentions, class)));
-            (begin, arena.len() as u32)
+            all.filter(|&class| is_wanted(self.mentions, class)).collect()
         });
-        for &class in &self.flattening.arena[begin as usize..end as usize] {
+        for &class in &*wanted {
             self.graph.push([root, property, class]);
         }
     }

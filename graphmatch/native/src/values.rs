@@ -223,20 +223,12 @@ impl Scalar {
     }
 
     fn equals(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Boolean(a), Self::Boolean(b)) => a == b,
-            (Self::DateTime(a), Self::DateTime(b)) => a == b,
-            (Self::Date(a), Self::Date(b)) => a == b,
-            (Self::Time(a), Self::Time(b)) => a == b,
-            (Self::YearMonth(a), Self::YearMonth(b)) => a == b,
-            (Self::Year(a), Self::Year(b)) => a == b,
-            (Self::MonthDay(a), Self::MonthDay(b)) => a == b,
-            (Self::Day(a), Self::Day(b)) => a == b,
-            (Self::Month(a), Self::Month(b)) => a == b,
-            _ => match (self.duration(), other.duration()) {
-                (Some(a), Some(b)) => a == b,
-                _ => self.numeric_order(other) == Some(Ordering::Equal),
-            },
+        if let (Self::Boolean(a), Self::Boolean(b)) = (self, other) {
+            return a == b;
+        }
+        match (self.duration(), other.duration()) {
+            (Some(a), Some(b)) => a == b,
+            _ => self.order(other) == Some(Ordering::Equal),
         }
     }
 
