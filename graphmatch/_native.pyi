@@ -102,9 +102,7 @@ class Pending:
 class Document:
     """A document that is being read, one publication after the other."""
 
-    def next(
-        self, now: str, most: int
-    ) -> tuple[list[Report | Pending], int, list[_FaultRow], bool]: ...
+    def next(self, now: str) -> tuple[list[Report | Pending], int, list[_FaultRow], bool]: ...
 
 @final
 class Parser:
@@ -158,7 +156,7 @@ class Core:
     def save(self, path: Path, options: bytes, ontology: bytes) -> None: ...
     @staticmethod
     def open(
-        path: Path, prefixes: Sequence[tuple[str, str]], limits: object
+        path: Path, prefixes: Sequence[tuple[str, str]], limits: Callable[[bytes], object]
     ) -> tuple[Core, bytes, bytes]: ...
     def know(self, knowledge: object, folding: Callable[[str], str] | None) -> None: ...
     def __len__(self) -> int: ...
@@ -221,7 +219,7 @@ class Core:
         source: str,
         format: str,
         cut: str = "auto",
-        base: str | None = None,
+        waits: bool = True,
     ) -> Document: ...
     def match_triples(
         self,

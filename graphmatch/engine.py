@@ -80,8 +80,6 @@ _Fault: TypeAlias = tuple[str, str, int | None, int | None, str | None, bool]
 """What is wrong with a document, the remedy, line, column, item, whether something was left out."""
 
 _AT_ONCE = 8192
-AHEAD = 64
-"""So many publications of one document are matched together."""
 """So many subscriptions are taken in between two publications."""
 
 
@@ -201,6 +199,11 @@ class Engine(Matcher):
     def entailment(self) -> Entailment:
         """Whether anything follows from the ontology."""
         return self._entailment
+
+    @property
+    def limits(self) -> Limits:
+        """What one document, one subscription and one evaluation may cost."""
+        return self._limits
 
     @property
     def annotator(self) -> Annotator | None:
@@ -504,7 +507,7 @@ class Engine(Matcher):
             id = found.publication() if publication is None else publication.id
             return report_of(id, found)
         if publication is None:
-            publication = Publication(found.id, found.triples(), source=Place(source))
+            publication = Publication.of(found.id, found.triples(), Place(source))
         said = now_text(now)
         problems: tuple[Problem, ...] = ()
         runs, steps = 0, 0
@@ -586,7 +589,7 @@ class Engine(Matcher):
                 if outcome is not None:
                     yield self._reported(outcome, None, now, name)
                 return
-        yield from self._filter_pieces(data, iter(()), name, syntax, cut, AHEAD, on_problem)
+        yield from self._filter_pieces(data, iter(()), name, syntax, cut, on_problem, waits=False)
 
     def _filter_stream(
         self, stream: Readable, name: str, syntax: RdfFormat | None, cut: Cut
@@ -599,8 +602,8 @@ class Engine(Matcher):
                 yield from self._filter_bytes(head, name, syntax, cut)
                 return
             head += piece
-        ahead = 1 if may_wait(stream) else AHEAD
-        yield from self._filter_pieces(head, rest, name, syntax, cut, ahead, self._on_problem)
+        waits = may_wait(stream)
+        yield from self._filter_pieces(head, rest, name, syntax, cut, self._on_problem, waits=waits)
 
     def _filter_pieces(
         self,
@@ -609,8 +612,9 @@ class Engine(Matcher):
         name: str,
         syntax: RdfFormat | None,
         cut: Cut,
-        ahead: int,
         on_problem: OnProblem,
+        *,
+        waits: bool,
     ) -> Iterator[MatchReport]:
         """Match the publications of a document of which the beginning is read, some together."""
         head = data[:HEAD_BYTES]
@@ -632,11 +636,11 @@ class Engine(Matcher):
         except InputError as error:
             on_problem(error.problem)
             return
-        document = self._core.document(whole, name, syntax.file_extension, cut.value)
+        document = self._core.document(whole, name, syntax.file_extension, cut.value, waits)
         goes_on = True
         while goes_on:
             now = self._clock()
-            outcomes, before, faults, goes_on = document.next(now_text(now), ahead)
+            outcomes, before, faults, goes_on = document.next(now_text(now))
             for place, outcome in enumerate(outcomes):
                 if place == before:
                     _tell(faults, name, on_problem)
@@ -808,7 +812,8 @@ class Engine(Matcher):
         """
         with self._changing:
             if self._saved is None:
-                options = Options(self._entailment.value, self.ontology.roots.options)
+                synonyms = self.ontology.roots.options
+                options = Options(self._entailment.value, synonyms, self._limits)
                 self._saved = options, written(self.ontology, self.annotator)
             save(self._core, Path(path), *self._saved)
 
@@ -819,7 +824,7 @@ class Engine(Matcher):
         *,
         clock: Clock = utc_now,
         on_problem: OnProblem = warn_problem,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: Limits | None = None,
     ) -> Self:
         """Return the engine that was saved to a file.
 
@@ -828,13 +833,16 @@ class Engine(Matcher):
 
         Parameters
         ----------
-        clock, on_problem, limits
+        clock, on_problem
             As a new engine has them: they are not in the file.
+        limits
+            As a new engine has them; by default those of the engine that was saved.
 
         Raises
         ------
         SavedError
-            When nothing was saved there, by another version, or when it is damaged.
+            When nothing was saved there, by another version, or when it is damaged; when the
+            engine that was saved had larger limits than `DEFAULT_LIMITS` and none are given.
 
         Examples
         --------
@@ -850,10 +858,10 @@ class Engine(Matcher):
         path = Path(path)
         core, options, known = opened(path, limits)
         engine = cls.__new__(cls)
-        engine._begin(core, Entailment(options.entailment), clock, on_problem, limits)
+        engine._begin(core, Entailment(options.entailment), clock, on_problem, options.limits)
 
         def make() -> Known:
-            return engine._made(*read(path, known, options))
+            return engine._made(*read(path, known, options.synonyms))
 
         engine._known = Knowledge(make, engine.entailment, core=core)
         engine._saved = options, known

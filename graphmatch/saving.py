@@ -8,7 +8,7 @@ is opened, the ontology when somebody asks for it: matching needs neither, as th
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from pyoxigraph import NamedNode
 from graphmatch import _native
 from semantic.annotation.annotate import Annotator, Label, Languages, ShortLabels
 from semantic.errors import GraphMatchError, Place, Problem, Severity
-from semantic.limits import Limits
+from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mapping import MappingFunction
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import SynonymOptions, SynonymPairs
@@ -46,10 +46,32 @@ class Options:
         ``"rdfs"`` or ``"none"``.
     synonyms
         How texts are looked up.
+    limits
+        What one document, one subscription and one evaluation may cost.
     """
 
     entailment: str
     synonyms: SynonymOptions
+    limits: Limits
+
+    def written(self) -> bytes:
+        """Return them as JSON."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def read(cls, said: bytes) -> Options:
+        """Return what was written.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError
+            When it was somebody else who wrote it.
+        """
+        options = json.loads(said)
+        limits = Limits(**options["limits"])
+        if not all(type(most) in (int, float) and most >= 0 for most in options["limits"].values()):
+            raise ValueError("limits that are none")
+        return cls(options["entailment"], SynonymOptions(**options["synonyms"]), limits)
 
 
 def save(core: _native.Core, path: Path, options: Options, known: bytes) -> None:
@@ -65,11 +87,9 @@ def save(core: _native.Core, path: Path, options: Options, known: bytes) -> None
     SavedError
         When something else is there, or the file cannot be written.
     """
-    synonyms = options.synonyms
-    said = [options.entailment, synonyms.nfkc, synonyms.casefold, synonyms.labels]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        core.save(path, json.dumps(said).encode(), known)
+        core.save(path, options.written(), known)
     except _native.DamagedError:
         what = "is there already, and nothing was saved to it"
         raise SavedError(path, what, "Name a file that is not there yet.") from None
@@ -78,18 +98,30 @@ def save(core: _native.Core, path: Path, options: Options, known: bytes) -> None
         raise SavedError(path, f"cannot be written: {error.strerror or error}", remedy) from error
 
 
-def opened(path: Path, limits: Limits) -> tuple[_native.Core, Options, bytes]:
+def opened(path: Path, limits: Limits | None) -> tuple[_native.Core, Options, bytes]:
     """Return what was saved: the core's state, the options, and the ontology for `read`.
+
+    Parameters
+    ----------
+    limits
+        Those that are to hold; by default those that were saved, if none is larger than usual.
 
     Raises
     ------
     SavedError
-        When nothing was saved there, by another version, or when it is damaged.
+        When nothing was saved there, by another version, or when it is damaged; when its limits
+        are larger than usual and none are given.
     """
+
+    def chosen(said: bytes) -> Limits:
+        return _usual(path, Options.read(said).limits) if limits is None else limits
+
     try:
-        core, said, known = _native.Core.open(path, list(PREFIXES.items()), limits)
-        entailment, nfkc, casefold, labels = json.loads(said)
-        return core, Options(entailment, SynonymOptions(nfkc, casefold, labels)), known
+        core, said, known = _native.Core.open(path, list(PREFIXES.items()), chosen)
+        options = Options.read(said)
+        return core, options if limits is None else replace(options, limits=limits), known
+    except SavedError:
+        raise
     except FileNotFoundError:
         raise SavedError(path, "there is no such file") from None
     except OSError as error:
@@ -98,6 +130,16 @@ def opened(path: Path, limits: Limits) -> tuple[_native.Core, Options, bytes]:
         raise SavedError(path, str(error)) from None
     except _MALFORMED as error:
         raise SavedError(path, f"damaged: {error}") from error
+
+
+def _usual(path: Path, limits: Limits) -> Limits:
+    """Return the limits of a file, which may lower the usual ones: nobody knows who wrote it."""
+    usual = asdict(DEFAULT_LIMITS)
+    larger = [name for name, most in asdict(limits).items() if most > usual[name]]
+    if larger:
+        what = f"was saved with larger limits than usual ({', '.join(larger)})"
+        raise SavedError(path, what, "If you trust the file, say with which limits to open it.")
+    return limits
 
 
 def written(ontology: Ontology, annotator: Annotator | None) -> bytes:
@@ -122,7 +164,7 @@ def written(ontology: Ontology, annotator: Annotator | None) -> bytes:
     return json.dumps(said).encode()
 
 
-def read(path: Path, known: bytes, options: Options) -> tuple[Ontology, Annotator | None]:
+def read(path: Path, known: bytes, options: SynonymOptions) -> tuple[Ontology, Annotator | None]:
     """Return the ontology and the annotator that were written.
 
     Raises
@@ -148,7 +190,7 @@ def read(path: Path, known: bytes, options: Options) -> tuple[Ontology, Annotato
             zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True),
             pairs,
             prefixes=said["prefixes"],
-            options=options.synonyms,
+            options=options,
             mapping=mapping,
             known=problems,
         )

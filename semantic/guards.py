@@ -134,12 +134,19 @@ def decode_xml(data: bytes) -> str:
 def recode_xml(data: bytes, source: str) -> bytes:
     """Recode a document as UTF-8, which is all that parsers of RDF/XML know; see `decode_xml`.
 
+    One that is in UTF-8 already, as most are, is only looked at.
+
     Raises
     ------
     InputError
         When it is not in its encoding, with the place; when there is no such encoding.
     """
     try:
+        declared = _DECLARED_ENCODING.match(data[:1024])
+        is_declared = declared is None or declared[1].lower() == b"utf-8"
+        if is_declared and data[:1] == b"<" and data[1:2] != b"\0":
+            data.decode()
+            return data
         return decode_xml(data).encode()
     except UnicodeDecodeError as error:
         before = data[: error.start]

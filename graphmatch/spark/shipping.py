@@ -7,7 +7,7 @@ where it is; on a cluster Spark brings it to each machine once.
 from __future__ import annotations
 
 import gc
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from importlib.metadata import version
@@ -19,6 +19,7 @@ from graphmatch.engine import Engine
 from graphmatch.spark.java import SparkError
 from semantic.clock import utc_now
 from semantic.errors import Problem
+from semantic.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,14 +35,18 @@ class Worker:
     ----------
     path
         The snapshot.
+    limits
+        Those of the engine.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, limits: Limits) -> None:
         self.now = utc_now()
         """The time of ``NOW()``: each task says which."""
         self.problems: list[Problem] = []
         """What was reported and not yet taken."""
-        self.engine = Engine.open(path, clock=lambda: self.now, on_problem=self.problems.append)
+        self.engine = Engine.open(
+            path, clock=lambda: self.now, on_problem=self.problems.append, limits=limits
+        )
 
     def taken(self) -> list[Problem]:
         """Return what was reported since it was last asked."""
@@ -63,12 +68,15 @@ class Shipped:
         Of this package, where it was saved.
     now
         The time of ``NOW()`` and of mapping functions: one for all workers.
+    limits
+        What one document and one evaluation may cost.
     """
 
     path: str
     name: str | None
     version: str
     now: datetime
+    limits: Limits = DEFAULT_LIMITS
 
     def opened(self) -> Worker:
         """Return the worker's engine; it is opened once.
@@ -83,7 +91,7 @@ class Shipped:
         if (own := version("graphmatch")) != self.version:
             what = f"the worker has graphmatch {own}, and the driver {self.version}"
             raise SparkError(what, "worker", "Install one version everywhere.")
-        worker = _opened(self._found())
+        worker = _opened(self._found(), self.limits)
         worker.now = self.now
         return worker
 
@@ -96,13 +104,13 @@ class Shipped:
 
 
 @lru_cache(maxsize=_OPENED)
-def _opened(path: str) -> Worker:
+def _opened(path: str, limits: Limits) -> Worker:
     """Return what a worker keeps: here and nowhere else something outlives a task.
 
     Spark's workers collect garbage after each task: what an engine consists of is none, and need
     not be looked at then.
     """
-    worker = Worker(Path(path))
+    worker = Worker(Path(path), limits)
     gc.freeze()
     return worker
 
@@ -124,7 +132,7 @@ def ship(spark: SparkSession, engine: Engine, now: datetime) -> Shipped:
 
     path = Path(SparkFiles.getRootDirectory()) / f"graphmatch-{uuid4().hex}"
     engine.save(path)
-    return bring(spark, path, now)
+    return replace(bring(spark, path, now), limits=engine.limits)
 
 
 def bring(spark: SparkSession, path: Path, now: datetime) -> Shipped:

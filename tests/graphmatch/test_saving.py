@@ -28,6 +28,7 @@ from graphmatch.subscribing import read_subscriptions
 from semantic import Ontology, Publication, read_publications
 from semantic.annotation.annotate import Annotator, Label, Languages
 from semantic.attributes.events import Event
+from semantic.limits import Limits
 from semantic.ontology.synonyms import SynonymOptions, SynonymPairs
 from semantic.vocabulary import SUBCLASS, TYPE, Namespace
 from tests.oracle import to_sparql
@@ -162,12 +163,32 @@ def test_that_options_are_kept(tmp_path: Path) -> None:
     assert other.ontology.roots.options == options
     assert other.annotator is not None
     assert other.annotator.made_of == annotator.made_of
+    assert other.limits == engine.limits
     plain = Engine(Ontology([(EX["Laptop"], SUBCLASS, EX["Computer"])]), entailment="none")
     plain.subscribe("computer", f"ASK {{ ?x a {EX['Computer']} }}")
     plain.save(tmp_path / "s")
     other = Engine.open(tmp_path / "s")
     assert other.annotator is None
     assert not other.match(LAPTOP).matches
+
+
+def test_that_limits_are_kept(tmp_path: Path) -> None:
+    few = Limits(publication_triples=1)
+    Engine(limits=few).save(tmp_path / "s")
+    engine = Engine.open(tmp_path / "s", on_problem=unheard)
+    assert engine.limits == few
+    engine.subscribe("any", "ASK { ?s ?p ?o }")
+    lines = b"<urn:a> <urn:p> <urn:b> .\n<urn:a> <urn:p> <urn:c> .\n"
+    assert list(engine.filter(lines)) == []
+    assert len(list(Engine.open(tmp_path / "s", limits=Limits()).filter(lines))) == 1
+
+
+def test_that_a_file_raises_no_limit(tmp_path: Path) -> None:
+    more = Limits(subscription_operators=5000)
+    Engine(limits=more).save(tmp_path / "s")
+    with pytest.raises(SavedError, match=r"larger limits than usual \(subscription_operators\)"):
+        Engine.open(tmp_path / "s")
+    assert Engine.open(tmp_path / "s", limits=more).limits == more
 
 
 def test_that_rows_of_a_table_are_kept(tmp_path: Path) -> None:

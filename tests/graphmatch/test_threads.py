@@ -6,6 +6,7 @@ asked once for each kind of subscription, says what is right after any number of
 
 from __future__ import annotations
 
+import os
 import random
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
@@ -336,3 +337,33 @@ def test_that_whoever_asks_why_does_not_keep_others_from_matching(
 
 
 # -- what matching makes on the way ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("format", "graph"),
+    [("nq", "<urn:s> <urn:p> <urn:o> <urn:g%d> .\n"), ("trig", "<urn:g%d> { <urn:s> a 1 }\n")],
+)
+def test_that_a_silent_pipe_keeps_nobody_from_changing(format: str, graph: str) -> None:
+    reading, writing = os.pipe()
+    engine = Engine()
+    engine.subscribe("before", "ASK { ?s ?p ?o }")
+    found: list[tuple[str, ...]] = []
+
+    def read() -> None:
+        with os.fdopen(reading, "rb") as stream:
+            found.extend(tuple(report.subscriptions) for report in engine.filter(stream, format))
+
+    def write() -> None:
+        with os.fdopen(writing, "wb") as stream:
+            begun, rest = (graph % 0)[:-12].encode(), (graph % 0)[-12:].encode()
+            stream.write("".join(graph % n for n in range(1, 2000)).encode() + begun)
+            stream.flush()
+            sleep(0.2)  # now the reader waits in the middle of a statement
+            subscribe = Thread(target=engine.subscribe, args=("after", "ASK { ?s ?p ?o }"))
+            subscribe.start()
+            subscribe.join(SECONDS)
+            assert not subscribe.is_alive()
+            stream.write(rest)
+
+    together(read, write)
+    assert (found[0], found[-1], len(found)) == (("before",), ("before", "after"), 2000)

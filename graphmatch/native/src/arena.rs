@@ -29,6 +29,7 @@ impl Span {
 }
 
 /// Records of `T`.
+#[derive(Clone)]
 pub(crate) struct Arena<T> {
     data: Vec<T>,
     spans: Vec<Span>,
@@ -128,6 +129,11 @@ impl<T: Copy> Arena<T> {
     /// The numbers of the records that there are.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
         (0..).zip(&self.spans).filter(|(_, span)| !span.is_hole()).map(|(number, _)| number)
+    }
+
+    /// How much all records have together, and those that went before the last tidying.
+    pub(crate) fn length(&self) -> usize {
+        self.data.len()
     }
 
     /// Bytes that are allocated.

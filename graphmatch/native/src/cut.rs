@@ -9,7 +9,8 @@
 //!
 //! Cost: about 1 µs for a query of eight triple patterns.
 
-use crate::query::{Limits, QueryError, on_stack};
+use crate::limits::Limits;
+use crate::query::{QueryError, on_stack};
 use oxiri::{Iri, IriRef};
 use oxrdf::Literal;
 
@@ -382,7 +383,12 @@ impl<'a> Lexer<'a> {
     /// Counts a keyword, a function or an operator.
     fn count(&mut self, start: usize) -> Result<(), QueryError> {
         self.operators += 1;
-        self.within(self.operators, "subscription_operators", self.cutter.limits.operators, start)
+        self.within(
+            self.operators,
+            "subscription_operators",
+            self.cutter.limits.subscription_operators,
+            start,
+        )
     }
 
     fn within(&self, found: usize, name: &str, limit: usize, at: usize) -> Result<(), QueryError> {

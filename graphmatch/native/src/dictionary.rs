@@ -9,10 +9,13 @@
 //! no room at all.
 
 use crate::arena::Arena;
-use crate::interner::Interner;
+use crate::interner::{self, Interner};
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
 use hashbrown::HashTable;
+use oxrdf::{Term, TermRef};
 use std::borrow::Cow;
+use std::hash::BuildHasher;
+use std::str::FromStr;
 
 /// A term: of the dictionary below [`INLINE`], a number below [`LOCAL`], of one publication from
 /// there on.
@@ -120,6 +123,12 @@ pub mod inline {
     }
 }
 
+/// The hash of a term's text, by a key of this process: the same in every dictionary.
+#[inline]
+pub fn hash(text: &[u8]) -> u64 {
+    interner::hasher().hash_one(text)
+}
+
 /// The terms that subscriptions and the ontology mention.
 #[derive(Default)]
 pub struct Dictionary {
@@ -143,6 +152,13 @@ impl Dictionary {
     #[inline]
     pub fn get_hashed(&self, text: &[u8], hash: u64) -> Option<Id> {
         inline::id(text).or_else(|| self.terms.find_hashed(text, hash))
+    }
+
+    /// The id of a term of a publication, if it is mentioned: a blank node is a term of its
+    /// publication only, whatever it is called.
+    #[inline]
+    pub fn get_shared(&self, text: &[u8], hash: u64) -> Option<Id> {
+        self.get_hashed(text, hash).filter(|_| !has_blank(text))
     }
 
     /// The id of a term, which is mentioned once more from now on.
@@ -215,7 +231,7 @@ impl Stored for Dictionary {
 }
 
 /// The terms of one publication that nobody mentions, numbered from [`LOCAL`] on.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct LocalTerms {
     table: HashTable<(u32, u64)>,
     texts: Arena<u8>,
@@ -246,6 +262,17 @@ impl LocalTerms {
         found.map(|&(number, _)| LOCAL + number)
     }
 
+    /// The ids of these terms in their order: those that a dictionary has for them, or their own.
+    pub fn known(&self, dictionary: &Dictionary) -> Vec<Id> {
+        let mut ids: Vec<Id> = (0..self.len() as Id).map(|number| LOCAL + number).collect();
+        for &(number, hash) in &self.table {
+            if let Some(id) = dictionary.get_shared(self.texts.get(number), hash) {
+                ids[number as usize] = id;
+            }
+        }
+        ids
+    }
+
     fn add(&mut self, text: &[u8], hash: u64) -> Id {
         let number = self.texts.insert(text).expect("texts of 4 GB");
         self.table.insert_unique(hash, (number, hash), |&(_, hash)| hash);
@@ -268,10 +295,36 @@ impl LocalTerms {
         self.len() == 0
     }
 
+    /// How many bytes their texts have.
+    pub fn bytes(&self) -> usize {
+        self.texts.length()
+    }
+
     /// Forgets all, and keeps the memory for the next publication.
     pub fn clear(&mut self) {
         self.table.clear();
         self.texts.clear();
+    }
+}
+
+/// Whether a term is a blank node, or a triple term with one in it.
+fn has_blank(text: &[u8]) -> bool {
+    fn is_blank(term: TermRef<'_>) -> bool {
+        match term {
+            TermRef::BlankNode(_) => true,
+            TermRef::Triple(triple) => {
+                is_blank(triple.subject.as_ref().into()) || is_blank(triple.object.as_ref())
+            }
+            _ => false,
+        }
+    }
+    match Kind::of(text) {
+        Kind::Blank => true,
+        Kind::Triple => {
+            let term = std::str::from_utf8(text).ok().and_then(|text| Term::from_str(text).ok());
+            term.is_none_or(|term| is_blank(term.as_ref()))
+        }
+        Kind::Iri | Kind::Literal => false,
     }
 }
 

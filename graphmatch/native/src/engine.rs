@@ -819,7 +819,7 @@ fn part(mut branch: Branch) -> Branch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::Limits;
+    use crate::limits::Limits;
 
     fn text(round: usize, number: usize) -> String {
         // A shape of its own by which of eight patterns name their object, and in which order.

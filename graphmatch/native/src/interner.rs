@@ -7,7 +7,8 @@
 
 use crate::arena::{Arena, make_room};
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
-use foldhash::fast::RandomState;
+use foldhash::SharedSeed;
+use foldhash::fast::SeedableRandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use std::sync::OnceLock;
@@ -15,13 +16,19 @@ use std::sync::OnceLock;
 /// What of a record it is found by.
 type Key = fn(&[u8]) -> &[u8];
 
+/// Hashes by a key of this process, the same for all records.
+#[inline]
+pub(crate) fn hasher() -> SeedableRandomState {
+    SeedableRandomState::with_seed(0, SharedSeed::global_random())
+}
+
 /// Records of bytes, each once.
 pub(crate) struct Interner {
     records: Arena<u8>,
     uses: Vec<u32>,
     /// Made when it is first asked for: who only reads records of a snapshot needs none.
     table: OnceLock<HashTable<u32>>,
-    hasher: RandomState,
+    hasher: SeedableRandomState,
     key: Key,
 }
 
@@ -38,7 +45,7 @@ impl Interner {
             records: Arena::default(),
             uses: Vec::new(),
             table: OnceLock::new(),
-            hasher: RandomState::default(),
+            hasher: hasher(),
             key,
         }
     }

@@ -19,6 +19,7 @@ pub mod hierarchy;
 pub mod index;
 mod interner;
 mod join;
+pub mod limits;
 pub mod lines;
 pub mod matching;
 pub mod mentions;

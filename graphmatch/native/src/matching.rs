@@ -18,7 +18,7 @@ use crate::ontology::{
     ATTRIBUTES, CLASS, EVENT, ITEM, MAPPING, Ontology, ROOTS, RULES, Steps, UNITS,
 };
 use crate::pattern::TaxonomyOperator;
-use crate::reader::{self, Publication};
+use crate::reader::Publication;
 use crate::subscriptions::RowId;
 use crate::triples::Triple;
 use oxrdf::Literal;
@@ -32,8 +32,6 @@ pub const PYTHON: Steps = ITEM | UNITS | MAPPING;
 pub struct Worker {
     /// The publication as it was read.
     pub publication: Publication,
-    /// Memory of the reader.
-    pub reading: reader::Scratch,
     /// What follows from it, with look-ups.
     pub graph: Graph,
     /// What the index found.
@@ -177,7 +175,7 @@ impl Worker {
         if steps & RULES != 0 {
             ontology.close(graph, terms, mentions, closing);
         }
-        for [_, property, _] in graph.triples.iter().skip(publication.triples.len().min(stated)) {
+        for [_, property, _] in graph.triples.iter().skip(own) {
             late |= ontology.steps_of_property(*property, terms) & MAPPING;
         }
         if !mentions.asked().is_empty() {

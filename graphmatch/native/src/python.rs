@@ -4,24 +4,25 @@
 //! it. Terms come and go as canonical N-Triples texts, numbers of subscriptions as NumPy arrays.
 
 use crate::cut::Cutter;
-use crate::dictionary::{ANY, Id};
+use crate::dictionary::{ANY, Dictionary, Id};
 use crate::engine::rows::{Constants, Rows, Texts, Values};
 use crate::engine::{Change, Did, Matched, Refusal, State};
 use crate::evaluate::Answer;
 use crate::events::{Attribute, Cells, Statements};
+use crate::limits::Limits;
 use crate::matching::Worker;
 use crate::objects::{object_of, write_text};
 use crate::ontology::{Fold, Folding, Held, Ontology, Stated, Steps};
-use crate::query::{Form, Limits, QueryError};
-use crate::questions::{Evaluation, EvaluationFailedError};
-use crate::reader::{self, Cut, Fault, Next, One, Options, Publication};
-use crate::snapshot::{self, SnapshotError, Stored, VERSION};
+use crate::query::{Form, QueryError};
+use crate::questions::{Evaluation, EvaluationFailedError, solutions_of, triples_of};
+use crate::reader::{self, Cut, Fault, Next, Options, Publication, Reader};
+use crate::snapshot::{self, SnapshotError, Stored, VERSION, damaged};
 use crate::subscriptions::Number;
 use crate::triples::Triple;
 use crate::view::{Parser, Query};
 use numpy::{PyArray1, PyReadonlyArray1};
+use oxrdf::Literal;
 use oxrdf::vocab::xsd;
-use oxrdf::{Literal, Term};
 use oxrdfio::RdfFormat;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -34,10 +35,10 @@ use std::time::Duration;
 
 /// So many workers wait for the next publication.
 const WORKERS: usize = 16;
-/// The memory of a publication is kept for the next one if it has fewer terms of its own.
-const SPARE_TERMS: usize = 4096;
 /// So many subscriptions are taken in between two publications.
 const AT_ONCE: usize = 1 << 16;
+/// So many publications of one document are matched together.
+const AHEAD: usize = 64;
 /// So many names are few.
 const FEW: usize = 100;
 /// So many solutions are made of one match.
@@ -108,11 +109,9 @@ pub(crate) struct Guarded {
 pub(crate) struct Shared {
     guarded: RwLock<Guarded>,
     /// What one document may cost.
-    limits: reader::Limits,
+    limits: Limits,
     #[expect(clippy::vec_box, reason = "workers are large, and handed from one to the other")]
     workers: Mutex<Vec<Box<Worker>>>,
-    /// The memory of publications whose reports are gone.
-    spare: Mutex<Vec<Publication>>,
     reports: Mutex<Vec<Weak<Mutex<Data>>>>,
 }
 
@@ -154,6 +153,48 @@ impl Shared {
         }
     }
 
+    /// Matches the publication of a worker; says what Python has to do first, if anything.
+    fn matched(
+        self: &Arc<Self>,
+        guarded: &Guarded,
+        worker: &mut Worker,
+        now: &Literal,
+        done: Done,
+    ) -> Outcome {
+        let state = &guarded.state;
+        let stated = done.stated.unwrap_or(worker.publication.triples.len());
+        let is_current = done.version.is_none_or(|version| version == guarded.version);
+        let matched =
+            if is_current { state.matches(worker, stated, done.steps, now) } else { Err(0) };
+        match matched {
+            Ok(matched) => Outcome::Report(Box::new(report(self, state, worker, matched, stated))),
+            Err(steps) => {
+                let terms = worker.terms(state.context());
+                let text = |id: Id| terms.text(id).into_owned();
+                let Publication { id, triples, .. } = &worker.publication;
+                let triples = triples.iter().map(|triple| triple.map(text)).collect();
+                Outcome::Pending { id: id.to_string(), triples, steps, version: guarded.version }
+            }
+        }
+    }
+
+    /// Matches triples that Python has.
+    fn matched_statements(
+        self: &Arc<Self>,
+        worker: &mut Worker,
+        id: &str,
+        statements: &Statements,
+        now: &Literal,
+        done: Done,
+    ) -> Outcome {
+        let guarded = self.read();
+        fill(&guarded.state.dictionary, id, statements, &mut worker.publication);
+        let outcome = self.matched(&guarded, worker, now, done);
+        drop(guarded);
+        self.tend(worker);
+        outcome
+    }
+
     fn register(&self, data: &Arc<Mutex<Data>>) {
         let mut reports = lock(&self.reports);
         if reports.len() >= 64 && reports.len() == reports.capacity() {
@@ -163,15 +204,30 @@ impl Shared {
     }
 }
 
-/// A solution's values, each with the name of its variable.
-type Solution = Vec<(String, Vec<u8>)>;
+/// What is known of a publication already.
+#[derive(Clone, Copy, Default)]
+struct Done {
+    /// How many of its triples somebody stated; all by default.
+    stated: Option<usize>,
+    /// The steps that were done,
+    steps: Steps,
+    /// and the version of the knowledge that they were done with.
+    version: Option<u64>,
+}
 
 /// A match that no longer needs the state.
+#[derive(Clone)]
 struct Alone {
     name: String,
-    solutions: Vec<Solution>,
-    graph: Option<Vec<[Vec<u8>; 3]>>,
+    found: Found,
     is_whole: bool,
+}
+
+#[derive(Clone)]
+enum Found {
+    Answer(Answer),
+    /// Solutions: values, each with the name of its variable.
+    Rows(Vec<Vec<(String, Vec<u8>)>>),
 }
 
 /// What a report is made of.
@@ -201,27 +257,9 @@ impl Data {
         let number = self.found[place];
         let record = state.subscriptions.get(number);
         let name = record.name();
-        let text = |term: &Term| term.to_string().into_bytes();
-        let answer = self.answers.binary_search_by_key(&number, |answer| answer.0);
-        if let Ok((_, answer)) = answer.map(|answer| &self.answers[answer]) {
-            let solution = |row: &Vec<Option<Term>>| {
-                let named = answer.variables.iter().zip(row);
-                named
-                    .filter_map(|(name, term)| Some((name.clone(), text(term.as_ref()?))))
-                    .collect()
-            };
-            let solutions = answer.solutions.iter().map(solution).collect();
-            let graph = answer.graph.as_ref().map(|triples| {
-                let texts = triples.iter().map(|triple| {
-                    [
-                        triple.subject.to_string().into_bytes(),
-                        triple.predicate.to_string().into_bytes(),
-                        text(&triple.object),
-                    ]
-                });
-                texts.collect()
-            });
-            return Alone { name, solutions, graph, is_whole: true };
+        if let Ok(answer) = self.answers.binary_search_by_key(&number, |answer| answer.0) {
+            let found = Found::Answer(self.answers[answer].1.clone());
+            return Alone { name, found, is_whole: true };
         }
         let template = state.templates.get(record.template());
         let projected: Vec<(String, usize)> = template
@@ -257,7 +295,7 @@ impl Data {
             let named = projected.iter().zip(ids);
             named.map(|((name, _), &id)| (name.clone(), terms.text(id).into_owned())).collect()
         });
-        Alone { name, solutions: solutions.collect(), graph: None, is_whole }
+        Alone { name, found: Found::Rows(solutions.collect()), is_whole }
     }
 
     /// Makes this independent of the state.
@@ -285,25 +323,6 @@ struct Report {
     numbers: Arc<[Number]>,
     did: Did,
     failed: Vec<(String, String)>,
-}
-
-impl Drop for Report {
-    fn drop(&mut self) {
-        // Others may have the same data, or be at it.
-        if Arc::strong_count(&self.data) > 1 {
-            return;
-        }
-        let Ok(mut data) = self.data.try_lock() else { return };
-        let mut publication = std::mem::take(&mut data.publication);
-        let mut spare = lock(&self.shared.spare);
-        if !publication.triples.is_empty()
-            && publication.local.len() < SPARE_TERMS
-            && spare.len() < WORKERS
-        {
-            publication.clear();
-            spare.push(publication);
-        }
-    }
 }
 
 #[pymethods]
@@ -378,7 +397,7 @@ impl Report {
             let guarded = self.shared.read();
             let mut data = lock(&self.data);
             if let Some(alone) = &data.alone {
-                return alone[begin.min(end)..end].iter().map(Alone::again).collect();
+                return alone[begin.min(end)..end].to_vec();
             }
             self.shared.with_worker(|worker| {
                 data.restore(&guarded.state, worker);
@@ -395,39 +414,26 @@ impl Report {
                 let what = format!("“{}” has too many solutions to be kept", alone.name);
                 return Err(PyRuntimeError::new_err(what));
             }
-            let solutions = PyList::empty(py);
-            for solution in &alone.solutions {
-                let values = PyDict::new(py);
-                for (name, text) in solution {
-                    values.set_item(name, object_of(py, text)?)?;
+            let (solutions, graph) = match &alone.found {
+                Found::Answer(answer) => {
+                    let graph = answer.graph.as_ref().map(|triples| triples_of(py, triples));
+                    (solutions_of(py, answer)?, graph.transpose()?)
                 }
-                solutions.append(values)?;
-            }
-            let graph = match &alone.graph {
-                None => py.None().into_bound(py),
-                Some(triples) => {
-                    let graph = PyList::empty(py);
-                    for [s, p, o] in triples {
-                        let triple = [object_of(py, s)?, object_of(py, p)?, object_of(py, o)?];
-                        graph.append(PyTuple::new(py, triple)?)?;
+                Found::Rows(rows) => {
+                    let solutions = PyList::empty(py);
+                    for row in rows {
+                        let values = PyDict::new(py);
+                        for (name, text) in row {
+                            values.set_item(name, object_of(py, text)?)?;
+                        }
+                        solutions.append(values)?;
                     }
-                    graph.into_any()
+                    (solutions, None)
                 }
             };
             list.append((alone.name, solutions, graph))?;
         }
         Ok(list)
-    }
-}
-
-impl Alone {
-    fn again(&self) -> Self {
-        Self {
-            name: self.name.clone(),
-            solutions: self.solutions.clone(),
-            graph: self.graph.clone(),
-            is_whole: self.is_whole,
-        }
     }
 }
 
@@ -437,7 +443,6 @@ struct Pending {
     /// Its id.
     #[pyo3(get)]
     id: String,
-    /// Its triples, where Python does not have them.
     triples: Vec<[Vec<u8>; 3]>,
     /// The steps to be done.
     #[pyo3(get)]
@@ -452,7 +457,7 @@ struct Pending {
 
 #[pymethods]
 impl Pending {
-    /// The triples of a publication that was read from a document.
+    /// Its triples.
     fn triples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let object = |text: &Vec<u8>| object_of(py, text);
         let triples = self
@@ -495,8 +500,9 @@ impl Read for Stream {
 #[pyclass(frozen, module = "graphmatch._native")]
 struct Document {
     shared: Arc<Shared>,
-    /// With the publication that it stopped in, when faults were to be told.
-    reader: Mutex<(reader::Reader<Stream>, Option<Publication>)>,
+    reader: Mutex<Reader>,
+    /// Whether it may have to be waited for.
+    waits: bool,
 }
 
 /// What became of a document in memory, and the faults that were met.
@@ -508,35 +514,35 @@ type Step<'py> = (Vec<Bound<'py, PyAny>>, usize, Vec<FaultRow>, bool);
 
 #[pymethods]
 impl Document {
-    /// Reads the next publications, at most so many, and matches them.
-    fn next<'py>(&self, py: Python<'py>, now: &str, most: usize) -> PyResult<Step<'py>> {
+    /// Reads the next publications and matches them: several together, so that threads wait less for
+    /// each other, or one of a document that may have to be waited for.
+    fn next<'py>(&self, py: Python<'py>, now: &str) -> PyResult<Step<'py>> {
+        let most = if self.waits { 1 } else { AHEAD };
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
-        let step = |worker: &mut Worker| {
-            let (reader, unfinished) = &mut *lock(&self.reader);
-            let guarded = self.shared.read();
-            let mut faults = Vec::new();
-            let dictionary = &guarded.state.dictionary;
-            if let Some(publication) = unfinished.take() {
-                worker.publication = publication;
-            }
-            let next = reader.next(dictionary, &mut worker.publication, &mut faults);
-            if matches!(next, Next::Faults) {
-                *unfinished = Some(std::mem::take(&mut worker.publication));
-            }
-            let found = matches!(next, Next::Publication)
-                .then(|| matched(&self.shared, &guarded, worker, &now));
-            (found, rows_of(faults), next != Next::End)
-        };
         let (found, before, faults, goes_on) = py.detach(|| {
             self.shared.with_worker(|worker| {
                 let mut found = Vec::new();
                 loop {
-                    let (outcome, faults, goes_on) = step(worker);
-                    self.shared.tend(worker);
-                    let is_report = matches!(outcome, Some(Outcome::Report(_)));
+                    let mut reader = lock(&self.reader);
+                    // Whoever changes something has to wait for those who have the state.
+                    let early = (!self.waits).then(|| self.shared.read());
+                    let known = early.as_ref().map(|guarded| &guarded.state.dictionary);
+                    let next = reader.next(known, &mut worker.publication);
+                    let guarded = early.unwrap_or_else(|| self.shared.read());
+                    let faults = rows_of(reader.faults());
+                    drop(reader);
                     let before = found.len();
-                    found.extend(outcome);
-                    if !is_report || !faults.is_empty() || !goes_on || found.len() >= most {
+                    if next == Next::Publication {
+                        if self.waits {
+                            worker.publication.adopt(&guarded.state.dictionary);
+                        }
+                        found.push(self.shared.matched(&guarded, worker, &now, Done::default()));
+                    }
+                    drop(guarded);
+                    self.shared.tend(worker);
+                    let is_pending = matches!(found.last(), Some(Outcome::Pending { .. }));
+                    let goes_on = next != Next::End;
+                    if is_pending || !faults.is_empty() || !goes_on || found.len() >= most {
                         return (found, before, faults, goes_on);
                     }
                 }
@@ -566,23 +572,6 @@ impl Outcome {
     }
 }
 
-/// Matches the publication that a worker has read.
-fn matched(shared: &Arc<Shared>, guarded: &Guarded, worker: &mut Worker, now: &Literal) -> Outcome {
-    let state = &guarded.state;
-    let stated = worker.publication.triples.len();
-    match state.matches(worker, stated, 0, now) {
-        Ok(matched) => Outcome::Report(Box::new(report(shared, state, worker, matched, stated))),
-        Err(steps) => {
-            let terms = worker.terms(state.context());
-            let text = |id: Id| terms.text(id).into_owned();
-            let triples =
-                worker.publication.triples.iter().map(|triple| triple.map(text)).collect();
-            let id = worker.publication.id.to_string();
-            Outcome::Pending { id, triples, steps, version: guarded.version }
-        }
-    }
-}
-
 /// The triples that Python has.
 fn statements_of(triples: &Bound<'_, PyAny>) -> PyResult<Statements> {
     let mut statements = Statements::default();
@@ -598,16 +587,19 @@ fn statements_of(triples: &Bound<'_, PyAny>) -> PyResult<Statements> {
 }
 
 /// Puts triples into a publication.
-pub(crate) fn fill(state: &State, statements: &Statements, publication: &mut Publication) {
+pub(crate) fn fill(
+    dictionary: &Dictionary,
+    id: &str,
+    statements: &Statements,
+    publication: &mut Publication,
+) {
     publication.clear();
+    publication.id = id.into();
     let mut triple = [0; 3];
     for (number, text) in statements.terms().enumerate() {
-        let hash = state.dictionary.hash(text);
-        let id = match state.dictionary.get_hashed(text, hash) {
-            Some(id) => id,
-            None => publication.local.intern_hashed(text, hash),
-        };
-        triple[number % 3] = id;
+        let hash = dictionary.hash(text);
+        let known = dictionary.get_hashed(text, hash);
+        triple[number % 3] = known.unwrap_or_else(|| publication.local.intern_hashed(text, hash));
         if number % 3 == 2 {
             publication.triples.push(triple);
         }
@@ -648,41 +640,6 @@ impl Batch {
             offsets.push(numbers.len() as i64);
         }
         (PyArray1::from_vec(py, numbers), PyArray1::from_vec(py, offsets))
-    }
-}
-
-/// What one input may cost: see `semantic.limits`.
-#[derive(FromPyObject)]
-pub(crate) struct InputLimits {
-    document_bytes: usize,
-    xml_expansion: u64,
-    xml_depth: usize,
-    nesting: usize,
-    publication_triples: usize,
-    subscription_branches: usize,
-    subscription_operators: usize,
-    evaluation_seconds: f64,
-}
-
-impl InputLimits {
-    /// Those of a query.
-    pub(crate) fn of_queries(&self) -> Limits {
-        Limits {
-            document_bytes: self.document_bytes,
-            nesting: self.nesting,
-            operators: self.subscription_operators,
-            branches: self.subscription_branches,
-        }
-    }
-
-    fn of_documents(&self) -> reader::Limits {
-        reader::Limits {
-            document_bytes: self.document_bytes,
-            xml_expansion: self.xml_expansion,
-            xml_depth: self.xml_depth,
-            nesting: self.nesting,
-            publication_triples: self.publication_triples,
-        }
     }
 }
 
@@ -761,13 +718,12 @@ struct Core {
 }
 
 impl Core {
-    fn of(py: Python<'_>, mut state: State, limits: &InputLimits) -> PyResult<Self> {
+    fn of(py: Python<'_>, mut state: State, limits: Limits) -> PyResult<Self> {
         let time = Duration::try_from_secs_f64(limits.evaluation_seconds);
         state.limits.time = Some(time.map_err(|error| PyValueError::new_err(error.to_string()))?);
         let guarded = RwLock::new(Guarded { state, knowledge: py.None(), version: 0 });
-        let (workers, spare, reports) = Default::default();
-        let limits = limits.of_documents();
-        Ok(Self { shared: Arc::new(Shared { guarded, limits, workers, spare, reports }) })
+        let (workers, reports) = Default::default();
+        Ok(Self { shared: Arc::new(Shared { guarded, limits, workers, reports }) })
     }
 }
 
@@ -775,10 +731,10 @@ impl Core {
 impl Core {
     /// Nothing known, no subscriptions; `prefixes` hold in queries without being declared.
     #[new]
-    fn new(py: Python<'_>, prefixes: Vec<(String, String)>, limits: InputLimits) -> PyResult<Self> {
+    fn new(py: Python<'_>, prefixes: Vec<(String, String)>, limits: Limits) -> PyResult<Self> {
         let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-        let state = State::new(Cutter::new(pairs, limits.of_queries()));
-        Self::of(py, state, &limits)
+        let state = State::new(Cutter::new(pairs, limits));
+        Self::of(py, state, limits)
     }
 
     /// Writes a snapshot: everything, with what Python has to keep of options and of the ontology.
@@ -796,25 +752,35 @@ impl Core {
         written.map_err(unreadable)
     }
 
-    /// Opens a snapshot. Returns what Python kept of options and of the ontology, too; the core
-    /// has to be told what is known ([`Core::know`]) before it is used.
+    /// Opens a snapshot with the limits that `limits` says for its options. Returns what Python kept
+    /// of options and of the ontology, too; the core has to be told what is known ([`Core::know`])
+    /// before it is used.
     #[staticmethod]
     fn open<'py>(
         py: Python<'py>,
         path: PathBuf,
         prefixes: Vec<(String, String)>,
-        limits: InputLimits,
+        limits: Py<PyAny>,
     ) -> PyResult<(Self, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
         let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-        let cutter = Cutter::new(pairs, limits.of_queries());
+        let mut refused = None;
         let read = py.detach(|| {
             snapshot::read(&path, |from| {
                 let (options, ontology) = <(Vec<u8>, Vec<u8>)>::load(from)?;
-                Ok((State::load(cutter, from)?, options, ontology))
+                let said = Python::attach(|py| -> PyResult<Limits> {
+                    limits.bind(py).call1((PyBytes::new(py, &options),))?.extract()
+                });
+                let Ok(limits) = said.map_err(|error| refused = Some(error)) else {
+                    return damaged("its options");
+                };
+                Ok((State::load(Cutter::new(pairs, limits), from)?, limits, options, ontology))
             })
         });
-        let (state, options, ontology) = read.map_err(unreadable)?;
-        let core = Self::of(py, state, &limits)?;
+        if let Some(error) = refused {
+            return Err(error);
+        }
+        let (state, limits, options, ontology) = read.map_err(unreadable)?;
+        let core = Self::of(py, state, limits)?;
         Ok((core, PyBytes::new(py, &options), PyBytes::new(py, &ontology)))
     }
 
@@ -1193,68 +1159,52 @@ impl Core {
         format: Option<&str>,
         cut: &str,
     ) -> PyResult<Option<Single<'py>>> {
-        let syntax = match format {
-            Some(format) => RdfFormat::from_extension(format),
-            None => Some(RdfFormat::NQuads),
+        let Some(cut) = Cut::of(cut) else { return Ok(None) };
+        let Some(syntax) = RdfFormat::from_extension(format.unwrap_or("nq")) else {
+            return Ok(None);
         };
-        let (Some(syntax), Some(cut)) = (syntax, Cut::of(cut)) else { return Ok(None) };
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let faults = if format.is_none() { 1 } else { reader::FAULTS };
-        let limits = self.shared.limits.clone();
-        let source = source.to_owned();
-        let options = Options { source, cut, faults, limits, ..Options::default() };
-        let step = |worker: &mut Worker| {
-            let guarded = self.shared.read();
-            let mut faults = Vec::new();
-            let Worker { publication, reading, .. } = &mut *worker;
-            let dictionary = &guarded.state.dictionary;
-            let one = reader::read_one(
-                data,
-                syntax,
-                &options,
-                dictionary,
-                reading,
-                publication,
-                &mut faults,
-            );
-            match one {
-                One::Publication => {
-                    let outcome = matched(&self.shared, &guarded, worker, &now);
-                    Some((Some(outcome), rows_of(faults)))
-                }
-                One::Nothing if format.is_some() => Some((None, rows_of(faults))),
-                One::Nothing | One::Several => None,
-            }
-        };
-        let read = py.detach(|| {
+        let options =
+            Options { source: source.to_owned(), cut, limits: self.shared.limits, faults };
+        let (next, outcome, faults) = py.detach(|| {
+            let mut reader = Reader::of_bytes(data.to_vec(), syntax, options);
             self.shared.with_worker(|worker| {
-                let read = step(worker);
+                let guarded = self.shared.read();
+                let next = reader.next(Some(&guarded.state.dictionary), &mut worker.publication);
+                let is_one = next == Next::Publication && reader.is_at_end();
+                let outcome =
+                    is_one.then(|| self.shared.matched(&guarded, worker, &now, Done::default()));
+                drop(guarded);
                 self.shared.tend(worker);
-                read
+                (next, outcome, rows_of(reader.faults()))
             })
         });
-        let Some((outcome, faults)) = read else { return Ok(None) };
+        let is_nothing = next == Next::End && format.is_some();
+        if outcome.is_none() && !is_nothing {
+            return Ok(None);
+        }
         let outcome = outcome.map(|outcome| outcome.into_object(py, &self.shared)).transpose()?;
         Ok(Some((outcome, faults)))
     }
 
-    /// Reads a document of a stream with a method `read`, in a syntax by its extension.
-    #[pyo3(signature = (stream, source, format, cut = "auto", base = None))]
+    /// Reads a document of a stream with a method `read`, in a syntax by its extension. While one
+    /// that `waits` is read, others may change something.
+    #[pyo3(signature = (stream, source, format, cut = "auto", waits = true))]
     fn document(
         &self,
         stream: Py<PyAny>,
         source: String,
         format: &str,
         cut: &str,
-        base: Option<String>,
+        waits: bool,
     ) -> PyResult<Document> {
         let (Some(cut), Some(syntax)) = (Cut::of(cut), RdfFormat::from_extension(format)) else {
             return Err(PyValueError::new_err(format!("no cut {cut:?}, or no format {format:?}")));
         };
-        let limits = self.shared.limits.clone();
-        let options = Options { source, cut, base, limits, ..Options::default() };
-        let reader = Mutex::new((reader::Reader::new(Stream(stream), syntax, options), None));
-        Ok(Document { shared: Arc::clone(&self.shared), reader })
+        let options = Options { source, cut, limits: self.shared.limits, ..Options::default() };
+        let reader = Mutex::new(Reader::new(Stream(stream), syntax, options));
+        Ok(Document { shared: Arc::clone(&self.shared), reader, waits })
     }
 
     /// Matches a publication: its report, or what Python has to do first.
@@ -1274,7 +1224,8 @@ impl Core {
         version: Option<u64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let statements = statements_of(triples)?;
-        self.match_statements(py, id, &statements, now, stated, done, version)
+        let done = Done { stated, steps: done, version };
+        self.match_statements(py, id, &statements, now, done)
     }
 
     /// Matches an event: its report, or what Python has to do first; `None` where its attributes
@@ -1290,7 +1241,7 @@ impl Core {
         if !statements.push_event(id, attributes)? {
             return Ok(None);
         }
-        self.match_statements(py, id, &statements, now, None, 0, None).map(Some)
+        self.match_statements(py, id, &statements, now, Done::default()).map(Some)
     }
 
     /// Matches the events of a table, a row each.
@@ -1314,7 +1265,11 @@ impl Core {
                 if !statements.push_row(id, row, &columns) {
                     return None;
                 }
-                self.matched(id, &statements, &now, None, 0, None, worker).ok()
+                let done = Done::default();
+                match self.shared.matched_statements(worker, id, &statements, &now, done) {
+                    Outcome::Report(report) => Some(*report),
+                    Outcome::Pending { .. } => None,
+                }
             };
             self.shared.with_worker(|worker| {
                 (0..ids.len()).map(|row| report(row, worker)).collect::<Vec<_>>()
@@ -1325,63 +1280,21 @@ impl Core {
 }
 
 impl Core {
-    #[expect(clippy::too_many_arguments, reason = "those of `match_triples`")]
     fn match_statements<'py>(
         &self,
         py: Python<'py>,
         id: &str,
         statements: &Statements,
         now: &str,
-        stated: Option<usize>,
-        done: Steps,
-        version: Option<u64>,
+        done: Done,
     ) -> PyResult<Bound<'py, PyAny>> {
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
-        let found = py.detach(|| {
-            self.shared.with_worker(|worker| {
-                self.matched(id, statements, &now, stated, done, version, worker)
-            })
+        let shared = &self.shared;
+        let outcome = py.detach(|| {
+            shared
+                .with_worker(|worker| shared.matched_statements(worker, id, statements, &now, done))
         });
-        match found {
-            Ok(report) => Ok(Bound::new(py, report)?.into_any()),
-            Err((steps, version)) => {
-                let knowledge = self.shared.read().knowledge.clone_ref(py);
-                let (id, triples) = (id.to_owned(), Vec::new());
-                Ok(Bound::new(py, Pending { id, triples, steps, knowledge, version })?.into_any())
-            }
-        }
-    }
-
-    /// The report of triples, or the steps that Python has to do first and the version.
-    #[expect(clippy::too_many_arguments, reason = "those of `match_triples`, and a worker")]
-    fn matched(
-        &self,
-        id: &str,
-        statements: &Statements,
-        now: &Literal,
-        stated: Option<usize>,
-        done: Steps,
-        version: Option<u64>,
-        worker: &mut Worker,
-    ) -> Result<Report, (Steps, u64)> {
-        let stated = stated.unwrap_or(statements.len());
-        let step = |worker: &mut Worker| {
-            let guarded = self.shared.read();
-            let state = &guarded.state;
-            let current = version.is_none_or(|version| version == guarded.version);
-            let done = if current { done } else { 0 };
-            fill(state, statements, &mut worker.publication);
-            worker.publication.id = id.into();
-            let matched =
-                if current { state.matches(worker, stated, done, now) } else { Err(done) };
-            match matched {
-                Ok(matched) => Ok(report(&self.shared, state, worker, matched, stated)),
-                Err(steps) => Err((steps, guarded.version)),
-            }
-        };
-        let found = step(worker);
-        self.shared.tend(worker);
-        found
+        outcome.into_object(py, shared)
     }
 }
 
@@ -1393,31 +1306,23 @@ fn report(
     stated: usize,
 ) -> Report {
     let Matched { found, answers, failed, did } = matched;
-    let publication = worker.publication.id.clone();
+    let id = worker.publication.id.clone();
     let numbers: Arc<[Number]> = found.into();
     let name = |number: Number| state.subscriptions.get(number).name();
     let failed = failed.into_iter().map(|(number, why)| (name(number), why.0));
     let failed = failed.collect();
     let is_empty = numbers.is_empty();
-    let mut data = Data {
-        publication: Publication::default(),
-        stated,
-        triples: Vec::new(),
-        shown: worker.graph.stated(),
-        found: Arc::clone(&numbers),
-        answers,
-        alone: None,
+    let (publication, triples) = match is_empty {
+        true => Default::default(),
+        false => (worker.publication.clone(), worker.graph.triples.clone()),
     };
-    if !is_empty {
-        data.publication = lock(&shared.spare).pop().unwrap_or_default();
-        std::mem::swap(&mut data.publication, &mut worker.publication);
-        data.triples = worker.graph.triples.clone();
-    }
+    let (shown, found) = (worker.graph.stated(), Arc::clone(&numbers));
+    let data = Data { publication, stated, triples, shown, found, answers, alone: None };
     let data = Arc::new(Mutex::new(data));
     if !is_empty {
         shared.register(&data);
     }
-    Report { shared: Arc::clone(shared), publication, data, numbers, did, failed }
+    Report { shared: Arc::clone(shared), publication: id, data, numbers, did, failed }
 }
 
 /// What texts are looked up by: Python's function, for texts that are not of ASCII alone.

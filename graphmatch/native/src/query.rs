@@ -34,26 +34,6 @@ use std::borrow::Cow;
 /// The stack on which deep queries are parsed and analysed.
 const STACK: usize = 64 << 20;
 
-/// Bounds on what one query may cost; each error that they cause names the limit.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// How many bytes a query may have.
-    pub document_bytes: usize,
-    /// How deep brackets may nest.
-    pub nesting: usize,
-    /// How many keywords, functions and operators there may be (`subscription_operators`).
-    pub operators: usize,
-    /// How many branches there may be before only what they share is used
-    /// (`subscription_branches`).
-    pub branches: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { document_bytes: 256 << 20, nesting: 256, operators: 1000, branches: 16 }
-    }
-}
-
 /// Why a text is no subscription, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryError {
@@ -348,7 +328,7 @@ impl Template {
                     parse(&cut::expanded(cut.skeleton()))?
                 }
             };
-            Self::analysed(&query, cut, cutter.limits.branches, deep).map_err(
+            Self::analysed(&query, cut, cutter.limits.subscription_branches, deep).map_err(
                 |(error, constant)| match constant.and_then(|constant| cut.offset(constant)) {
                     Some(offset) => error.at(text, offset),
                     None => error,

@@ -13,7 +13,7 @@ use crate::python::{Shared, fill};
 use crate::query::QueryError;
 use crate::view::Query;
 use hashbrown::HashSet;
-use oxrdf::Literal;
+use oxrdf::{Literal, Triple};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -57,8 +57,7 @@ impl Evaluation {
         let guarded = self.shared.read();
         let state = &guarded.state;
         self.shared.with_worker(|worker| {
-            fill(state, &self.statements, &mut worker.publication);
-            worker.publication.id = self.id.as_str().into();
+            fill(&state.dictionary, &self.id, &self.statements, &mut worker.publication);
             let triples = worker.publication.triples.clone();
             worker.restore(state.context(), &triples, self.shown, self.stated, &state.index);
             worker.evaluate(state.context(), &prepared, &self.now, state.limits)
@@ -91,15 +90,7 @@ impl Evaluation {
         let Some(graph) = &answer.graph else { return Ok(Some((solutions, None))) };
         let mut seen = HashSet::new();
         let distinct = graph.iter().filter(|triple| seen.insert(*triple));
-        let triples = PyList::empty(py);
-        for triple in distinct.take(most.unwrap_or(usize::MAX)) {
-            let terms = [triple.subject.clone().into(), triple.predicate.clone().into()];
-            let [subject, predicate] = [term_object(py, &terms[0])?, term_object(py, &terms[1])?];
-            triples.append(PyTuple::new(
-                py,
-                [subject, predicate, term_object(py, &triple.object)?],
-            )?)?;
-        }
+        let triples = triples_of(py, distinct.take(most.unwrap_or(usize::MAX)))?;
         Ok(Some((solutions, Some(triples))))
     }
 
@@ -138,7 +129,22 @@ impl Evaluation {
     }
 }
 
-fn solutions_of<'py>(py: Python<'py>, answer: &Answer) -> PyResult<Bound<'py, PyList>> {
+/// The triples of a graph.
+pub(crate) fn triples_of<'py, 'a>(
+    py: Python<'py>,
+    triples: impl IntoIterator<Item = &'a Triple>,
+) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for Triple { subject, predicate, object } in triples {
+        let subject = term_object(py, &subject.clone().into())?;
+        let predicate = term_object(py, &predicate.clone().into())?;
+        list.append(PyTuple::new(py, [subject, predicate, term_object(py, object)?])?)?;
+    }
+    Ok(list)
+}
+
+/// The solutions of an answer as dictionaries.
+pub(crate) fn solutions_of<'py>(py: Python<'py>, answer: &Answer) -> PyResult<Bound<'py, PyList>> {
     let solutions = PyList::empty(py);
     for row in &answer.solutions {
         let solution = PyDict::new(py);

@@ -1,23 +1,26 @@
 //! Publications from bytes in any syntax of RDF, with every fault placed.
 //!
-//! A [`Reader`] gives one publication after the other. N-Triples, N-Quads, Turtle, TriG and N3 are
-//! streamed; RDF/XML (in UTF-8) and JSON-LD are held, and looked through first ([`crate::guard`]). In
-//! lines, a bad one is passed over; in other syntaxes the first fault ends the document.
-//! [`read_one`] is the short way for a document in memory that is one publication.
+//! A [`Reader`] gives one publication after the other. Of a stream that may have to be waited for it
+//! needs no dictionary: all terms are the publication's own then, until a dictionary is asked for them
+//! ([`Publication::adopt`]). N-Triples, N-Quads, Turtle, TriG and N3 are streamed; RDF/XML (in UTF-8) and JSON-LD are held, and
+//! looked through first ([`crate::guard`]). In lines, a bad one is passed over; in other syntaxes the
+//! first fault ends the document.
 //!
 //! Cost: that of [`crate::lines`] for lines; otherwise that of the parser, and a hash and a copy of
 //! each term's text.
 
-use crate::dictionary::{ANY, Dictionary, Id, LocalTerms};
+use crate::dictionary::{self, ANY, Dictionary, Id, LOCAL, LocalTerms};
 use crate::guard::{check_json, check_xml, deepest_terms, nesting, place};
+use crate::limits::Limits;
 use crate::lines::{LINE_REMEDY, Lines, Stop};
 use foldhash::fast::RandomState;
-use hashbrown::{HashSet, HashTable};
-use memchr::{memchr, memmem, memrchr};
+use hashbrown::HashSet;
+use memchr::{memmem, memrchr};
 use oxrdf::{GraphName, LiteralRef, NamedNode, NamedOrBlankNode, Quad, TermRef};
 use oxrdfio::{RdfFormat, RdfParseError, RdfParser, ReaderQuadParser};
+use oxrdfxml::{RdfXmlParser, ReaderRdfXmlParser};
 use std::hash::BuildHasher;
-use std::io::{self, Chain, Cursor, Read, Write};
+use std::io::{self, Cursor, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -25,18 +28,21 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 const PIECE: usize = 1 << 16;
 /// More than this many triples, terms or bytes are not kept for the next publication.
 const KEPT: usize = 1 << 16;
-/// After so many faults the caller is to take them away.
+/// After so many faults in one publication the caller is to take them away.
 pub const FAULTS: usize = 1000;
 /// The texts of one publication have fewer bytes than this.
 const PUBLICATION_BYTES: usize = 1 << 31;
 /// Names may stand for so many bytes, and for so many times the bytes of the document.
 const EXPANSION: (usize, usize) = (1 << 28, 128);
+/// UTF-8's byte order mark.
+const MARK: &[u8] = b"\xef\xbb\xbf";
 const RELATIVE: &str = "http://relative.invalid/";
+const REMEDY: &str = "Correct the document there, or name its format with --format.";
 const BASE_REMEDY: &str =
     "Write the whole IRI, or give the document a base: in it, or with --base.";
 
-/// Something that arrives: distinct triples in the order of the source.
-#[derive(Default)]
+/// Something that arrives: triples in the order of the source.
+#[derive(Clone, Default)]
 pub struct Publication {
     /// Its id: the name of its graph or document.
     pub id: Box<str>,
@@ -44,8 +50,6 @@ pub struct Publication {
     pub triples: Vec<[Id; 3]>,
     /// Its terms that nobody mentions.
     pub local: LocalTerms,
-    /// The line where it begins, in syntaxes that have lines.
-    pub line: Option<u64>,
 }
 
 impl Publication {
@@ -57,7 +61,29 @@ impl Publication {
             self.local = LocalTerms::default();
         }
         self.local.clear();
-        self.line = None;
+    }
+
+    /// Gives the terms that a dictionary has the ids that they have there.
+    pub fn adopt(&mut self, dictionary: &Dictionary) {
+        let ids = self.local.known(dictionary);
+        for id in self.triples.as_flattened_mut() {
+            *id = id.checked_sub(LOCAL).map_or(*id, |number| ids[number as usize]);
+        }
+    }
+
+    /// Makes all terms its own, as the dictionary may change before the rest is read.
+    fn disown(&mut self, dictionary: &Dictionary) {
+        for id in self.triples.as_flattened_mut().iter_mut().filter(|id| **id < LOCAL) {
+            let text = dictionary.text(*id);
+            *id = self.local.intern_hashed(&text, dictionary::hash(&text));
+        }
+    }
+
+    /// Takes out what is there more than once.
+    fn distinct(&mut self) {
+        let mut seen =
+            HashSet::with_capacity_and_hasher(self.triples.len(), RandomState::default());
+        self.triples.retain(|triple| seen.insert(*triple));
     }
 }
 
@@ -100,38 +126,10 @@ impl Fault {
     }
 }
 
-/// Bounds on what one document may cost; each fault that they cause names the limit.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// How many bytes a document that is held may have, and a line.
-    pub document_bytes: usize,
-    /// How many characters XML entities may add.
-    pub xml_expansion: u64,
-    /// How deep XML elements may nest.
-    pub xml_depth: usize,
-    /// How deep the objects and lists of JSON-LD, and triple terms, may nest.
-    pub nesting: usize,
-    /// How many triples a publication may have.
-    pub publication_triples: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            document_bytes: 256 << 20,
-            xml_expansion: 8 << 20,
-            xml_depth: 256,
-            nesting: 256,
-            publication_triples: 5_000_000,
-        }
-    }
-}
-
 /// What of a document becomes one publication.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// A graph where the syntax has named ones, else the document.
-    #[default]
     Auto,
     /// The whole document.
     Document,
@@ -162,30 +160,16 @@ pub struct Options {
     pub source: String,
     /// What becomes a publication.
     pub cut: Cut,
-    /// What relative IRIs are resolved against; without one they are faults.
-    pub base: Option<String>,
     /// What it may cost.
     pub limits: Limits,
-    /// What the labels of blank nodes begin with, so that no other document has them; where this
-    /// is empty they are as in the source. A letter has to come first.
-    pub names: String,
-    /// What to do about a fault of syntax.
-    pub remedy: String,
-    /// After so many faults the caller is to take them away.
+    /// After so many faults in one publication the caller is to take them away.
     pub faults: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            source: "<stream>".to_owned(),
-            cut: Cut::Auto,
-            base: None,
-            limits: Limits::default(),
-            names: String::new(),
-            remedy: "Correct the document there, or name its format with --format.".to_owned(),
-            faults: FAULTS,
-        }
+        let (source, limits) = ("<stream>".to_owned(), Limits::default());
+        Self { source, cut: Cut::Auto, limits, faults: FAULTS }
     }
 }
 
@@ -239,191 +223,139 @@ fn relative(name: &str, is_line: bool) -> Fault {
 
 // --- Publications being built ------------------------------------------------------------------
 
-/// Buffers that are used again from document to document.
-#[derive(Default)]
-pub struct Scratch {
-    /// The numbers of the triples of a publication, each distinct triple once.
-    distinct: HashTable<u32>,
-    hasher: RandomState,
-    text: Vec<u8>,
-}
-
-/// How far the reading of a document is.
-#[derive(Default)]
-pub(crate) struct State {
+/// A publication that is being read, and the faults that were met.
+pub(crate) struct Build {
+    pub(crate) options: Options,
+    pub(crate) out: Publication,
+    pub(crate) faults: Vec<Fault>,
+    /// Whether graphs are publications.
     pub(crate) by_graph: bool,
     /// Whether a publication has begun.
     pub(crate) open: bool,
     /// Whether it has too many triples.
     full: bool,
-    bytes: usize,
-    first: Option<u64>,
-    ids: HashSet<u64, RandomState>,
+    /// Hashes of the ids of graphs that were read.
+    graphs: HashSet<u64, RandomState>,
+    /// The text of the last term.
+    text: Vec<u8>,
 }
 
-impl State {
-    fn new(syntax: RdfFormat, options: &Options) -> Self {
+impl Build {
+    pub(crate) fn new(syntax: RdfFormat, options: Options) -> Self {
         let by_graph =
             options.cut == Cut::Graph || options.cut == Cut::Auto && syntax.supports_datasets();
-        Self { by_graph, ..Self::default() }
+        let (out, faults, text) = Default::default();
+        let (open, full, graphs) = (false, false, HashSet::default());
+        Self { options, out, faults, by_graph, open, full, graphs, text }
     }
-}
 
-/// A publication that is being read, with all that it needs.
-pub(crate) struct Build<'a> {
-    pub(crate) dictionary: &'a Dictionary,
-    pub(crate) options: &'a Options,
-    pub(crate) scratch: &'a mut Scratch,
-    pub(crate) state: &'a mut State,
-    pub(crate) out: &'a mut Publication,
-    pub(crate) faults: &'a mut Vec<Fault>,
-}
-
-impl Build<'_> {
     fn clear(&mut self) {
         self.out.clear();
-        self.scratch.distinct.clear();
-        self.scratch.distinct.shrink_to(KEPT, |_| 0);
-        (self.state.open, self.state.full, self.state.bytes) = (false, false, 0);
+        (self.open, self.full) = (false, false);
     }
 
     /// Begins a publication, by its graph as N-Quads writes it.
-    pub(crate) fn open(&mut self, graph: &[u8], line: Option<u64>) {
-        self.state.open = true;
-        self.out.line = line;
+    pub(crate) fn open(&mut self, graph: &[u8]) {
+        self.open = true;
         let source = self.options.source.as_str();
-        if !self.state.by_graph || graph.is_empty() {
+        if !self.by_graph || graph.is_empty() {
             self.out.id = source.into();
         } else if let Some(label) = graph.strip_prefix(b"_:") {
-            let label = String::from_utf8_lossy(label);
-            self.out.id = format!("{source}#{}{label}", self.options.names).into();
+            self.out.id = format!("{source}#{}", String::from_utf8_lossy(label)).into();
         } else {
             let name = graph.get(1..graph.len() - 1).unwrap_or_default();
             self.out.id = String::from_utf8_lossy(name).into();
         }
-        if !self.state.by_graph {
-            return;
-        }
-        let id = self.dictionary.hash(self.out.id.as_bytes());
-        let is_again = match self.state.first {
-            Some(first) => first == id || !self.state.ids.insert(id),
-            None => {
-                self.state.first = Some(id);
-                false
-            }
-        };
-        if is_again {
+        if self.by_graph && !self.graphs.insert(self.graphs.hasher().hash_one(&self.out.id)) {
             let fault = Fault::new(
                 "the graph's statements do not stand together: it was read as several",
                 "Sort the file by graph, so that each graph is one publication.",
             );
-            let fault = self.of_item(fault.warning());
-            self.faults.push(fault);
+            self.fault_of_item(fault.warning());
         }
     }
 
-    /// A fault of the publication.
-    fn of_item(&self, mut fault: Fault) -> Fault {
+    /// Tells a fault of the publication.
+    fn fault_of_item(&mut self, mut fault: Fault) {
         fault.item = (*self.out.id != *self.options.source).then(|| self.out.id.to_string());
-        fault
+        self.faults.push(fault);
     }
 
-    /// Takes a triple, whose texts have at most so many bytes; says whether there is room for it.
+    /// Takes a triple; says whether there is room for it.
     #[inline]
-    pub(crate) fn add(&mut self, triple: [Id; 3], bytes: usize) -> bool {
-        self.state.bytes += bytes;
-        if !self.state.full {
-            let Scratch { distinct, hasher, .. } = &mut *self.scratch;
-            let triples = &mut self.out.triples;
-            let hash = hasher.hash_one(triple);
-            if distinct.find(hash, |&number| triples[number as usize] == triple).is_none() {
-                let rehash = |&number: &u32| hasher.hash_one(triples[number as usize]);
-                distinct.insert_unique(hash, triples.len() as u32, rehash);
-                triples.push(triple);
-            }
+    pub(crate) fn add(&mut self, triple: [Id; 3]) -> bool {
+        if !self.full {
+            self.out.triples.push(triple);
             let most = self.options.limits.publication_triples;
-            if triples.len() <= most && self.state.bytes < PUBLICATION_BYTES {
+            let is_small = self.out.triples.len() <= most.saturating_mul(2)
+                && self.out.local.bytes() < PUBLICATION_BYTES;
+            if is_small || self.has_room() {
                 return true;
             }
-            self.fill();
         }
         self.out.local.clear();
-        self.state.bytes = 0;
         false
     }
 
+    /// Whether the publication is within its limits; it is given up otherwise. Triples that are said
+    /// again count only here, so that no table of them is needed.
     #[cold]
-    fn fill(&mut self) {
+    fn has_room(&mut self) -> bool {
         let most = self.options.limits.publication_triples;
+        if self.out.triples.len() > most {
+            self.out.distinct();
+        }
         let fault = if self.out.triples.len() > most {
             Fault::new(
                 format!("a publication of more than {} triples", grouped(most as u64)),
                 "Raise the limit `publication_triples`, or cut the document into smaller publications.",
             )
-        } else {
+        } else if self.out.local.bytes() >= PUBLICATION_BYTES {
             let most = grouped(PUBLICATION_BYTES as u64);
             let what = format!("a publication of more than {most} bytes");
             Fault::new(what, "Cut the document into smaller publications.")
+        } else {
+            return true;
         };
-        let fault = self.of_item(fault);
-        self.faults.push(fault);
+        self.fault_of_item(fault);
         let id = std::mem::take(&mut self.out.id);
         self.out.clear();
         self.out.id = id;
-        self.state.full = true;
-    }
-
-    /// The id of a blank node.
-    pub(crate) fn blank(&mut self, label: &[u8]) -> Id {
-        let text = &mut self.scratch.text;
-        text.clear();
-        text.extend_from_slice(b"_:");
-        text.extend_from_slice(self.options.names.as_bytes());
-        text.extend_from_slice(label);
-        // A blank node is a term of its publication only, whatever it is called.
-        self.out.local.intern_hashed(text, self.dictionary.hash(text))
+        self.full = true;
+        false
     }
 
     /// The id of a term.
-    pub(crate) fn term(&mut self, term: TermRef<'_>) -> Id {
-        let text = &mut self.scratch.text;
-        text.clear();
-        let has_blank = write_term(text, term, &self.options.names);
-        let hash = self.dictionary.hash(text);
-        let known = if has_blank { None } else { self.dictionary.get_hashed(text, hash) };
-        known.unwrap_or_else(|| self.out.local.intern_hashed(text, hash))
+    pub(crate) fn term(&mut self, term: TermRef<'_>, known: Option<&Dictionary>) -> Id {
+        self.text.clear();
+        write_term(&mut self.text, term);
+        let (text, hash) = (&self.text, dictionary::hash(&self.text));
+        let shared = known.and_then(|dictionary| dictionary.get_shared(text, hash));
+        shared.unwrap_or_else(|| self.out.local.intern_hashed(text, hash))
     }
 }
 
-/// Writes a term's key: the term as N-Triples has it. Says whether a blank node is in it. Triple
-/// terms may not nest deep.
-pub(crate) fn write_term(text: &mut Vec<u8>, term: TermRef<'_>, names: &str) -> bool {
+/// Writes a term's key: the term as N-Triples has it. Triple terms may not nest deep.
+fn write_term(text: &mut Vec<u8>, term: TermRef<'_>) {
     match term {
         TermRef::NamedNode(node) => {
             text.push(b'<');
             text.extend_from_slice(node.as_str().as_bytes());
             text.push(b'>');
-            false
         }
         TermRef::BlankNode(node) => {
             text.extend_from_slice(b"_:");
-            text.extend_from_slice(names.as_bytes());
             text.extend_from_slice(node.as_str().as_bytes());
-            true
         }
-        TermRef::Literal(literal) => {
-            write_literal(text, literal);
-            false
-        }
+        TermRef::Literal(literal) => write_literal(text, literal),
         TermRef::Triple(triple) => {
             text.extend_from_slice(b"<<( ");
-            let mut has_blank = write_term(text, triple.subject.as_ref().into(), names);
+            write_term(text, triple.subject.as_ref().into());
             text.push(b' ');
-            write_term(text, triple.predicate.as_ref().into(), names);
+            write_term(text, triple.predicate.as_ref().into());
             text.push(b' ');
-            has_blank |= write_term(text, triple.object.as_ref(), names);
+            write_term(text, triple.object.as_ref());
             text.extend_from_slice(b" )>>");
-            has_blank
         }
     }
 }
@@ -491,28 +423,26 @@ fn read_some(stream: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// A stream whose first bytes were looked at.
-type Begun<R> = Chain<Cursor<Vec<u8>>, R>;
+/// Where a document comes from.
+type Stream = Box<dyn Read + Send>;
 
 /// Takes UTF-8's byte order mark away, which is no part of any syntax.
-fn unmarked<R: Read>(mut stream: R) -> io::Result<Begun<R>> {
+fn unmarked(mut stream: Stream) -> io::Result<Stream> {
     let mut head = Vec::new();
-    stream.by_ref().take(3).read_to_end(&mut head)?;
-    if head == b"\xef\xbb\xbf" {
+    stream.by_ref().take(MARK.len() as u64).read_to_end(&mut head)?;
+    if head == MARK {
         head.clear();
     }
-    Ok(Cursor::new(head).chain(stream))
+    Ok(Box::new(Cursor::new(head).chain(stream)))
 }
 
-/// What a parser reads from: a stream whose triple terms may not nest deep, or a document that is
-/// held.
-struct Source<R> {
-    stream: Option<Begun<R>>,
+/// What a parser reads from: a stream whose triple terms may not nest deep.
+struct Source {
+    stream: Stream,
     /// The last bytes that were given, and how many triple terms are open.
     tail: Vec<u8>,
     depth: usize,
     nesting: usize,
-    held: Arc<Vec<u8>>,
     progress: Arc<Progress>,
 }
 
@@ -524,40 +454,25 @@ struct Progress {
     is_solid: AtomicBool,
 }
 
-impl Progress {
-    fn bytes(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
-    }
-}
-
-impl<R: Read> Read for Source<R> {
+impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let size = if let Some(stream) = &mut self.stream {
-            let size = read_some(stream, buffer)?;
-            let piece = &buffer[..size];
-            if !is_blank(piece) {
-                self.progress.is_solid.store(true, Ordering::Relaxed);
-            }
-            self.tail.extend_from_slice(piece);
-            let (deepest, depth) = deepest_terms(&self.tail, self.depth);
-            if deepest > self.nesting {
-                let fault = nesting("its triple terms nest", self.nesting);
-                return Err(io::Error::other(Refused(fault)));
-            }
-            self.depth = depth;
-            // A bracket may be cut in two.
-            let is_whole = self.tail.ends_with(b"<<(") || self.tail.ends_with(b")>>");
-            let kept = if is_whole { 0 } else { self.tail.len().min(2) };
-            self.tail.drain(..self.tail.len() - kept);
-            size
-        } else {
-            // A tag at a time, so that it is known where a parser without places is.
-            let rest = self.held.get(self.progress.bytes()..).unwrap_or_default();
-            let size = memchr(b'>', rest).map_or(rest.len(), |end| end + 1).min(buffer.len());
-            buffer[..size].copy_from_slice(&rest[..size]);
-            size
-        };
+        let size = read_some(&mut self.stream, buffer)?;
+        let piece = &buffer[..size];
+        if !is_blank(piece) {
+            self.progress.is_solid.store(true, Ordering::Relaxed);
+        }
         self.progress.bytes.fetch_add(size, Ordering::Relaxed);
+        self.tail.extend_from_slice(piece);
+        let (deepest, depth) = deepest_terms(&self.tail, self.depth);
+        if deepest > self.nesting {
+            let fault = nesting("its triple terms nest", self.nesting);
+            return Err(io::Error::other(Refused(fault)));
+        }
+        self.depth = depth;
+        // A bracket may be cut in two.
+        let is_whole = self.tail.ends_with(b"<<(") || self.tail.ends_with(b")>>");
+        let kept = if is_whole { 0 } else { self.tail.len().min(2) };
+        self.tail.drain(..self.tail.len() - kept);
         Ok(size)
     }
 }
@@ -591,8 +506,8 @@ pub enum Next {
 }
 
 /// Pieces of whole lines.
-struct Blocks<R> {
-    stream: Begun<R>,
+struct Blocks {
+    stream: Stream,
     lines: Lines,
     buffer: Vec<u8>,
     at: usize,
@@ -600,7 +515,7 @@ struct Blocks<R> {
     is_ended: bool,
 }
 
-impl<R: Read> Blocks<R> {
+impl Blocks {
     /// Gets more whole lines; says whether there are any.
     fn fill(&mut self, limits: &Limits) -> Result<bool, Fault> {
         self.buffer.drain(..self.end);
@@ -634,9 +549,10 @@ impl<R: Read> Blocks<R> {
 }
 
 /// Quads of a parser.
-struct Quads<R: Read> {
-    parser: ReaderQuadParser<Source<R>>,
-    held: Arc<Vec<u8>>,
+struct Quads {
+    parser: Parser,
+    /// The document, where it is held.
+    held: Arc<[u8]>,
     progress: Arc<Progress>,
     drops_relative: bool,
     /// The first one of the next publication.
@@ -648,36 +564,53 @@ struct Quads<R: Read> {
     predicate: (Option<NamedNode>, Id),
 }
 
-enum Input<R: Read> {
-    New(R),
-    Lines(Blocks<R>),
-    Quads(Box<Quads<R>>),
+/// That of RDF/XML does not say where a fault is, but how far it is.
+enum Parser {
+    Xml(Box<ReaderRdfXmlParser<Cursor<Arc<[u8]>>>>),
+    Other(Box<ReaderQuadParser<Source>>),
+}
+
+impl Parser {
+    fn next(&mut self) -> Option<Result<Quad, RdfParseError>> {
+        match self {
+            Self::Xml(parser) => {
+                let triple = parser.next()?;
+                Some(
+                    triple
+                        .map(|triple| triple.in_graph(GraphName::DefaultGraph))
+                        .map_err(Into::into),
+                )
+            }
+            Self::Other(parser) => parser.next(),
+        }
+    }
+}
+
+enum Input {
+    New(Stream),
+    Lines(Blocks),
+    Quads(Box<Quads>),
     End,
 }
 
 /// Reads the publications of a document, one after the other.
-pub struct Reader<R: Read> {
+pub struct Reader {
     syntax: RdfFormat,
-    options: Options,
-    input: Input<R>,
-    state: State,
-    scratch: Scratch,
+    input: Input,
+    build: Build,
     is_paused: bool,
     is_blank: bool,
     has_found: bool,
     has_told: bool,
 }
 
-impl<R: Read> Reader<R> {
-    /// A reader of a document in a syntax.
-    pub fn new(stream: R, syntax: RdfFormat, options: Options) -> Self {
-        let state = State::new(syntax, &options);
+impl Reader {
+    /// A reader of a stream in a syntax.
+    pub fn new(stream: impl Read + Send + 'static, syntax: RdfFormat, options: Options) -> Self {
         Self {
             syntax,
-            options,
-            input: Input::New(stream),
-            state,
-            scratch: Scratch::default(),
+            input: Input::New(Box::new(stream)),
+            build: Build::new(syntax, options),
             is_paused: false,
             is_blank: true,
             has_found: false,
@@ -685,66 +618,96 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Reads the next publication into `out`, whose memory is used again.
-    ///
-    /// The dictionary may change between two calls only where graphs or documents are publications
-    /// and the last call did not end with [`Next::Faults`].
-    pub fn next(
-        &mut self,
-        dictionary: &Dictionary,
-        out: &mut Publication,
-        faults: &mut Vec<Fault>,
-    ) -> Next {
-        let before = faults.len();
-        let next = self.next_graph(dictionary, out, faults);
-        self.has_found |= next == Next::Publication;
-        self.has_told |= faults.len() > before;
-        if next == Next::End && !self.has_found && !self.has_told {
-            self.has_told = true;
-            faults.push(self.nothing());
+    /// A reader of a document in memory.
+    pub fn of_bytes(mut bytes: Vec<u8>, syntax: RdfFormat, options: Options) -> Self {
+        if !has_lines(syntax) {
+            return Self::new(Cursor::new(bytes), syntax, options);
+        }
+        if bytes.starts_with(MARK) {
+            bytes.drain(..MARK.len());
+        }
+        let mut reader = Self::new(io::empty(), syntax, options);
+        let (stream, lines, end) = (Box::new(io::empty()), Lines::new(syntax), bytes.len());
+        reader.input =
+            Input::Lines(Blocks { stream, lines, buffer: bytes, at: 0, end, is_ended: true });
+        reader
+    }
+
+    /// Reads the next publication into `out`, whose memory is used for it. Its terms have the ids of
+    /// a dictionary if one is given; otherwise they are its own.
+    pub fn next(&mut self, known: Option<&Dictionary>, out: &mut Publication) -> Next {
+        let build = &mut self.build;
+        let was_paused = std::mem::take(&mut self.is_paused);
+        if !was_paused {
+            std::mem::swap(&mut build.out, out);
+            build.clear();
+        }
+        let next = self.read(known);
+        self.has_told |= !self.build.faults.is_empty();
+        match next {
+            Next::Faults => {
+                self.is_paused = true;
+                known.inspect(|dictionary| self.build.out.disown(dictionary));
+            }
+            Next::Publication => {
+                self.has_found = true;
+                known.filter(|_| was_paused).inspect(|known| self.build.out.adopt(known));
+            }
+            Next::End if !self.has_found && !self.has_told => {
+                self.has_told = true;
+                let fault = self.nothing();
+                self.build.faults.push(fault);
+            }
+            Next::End => {}
+        }
+        if next != Next::Faults {
+            std::mem::swap(&mut self.build.out, out);
         }
         next
     }
 
+    /// The faults that were met, which are taken away.
+    pub fn faults(&mut self) -> Vec<Fault> {
+        std::mem::take(&mut self.build.faults)
+    }
+
+    /// Whether there is nothing more to be read.
+    pub fn is_at_end(&self) -> bool {
+        matches!(self.input, Input::End)
+    }
+
     fn nothing(&self) -> Fault {
-        if self.is_blank && self.options.source == "<stdin>" {
+        let Options { source, cut, .. } = &self.build.options;
+        if self.is_blank && source == "<stdin>" {
             return Fault::new("nothing came in", "Pipe a document into it.");
         }
         if self.is_blank {
             return Fault::new("the file is empty", "Remove or fill it.");
         }
-        let what = format!("it holds no publication, with the cut `{}`", self.options.cut.name());
+        let what = format!("it holds no publication, with the cut `{}`", cut.name());
         Fault::new(what, "Check that it is the right file, or use another cut.").warning()
     }
 
-    fn next_graph(
-        &mut self,
-        dictionary: &Dictionary,
-        out: &mut Publication,
-        faults: &mut Vec<Fault>,
-    ) -> Next {
-        let (options, state, scratch) = (&self.options, &mut self.state, &mut self.scratch);
-        let mut build = Build { dictionary, options, scratch, state, out, faults };
-        if !std::mem::take(&mut self.is_paused) {
-            build.clear();
-        }
+    fn read(&mut self, known: Option<&Dictionary>) -> Next {
+        let build = &mut self.build;
         loop {
             let stop = match &mut self.input {
-                Input::New(_) => {
-                    let Input::New(stream) = std::mem::replace(&mut self.input, Input::End) else {
-                        return Next::End;
-                    };
-                    match begin(stream, self.syntax, options) {
+                Input::New(stream) => {
+                    let stream = std::mem::replace(stream, Box::new(io::empty()));
+                    match begin(stream, self.syntax, &build.options.limits) {
                         Ok(input) => self.input = input,
-                        Err(fault) => build.faults.push(fault),
+                        Err(fault) => {
+                            build.faults.push(fault);
+                            self.input = Input::End;
+                        }
                     }
                     continue;
                 }
                 Input::Lines(blocks) => {
                     let block = &blocks.buffer[..blocks.end];
                     self.is_blank &= is_blank(&block[blocks.at.min(block.len())..]);
-                    match blocks.lines.read(block, &mut blocks.at, &mut build) {
-                        Stop::End => match blocks.fill(&options.limits) {
+                    match blocks.lines.read(block, &mut blocks.at, build, known) {
+                        Stop::End => match blocks.fill(&build.options.limits) {
                             Ok(true) => continue,
                             Ok(false) => Stop::End,
                             Err(fault) => {
@@ -756,24 +719,21 @@ impl<R: Read> Reader<R> {
                     }
                 }
                 Input::Quads(quads) => {
-                    let stop = quads.read(self.syntax, &mut build);
+                    let stop = quads.read(self.syntax, build, known);
                     self.is_blank &= !quads.progress.is_solid.load(Ordering::Relaxed);
                     stop
                 }
                 Input::End => return Next::End,
             };
             match stop {
-                Stop::Faults => {
-                    self.is_paused = true;
-                    return Next::Faults;
-                }
+                Stop::Faults => return Next::Faults,
                 Stop::Failed => build.clear(),
                 Stop::Graph | Stop::End | Stop::Enough => {}
             }
             if !matches!(stop, Stop::Graph) {
                 self.input = Input::End;
             }
-            if build.state.open && !build.state.full {
+            if build.open && !build.full && build.has_room() {
                 return Next::Publication;
             }
             build.clear();
@@ -786,48 +746,46 @@ fn is_json(syntax: RdfFormat) -> bool {
 }
 
 /// Looks at a document before it is parsed, and sets up its parser.
-fn begin<R: Read>(stream: R, syntax: RdfFormat, options: &Options) -> Result<Input<R>, Fault> {
+fn begin(stream: Stream, syntax: RdfFormat, limits: &Limits) -> Result<Input, Fault> {
     let stream = unmarked(stream).map_err(|error| unreadable(error, syntax))?;
     if has_lines(syntax) {
         let (lines, buffer) = (Lines::new(syntax), Vec::new());
         return Ok(Input::Lines(Blocks { stream, lines, buffer, at: 0, end: 0, is_ended: false }));
     }
-    let (limits, progress) = (&options.limits, Arc::new(Progress::default()));
-    let (held, stream) = if syntax == RdfFormat::RdfXml || is_json(syntax) {
+    let progress = Arc::new(Progress::default());
+    let source = |stream| {
+        let progress = Arc::clone(&progress);
+        Source { stream, tail: Vec::new(), depth: 0, nesting: limits.nesting, progress }
+    };
+    let (is_xml, is_json) = (syntax == RdfFormat::RdfXml, is_json(syntax));
+    let mut held = Arc::default();
+    let parser = if is_xml || is_json {
         let data = read_whole(stream, limits)?;
         if is_blank(&data) {
             return Ok(Input::End);
         }
-        match syntax {
-            RdfFormat::RdfXml => check_xml(&data, &options.remedy, limits)?,
-            _ => check_json(&data, limits)?,
+        held = Arc::from(data);
+        let stream = Cursor::new(Arc::clone(&held));
+        if is_xml {
+            check_xml(&held, REMEDY, limits)?;
+            progress.is_solid.store(true, Ordering::Relaxed);
+            progress.bytes.store(held.len(), Ordering::Relaxed);
+            Parser::Xml(Box::new(RdfXmlParser::new().for_reader(stream)))
+        } else {
+            check_json(&held, limits)?;
+            let parser = RdfParser::from_format(syntax).with_base_iri(RELATIVE);
+            let parser = parser.unwrap_or_else(|_| RdfParser::from_format(syntax));
+            Parser::Other(Box::new(parser.for_reader(source(Box::new(stream)))))
         }
-        progress.is_solid.store(true, Ordering::Relaxed);
-        (Arc::new(data), None)
     } else {
-        (Arc::default(), Some(stream))
+        let parser = RdfParser::from_format(syntax);
+        Parser::Other(Box::new(parser.for_reader(source(stream))))
     };
-    let source = Source {
-        stream,
-        tail: Vec::new(),
-        depth: 0,
-        nesting: limits.nesting,
-        held: Arc::clone(&held),
-        progress: Arc::clone(&progress),
-    };
-    let drops_relative = is_json(syntax) && options.base.is_none();
-    let mut parser = RdfParser::from_format(syntax);
-    if let Some(base) = options.base.as_deref().or(drops_relative.then_some(RELATIVE)) {
-        parser = parser.with_base_iri(base).map_err(|_| {
-            let what = format!("the base '{base}' is not an absolute IRI");
-            Fault::new(what, "Give one such as https://example.org/.")
-        })?;
-    }
     Ok(Input::Quads(Box::new(Quads {
+        parser,
         held,
         progress,
-        parser: parser.for_reader(source),
-        drops_relative,
+        drops_relative: is_json,
         pending: None,
         any: false,
         written: 0,
@@ -837,15 +795,15 @@ fn begin<R: Read>(stream: R, syntax: RdfFormat, options: &Options) -> Result<Inp
     })))
 }
 
-impl<R: Read> Quads<R> {
-    fn read(&mut self, syntax: RdfFormat, build: &mut Build<'_>) -> Stop {
+impl Quads {
+    fn read(&mut self, syntax: RdfFormat, build: &mut Build, known: Option<&Dictionary>) -> Stop {
         (self.subject.0, self.predicate.0) = (None, None);
         loop {
             let quad = match self.pending.take().map_or_else(|| self.parser.next(), |q| Some(Ok(q)))
             {
                 Some(Ok(quad)) => quad,
                 Some(Err(error)) => {
-                    let fault = self.fault(error, syntax, build.options);
+                    let fault = self.fault(error, syntax);
                     build.faults.push(fault);
                     return Stop::Failed;
                 }
@@ -865,37 +823,32 @@ impl<R: Read> Quads<R> {
                     return Stop::Failed;
                 }
             }
-            if !build.state.open {
-                let graph = match &quad.graph_name {
-                    GraphName::DefaultGraph => String::new(),
-                    name => name.to_string(),
-                };
-                build.open(graph.as_bytes(), None);
+            if !build.open {
+                build.open(graph_text(&quad).as_bytes());
                 self.graph.clone_from(&quad.graph_name);
-            } else if build.state.by_graph && quad.graph_name != self.graph {
+            } else if build.by_graph && quad.graph_name != self.graph {
                 self.pending = Some(quad);
                 return Stop::Graph;
             }
             if self.subject.0.as_ref() != Some(&quad.subject) {
-                self.subject.1 = build.term(quad.subject.as_ref().into());
+                self.subject.1 = build.term(quad.subject.as_ref().into(), known);
                 self.subject.0 = Some(quad.subject);
             }
             if self.predicate.0.as_ref() != Some(&quad.predicate) {
-                self.predicate.1 = build.term(quad.predicate.as_ref().into());
+                self.predicate.1 = build.term(quad.predicate.as_ref().into(), known);
                 self.predicate.0 = Some(quad.predicate);
             }
-            let object = build.term(quad.object.as_ref());
-            let bytes = self.size() + build.scratch.text.len();
-            self.written = self.written.saturating_add(bytes);
-            let given = self.progress.bytes().saturating_mul(EXPANSION.1);
+            let object = build.term(quad.object.as_ref(), known);
+            self.written = self.written.saturating_add(self.size() + build.text.len());
+            let given = self.progress.bytes.load(Ordering::Relaxed).saturating_mul(EXPANSION.1);
             if self.written > given.saturating_add(EXPANSION.0) {
                 let what = "its names stand for far more than is written";
                 build.faults.push(Fault::new(what, "Give its prefixes shorter IRIs."));
                 return Stop::Failed;
             }
-            if !build.add([self.subject.1, self.predicate.1, object], bytes) {
+            if !build.add([self.subject.1, self.predicate.1, object]) {
                 (self.subject.0, self.predicate.0) = (None, None); // no longer among the terms
-                if !build.state.by_graph {
+                if !build.by_graph {
                     return Stop::Enough;
                 }
             }
@@ -911,7 +864,7 @@ impl<R: Read> Quads<R> {
     }
 
     /// The fault of a parser; what it does not say of the place is looked for.
-    fn fault(&self, error: RdfParseError, syntax: RdfFormat, options: &Options) -> Fault {
+    fn fault(&self, error: RdfParseError, syntax: RdfFormat) -> Fault {
         let error = match error {
             RdfParseError::Io(error) => return unreadable(error, syntax),
             RdfParseError::Syntax(error) => error,
@@ -921,7 +874,7 @@ impl<R: Read> Quads<R> {
             Some(rest) => rest.split_once(": ").map_or(rest, |(_, message)| message),
             None => &message,
         };
-        let fault = problem(syntax, text, &options.remedy);
+        let fault = problem(syntax, text, REMEDY);
         if let Some(location) = error.location() {
             return fault.at(location.start.line + 1, Some(location.start.column + 1));
         }
@@ -932,9 +885,10 @@ impl<R: Read> Quads<R> {
                 return fault;
             }
         }
-        let at = if syntax == RdfFormat::RdfXml {
-            let given = self.held.get(..self.progress.bytes()).unwrap_or_default();
-            Some(memrchr(b'<', given).unwrap_or(given.len()))
+        let at = if let Parser::Xml(parser) = &self.parser {
+            let read = self.held.get(..parser.buffer_position() as usize).unwrap_or_default();
+            let is_tag = read.ends_with(b">");
+            Some(memrchr(b'<', read).filter(|_| is_tag).unwrap_or(read.len()))
         } else if message.contains("LoadDocumentCallback") {
             memmem::find_iter(&self.held, b"\"@context\"").find(|at| {
                 let value = self.held[at + 10..].trim_ascii_start().strip_prefix(b":");
@@ -988,65 +942,11 @@ fn relative_name(quad: &Quad) -> Option<&str> {
     all.into_iter().flatten().find_map(|name| name.strip_prefix(RELATIVE))
 }
 
-/// What became of a document that was read the short way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum One {
-    /// It is one publication.
-    Publication,
-    /// It holds none; the faults say why.
-    Nothing,
-    /// It has more of them, or many faults: a [`Reader`] is to read it again from the start.
-    Several,
-}
-
-/// Reads a document in memory that is one publication into `out`, whose memory is used again.
-pub fn read_one(
-    bytes: &[u8],
-    syntax: RdfFormat,
-    options: &Options,
-    dictionary: &Dictionary,
-    scratch: &mut Scratch,
-    out: &mut Publication,
-    faults: &mut Vec<Fault>,
-) -> One {
-    let before = faults.len();
-    if bytes.len() > PUBLICATION_BYTES {
-        return One::Several;
-    }
-    if !has_lines(syntax) {
-        let mut reader = Reader::new(bytes, syntax, options.clone());
-        std::mem::swap(&mut reader.scratch, scratch);
-        let next = reader.next(dictionary, out, faults);
-        std::mem::swap(&mut reader.scratch, scratch);
-        return match next {
-            Next::Publication if matches!(reader.input, Input::End) => One::Publication,
-            Next::End => One::Nothing,
-            _ => {
-                faults.truncate(before);
-                One::Several
-            }
-        };
-    }
-    let mut state = State::new(syntax, options);
-    let mut build = Build { dictionary, options, scratch, state: &mut state, out, faults };
-    build.clear();
-    let mut at = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-    let stop = Lines::new(syntax).read(bytes, &mut at, &mut build);
-    let is_one = build.state.open && !build.state.full && !matches!(stop, Stop::Failed);
-    match stop {
-        Stop::Graph | Stop::Faults => {
-            faults.truncate(before);
-            One::Several
-        }
-        _ if is_one => One::Publication,
-        _ => {
-            if faults.len() == before {
-                let mut reader = Reader::new(bytes, syntax, options.clone());
-                reader.is_blank = is_blank(bytes);
-                faults.push(reader.nothing());
-            }
-            One::Nothing
-        }
+/// The graph of a quad as N-Quads writes it; nothing for the default graph.
+pub(crate) fn graph_text(quad: &Quad) -> String {
+    match &quad.graph_name {
+        GraphName::DefaultGraph => String::new(),
+        name => name.to_string(),
     }
 }
 

@@ -24,7 +24,7 @@ use std::path::Path;
 /// What a file begins with: no text, and not what a text mode would leave alone.
 pub const MAGIC: [u8; 8] = *b"\x89GMSNAP\n";
 /// To be raised with each change of what is written.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// Magic, version, checksum, length.
 const HEADER: usize = 24;
 /// So many bytes are made of integers at once.
@@ -323,29 +323,23 @@ impl<T: Stored + Copy + Default, const N: usize> Stored for [T; N] {
     }
 }
 
-impl Stored for Box<str> {
-    fn save(&self, to: &mut Saver) {
-        self.len().save(to);
-        to.bytes(self.as_bytes());
-    }
+macro_rules! stored_texts {
+    ($($type:ty),*) => {$(
+        impl Stored for $type {
+            fn save(&self, to: &mut Saver) {
+                self.len().save(to);
+                to.bytes(self.as_bytes());
+            }
 
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        let count = from.count()?;
-        let text = std::str::from_utf8(from.bytes(count)?).or(damaged("a text is no Unicode"))?;
-        Ok(text.into())
-    }
+            fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
+                let count = from.count()?;
+                let text = std::str::from_utf8(from.bytes(count)?);
+                Ok(Self::from(text.or(damaged("a text is no Unicode"))?.to_owned()))
+            }
+        }
+    )*};
 }
-
-impl Stored for Cow<'static, str> {
-    fn save(&self, to: &mut Saver) {
-        self.len().save(to);
-        to.bytes(self.as_bytes());
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        Ok(Cow::Owned(<Box<str>>::load(from)?.into()))
-    }
-}
+stored_texts!(Box<str>, Cow<'static, str>);
 
 impl<T: Stored> Stored for Option<T> {
     fn save(&self, to: &mut Saver) {

@@ -7,9 +7,10 @@
 use crate::cut::{self, Cut, Cutter};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::evaluate::Prepared;
+use crate::limits::Limits;
 use crate::objects::{object_of, term_object, variable_object, write_text};
 use crate::pattern::{Comparison, Filter, Folding, Node, Pattern, TextOperator, View};
-use crate::python::{InputLimits, bad_query};
+use crate::python::bad_query;
 use crate::query::{Filled, Form, QueryError, Template};
 use oxrdf::NamedNode;
 use pyo3::exceptions::PyValueError;
@@ -31,9 +32,9 @@ pub struct Parser {
 impl Parser {
     /// `prefixes` hold without being declared.
     #[new]
-    fn new(prefixes: Vec<(String, String)>, limits: InputLimits) -> Self {
+    fn new(prefixes: Vec<(String, String)>, limits: Limits) -> Self {
         let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-        Self { cutter: Cutter::new(pairs, limits.of_queries()) }
+        Self { cutter: Cutter::new(pairs, limits) }
     }
 
     /// Analyses a query.

@@ -513,7 +513,7 @@ pub(super) fn in_row(template: &Template, index: &Index, record: Record) -> Opti
 mod tests {
     use super::*;
     use crate::cut::Cutter;
-    use crate::query::Limits;
+    use crate::limits::Limits;
 
     const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 

@@ -1,6 +1,7 @@
 //! Query texts, and what is found necessary for them.
 
 use super::*;
+use crate::limits::Limits;
 
 const PREFIXES: [(&str, &str); 5] = [
     ("xsd", "http://www.w3.org/2001/XMLSchema#"),
