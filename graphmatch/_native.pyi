@@ -73,6 +73,7 @@ class Report:
     def counters(self) -> tuple[int, int, int, int, int]: ...
     def failed(self) -> list[tuple[str, str]]: ...
     def ids(self) -> tuple[str, ...]: ...
+    def triples(self) -> tuple[tuple[_Term, _Term, _Term], ...] | None: ...
     def matches(self, begin: int, end: int) -> list[_Match]: ...
 
 @final
@@ -211,7 +212,13 @@ class Core:
     ) -> tuple[int, int, list[str], list[str]]: ...
     def file_again(self, id: str, filed: Sequence[str]) -> None: ...
     def match_bytes(
-        self, data: bytes, source: str, now: str, format: str | None = None, cut: str = "auto"
+        self,
+        data: bytes,
+        source: str,
+        now: str,
+        format: str | None = None,
+        cut: str = "auto",
+        base: str | None = None,
     ) -> tuple[Report | Pending | None, list[_FaultRow]] | None: ...
     def document(
         self,
@@ -220,6 +227,7 @@ class Core:
         format: str,
         cut: str = "auto",
         waits: bool = True,
+        base: str | None = None,
     ) -> Document: ...
     def match_triples(
         self,

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from threading import RLock
@@ -58,7 +60,7 @@ from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.quads import read_whole
-from semantic.reading import documents, read_publications, syntax_of
+from semantic.reading import check_base, documents, read_publications, syntax_of
 from semantic.stream import Pieces, Readable, may_wait, pieces
 from semantic.syntax import BLANK, HEAD_BYTES, format_of_media_type
 from semantic.tables import TripleTable
@@ -504,10 +506,12 @@ class Engine(Matcher):
     ) -> MatchReport:
         """Return the report of a publication, after Python's steps where these are needed."""
         if isinstance(found, _native.Report):
-            id = found.publication() if publication is None else publication.id
-            return report_of(id, found)
+            if publication is not None:
+                return report_of(publication.id, found, origin=lambda: publication)
+            id = _id(found.publication(), source)
+            return report_of(id, found, origin=partial(_read_again, found, source))
         if publication is None:
-            publication = Publication.of(found.id, found.triples(), Place(source))
+            publication = _publication(found.id, found.triples(), source)
         said = now_text(now)
         problems: tuple[Problem, ...] = ()
         runs, steps = 0, 0
@@ -526,10 +530,14 @@ class Engine(Matcher):
             )
         for problem in problems:
             self._on_problem(problem)
-        return report_of(publication.id, found, problems, runs)
+        return report_of(publication.id, found, problems, runs, lambda: publication)
 
     def filter(
-        self, source: Document, format: str | None = None, cut: Cut | str = Cut.AUTO
+        self,
+        source: Document,
+        format: str | None = None,
+        cut: Cut | str = Cut.AUTO,
+        base: str | None = None,
     ) -> Iterator[MatchReport]:
         r"""Match the publications of documents, each when it is read.
 
@@ -547,6 +555,17 @@ class Engine(Matcher):
             Media type or extension of the RDF syntax, where neither name nor content tells.
         cut
             How a document becomes publications; see `semantic.cut`.
+        base
+            What relative IRIs are resolved against; without one they are errors.
+
+        Yields
+        ------
+        A report for each; `MatchReport.read` gives the publication of one that something matches.
+
+        Raises
+        ------
+        InputError
+            When the format is unknown, or the base is no absolute IRI.
 
         Examples
         --------
@@ -558,72 +577,70 @@ class Engine(Matcher):
         urn:g1 ['alice']
         urn:g2 ['alice']
         """
-        cut = Cut(cut)
-        syntax = None if format is None else format_of_media_type(format)
+        reading = _Reading(
+            Cut(cut),
+            None if format is None else format_of_media_type(format),
+            base,
+            self._on_problem,
+        )
+        if base is not None:
+            check_base(base)
         if isinstance(source, bytes):
-            yield from self._filter_bytes(source, "<memory>", syntax, cut)
+            yield from self._filter_bytes(source, "<memory>", reading)
         elif isinstance(source, str | Path):
             for name, opened_ in documents(source, self._on_problem):
-                yield from self._filter_stream(opened_, name, syntax, cut)
+                yield from self._filter_stream(opened_, name, reading)
         else:
             name = str(getattr(source, "name", "<stream>"))
-            yield from self._filter_stream(source, name, syntax, cut)
+            yield from self._filter_stream(source, name, reading)
 
-    def _filter_bytes(
-        self,
-        data: bytes,
-        name: str,
-        syntax: RdfFormat | None,
-        cut: Cut,
-        on_problem: OnProblem | None = None,
-    ) -> Iterator[MatchReport]:
+    def _filter_bytes(self, data: bytes, name: str, reading: _Reading) -> Iterator[MatchReport]:
         """Match a document in memory: in one call where it is one publication."""
-        on_problem = on_problem or self._on_problem
-        if syntax != RdfFormat.RDF_XML:  # which may have to be recoded
+        if reading.syntax != RdfFormat.RDF_XML:  # which may have to be recoded
             now = self._clock()
-            extension = None if syntax is None else syntax.file_extension
-            found = self._core.match_bytes(data, name, now_text(now), extension, cut.value)
+            cut, base = reading.cut.value, reading.base
+            found = self._core.match_bytes(
+                data, plain(name), now_text(now), reading.extension, cut, base
+            )
             if found is not None:
                 outcome, faults = found
-                _tell(faults, name, on_problem)
+                reading.tell(faults, name)
                 if outcome is not None:
                     yield self._reported(outcome, None, now, name)
                 return
-        yield from self._filter_pieces(data, iter(()), name, syntax, cut, on_problem, waits=False)
+        yield from self._filter_pieces(data, iter(()), name, reading, waits=False)
 
     def _filter_stream(
-        self, stream: Readable, name: str, syntax: RdfFormat | None, cut: Cut
+        self, stream: Readable, name: str, reading: _Reading
     ) -> Iterator[MatchReport]:
+        waits = may_wait(stream)
+        enough = 1 if waits and reading.syntax is not None else HEAD_BYTES
         rest = pieces(stream)
         head = next(rest, b"")
-        while len(head) < HEAD_BYTES:
+        while len(head) < enough:
             piece = next(rest, b"")
             if not piece:
-                yield from self._filter_bytes(head, name, syntax, cut)
+                yield from self._filter_bytes(head, name, reading)
                 return
             head += piece
-        waits = may_wait(stream)
-        yield from self._filter_pieces(head, rest, name, syntax, cut, self._on_problem, waits=waits)
+        yield from self._filter_pieces(head, rest, name, reading, waits=waits)
 
     def _filter_pieces(
-        self,
-        data: bytes,
-        rest: Iterator[bytes],
-        name: str,
-        syntax: RdfFormat | None,
-        cut: Cut,
-        on_problem: OnProblem,
-        *,
-        waits: bool,
+        self, data: bytes, rest: Iterator[bytes], name: str, reading: _Reading, *, waits: bool
     ) -> Iterator[MatchReport]:
         """Match the publications of a document of which the beginning is read, some together."""
         head = data[:HEAD_BYTES]
         whole = Pieces(chain([data], rest), name)
+        cut, syntax = reading.cut, reading.syntax
         is_feed = syntax is None and cut is Cut.AUTO and sniff_feed(head) is not None
         if is_feed or cut in (Cut.ITEM, Cut.SUBJECT, Cut.COMPONENT):
-            format = None if syntax is None else syntax.file_extension
             read = read_publications(
-                whole, cut=cut, format=format, on_problem=on_problem, limits=self._limits
+                whole,
+                cut=cut,
+                format=reading.extension,
+                base_iri=reading.base,
+                on_problem=reading.on_problem,
+                limits=self._limits,
             )
             yield from map(self.match, read)
             return
@@ -634,19 +651,21 @@ class Engine(Matcher):
                 data = recode_xml(read_whole(chain([data], rest), name, self._limits), name)
                 whole = Pieces(iter([data]), name)
         except InputError as error:
-            on_problem(error.problem)
+            reading.on_problem(error.problem)
             return
-        document = self._core.document(whole, name, syntax.file_extension, cut.value, waits)
+        document = self._core.document(
+            whole, plain(name), syntax.file_extension, cut.value, waits, reading.base
+        )
         goes_on = True
         while goes_on:
             now = self._clock()
             outcomes, before, faults, goes_on = document.next(now_text(now))
             for place, outcome in enumerate(outcomes):
                 if place == before:
-                    _tell(faults, name, on_problem)
+                    reading.tell(faults, name)
                 yield self._reported(outcome, None, now, name)
             if before == len(outcomes):
-                _tell(faults, name, on_problem)
+                reading.tell(faults, name)
 
     def match_table(self, table: ArrowTable | ArrowBatch) -> Iterator[MatchReport]:
         """Match the publications of an Arrow table, lazily, in the order of their first rows.
@@ -671,7 +690,8 @@ class Engine(Matcher):
             def tell(problem: Problem, numbers: NDArray[np.int64] = numbers) -> None:
                 self._on_problem(rows.fault(numbers, problem, self._limits.nesting))
 
-            yield from self._filter_bytes(lines, id, RdfFormat.N_TRIPLES, Cut.DOCUMENT, tell)
+            reading = _Reading(Cut.DOCUMENT, RdfFormat.N_TRIPLES, None, tell)
+            yield from self._filter_bytes(lines, id, reading)
 
     def match_events(self, table: ArrowTable | ArrowBatch, id: str = "id") -> EventReports:
         """Match the events of an Arrow table: a row an event, a column an attribute.
@@ -869,11 +889,50 @@ class Engine(Matcher):
         return engine
 
 
-def _tell(faults: Iterable[_Fault], name: str, on_problem: OnProblem) -> None:
-    """Report what is wrong with a document."""
-    for what, remedy, line, column, item, refused in faults:
-        severity = Severity.REFUSED if refused else Severity.WARNING
-        on_problem(Problem(what, Place(name, line, column, item), remedy, severity))
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How documents are read.
+
+    Parameters
+    ----------
+    cut, syntax, base
+        As `Engine.filter` was told.
+    on_problem
+        Called with what is wrong with a document.
+    """
+
+    cut: Cut
+    syntax: RdfFormat | None
+    base: str | None
+    on_problem: OnProblem
+
+    @property
+    def extension(self) -> str | None:
+        """The syntax, by its extension."""
+        return None if self.syntax is None else self.syntax.file_extension
+
+    def tell(self, faults: Iterable[_Fault], name: str) -> None:
+        """Report what is wrong with a document."""
+        for what, remedy, line, column, item, refused in faults:
+            severity = Severity.REFUSED if refused else Severity.WARNING
+            self.on_problem(Problem(what, Place(name, line, column, item), remedy, severity))
+
+
+def _id(id: str, source: str) -> str:
+    """Return the id of a publication that the core has read: names of files may be no Unicode."""
+    return source if id == plain(source) else id
+
+
+def _publication(id: str, triples: Iterable[Triple], source: str) -> Publication:
+    """Return a publication that the core has read from a document."""
+    id = _id(id, source)
+    return Publication.of(id, triples, Place(source, item=None if id == source else id))
+
+
+def _read_again(found: _native.Report, source: str) -> Publication | None:
+    """Return the publication of a report, if it is still kept."""
+    triples = found.triples()
+    return None if triples is None else _publication(found.publication(), triples, source)
 
 
 def _said(subscription: Subscription | str, query: str | None) -> tuple[str, str, str]:

@@ -7,7 +7,7 @@ put in another's place, compared with it, and held against the oracle.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
@@ -168,6 +168,22 @@ class MatchReport:
     matches: Sequence[Match]
     counters: Counters = field(default_factory=Counters)
     problems: tuple[Problem, ...] = ()
+    origin: Callable[[], Publication | None] | None = field(default=None, repr=False, compare=False)
+    """Gives the publication again."""
+
+    def read(self) -> Publication:
+        """Return the publication, with the triples that were stated.
+
+        Raises
+        ------
+        LookupError
+            When it is not kept: nothing matched, or subscriptions or the ontology have changed
+            since; or when the matcher keeps none.
+        """
+        found = None if self.origin is None else self.origin()
+        if found is None:
+            raise LookupError(f"the publication {self.publication} is no longer kept")
+        return found
 
     def __iter__(self) -> Iterator[Match]:
         """Yield the matches."""

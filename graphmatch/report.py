@@ -7,7 +7,7 @@ or their numbers, gets these without a Python object a match.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, overload
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from semantic.attributes.arrow import Texts
+    from semantic.publication import Publication
 
 _AT_ONCE = 64
 _FAILED = "Simplify the query; the other subscriptions are not concerned."
@@ -79,7 +80,11 @@ class CoreMatches(Matches):
 
 
 def report_of(
-    publication: str, found: _native.Report, problems: tuple[Problem, ...] = (), mapped: int = 0
+    publication: str,
+    found: _native.Report,
+    problems: tuple[Problem, ...] = (),
+    mapped: int = 0,
+    origin: Callable[[], Publication | None] | None = None,
 ) -> MatchReport:
     """Return the report of what the core found.
 
@@ -89,6 +94,8 @@ def report_of(
         What of the publication could not be used.
     mapped
         How many mapping functions were run for it.
+    origin
+        Gives the publication again.
     """
     probes, gates, candidates, joins, evaluated = found.counters()
     counters = Counters(probes, gates, candidates, joins, 0, mapped, evaluated, len(found))
@@ -98,7 +105,8 @@ def report_of(
             Problem(f"{id}: {why}", Place(publication), _FAILED, Severity.WARNING)
             for id, why in failed
         )
-    return MatchReport(publication, CoreMatches(publication, found), counters, problems)
+    matches = CoreMatches(publication, found)
+    return MatchReport(publication, matches, counters, problems, origin)
 
 
 class EventReports(Sequence[MatchReport]):

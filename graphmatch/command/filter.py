@@ -13,7 +13,7 @@ from graphmatch.command.console import plural
 from graphmatch.command.session import Knowing, Session
 from graphmatch.command.show import as_json, as_text
 from graphmatch.engine import Engine
-from graphmatch.matcher import Match
+from graphmatch.matcher import Match, MatchReport
 from graphmatch.subscription import Subscription
 from semantic.cut import Cut
 from semantic.errors import GraphMatchError, InputError, Place, Problem
@@ -107,14 +107,20 @@ def filter_all(session: Session, engine: Engine, reading: Reading, *, json: bool
     """Match every publication and show its matches."""
     tally = _Tally()
     comments = {s.id: s.comment for s in engine.subscriptions if s.comment}
-    for publication in read(session, reading):
+    for report in _reports(session, engine, reading):
         tally.publications += 1
-        matches = engine.match(publication).matches
-        tally.matches += len(matches)
-        tally.matched += bool(matches)
-        if matches:
-            _show(session, engine, publication, matches, comments, json=json)
+        tally.matches += len(report)
+        tally.matched += bool(report)
+        if report:
+            _show(session, engine, report.read(), report.matches, comments, json=json)
     return tally
+
+
+def _reports(session: Session, engine: Engine, reading: Reading) -> Iterator[MatchReport]:
+    """Match what is to be read: documents, then events."""
+    for source in session.tracked(reading.sources):
+        yield from engine.filter(source, reading.format, reading.cut, reading.base)
+    yield from map(engine.match, session.events(reading.events))
 
 
 def _show(

@@ -137,13 +137,16 @@ class Session:
         self, sources: Sequence[str], *, cut: Cut, format: str | None, base: str | None
     ) -> Iterator[Publication]:
         """Yield the publications of the sources, with a progress bar on a terminal."""
-        from rich.progress import track
-
-        files = track(sources, "Filtering", console=self.err, disable=not self.err.is_terminal)
-        for source in files:
+        for source in self.tracked(sources):
             yield from read_publications(
                 source, cut=cut, format=format, base_iri=base, on_problem=self.report
             )
+
+    def tracked(self, sources: Sequence[str]) -> Iterable[str]:
+        """Yield the sources, with a progress bar on a terminal."""
+        from rich.progress import track
+
+        return track(sources, "Filtering", console=self.err, disable=not self.err.is_terminal)
 
     def events(self, sources: Sequence[str]) -> Iterator[Publication]:
         """Yield the events of files of JSON Lines."""

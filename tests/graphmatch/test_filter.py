@@ -13,7 +13,7 @@ import pytest
 from graphmatch import Engine
 from graphmatch.matcher import MatchReport
 from semantic import Limits, read_publications
-from semantic.errors import Problem, SubscriptionError
+from semantic.errors import InputError, Problem, SubscriptionError
 
 XML = (
     '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="urn:">'
@@ -172,3 +172,55 @@ def test_that_streams_need_no_number_of_a_file(tmp_path: Path) -> None:
         stream = archive.extractfile("a.nq")
         assert stream is not None
         assert sum(1 for _ in Engine().filter(stream, format="nq")) == 600
+
+
+RELATIVE = {
+    "ttl": "<a> <urn:p> <#b> .",
+    "trig": "{ <a> <urn:p> <#b> }",
+    "jsonld": '{"@id": "a", "urn:p": {"@id": "#b"}}',
+    "rdf": XML.replace("urn:a", "a").replace("<e:p>é</e:p>", '<e:p rdf:resource="#b"/>'),
+}
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("format", RELATIVE)
+def test_relative_names_are_resolved_against_the_base(format: str, large: bool) -> None:
+    engine, problems = matching()
+    document = (RELATIVE[format] + " " * 100_000 * large).encode()
+    for source in (document, io.BytesIO(document)):
+        (report,) = engine.filter(source, format=format, base="https://example.org/d")
+        assert found([report])[0][1] == "https://example.org/d#b"
+        assert not problems
+        assert not list(engine.filter(source, format=format))
+        problems.clear()
+    with pytest.raises(InputError, match="the base 'd' is not an absolute IRI"):
+        list(engine.filter(document, format=format, base="d"))
+
+
+@pytest.mark.parametrize("name", [*DOCUMENTS, "feed"])
+def test_that_a_report_gives_its_publication(name: str) -> None:
+    engine, _ = matching()
+    if name == "feed":
+        engine.subscribe("titles", "SELECT ?o { ?s <http://purl.org/rss/1.0/title> ?o }")
+    feed = "<rss><channel><item><title>a</title><link>urn:a</link></item></channel></rss>"
+    document = DOCUMENTS.get(name, feed).encode()
+    format = None if name == "feed" else name
+    (report,) = engine.filter(document, format=format)
+    (publication,) = read_publications(io.BytesIO(document), format=format)
+    assert report.read().triples == publication.triples
+    (publication,) = [publication.called(id="urn:x")]
+    assert engine.match(publication).read() == publication
+
+
+def test_that_a_publication_is_kept_until_something_changes() -> None:
+    engine, _ = matching()
+    lines = b"<urn:a> <urn:p> <urn:o> <urn:g> .\n<urn:a> <urn:q> <urn:o> <urn:h> .\n"
+    report, other = engine.filter(lines)
+    assert report.read().source.item == "urn:g"
+    with pytest.raises(LookupError, match="urn:h is no longer kept"):
+        other.read()
+    engine.subscribe("more", "SELECT ?o { ?s <urn:q> ?o }")
+    assert report.subscriptions == ("all",)
+    assert engine.unsubscribe("all") is None
+    with pytest.raises(LookupError, match="urn:g is no longer kept"):
+        report.read()

@@ -169,11 +169,9 @@ impl Shared {
         match matched {
             Ok(matched) => Outcome::Report(Box::new(report(self, state, worker, matched, stated))),
             Err(steps) => {
-                let terms = worker.terms(state.context());
-                let text = |id: Id| terms.text(id).into_owned();
-                let Publication { id, triples, .. } = &worker.publication;
-                let triples = triples.iter().map(|triple| triple.map(text)).collect();
-                Outcome::Pending { id: id.to_string(), triples, steps, version: guarded.version }
+                let triples = texts(state, worker, stated);
+                let id = worker.publication.id.to_string();
+                Outcome::Pending { id, triples, steps, version: guarded.version }
             }
         }
     }
@@ -202,6 +200,13 @@ impl Shared {
         }
         reports.push(Arc::downgrade(data));
     }
+}
+
+/// The texts of the first triples of the publication that a worker has.
+fn texts(state: &State, worker: &Worker, most: usize) -> Vec<[Vec<u8>; 3]> {
+    let terms = worker.terms(state.context());
+    let text = |id: Id| terms.text(id).into_owned();
+    worker.publication.triples.iter().take(most).map(|triple| triple.map(text)).collect()
 }
 
 /// What is known of a publication already.
@@ -385,6 +390,25 @@ impl Report {
         PyTuple::new(py, texts.collect::<Vec<_>>())
     }
 
+    /// The triples that were stated, of a publication that something matches; `None` where
+    /// subscriptions or the ontology have changed since.
+    fn triples<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let texts = py.detach(|| {
+            let guarded = self.shared.read();
+            let mut data = lock(&self.data);
+            if data.publication.triples.is_empty() {
+                return None;
+            }
+            Some(self.shared.with_worker(|worker| {
+                std::mem::swap(&mut worker.publication, &mut data.publication);
+                let texts = texts(&guarded.state, worker, data.stated);
+                data.take_back(worker);
+                texts
+            }))
+        });
+        texts.map(|texts| objects_of(py, &texts)).transpose()
+    }
+
     /// Some of the matches: id, solutions as dictionaries, and the graph of CONSTRUCT or `None`.
     fn matches<'py>(
         &self,
@@ -459,13 +483,16 @@ struct Pending {
 impl Pending {
     /// Its triples.
     fn triples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let object = |text: &Vec<u8>| object_of(py, text);
-        let triples = self
-            .triples
-            .iter()
-            .map(|[s, p, o]| PyTuple::new(py, [object(s)?, object(p)?, object(o)?]));
-        PyTuple::new(py, triples.collect::<PyResult<Vec<_>>>()?)
+        objects_of(py, &self.triples)
     }
+}
+
+/// Triples as tuples of pyoxigraph's terms.
+fn objects_of<'py>(py: Python<'py>, triples: &[[Vec<u8>; 3]]) -> PyResult<Bound<'py, PyTuple>> {
+    let object = |text: &Vec<u8>| object_of(py, text);
+    let triples =
+        triples.iter().map(|[s, p, o]| PyTuple::new(py, [object(s)?, object(p)?, object(o)?]));
+    PyTuple::new(py, triples.collect::<PyResult<Vec<_>>>()?)
 }
 
 /// What is wrong with a document: what, remedy, line, column, item, whether something was left out.
@@ -1149,7 +1176,8 @@ impl Core {
     /// Without a format (an extension) it is tried as lines of N-Quads. Returns its report or what
     /// Python has to do first, and faults; `None` where it has several publications, or is no
     /// such lines: then a `document` reads it.
-    #[pyo3(signature = (data, source, now, format = None, cut = "auto"))]
+    #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
+    #[pyo3(signature = (data, source, now, format = None, cut = "auto", base = None))]
     fn match_bytes<'py>(
         &self,
         py: Python<'py>,
@@ -1158,6 +1186,7 @@ impl Core {
         now: &str,
         format: Option<&str>,
         cut: &str,
+        base: Option<String>,
     ) -> PyResult<Option<Single<'py>>> {
         let Some(cut) = Cut::of(cut) else { return Ok(None) };
         let Some(syntax) = RdfFormat::from_extension(format.unwrap_or("nq")) else {
@@ -1166,7 +1195,7 @@ impl Core {
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let faults = if format.is_none() { 1 } else { reader::FAULTS };
         let options =
-            Options { source: source.to_owned(), cut, limits: self.shared.limits, faults };
+            Options { source: source.to_owned(), cut, base, limits: self.shared.limits, faults };
         let (next, outcome, faults) = py.detach(|| {
             let mut reader = Reader::of_bytes(data.to_vec(), syntax, options);
             self.shared.with_worker(|worker| {
@@ -1190,7 +1219,7 @@ impl Core {
 
     /// Reads a document of a stream with a method `read`, in a syntax by its extension. While one
     /// that `waits` is read, others may change something.
-    #[pyo3(signature = (stream, source, format, cut = "auto", waits = true))]
+    #[pyo3(signature = (stream, source, format, cut = "auto", waits = true, base = None))]
     fn document(
         &self,
         stream: Py<PyAny>,
@@ -1198,11 +1227,13 @@ impl Core {
         format: &str,
         cut: &str,
         waits: bool,
+        base: Option<String>,
     ) -> PyResult<Document> {
         let (Some(cut), Some(syntax)) = (Cut::of(cut), RdfFormat::from_extension(format)) else {
             return Err(PyValueError::new_err(format!("no cut {cut:?}, or no format {format:?}")));
         };
-        let options = Options { source, cut, limits: self.shared.limits, ..Options::default() };
+        let limits = self.shared.limits;
+        let options = Options { source, cut, base, limits, ..Options::default() };
         let reader = Mutex::new(Reader::new(Stream(stream), syntax, options));
         Ok(Document { shared: Arc::clone(&self.shared), reader, waits })
     }

@@ -160,6 +160,8 @@ pub struct Options {
     pub source: String,
     /// What becomes a publication.
     pub cut: Cut,
+    /// What relative IRIs are resolved against: an absolute IRI.
+    pub base: Option<String>,
     /// What it may cost.
     pub limits: Limits,
     /// After so many faults in one publication the caller is to take them away.
@@ -169,7 +171,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let (source, limits) = ("<stream>".to_owned(), Limits::default());
-        Self { source, cut: Cut::Auto, limits, faults: FAULTS }
+        Self { source, cut: Cut::Auto, base: None, limits, faults: FAULTS }
     }
 }
 
@@ -694,7 +696,7 @@ impl Reader {
             let stop = match &mut self.input {
                 Input::New(stream) => {
                     let stream = std::mem::replace(stream, Box::new(io::empty()));
-                    match begin(stream, self.syntax, &build.options.limits) {
+                    match begin(stream, self.syntax, &build.options) {
                         Ok(input) => self.input = input,
                         Err(fault) => {
                             build.faults.push(fault);
@@ -745,8 +747,14 @@ fn is_json(syntax: RdfFormat) -> bool {
     matches!(syntax, RdfFormat::JsonLd { .. })
 }
 
+fn no_base(base: &str) -> Fault {
+    let what = format!("the base '{base}' is not an absolute IRI");
+    Fault::new(what, "Give one such as https://example.org/.")
+}
+
 /// Looks at a document before it is parsed, and sets up its parser.
-fn begin(stream: Stream, syntax: RdfFormat, limits: &Limits) -> Result<Input, Fault> {
+fn begin(stream: Stream, syntax: RdfFormat, options: &Options) -> Result<Input, Fault> {
+    let Options { limits, base, .. } = options;
     let stream = unmarked(stream).map_err(|error| unreadable(error, syntax))?;
     if has_lines(syntax) {
         let (lines, buffer) = (Lines::new(syntax), Vec::new());
@@ -770,22 +778,31 @@ fn begin(stream: Stream, syntax: RdfFormat, limits: &Limits) -> Result<Input, Fa
             check_xml(&held, REMEDY, limits)?;
             progress.is_solid.store(true, Ordering::Relaxed);
             progress.bytes.store(held.len(), Ordering::Relaxed);
-            Parser::Xml(Box::new(RdfXmlParser::new().for_reader(stream)))
+            let parser = match base {
+                Some(base) => RdfXmlParser::new().with_base_iri(base).map_err(|_| no_base(base))?,
+                None => RdfXmlParser::new(),
+            };
+            Parser::Xml(Box::new(parser.for_reader(stream)))
         } else {
             check_json(&held, limits)?;
-            let parser = RdfParser::from_format(syntax).with_base_iri(RELATIVE);
-            let parser = parser.unwrap_or_else(|_| RdfParser::from_format(syntax));
+            // Without a base it drops what is relative: against this one it is found.
+            let base = base.as_deref().unwrap_or(RELATIVE);
+            let parser = RdfParser::from_format(syntax).with_base_iri(base);
+            let parser = parser.map_err(|_| no_base(base))?;
             Parser::Other(Box::new(parser.for_reader(source(Box::new(stream)))))
         }
     } else {
-        let parser = RdfParser::from_format(syntax);
+        let mut parser = RdfParser::from_format(syntax);
+        if let Some(base) = base {
+            parser = parser.with_base_iri(base).map_err(|_| no_base(base))?;
+        }
         Parser::Other(Box::new(parser.for_reader(source(stream))))
     };
     Ok(Input::Quads(Box::new(Quads {
         parser,
         held,
         progress,
-        drops_relative: is_json,
+        drops_relative: is_json && base.is_none(),
         pending: None,
         any: false,
         written: 0,
