@@ -24,7 +24,7 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use oxrdf::Literal;
 use oxrdf::vocab::xsd;
 use oxrdfio::RdfFormat;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
@@ -506,13 +506,21 @@ fn rows_of(faults: Vec<Fault>) -> Vec<FaultRow> {
 }
 
 /// A stream of Python's.
-struct Stream(Py<PyAny>);
+struct Stream {
+    stream: Py<PyAny>,
+    interrupted: Arc<Mutex<Option<PyErr>>>,
+}
 
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         Python::attach(|py| {
-            let read =
-                self.0.call_method1(py, "read", (buffer.len(),)).map_err(io::Error::other)?;
+            let read = self.stream.call_method1(py, "read", (buffer.len(),)).map_err(|error| {
+                if error.is_instance_of::<PyException>(py) {
+                    return io::Error::other(error);
+                }
+                *lock(&self.interrupted) = Some(error);
+                io::Error::other("reading was interrupted")
+            })?;
             let bytes = read
                 .extract::<PyBackedBytes>(py)
                 .map_err(|_| io::Error::other("what it reads is no bytes"))?;
@@ -530,6 +538,8 @@ struct Document {
     reader: Mutex<Reader>,
     /// Whether it may have to be waited for.
     waits: bool,
+    /// What is no fault of the document: an interrupt by the user.
+    interrupted: Arc<Mutex<Option<PyErr>>>,
 }
 
 /// What became of a document in memory, and the faults that were met.
@@ -575,6 +585,9 @@ impl Document {
                 }
             })
         });
+        if let Some(error) = lock(&self.interrupted).take() {
+            return Err(error);
+        }
         let found = found.into_iter().map(|found| found.into_object(py, &self.shared));
         Ok((found.collect::<PyResult<_>>()?, before, faults, goes_on))
     }
@@ -1234,8 +1247,10 @@ impl Core {
         };
         let limits = self.shared.limits;
         let options = Options { source, cut, base, limits, ..Options::default() };
-        let reader = Mutex::new(Reader::new(Stream(stream), syntax, options));
-        Ok(Document { shared: Arc::clone(&self.shared), reader, waits })
+        let interrupted = Arc::default();
+        let stream = Stream { stream, interrupted: Arc::clone(&interrupted) };
+        let reader = Mutex::new(Reader::new(stream, syntax, options));
+        Ok(Document { shared: Arc::clone(&self.shared), reader, waits, interrupted })
     }
 
     /// Matches a publication: its report, or what Python has to do first.
