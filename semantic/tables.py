@@ -122,19 +122,25 @@ class TripleTable:
         pc: Any = import_module("pyarrow.compute")
         id, subject, predicate, object_ = self._columns
         is_node = pc.or_(pc.starts_with(subject, "<"), pc.starts_with(subject, "_:"))
-        said = (id.is_valid(), is_node, pc.starts_with(predicate, "<"), object_.is_valid())
+        is_iri = pc.and_(pc.starts_with(predicate, "<"), pc.ends_with(predicate, ">"))
+        said = (id.is_valid(), is_node, is_iri, pc.greater(pc.binary_length(object_), 0))
         found: NDArray[np.bool_] = np.ones(len(id), np.bool_)
         for each in said:
             found &= each.fill_null(False).to_numpy(zero_copy_only=False)
         for column in (subject, predicate):
             texts = Texts.of_array(column)
-            found[texts.having(texts.data <= ord(" "))] = False
+            begins, ends = texts.offsets[:-1], texts.offsets[1:]
+            some = begins < ends
+            opening, closing = texts.data == ord("<"), texts.data == ord(">")
+            opening[begins[some]], closing[ends[some] - 1] = False, False
+            several = opening | closing | (texts.data <= ord(" ")) | (texts.data == ord('"'))
+            found[texts.having(several)] = False
         texts = Texts.of_array(object_)
         data = texts.data
-        ends = (data == ord("\n")) | (data == ord("\r"))
+        other = (data == ord("\n")) | (data == ord("\r"))
         before = (data[:-1] <= ord(" ")) | (data[:-1] == ord("."))
-        ends[1:] |= (data[1:] == ord("#")) & before  # a comment, perhaps
-        found[texts.having(ends)] = False
+        other[1:] |= (data[1:] == ord("#")) & before  # a comment, perhaps
+        found[texts.having(other)] = False
         return found
 
     def problem(self, row: int, nesting: int = DEFAULT_LIMITS.nesting) -> Problem | None:

@@ -165,8 +165,8 @@ class Texts:
         kind = str(array.type)
         if kind not in _TEXTS or not len(array):
             return cls.of("" if value is None else str(value) for value in array.to_pylist())
-        whole = array.fill_null("") if array.null_count else array
-        whole = whole.cast("large_string") if kind == "string_view" else whole
+        whole = array.cast("large_string") if kind == "string_view" else array
+        whole = whole.fill_null("") if whole.null_count else whole
         _, offsets, data = whole.buffers()
         width: Any = np.int32 if kind == "string" else np.int64
         every = np.frombuffer(offsets, width)[whole.offset : whole.offset + len(whole) + 1]

@@ -197,6 +197,8 @@ def test_columns_of_every_kind_are_what_their_rows_are() -> None:
     shifted = arrow.py_buffer(b"x" + numbers.buffers()[1].to_pybytes()).slice(1)
     columns = (
         texts,
+        arrow.array(["x", None], arrow.string_view()),
+        arrow.array([None, "größe"], arrow.large_string()),
         arrow.StructArray.from_arrays([texts], ["b"]),
         arrow.StructArray.from_arrays([arrow.array(["urn:x"] * 2).dictionary_encode()], ["iri"]),
         arrow.array([{"b": 1, "c": {"d": "2026-01-31"}}, None]),

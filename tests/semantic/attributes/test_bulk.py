@@ -244,6 +244,15 @@ def test_ids_that_are_numbers_and_times_with_zones() -> None:
     assert str(Literal("2026-01-31T00:00:00+00:00", datatype=XSD["dateTime"])) in text
 
 
+def test_ids_that_are_views_of_texts() -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
+    ids = arrow.array(["one", None], arrow.string_view())
+    engine = Engine()
+    (refused,) = engine.subscribe_table(arrow.table({"id": ids, "brand": ["Acme", "Acme"]}))
+    assert "the id is null or empty" in str(refused)
+    assert "one" in engine
+
+
 def test_values_that_python_has_not() -> None:
     arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
     far = arrow.array([2**62], arrow.timestamp("s"))
