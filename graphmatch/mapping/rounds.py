@@ -129,10 +129,6 @@ class Triggers:
         """Yield the properties whose triples may concern a function."""
         return (property_ for property_ in self._properties if property_ is not None)
 
-    def any_with(self, property_: Term) -> bool:
-        """Whether triples with a property may concern any function."""
-        return bool(self._always) or property_ in self._properties
-
     def any_of(self, triples: Iterable[Triple]) -> bool:
         """Whether any of the triples may concern any function."""
         return bool(self._always) or not self._properties.isdisjoint(t[1] for t in triples)

@@ -137,6 +137,7 @@ impl<T: Copy> Arena<T> {
     }
 
     /// Bytes that are allocated.
+    #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
         self.data.capacity() * size_of::<T>()
             + self.spans.capacity() * size_of::<Span>()

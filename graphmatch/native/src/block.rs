@@ -314,6 +314,7 @@ enum Values {
 }
 
 impl BlockColumn {
+    #[cfg(test)]
     fn bytes(&self) -> usize {
         let (bitmaps, rest): (Vec<&Bitmap>, usize) = match &self.values {
             Values::Any => Default::default(),
@@ -509,6 +510,7 @@ impl Block {
     }
 
     /// How many bytes it takes.
+    #[cfg(test)]
     pub fn bytes(&self) -> usize {
         let integers = [&self.rows, &self.templates, &self.ends, &self.constants];
         4 * integers.map(Vec::len).iter().sum::<usize>()

@@ -55,11 +55,6 @@ impl Cut {
         self.ends.len()
     }
 
-    /// Whether there are no constants.
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
     /// The canonical N-Triples text of each constant, in order of occurrence.
     pub fn constants(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         (0..self.ends.len()).map(|number| {

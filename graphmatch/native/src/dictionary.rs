@@ -191,13 +191,9 @@ impl Dictionary {
     }
 
     /// How many terms there are.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.terms.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Whether an id is that of a term that is mentioned, or of a number.
@@ -288,11 +284,6 @@ impl LocalTerms {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.texts.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// How many bytes their texts have.

@@ -15,7 +15,7 @@ use crate::mentions::Mentions;
 use crate::ontology::{Ontology, Stated, Steps, UNITS};
 use crate::pattern::{Branch, Node, Pattern};
 use crate::patterns::{Counters, NO_OWNER};
-use crate::query::{Filled, Form, QueryError, Template};
+use crate::query::{Filled, QueryError, Template};
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged};
 use crate::subscriptions::{
     EXACT, Entry, Flags, IN_ROW, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions,
@@ -532,11 +532,6 @@ impl State {
         }
     }
 
-    /// What cuts the texts of queries.
-    pub fn cutter(&self) -> &Cutter {
-        &self.cutter
-    }
-
     /// Takes what a subscription is filed with out of the index and the mentions.
     fn unfile(&mut self, number: Number) {
         let record = self.subscriptions.get(number);
@@ -649,12 +644,6 @@ impl State {
         let query = self.query(record.template(), &self.filed(number))?;
         let prepared = Prepared::new(&query, record.is(RESTING));
         worker.evaluate(context, &prepared, now, self.limits)
-    }
-
-    /// What a subscription's template says of its answers.
-    pub fn form(&self, number: Number) -> Option<(Form, bool)> {
-        let template = self.templates.get(self.subscriptions.get(number).template())?;
-        Some((template.form, template.distinct))
     }
 
     // -- the ontology -------------------------------------------------------------------------

@@ -14,7 +14,7 @@
 use crate::algebra::{body, body_mut, pattern_of, pattern_of_mut};
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
-use crate::pattern::{Comparison, TaxonomyOperator};
+use crate::pattern::{Comparison, TaxonomyOperator, Variants};
 use crate::query::QueryError;
 use crate::rest::{self, Fresh, PUBLICATION};
 use crate::rewrite::{
@@ -332,7 +332,7 @@ fn private_function(name: &str) -> Option<Function> {
             let (left, right) = (Value::of(left.as_bytes()), Value::of(right.as_bytes()));
             // in base units a quantity may be a number, with which only numbers are compared
             let is_fit = left.is_number() || !right.is_number();
-            let holds = compare(&left, Comparison::of_name(sign.value())?, &right);
+            let holds = compare(&left, Comparison::find(|one| one.name() == sign.value())?, &right);
             Some(Literal::from(holds.filter(|_| is_fit)?).into())
         },
         _ => return None,

@@ -228,11 +228,6 @@ impl Index {
         self.patterns.len() + self.tables.len()
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// How many variables a row has; `None` if there is no such row.
     pub fn variables(&self, row: RowId) -> Option<usize> {
         match row & TABLE {
@@ -329,6 +324,7 @@ impl Index {
     }
 
     /// Bytes that are allocated, about.
+    #[cfg(test)]
     pub fn bytes(&self) -> usize {
         self.patterns.bytes() + self.tables.bytes()
     }

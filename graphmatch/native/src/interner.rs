@@ -182,6 +182,7 @@ impl Interner {
     }
 
     /// Bytes that are allocated.
+    #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
         let table = self.table.get().map_or(0, HashTable::allocation_size);
         self.records.bytes() + self.uses.capacity() * size_of::<u32>() + table

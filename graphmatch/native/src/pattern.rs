@@ -19,6 +19,17 @@ pub enum Node {
 /// Subject, predicate, object.
 pub type Pattern = [Node; 3];
 
+/// An enumeration whose variants can be gone through.
+pub trait Variants: Copy + 'static {
+    /// All of them, in order.
+    const ALL: &[Self];
+
+    /// The first for which something holds.
+    fn find(is_wanted: impl Fn(Self) -> bool) -> Option<Self> {
+        Self::ALL.iter().copied().find(|&one| is_wanted(one))
+    }
+}
+
 /// Defines an enumeration by what queries call its variants.
 macro_rules! named {
     ($(#[$about:meta])* $type:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)* }) => {
@@ -28,20 +39,16 @@ macro_rules! named {
             $($(#[$doc])* $variant,)*
         }
 
-        impl $type {
-            /// All variants, in order.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+        impl Variants for $type {
+            const ALL: &[Self] = &[$(Self::$variant,)*];
+        }
 
+        impl $type {
             /// What a query calls it.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
                 }
-            }
-
-            /// The one that a query calls so.
-            pub fn of_name(name: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|one| one.name() == name)
             }
         }
 
@@ -127,7 +134,8 @@ named!(
 impl TaxonomyOperator {
     /// The one of a function.
     pub fn of_iri(iri: &str) -> Option<Self> {
-        Self::of_name(iri.strip_prefix(GM)?)
+        let name = iri.strip_prefix(GM)?;
+        Self::find(|one| one.name() == name)
     }
 }
 

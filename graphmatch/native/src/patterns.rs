@@ -216,6 +216,7 @@ impl Postings {
         moved
     }
 
+    #[cfg(test)]
     fn bytes(&self) -> usize {
         self.table.allocation_size()
             + self.lists.capacity() * size_of::<Vec<Entry>>()
@@ -449,17 +450,14 @@ impl Patterns {
         self.rows.len()
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// How many different join programs there are.
+    #[cfg(test)]
     pub fn programs(&self) -> usize {
         self.programs.len()
     }
 
     /// Bytes that are allocated.
+    #[cfg(test)]
     pub fn bytes(&self) -> usize {
         let counts = self.frequencies.counts.allocation_size();
         self.rows.bytes()
@@ -1023,7 +1021,7 @@ mod tests {
             }
         }
         live.keys().for_each(|&row| patterns.remove(row));
-        assert!(patterns.is_empty() && patterns.programs() == 0 && patterns.required_kinds() == 0);
+        assert!(patterns.len() == 0 && patterns.programs() == 0 && patterns.required_kinds() == 0);
         assert!(patterns.postings.table.is_empty() && patterns.filters.len() == 0);
     }
 
@@ -1136,7 +1134,7 @@ mod tests {
         assert_eq!(find(&patterns, &triples[1..]), [0; 0]);
         patterns.remove(row);
         patterns.remove(row);
-        assert!(patterns.is_empty() && patterns.branch(row) == Branch::default());
+        assert!(patterns.len() == 0 && patterns.branch(row) == Branch::default());
         let row = add(&mut patterns, &Branch::default());
         assert_eq!(find(&patterns, &triples), [row]);
     }

@@ -87,6 +87,7 @@ impl Tables {
     }
 
     /// How many bytes rows take, about.
+    #[cfg(test)]
     pub fn bytes(&self) -> usize {
         let blocks: usize = self.blocks.iter().map(|(_, block)| block.bytes()).sum();
         blocks + self.orders.capacity() * size_of::<(Id, Order)>() + 4 * self.places.len()

@@ -81,13 +81,9 @@ impl Templates {
     }
 
     /// How many there are.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.all.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Adds a template that is not there; `None` if there is no room.

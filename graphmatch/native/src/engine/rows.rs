@@ -34,11 +34,6 @@ impl<'a> Texts<'a> {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// A text by its number.
     pub fn get(&self, number: usize) -> Option<&'a str> {
         let &[begin, end] = self.offsets.get(number..number + 2)? else { return None };
@@ -622,7 +617,7 @@ mod tests {
         for name in &names {
             one.unsubscribe(one.subscriptions.find(name).unwrap());
         }
-        assert!(one.subscriptions.is_empty() && one.templates.is_empty());
+        assert!(one.subscriptions.is_empty() && one.templates.len() == 0);
         assert_eq!(mentions(&one), vec![]);
     }
 }
