@@ -10,7 +10,6 @@ from rich.text import Text
 from graphmatch.command.console import plural, styled
 from graphmatch.command.session import Knowing, Session
 from graphmatch.engine import Engine
-from graphmatch.explain import describe_filing
 from semantic.errors import GraphMatchError
 
 
@@ -41,7 +40,7 @@ def run(subscriptions: Sequence[Path], knowing: Knowing, *, json: bool) -> int:
 def _text(engine: Engine, id: str) -> Iterator[Text]:
     filed = engine.filing(id)
     yield styled((f"✓ {id}", "green"), "  ", (filed.subscription.comment, "dim"))
-    for line in describe_filing(filed, engine.ontology.prefixes):
+    for line in filed.describe(engine.ontology.prefixes):
         yield styled(f"    {line}")
 
 
