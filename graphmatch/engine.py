@@ -105,7 +105,9 @@ class Engine(Matcher):
     limits
         What one document, one subscription and one evaluation may cost.
 
-    It may be used from several threads: publications are matched at the same time, and
+    Notes
+    -----
+    An engine may be used from several threads: publications are matched at the same time, and
     changes are made while none is.
 
     Examples
