@@ -258,6 +258,7 @@ class _Delivery:
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.EntityDeclHandler = self._declare
+        self._parser.AttlistDeclHandler = self._count
 
     def check(self) -> Fault | None:
         try:
@@ -287,9 +288,12 @@ class _Delivery:
         _public: str | None,
         _notation: str | None,
     ) -> None:
-        """Begin to count, now that there is something to expand."""
         if system is not None:
             _refuse_external(name, self._place())
+        self._count()
+
+    def _count(self, *_declared: object) -> None:
+        """Begin to count, now that there is an entity or an attribute's default to deliver."""
         self._parser.CharacterDataHandler = self._deliver
         self._parser.StartElementHandler = self._start_counting
 

@@ -201,6 +201,9 @@ def _refuse_other_xml(head: bytes, body: str, source: str) -> None:
     elif "www.w3.org/2002/07/owl#" in body:
         what = "OWL/XML, which is no RDF syntax"
         remedy = "Save the ontology as RDF/XML or Turtle."
+    elif name.lower() == "opml":
+        what = "an OPML list of feeds, not a feed"
+        remedy = "Get the feeds that it lists (its xmlUrl attributes), and give those."
     elif name:
         what, remedy = f"XML, but neither RDF/XML nor a feed: its root is <{name}>", _ANYTHING
     else:

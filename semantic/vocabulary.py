@@ -33,6 +33,7 @@ CONTENT = Namespace("http://purl.org/rss/1.0/modules/content/")
 ENCLOSURE = Namespace("http://purl.oclc.org/net/rss_2.0/enc#")
 DC = Namespace("http://purl.org/dc/elements/1.1/")
 DCTERMS = Namespace("http://purl.org/dc/terms/")
+FOAF = Namespace("http://xmlns.com/foaf/0.1/")
 GM = Namespace("urn:graphmatch:")
 ATTRIBUTE = Namespace("urn:graphmatch:attribute:")
 ISA = Namespace("urn:graphmatch:isa:")
@@ -70,7 +71,7 @@ PREFIXES: dict[str, str] = {
     "gm": GM.iri,
     "attribute": ATTRIBUTE.iri,
     "isa": ISA.iri,
-    "foaf": "http://xmlns.com/foaf/0.1/",
+    "foaf": FOAF.iri,
     "schema": "https://schema.org/",
     "dbo": "http://dbpedia.org/ontology/",
     "sosa": "http://www.w3.org/ns/sosa/",

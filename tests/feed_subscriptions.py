@@ -155,8 +155,8 @@ class FeedSubscriptions:
         return self._draw.choice(
             (
                 f"?item dcterms:isPartOf {channel or feed} .",
-                f"?item dcterms:isPartOf {feed} . {feed} rss:title {text} .",
-                f"?item (dcterms:isPartOf/rss:title)|rss:title {text} .",
+                f"?item dcterms:isPartOf {feed} . {feed} dcterms:title {text} .",
+                f"?item (dcterms:isPartOf/dcterms:title)|rss:title {text} .",
                 f"{feed} ^dcterms:isPartOf ?item ; a rss:channel .",
             )
         )

@@ -204,12 +204,6 @@ REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
         1,
         [f":1:50: not UTF-8. {LINE}"],
     ),
-    "Latin-1 in a feed": (
-        "a.rss",
-        rss("caf\xe9").encode("latin-1"),
-        0,
-        [":2:17: it is not in its encoding, utf-8 (*). Declare the encoding that it is in, or"],
-    ),
     "Latin-1 in RDF/XML": (
         "a.rdf",
         rdf("caf\xe9").encode("latin-1"),
@@ -264,9 +258,15 @@ REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
     ),
     "other XML": (
         "a.xml",
+        "<playlist version='1'><trackList/></playlist>",
+        0,
+        [": XML, but neither RDF/XML nor a feed: its root is <playlist>. Give RDF ("],
+    ),
+    "OPML": (
+        "a.opml",
         "<opml version='2.0'><body/></opml>",
         0,
-        [": XML, but neither RDF/XML nor a feed: its root is <opml>. Give RDF ("],
+        [": an OPML list of feeds, not a feed. Get the feeds that it lists (its xmlUrl "],
     ),
     "prose": ("a.txt", "just some prose, dear reader.", 0, [f": {NO_SYNTAX}"]),
     "bytes": ("a.bin", bytes(range(256)), 0, [f": {NO_SYNTAX}"]),
@@ -359,7 +359,13 @@ def test_publication_by_command(case: str, tmp_path: Path, good: Path, wanted: P
     assert f", {len(patterns)} refused, " in outcome.err
 
 
-WARNED: dict[str, tuple[str, str, int, list[str]]] = {
+WARNED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
+    "Latin-1 in a feed": (
+        "a.rss",
+        rss("caf\xe9").encode("latin-1"),
+        2,
+        [":2:17: not in its encoding, utf-8 (*). It is read as "],
+    ),
     "graph in two places": (
         "a.nq",
         "".join(QUAD % (n, n % 2) for n in (1, 2, 3)),

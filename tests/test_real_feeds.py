@@ -51,7 +51,7 @@ def test_that_every_feed_gives_items() -> None:
     publications, problems = everything()
     items = Counter(publication.source.source for publication in publications)
     assert set(items) == {str(feed) for feed in FEEDS}
-    assert sum(items.values()) == 1447
+    assert sum(items.values()) == 1437
     assert [p for p in problems if p.severity is Severity.REFUSED] == []
 
 

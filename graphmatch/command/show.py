@@ -56,7 +56,7 @@ def as_text(
     name = title(publication)
     yield styled((_short(name or publication.id, TITLE), "bold"))
     if name is not None:
-        yield styled("  ", (publication.id, "blue"))
+        yield styled("  ", (publication.link or publication.id, "blue"))
     for match in matches:
         comment = comments.get(match.subscription, "")
         yield styled("  ", (f"▸ {match.subscription}", "green"), "  ", (_sentence(comment), "dim"))

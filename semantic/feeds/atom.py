@@ -9,15 +9,23 @@ import re
 from itertools import chain
 from xml.etree.ElementTree import Element
 
-from semantic.feeds.fields import Fields, base_of, distinct, language_of, text_of, unescaped
-from semantic.feeds.item import Channel, Item
-from semantic.feeds.names import short_name
+from semantic.feeds.elements import (
+    Fields,
+    base_of,
+    distinct,
+    language_of,
+    short_name,
+    text_of,
+    unescaped,
+)
+from semantic.feeds.model import Channel, Item
 
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_ROOTS = frozenset({"feed", "atom:feed", "atom:entry"})
 
 
 def atom_channel(root: Element) -> Channel:
-    """Read the feed element of Atom.
+    """Read the feed element of Atom, which may stand in a page of XHTML.
 
     Examples
     --------
@@ -26,13 +34,14 @@ def atom_channel(root: Element) -> Channel:
     >>> atom_channel(feed).link
     'http://e/'
     """
+    root = next((element for element in root.iter() if short_name(element.tag) in _ROOTS), root)
     if short_name(root.tag) == "atom:entry":
         return Channel(base=base_of("", root), language=language_of(root))
     fields = Fields(root, "atom")
     return Channel(
         id=fields.first("id"),
         title=_title(fields),
-        link=fields.alternate("link"),
+        link=fields.href("link"),
         description=fields.markup("subtitle", "tagline"),
         language=language_of(root) or fields.first("dc:language"),
         creators=fields.people("author"),
@@ -53,14 +62,15 @@ def atom_entry(number: int, line: int | None, element: Element, channel: Channel
     ('A', ('x',))
     """
     fields = Fields(element, "atom")
+    media = fields.media()
     return Item(
         number,
         line,
         id=fields.first("id"),
-        link=fields.alternate("link"),
-        title=_title(fields),
+        link=fields.href("link"),
+        title=_title(fields) or unescaped(media.first("media:title")),
         description=fields.markup("summary", "media:description")
-        or fields.within("media:group").markup("media:description"),
+        or media.markup("media:description"),
         content=fields.markup("content"),
         published=fields.first("published", "issued", "dc:date"),
         updated=fields.first("updated", "modified"),
@@ -69,7 +79,7 @@ def atom_entry(number: int, line: int | None, element: Element, channel: Channel
         or fields.texts("dc:creator")
         or fields.within("source").people("author")
         or channel.creators,
-        subjects=_subjects(fields),
+        subjects=distinct((*_subjects(fields), *fields.keywords())),
         enclosures=fields.enclosures(),
         base=base_of(channel.base, element),
     )
@@ -77,7 +87,7 @@ def atom_entry(number: int, line: int | None, element: Element, channel: Channel
 
 def _title(fields: Fields) -> str:
     """Return the title without its markup."""
-    title = fields.element("title")
+    title = fields.element("title", "media:title")
     if title is None or title.get("type") not in ("html", "text/html"):
         return text_of(title)
     return unescaped(_TAG.sub("", text_of(title)))
@@ -86,4 +96,4 @@ def _title(fields: Fields) -> str:
 def _subjects(fields: Fields) -> tuple[str, ...]:
     categories = ((c.get("term", ""), c.get("label", "")) for c in fields.all("category"))
     terms = map(str.strip, chain.from_iterable(categories))
-    return distinct((*terms, *fields.texts("dc:subject")))
+    return (*terms, *fields.texts("dc:subject"))

@@ -4,26 +4,28 @@ The strict reading is expat's: complete, with positions, and as fast as any. Whe
 
 - text after the end is passed over;
 - at an early end, the items complete before it are kept, the cut one is refused;
-- at damage, the document is mended and read again.
+- at damage, the document is mended and read again: first what loses nothing, then by libxml2's
+  recovery. Bare ``&`` has to be mended before that, which would drop ``&b`` of ``?a=1&b=2``.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from html import escape
 from html.entities import html5
+from importlib import import_module
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-from semantic.feeds.mend import mend_text, recover, without_asides
-from semantic.feeds.names import ATOM_NAMESPACES, RSS_NAMESPACES
-from semantic.feeds.report import Report
+from semantic.feeds.elements import NAMESPACES, short_name
+from semantic.feeds.model import Report
+from semantic.guards import check_xml
 from semantic.limits import Limits
+from semantic.syntax import after_root_name
 
-_ITEM_TAGS = frozenset(
-    ["item", *(f"{{{namespace}}}item" for namespace in RSS_NAMESPACES)]
-    + [f"{{{namespace}}}entry" for namespace in ATOM_NAMESPACES]
-)
+_ITEMS = frozenset({"item", "rss:item", "entry", "atom:entry", "atom:item"})
+_MOST_ATTRIBUTES = 10_000
 _MESSAGES = expat.errors
 _JUNK_AFTER_END = _MESSAGES.codes[_MESSAGES.XML_ERROR_JUNK_AFTER_DOC_ELEMENT]
 _EARLY_END = frozenset(
@@ -36,7 +38,19 @@ _EARLY_END = frozenset(
     )
 )
 
-_ITEM_START = re.compile(r"<(?:[A-Za-z_][\w.-]*:)?(?:item|entry)[\s>/]")
+_ITEM_START = re.compile(r"<(?:[A-Za-z_][\w.-]*:)?(?:item|entry)[\s>/]", re.IGNORECASE)
+# An aside that is not closed reaches to the end: else each of many would be searched for its own.
+_ASIDE = r"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)"
+_ASIDES = re.compile(_ASIDE, re.DOTALL)
+_AMPERSAND = re.compile(
+    rf"({_ASIDE})|&(?!#[0-9]+;|#x[0-9A-Fa-f]+;)(?:([A-Za-z][A-Za-z0-9._-]{{0,40}});)?", re.DOTALL
+)
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_XML_DECLARATION = re.compile(r"<\?xml\s[^>]*\?>")
+_ENTITY_NAME = re.compile(r"<!ENTITY\s+([^\s%]+)")
+_OWN_ENTITIES = frozenset({"amp", "lt", "gt", "quot", "apos"})
+_PREFIX = re.compile(r"(?:</?|\s)([A-Za-z_][\w.-]*):[A-Za-z_]")
+_DECLARED_PREFIX = re.compile(r"\sxmlns:([\w.-]+)\s*=")
 
 
 @dataclass(slots=True)
@@ -45,8 +59,8 @@ class Document:
 
     Parameters
     ----------
-    text
-        The document as it was read, after mending.
+    data
+        The document as it was read, in UTF-8, after mending.
     root
         The root element; empty where there is none.
     items
@@ -56,44 +70,49 @@ class Document:
         Whether the document, perhaps mended, is whole.
     """
 
-    text: str
+    data: bytes
     root: Element = field(default_factory=lambda: Element(""))
     items: list[tuple[int | None, Element]] = field(default_factory=list)
     sound: bool = True
 
 
-def read_document(text: str, report: Report, limits: Limits) -> Document:
+def read_document(data: bytes, report: Report, limits: Limits) -> Document:
     """Read a document's items, reporting what is cut, mended or passed over.
+
+    Parameters
+    ----------
+    data
+        The document, in UTF-8.
 
     Raises
     ------
     InputError
-        Not one item can be read, and the document is not whole; or it nests too deep.
+        Not one item can be read, and the document is not whole; or it is hostile
+        (`semantic.guards.check_xml`).
 
     Examples
     --------
     >>> from semantic.limits import DEFAULT_LIMITS
-    >>> cut = "<rss><channel><item><title>a</title></item><item><ti"
+    >>> cut = b"<rss><channel><item><title>a</title></item><item><ti"
     >>> document = read_document(cut, Report("cut.rss", print), DEFAULT_LIMITS)
     cut.rss:1 (item 2): the document ends early, at 1:50. The item is left out: get the whole \
 document.
     >>> len(document.items)
     1
     """
-    reading = _Reading(text, report, limits)
+    reading = _Reading(data, report, limits)
     error = reading.error
     if error is not None and _is_damage(error):
-        reading = _mend(text, reading, report, limits)
+        reading = _mend(data, error, report, limits)
     ending = reading.error
     if ending is not None and ending.code == _JUNK_AFTER_END:
         what = f"there is text after the document's end, at {_position(ending)}"
         report.warn(what, "It is passed over.", ending.lineno)
         reading.document.sound = True
     elif ending is not None:
-        _report_end(reading, ending, _begun(text), report)
+        _report_end(reading, ending, _begun(data), report)
     elif error is not None:
-        lost = _begun(text) - len(reading.document.items)
-        _report_lost(lost, report)
+        _report_lost(_begun(data) - len(reading.document.items), report)
     return reading.document
 
 
@@ -105,14 +124,11 @@ def _position(error: expat.ExpatError) -> str:
     return f"{error.lineno}:{error.offset + 1}"
 
 
-def _mend(text: str, reading: _Reading, report: Report, limits: Limits) -> _Reading:
-    error = reading.error
-    if error is None:
-        return reading
+def _mend(data: bytes, error: expat.ExpatError, report: Report, limits: Limits) -> _Reading:
     what = f"the XML is damaged at {_position(error)} ({expat.ErrorString(error.code)})"
-    mended = _Reading(mend_text(text), report, limits)
+    mended = _Reading(mend_text(data.decode()).encode(), report, limits)
     if mended.error is not None and _is_damage(mended.error):
-        mended = _Reading(recover(mended.document.text), report, limits, recovered=True)
+        mended = _Reading(recover(mended.document.data), report, limits, recovered=True)
     if not mended.document.items:
         remedy = "No item can be read: have the feed mended where it is made."
         report.fail(what, remedy, error.lineno, error.offset + 1)
@@ -140,9 +156,9 @@ def _report_lost(items: int, report: Report) -> None:
         report.refuse(f"{items} more items cannot be read", "Get the whole document.")
 
 
-def _begun(text: str) -> int:
+def _begun(data: bytes) -> int:
     """Count the items that begin somewhere, by the text alone."""
-    return len(_ITEM_START.findall(without_asides(text)))
+    return len(_ITEM_START.findall(_without_asides(data.decode())))
 
 
 class _Reading:
@@ -153,9 +169,9 @@ class _Reading:
     """
 
     def __init__(
-        self, text: str, report: Report, limits: Limits, *, recovered: bool = False
+        self, data: bytes, report: Report, limits: Limits, *, recovered: bool = False
     ) -> None:
-        self.document = Document(text)
+        self.document = Document(data)
         self.error: expat.ExpatError | None = None
         self.cut_line: int | None = None
         self._report = report
@@ -165,36 +181,47 @@ class _Reading:
         self._item: tuple[int, Element, int] | None = None  # line, element, depth
         self._builder = TreeBuilder()
         self._parser = expat.ParserCreate("utf-8", "}")
-        self._parser.buffer_text = True
+        self._parser.buffer_text = self._parser.ordered_attributes = True
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._builder.data
         self._parser.SkippedEntityHandler = self._skipped
-        self._read(text)
+        if b"<!DOCTYPE" in data:  # elsewhere nothing can expand
+            check_xml(data, report.source, limits)
+        self._read(data)
 
-    def _read(self, text: str) -> None:
+    def _read(self, data: bytes) -> None:
         try:
-            self._parser.Parse(text.encode("utf-8"), True)
+            self._parser.Parse(data, True)
         except expat.ExpatError as error:
             self.error = error
             self.document.sound = False
         if self._item is not None:
             self.cut_line = self._item[0]
 
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
+    def _start(self, name: str, attributes: list[str]) -> None:
         tag = _qualified(name)
-        element = self._builder.start(tag, {_qualified(k): v for k, v in attributes.items()})
-        if self._depth == 0:
-            self.document.root = element
         self._depth += 1
         if self._depth > self._limits.xml_depth:
-            what = f"its elements nest more than {self._limits.xml_depth} deep"
             remedy = "If you trust the document, raise the limit xml_depth."
-            self._report.fail(what, remedy, self._parser.CurrentLineNumber)
-        if tag in _ITEM_TAGS and self._recovered:
+            self._fail(f"its elements nest more than {self._limits.xml_depth} deep", remedy)
+        if len(attributes) > 2 * _MOST_ATTRIBUTES:
+            what = f"an element has more than {_MOST_ATTRIBUTES:,} attributes"
+            self._fail(what, "Nobody's feed needs as many: check where it is from.")
+        names = map(_qualified, attributes[::2])
+        element = self._builder.start(tag, dict(zip(names, attributes[1::2], strict=True)))
+        if self._depth == 1:
+            self.document.root = element
+        if tag[-4:].lower() not in ("item", "ntry") or short_name(tag) not in _ITEMS:
+            return
+        if self._recovered:
             self.document.items.append((None, element))
-        elif tag in _ITEM_TAGS and self._item is None:
+        elif self._item is None:
             self._item = (self._parser.CurrentLineNumber, element, self._depth)
+
+    def _fail(self, what: str, remedy: str) -> None:
+        line, column = self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber
+        self._report.fail(what, remedy, line, column + 1)
 
     def _end(self, name: str) -> None:
         self._builder.end(_qualified(name))
@@ -211,3 +238,66 @@ class _Reading:
 
 def _qualified(name: str) -> str:
     return "{" + name if "}" in name else name
+
+
+# Mending ------------------------------------------------------------------------------------
+
+
+def mend_text(text: str) -> str:
+    """Mend what can be mended without a loss, on the same lines.
+
+    That is bare ``&``, HTML's entities, control characters, prefixes that are not declared,
+    comments, and an XML declaration that is not at the start.
+
+    Examples
+    --------
+    >>> mend_text("<rss><a>Caf&eacute; A & B</a></rss>")
+    '<rss><a>Café A &amp; B</a></rss>'
+    """
+    text = _CONTROL.sub("", text)
+    start = after_root_name(text)
+    text = _XML_DECLARATION.sub("", text[:start]) + text[start:]
+    declared = frozenset(_ENTITY_NAME.findall(text)) | _OWN_ENTITIES
+
+    def mend(found: re.Match[str]) -> str:
+        aside, name = found.groups()
+        if aside and aside.startswith("<!--") and aside.endswith("-->"):
+            return "\n" * aside.count("\n")  # it may have hyphens that it must not have
+        if aside or name in declared:
+            return found[0]
+        character = html5.get(f"{name};")
+        return escape(character, quote=False) if character else "&amp;" + found[0][1:]
+
+    return _declare_prefixes(_AMPERSAND.sub(mend, text))
+
+
+def _declare_prefixes(text: str) -> str:
+    bare = _without_asides(text)
+    used = set(_PREFIX.findall(bare)) - set(_DECLARED_PREFIX.findall(bare)) - {"xml", "xmlns"}
+    iris = {prefix: NAMESPACES.get(prefix, f"urn:graphmatch:prefix:{prefix}") for prefix in used}
+    declarations = "".join(f' xmlns:{prefix}="{iri}"' for prefix, iri in sorted(iris.items()))
+    position = after_root_name(text)
+    return text[:position] + declarations + text[position:]
+
+
+def recover(data: bytes) -> bytes:
+    """Let libxml2 close what is open; no entity is expanded, nothing fetched.
+
+    Examples
+    --------
+    >>> recover(b"<rss><a><b></a></rss>")
+    b'<rss><a><b/></a></rss>'
+    """
+    etree = import_module("lxml.etree")  # heavy, and rarely needed
+    parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True)
+    try:
+        root = etree.fromstring(data, parser=parser)
+    except etree.XMLSyntaxError:
+        return b""
+    text: str = "" if root is None else etree.tostring(root.getroottree(), encoding="unicode")
+    return text.encode()
+
+
+def _without_asides(text: str) -> str:
+    """Drop comments and CDATA sections, except one that is not closed: it may have items."""
+    return _ASIDES.sub(lambda found: "" if found[0].endswith(("]]>", "-->")) else found[0], text)

@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from semantic.feeds.item import Channel, Enclosure, Item
-from semantic.feeds.report import Report
+from semantic.feeds.elements import distinct
+from semantic.feeds.model import Channel, Enclosure, Item, Report
 
 _DECODER = json.JSONDecoder()
 _ITEMS = re.compile(r"\"items\"\s*:\s*\[")
+_HALVES = re.compile("[\ud800-\udfff]")
 _SEPARATOR = re.compile(r"[\s,]*(?=\{)")
 
 
@@ -57,7 +58,7 @@ class _Object:
                 texts.append(_sound(value))
             else:
                 self._pass_over(f"{name}' member '{value}", "text")
-        return tuple(dict.fromkeys(filter(None, texts)))
+        return distinct(texts)
 
     def objects(self, name: str) -> Iterator[_Object]:
         """Yield a list's members that are objects."""
@@ -76,7 +77,7 @@ class _Object:
         elif author is not None:
             self._pass_over("author", "an object")
         names = (author.text("name", "url") for author in authors)
-        return tuple(dict.fromkeys(filter(None, names)))
+        return distinct(names)
 
     def _list(self, name: str) -> list[Any]:
         value = self._value.get(name)
@@ -169,7 +170,7 @@ def _complete(text: str, position: int) -> list[Any]:
 
 def _sound(text: str) -> str:
     """Replace halves of surrogate pairs, which JSON can escape and RDF cannot hold."""
-    return text.strip().encode("utf-8", errors="replace").decode("utf-8")
+    return _HALVES.sub("?", text.strip())
 
 
 def _items(members: list[Any], channel: Channel, report: Report) -> Iterator[Item]:

@@ -2,23 +2,79 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import NoReturn
+from dataclasses import replace
+from enum import Enum
+from importlib import import_module
 
-from semantic.errors import OnProblem, warn_problem
+from semantic.errors import InputError, OnProblem, Severity, warn_problem
 from semantic.feeds.atom import atom_channel, atom_entry
-from semantic.feeds.document import Document, read_document
-from semantic.feeds.formats import FeedFormat, sniff_feed
+from semantic.feeds.document import read_document
+from semantic.feeds.elements import NAMESPACES, RSS_090, short_name
 from semantic.feeds.json_feed import read_json_feed
-from semantic.feeds.names import RSS_090
-from semantic.feeds.report import Report
-from semantic.feeds.rss import rss_channel, rss_item
-from semantic.feeds.rss1 import read_rss1
-from semantic.feeds.triples import ItemWriter
-from semantic.guards import check_xml, decode_xml
+from semantic.feeds.model import Report
+from semantic.feeds.rss import natives, rss_channel, rss_item
+from semantic.feeds.triples import ItemWriter, absolute_iri
+from semantic.guards import recode_xml
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.publication import Publication
-from semantic.syntax import root_element
+from semantic.syntax import decode_head, refuse_foreign, root_element
+from semantic.vocabulary import RDF, RSS
+
+
+class FeedFormat(Enum):
+    """The formats, told apart by how they are read."""
+
+    RSS = "RSS 0.9x or 2.0, or CDF"
+    ATOM = "Atom"
+    RSS1 = "RSS 1.0, which is RDF/XML"
+    JSON_FEED = "JSON Feed"
+
+
+_JSON_VERSION = re.compile(
+    r"\"version\"\s*:\s*(?:\"https?:(?:\\?/){2}(?:www\.)?jsonfeed\.org\\?/version|\"?1(?:\.\d+)?\"?[\s,}])"
+)
+_JSON_FIELD = re.compile(r"jsonfeed\.org|\"(?:items|feed_url|home_page_url)\"\s*:")
+_INNER_ATOM = re.compile(r"<(?:[\w.-]+:)?(?:feed|entry)\s[^<>]*" + re.escape(NAMESPACES["atom"]))
+_XML_DECLARATION = re.compile(r"\A\s*<\?xml\s[^>]*\?>")
+_HEAD = 65536
+"""How much of a feed tells its format."""
+_SAMPLE = 65536
+"""So many bytes of the lines that are not ASCII are shown to the detector of encodings."""
+
+
+def sniff_feed(head: bytes) -> FeedFormat | None:
+    """Tell the format of a feed by its beginning; ``None`` where it is no feed.
+
+    Parameters
+    ----------
+    head
+        The first few thousand bytes or more, in any encoding.
+
+    Examples
+    --------
+    >>> sniff_feed(b'<!-- made by hand --><rss version="2.0"><channel/></rss>')
+    <FeedFormat.RSS: 'RSS 0.9x or 2.0, or CDF'>
+    >>> sniff_feed(b"<!DOCTYPE html><html></html>") is None
+    True
+    """
+    text = decode_head(head)
+    if text.lstrip().startswith("{"):
+        is_feed = _JSON_VERSION.search(text) and _JSON_FIELD.search(text)
+        return FeedFormat.JSON_FEED if is_feed else None
+    root, namespaces = root_element(text)
+    prefix, _, local = root.rpartition(":")
+    spoken = set(namespaces.values())
+    if namespaces.get(prefix) == RDF.iri and local == "RDF":
+        if RSS_090 & spoken:
+            return FeedFormat.RSS
+        return FeedFormat.RSS1 if RSS.iri in spoken else None
+    name = short_name(f"{{{namespaces[prefix]}}}{local}" if namespaces.get(prefix) else local)
+    in_a_page = name in ("html", "xhtml:html") and _INNER_ATOM.search(text)
+    if name in ("feed", "atom:feed", "atom:entry") or in_a_page:
+        return FeedFormat.ATOM
+    return FeedFormat.RSS if local.lower() == "rss" or name == "channel" else None
 
 
 def read_feed(
@@ -50,8 +106,8 @@ def read_feed(
     Raises
     ------
     InputError
-        Nothing of the document can be used: it is empty, too large, no feed, not in its
-        encoding, hostile, or broken before its first item ends.
+        Nothing of the document can be used: it is empty, too large, no feed, hostile, or broken
+        before its first item ends.
 
     Examples
     --------
@@ -61,58 +117,55 @@ def read_feed(
     ['http://example.org/1']
     """
     report = Report(source, on_problem)
-    text = _text(data, report, limits)
-    encoded = text.encode("utf-8")
-    kind = sniff_feed(encoded)
-    if kind is None:
-        _fail_no_feed(text, report)
-    if kind is FeedFormat.JSON_FEED:
-        channel, items = read_json_feed(text, report)
-        return map(ItemWriter(channel, report).publication, items)
-    check_xml(encoded, source, limits)
-    document = read_document(text, report, limits)
-    if kind is FeedFormat.RSS1 and RSS_090 not in root_element(text)[1].values():
-        return read_rss1(document, report)
-    return _read_elements(document, kind is FeedFormat.ATOM, report)
-
-
-def _read_elements(document: Document, is_atom: bool, report: Report) -> Iterator[Publication]:
-    channel = atom_channel(document.root) if is_atom else rss_channel(document.root)
-    writer = ItemWriter(channel, report)
-    read_item = atom_entry if is_atom else rss_item
-    return (
-        writer.publication(read_item(number, line, element, channel))
-        for number, (line, element) in enumerate(document.items, 1)
-    )
-
-
-def _text(data: bytes, report: Report, limits: Limits) -> str:
     if len(data) > limits.document_bytes:
         what = f"it has more than {limits.document_bytes:,} bytes"
         report.fail(what, "Raise the limit document_bytes, or split the feed.")
-    try:
-        text = decode_xml(data)
-    except UnicodeDecodeError as error:
-        before = data[: error.start]
-        what = f"it is not in its encoding, {error.encoding} ({error.reason})"
-        remedy = "Declare the encoding that it is in, or convert it."
-        report.fail(what, remedy, before.count(b"\n") + 1, error.start - before.rfind(b"\n"))
-    except LookupError as error:
-        report.fail(f"{error}", "Convert the document to UTF-8.", 1)
-    if not text.strip():
+    data = _in_utf8(data, report)
+    if not data.strip():
         report.fail("it is empty", "Get the feed again.")
-    return text
+    kind = sniff_feed(data[:_HEAD])
+    if kind is None:
+        refuse_foreign(data[:_HEAD], source)
+        report.fail("it is no feed", "Give RSS, Atom or JSON Feed.")
+    if kind is FeedFormat.JSON_FEED:
+        channel, items = read_json_feed(data.decode(), report)
+        return ItemWriter(channel, report).publications(items)
+    document = read_document(data, report, limits)
+    is_atom = kind is FeedFormat.ATOM
+    channel = atom_channel(document.root) if is_atom else rss_channel(document.root)
+    read_item = atom_entry if is_atom else rss_item
+    items = [
+        read_item(number, line, element, channel)
+        for number, (line, element) in enumerate(document.items, 1)
+    ]
+    if kind is not FeedFormat.RSS1:
+        return ItemWriter(channel, report).publications(items)
+    writer = ItemWriter(channel, report, absolute_iri(channel.id))
+    return writer.publications(items, natives(document, channel, report))
 
 
-def _fail_no_feed(text: str, report: Report) -> NoReturn:
-    name = root_element(text)[0]
-    if name.lower() == "html" or "<!doctype html" in text[:2000].lower():
-        what, remedy = "it is an HTML page", "Look in it for the address of its feed."
-    elif name:
-        what, remedy = f"its root element <{name}> is no feed's", _EXPECTED
-    else:
-        what, remedy = "it is neither XML nor a JSON Feed", _EXPECTED
-    report.fail(what, remedy)
+def _in_utf8(data: bytes, report: Report) -> bytes:
+    """Recode a document; one that is not in its encoding by what that seems to be."""
+    try:
+        return recode_xml(data, report.source)
+    except InputError as error:
+        guess = _guess(data, error.__cause__)
+        if guess is None:
+            raise
+        text, encoding = guess
+        remedy = f"It is read as {encoding}: declare the encoding that it is in."
+        report.on_problem(replace(error.problem, remedy=remedy, severity=Severity.WARNING))
+        return _XML_DECLARATION.sub("", text.removeprefix("\ufeff")).encode()
 
 
-_EXPECTED = "RSS, Atom and JSON Feed can be read here."
+def _guess(data: bytes, cause: BaseException | None) -> tuple[str, str] | None:
+    """Decode by a byte order mark, as UTF-8 with a few faults, or as the detector says."""
+    if isinstance(cause, UnicodeDecodeError) and cause.encoding.startswith(("utf-16", "utf-32")):
+        return data.decode(cause.encoding, "replace"), cause.encoding
+    text = data.decode("utf-8", "replace")
+    if 4 * text.count("\ufffd") <= len(text) - len(text.encode("ascii", "ignore")):
+        return text, "utf-8"
+    lines = (line for line in data.splitlines() if not line.isascii())
+    detector = import_module("charset_normalizer")  # rarely needed
+    found = detector.from_bytes(b"\n".join(lines)[:_SAMPLE]).best()
+    return None if found is None else (data.decode(found.encoding, "replace"), found.encoding)

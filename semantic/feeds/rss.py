@@ -1,29 +1,54 @@
-"""The fields of RSS, from 0.90 to 2.0.
+"""RSS from 0.90 to 2.0, and CDF: the fields of items, and what RDF there is in RSS 1.0.
 
 What the specification says and what is common practice: titles hold HTML's character
 references, authors stand in four different elements, media in three.
 
-Sources: RSS 2.0 (rssboard.org), RSS 1.0 and its modules, Media RSS 1.5.
+RSS 1.0 is parsed as RDF once, for an item's own triples. Where that fails (an IRI with a space,
+a cut document) or two items share their IRI, each item is parsed by itself, so that a fault
+stays in its item; an item that is no RDF even so is read by its elements alone, and reported.
+
+Sources: RSS 2.0 (rssboard.org), RSS 1.0 and its modules, Media RSS 1.5, CDF (W3C note, 1997).
 """
 
 from __future__ import annotations
 
 import re
-from xml.etree.ElementTree import Element
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from xml.etree.ElementTree import Element, tostring
 
-from semantic.feeds.fields import Fields, base_of, distinct, language_of, text_of, unescaped
-from semantic.feeds.item import Channel, Item
-from semantic.vocabulary import RDF
+from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, parse
+
+from semantic.feeds.document import Document
+from semantic.feeds.elements import (
+    Fields,
+    attribute,
+    base_of,
+    distinct,
+    language_of,
+    text_of,
+    unescaped,
+)
+from semantic.feeds.model import Channel, Item, Report
+from semantic.feeds.triples import Native, absolute_iri
+from semantic.terms import Term, Triple
+from semantic.vocabulary import DC, DCTERMS, RDF, RSS, TYPE
 
 _ABOUT = f"{{{RDF.iri}}}about"
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _NAME_LENGTH = 300  # a longer one is not taken apart: the pattern is quadratic
 _NAMED_ADDRESS = re.compile(
     r"\S+@\S+\s+\((.+)\)|\"?([^<>\"]+?)\"?\s*<\S+@\S+>|([^()]+?)\s*\(\S+@\S+\)"
 )
+_DESCRIPTIONS = (
+    *("description", "dc:description", "media:description", "abstract", "atom:summary", "summary"),
+    *("itunes:summary", "itunes:subtitle"),
+)
+_PUBLISHED = ("pubdate", "dc:date", "dcterms:issued", "atom:published", "published")
 
 
 def rss_channel(root: Element) -> Channel:
-    """Read the channel of RSS, 0.90 and 1.0 included.
+    """Read the channel of RSS, 0.90 and 1.0 included, or of CDF.
 
     Examples
     --------
@@ -35,17 +60,17 @@ def rss_channel(root: Element) -> Channel:
     channel = next(Fields(root, "rss").all("channel"), root)
     fields = Fields(channel, "rss")
     return Channel(
-        id=channel.get(_ABOUT, ""),
+        id=channel.get(_ABOUT) or fields.href("atom:link", "self"),
         title=unescaped(fields.first("title")),
-        link=fields.first("link"),
-        description=fields.markup("description"),
+        link=fields.first("link") or attribute(channel, "href"),
+        description=fields.markup("description", "abstract", "itunes:summary", "itunes:subtitle"),
         language=fields.first("language", "dc:language") or language_of(channel, root),
         base=base_of("", root, channel),
     )
 
 
 def rss_item(number: int, line: int | None, element: Element, channel: Channel) -> Item:
-    """Read an item of RSS.
+    """Read an item of RSS or CDF.
 
     Examples
     --------
@@ -55,40 +80,134 @@ def rss_item(number: int, line: int | None, element: Element, channel: Channel) 
     ('Q&A', 'http://e/1')
     """
     fields = Fields(element, "rss")
+    media = fields.media()
+    title = fields.first("title", "dc:title", "media:title", "itunes:title")
     return Item(
         number,
         line,
-        id=fields.first("guid", "atom:id") or element.get(_ABOUT, ""),
-        link=_link(fields),
-        title=unescaped(fields.first("title", "dc:title", "media:title")),
-        description=fields.markup("description", "dc:description", "media:description"),
-        content=fields.markup("content:encoded", "xhtml:body"),
-        published=fields.first("pubDate", "pubdate", "dc:date", "dcterms:issued", "atom:published"),
-        updated=fields.first("atom:updated", "dcterms:modified"),
+        id=fields.first("guid", "atom:id", "id") or element.get(_ABOUT, ""),
+        link=_link(fields) or attribute(element, "href"),
+        title=unescaped(title or media.first("media:title")),
+        description=fields.markup(*_DESCRIPTIONS),
+        content=fields.markup("content:encoded", "xhtml:body", "body", "fullitem"),
+        published=fields.first(*_PUBLISHED),
+        updated=fields.first("atom:updated", "dcterms:modified", "updated")
+        or attribute(element, "lastmod"),
         language=fields.first("dc:language") or language_of(element),
         creators=_creators(fields),
-        subjects=fields.texts("category", "dc:subject"),
+        subjects=distinct((*fields.texts("category", "dc:subject"), *fields.keywords())),
         enclosures=fields.enclosures(),
         base=base_of(channel.base, element),
     )
 
 
 def _link(fields: Fields) -> str:
-    link = fields.first("link") or fields.alternate("atom:link")
+    link = fields.first("link") or fields.href("atom:link") or fields.href("link")
     if link:
         return link
     guid = fields.element("guid")
     is_link = guid is not None and guid.get("isPermaLink", "true").lower() != "false"
-    return text_of(guid) if is_link else ""
+    text = text_of(guid)
+    return text if is_link and (":" in text or text.startswith("/")) else ""
 
 
 def _creators(fields: Fields) -> tuple[str, ...]:
-    authors = map(_without_address, fields.texts("author"))
-    creators = (*authors, *fields.texts("dc:creator"), *fields.people("atom:author"))
-    return distinct(creators) or fields.texts("itunes:author")
+    authors = map(_without_address, fields.texts("author", "dc:creator", "dc:author"))
+    return distinct((*authors, *fields.people("atom:author"))) or fields.texts("itunes:author")
 
 
 def _without_address(author: str) -> str:
     """Return the name of ``address (name)``, ``name <address>`` and ``name (address)``."""
     named = _NAMED_ADDRESS.fullmatch(author) if len(author) <= _NAME_LENGTH else None
     return next(filter(None, named.groups())) if named else author
+
+
+# RSS 1.0 as RDF -----------------------------------------------------------------------------
+
+
+def natives(document: Document, channel: Channel, report: Report) -> list[Native]:
+    """Return what each item of an RSS 1.0 document has of its own."""
+    base = channel.base or channel.link
+    whole = _whole(document, base)
+    return list(_one_by_one(document, base, report)) if whole is None else whole
+
+
+def _whole(document: Document, base: str) -> list[Native] | None:
+    """Parse the document at once; ``None`` where items have to be told apart by hand."""
+    graph = _Graph.of(document.data, base) if document.sound else None
+    if graph is None or len(graph.items) != len(document.items):
+        return None
+    return [graph.native(node) for node in graph.items]
+
+
+def _one_by_one(document: Document, base: str, report: Report) -> Iterator[Native]:
+    for number, (line, element) in enumerate(document.items, 1):
+        if _LANGUAGE in document.root.attrib:
+            element.attrib.setdefault(_LANGUAGE, document.root.attrib[_LANGUAGE])
+        item = tostring(element, encoding="unicode")
+        text = f'<rdf:RDF xmlns:rdf="{RDF.iri}">{item}</rdf:RDF>'
+        graph = _Graph.of(text.encode(), base_of(base, element))
+        if graph is not None and graph.items:
+            yield graph.native(graph.items[0])
+            continue
+        what = "the item is not valid RDF"
+        report.warn(what, "It is read by its elements alone.", line, f"item {number}")
+        yield None, ()
+
+
+class _Graph:
+    """The triples of a document by subject, in its order."""
+
+    def __init__(self) -> None:
+        self.items: list[NamedNode | BlankNode] = []
+        self._by_subject: defaultdict[Term, dict[Triple, None]] = defaultdict(dict)
+        self._channels: list[Term] = []
+
+    @classmethod
+    def of(cls, data: bytes, base: str) -> _Graph | None:
+        """Parse RDF/XML; ``None`` where it is not valid."""
+        graph = cls()
+        usable = base if absolute_iri(base) is not None else None
+        try:
+            for quad in parse(data, format=RdfFormat.RDF_XML, base_iri=usable):
+                graph._add((quad.subject, quad.predicate, quad.object))
+        except SyntaxError:
+            return None
+        return graph
+
+    def _add(self, triple: Triple) -> None:
+        subject, predicate, value = triple
+        repeated = triple in self._by_subject[subject]
+        self._by_subject[subject][triple] = None
+        if predicate != TYPE or repeated:
+            return
+        if value == RSS["item"] and isinstance(subject, (NamedNode, BlankNode)):
+            self.items.append(subject)
+        elif value == RSS["channel"]:
+            self._channels.append(subject)
+
+    def native(self, item: NamedNode | BlankNode) -> Native:
+        """Collect what is said of an item, of what it refers to, and of the channel."""
+        apart: set[Term] = {*self.items, *self._channels}
+        triples: dict[Triple, None] = {}
+        pending: list[Term] = [item]
+        while pending:
+            said = self._by_subject.get(pending.pop(), {})
+            triples |= said
+            for _, _, value in said:
+                if not isinstance(value, Literal) and value not in apart:
+                    apart.add(value)
+                    pending.append(value)
+        for channel in self._channels:
+            triples |= dict.fromkeys(_of_channel(self._by_subject[channel]))
+        return item if isinstance(item, NamedNode) else None, tuple(triples)
+
+
+def _of_channel(said: Iterable[Triple]) -> Iterator[Triple]:
+    """Yield what is said of a channel, by properties that no item has."""
+    for channel, predicate, value in said:
+        name = predicate.value if isinstance(predicate, NamedNode) else ""
+        if name.startswith(DC.iri):
+            yield channel, DCTERMS[name.removeprefix(DC.iri)], value
+        elif not name.startswith(RSS.iri):  # its title and link are written; the rest is layout
+            yield channel, predicate, value

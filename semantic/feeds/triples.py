@@ -2,24 +2,97 @@
 
 Text is plain ``xsd:string``, without a language tag: constants in patterns match by term, so
 ``"Climate"`` would not find ``"Climate"@en``, and few feeds say their language rightly. What
-they say is kept as ``dc:language``.
+they say is kept as ``dc:language``. The channel's facts have properties of their own, so that a
+pattern on an item's title or text is met by items only.
+
+Dates (RFC 822 and 3339, W3C-DTF, and their usual misspellings) become xsd:dateTime in UTC, so
+that equal instants are equal terms. A date without a time is its midnight, a time without a
+zone is taken as UTC. Links become IRIs: resolved, and mended where there is one way to mend them.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, timezone
+from email.utils import parsedate_tz
+from typing import TypeAlias
+from urllib.parse import quote, urljoin
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from semantic.errors import Place
-from semantic.feeds.dates import read_date
-from semantic.feeds.item import Channel, Enclosure, Item
-from semantic.feeds.links import absolute_iri, mended_iri
-from semantic.feeds.report import Report
+from semantic.feeds.model import Channel, Enclosure, Item, Report
 from semantic.publication import Publication
 from semantic.terms import Triple
-from semantic.vocabulary import CONTENT, DC, DCTERMS, ENCLOSURE, GM, RSS, TYPE, XSD
+from semantic.vocabulary import CONTENT, DC, DCTERMS, ENCLOSURE, FOAF, GM, RSS, TYPE, XSD
+
+Native: TypeAlias = tuple[NamedNode | None, tuple[Triple, ...]]
+"""An item's IRI and its own triples, where the source is RDF."""
+
+_NAME_LENGTH = 300
+"""A longer guid is not written into a name."""
+_TAIL = 2000
+"""How much of a text's end is looked at for what a site adds to each."""
+_PHRASES = ("appeared first on", "ontinue reading", "ead more", "ead the rest", "eep reading")
+_ADDED = re.compile(
+    r"""
+    \s* (?: <p[^<>]*> \s* )?
+    (?: The\ post\s (?:(?!</?p\b).)+ \sappeared\ first\ on\s (?:(?!</?p\b).)+
+      | (?: (?:&hellip;|&\#8230;|…|\.\.\.|\[…\]|\[&hellip;\]|\[&\#8230;\]) \s* )?
+        <a\s[^<>]*> \s* (?:Continue\ reading|Read\ more|Read\ the\ rest|Keep\ reading)\b
+        (?:(?!</?(?:a|p)\b).)* </a>
+    ) \s* (?: </p> \s* )? \Z
+    """,
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_NOT_IN_IRIS = re.compile(r"[\x00-\x20\"<>\\^`{|}\x7f-\x9f\[\]]|%(?![0-9A-Fa-f]{2})")
+_AUTHORITY = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^/?#]*)?(.*)", re.DOTALL)
+_ISO = re.compile(
+    r"(\d{4}-\d\d-\d\d)(?:[Tt ]\s*(\d\d:\d\d)(?::(\d\d))?(?:[.,](\d{1,6})\d*)?)?"
+    r"\s*(Z|UTC|GMT|[+-]\d\d:?(?:\d\d)?)?",
+    re.ASCII | re.IGNORECASE,
+)
+_COMMENT = re.compile(r"\([^()]*\)")
+_OFFSET = re.compile(
+    r"(?:(?<=:\d\d)| |GMT ?|UTC? ?)([+-])(\d\d?):?(\d\d)?$", re.ASCII | re.IGNORECASE
+)
+_WORD = re.compile(r"[^\W\d_]+")
+_NAME = re.compile(
+    r"(mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*",
+    re.IGNORECASE,
+)
+_EARLY_YEAR = re.compile(r"(?<!\S)00\d\d(?!\S)", re.ASCII)
+_OFFSETS = {
+    "-0800": "PST",
+    "-0700": "PDT MST",
+    "-0600": "MDT CST",
+    "-0500": "CDT EST",
+    "-0400": "EDT",
+    "+0000": "Z UT UTC GMT WET",
+    "+0100": "WEST BST CET MET",
+    "+0200": "CEST MEST EET",
+    "+0300": "EEST MSK",
+    "+0900": "JST",
+    "+1000": "AEST",
+    "+1100": "AEDT",
+}
+_ZONES = {name: offset for offset, names in _OFFSETS.items() for name in names.split()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An item to be written: its link, its node, the name of its publication, its own triples."""
+
+    item: Item
+    link: NamedNode | Literal | None
+    node: NamedNode
+    id: str
+    native: tuple[Triple, ...]
 
 
 class ItemWriter:
@@ -37,8 +110,9 @@ class ItemWriter:
     Examples
     --------
     >>> writer = ItemWriter(Channel(title="News"), Report("a.rss", print))
-    >>> writer.publication(Item(1, link="http://example.org/1", title="Hello")).id
-    'http://example.org/1'
+    >>> item = Item(1, link="http://example.org/1", title="Hello")
+    >>> [publication.id for publication in writer.publications([item])]
+    ['http://example.org/1']
     """
 
     def __init__(self, channel: Channel, report: Report, node: NamedNode | None = None) -> None:
@@ -46,61 +120,95 @@ class ItemWriter:
         self._report = report
         self._item = Item(0)  # the one being written, for messages
         self._place: str | None = "the channel"
-        self._seen: dict[str, int] = {}
         self._site = channel.link
         link = self._link(channel.link, channel.base)
         self._site = link.value if isinstance(link, NamedNode) else ""
         node = node or (link if isinstance(link, NamedNode) else absolute_iri(channel.id))
-        self.channel_node = node or _urn("feed", channel)
-        self._channel_triples = tuple(self._describe_channel(self.channel_node, link))
+        self._node = node or NamedNode(f"{GM.iri}feed:{_digest(channel.title)}")
+        self._whole = {channel.id, channel.link, self._site, self._node.value}
+        self._channel_triples = tuple(self._describe_channel(link))
 
-    def publication(
-        self, item: Item, node: NamedNode | None = None, native: Iterable[Triple] = ()
-    ) -> Publication:
-        """Write one item.
+    def publications(
+        self, items: Sequence[Item], natives: Sequence[Native] | None = None
+    ) -> Iterator[Publication]:
+        """Write the items of a feed: all of them, since no two publications may have one id.
 
         Parameters
         ----------
-        item
+        items
             What the feed says.
-        node
-            The item's IRI, where the source is RDF and names it.
-        native
-            The triples that the source itself has; they come first.
+        natives
+            Of each item its IRI and its own triples, which come first, where the source is RDF.
         """
+        pairs = zip(items, natives or [(None, ())] * len(items), strict=True)
+        for entry in self._told_apart([self._entry(item, *native) for item, native in pairs]):
+            self._item, self._place = entry.item, entry.node.value
+            triples = [*entry.native, *self._describe(entry), *self._channel_triples]
+            source = Place(self._report.source, entry.item.line, item=entry.node.value)
+            yield Publication.of(entry.id, triples, source)
+
+    # -- which item it is --------------------------------------------------------------------
+
+    def _entry(self, item: Item, iri: NamedNode | None, native: tuple[Triple, ...]) -> _Entry:
         self._item, self._place = item, f"item {item.number}"
         link = self._link(item.link, item.base)
-        node = node or self._node(item, link)
-        self._place = node.value
-        triples = [*native, *self._describe(item, node, link), *self._channel_triples]
-        source = Place(self._report.source, item.line, item=node.value)
-        return Publication.of(self._distinct_id(node.value), triples, source)
+        node = iri or self._name(item, link)
+        return _Entry(item, link, node, node.value, native)
 
-    def _node(self, item: Item, link: NamedNode | Literal | None) -> NamedNode:
-        """Choose the item's IRI: its link, unless that is the whole site's; its id; a urn."""
-        if isinstance(link, NamedNode) and link != self.channel_node:
+    def _name(self, item: Item, link: NamedNode | Literal | None) -> NamedNode:
+        """Name an item by its guid, else its link, else all that it says.
+
+        A guid or link that is the whole feed's tells nothing.
+        """
+        if item.id and item.id not in self._whole:
+            if (iri := absolute_iri(item.id)) is not None:
+                return iri
+            own = quote(item.id, safe="") if len(item.id) <= _NAME_LENGTH else _digest(item.id)
+            return NamedNode(f"{GM.iri}item:{quote(self._node.value, safe=':/')}:{own}")
+        if isinstance(link, NamedNode) and link.value not in self._whole:
             return link
-        own = absolute_iri(item.id)
-        return own if own and own != self.channel_node else _urn("item", self._channel, item)
+        return NamedNode(f"{GM.iri}item:{_digest(self._node.value, item)}")
 
-    def _distinct_id(self, iri: str) -> str:
-        first = self._seen.setdefault(iri, self._item.number)
-        if first == self._item.number:
-            return iri
-        other = f"{iri}{'-' if '#' in iri else '#'}item-{self._item.number}"
-        what = f"the item has the link of item {first}"
-        self._warn(what, f"Both are delivered, this one with the id {other}.")
-        return other
+    def _told_apart(self, entries: list[_Entry]) -> list[_Entry]:
+        """Leave out items that are there twice; give those that share a name one of their own.
 
-    def _describe(
-        self, item: Item, node: NamedNode, link: NamedNode | Literal | None
-    ) -> Iterator[Triple]:
+        The oldest keeps the name: whatever comes on top, the ids of those below stay.
+        """
+        named: defaultdict[NamedNode, dict[Item, _Entry]] = defaultdict(dict)
+        for entry in entries:
+            named[entry.node].setdefault(entry.item, entry)
+        if len(named) == len(entries):
+            return entries
+        apart = []
+        for entry in entries:
+            same = named[entry.node]
+            first, oldest = same[entry.item], min(same.values(), key=_age)
+            if first is not entry:
+                self._item, self._place = entry.item, entry.node.value
+                what = f"the item is the same as item {first.item.number}"
+                self._warn(what, "It is delivered once.")
+            else:
+                apart.append(entry if entry is oldest else self._renamed(entry, oldest))
+        return apart
+
+    def _renamed(self, entry: _Entry, other: _Entry) -> _Entry:
+        joint = "-" if "#" in entry.id else "#"
+        id = f"{entry.id}{joint}{_digest(entry.item)}"
+        self._item, self._place = entry.item, entry.node.value
+        what = f"the item has the name of item {other.item.number}, which says something else"
+        self._warn(what, f"Both are delivered, this one with the id {id}.")
+        return replace(entry, id=id, node=entry.node if entry.native else NamedNode(id))
+
+    # -- what is said ------------------------------------------------------------------------
+
+    def _describe(self, entry: _Entry) -> Iterator[Triple]:
+        item, node = entry.item, entry.node
         yield node, TYPE, RSS["item"]
         yield from _literals(node, RSS["title"], item.title)
-        if link is not None:
-            yield node, RSS["link"], link
-        yield from _literals(node, RSS["description"], item.description)
-        yield from _literals(node, CONTENT["encoded"], item.content)
+        if entry.link is not None:
+            yield node, RSS["link"], entry.link
+        yield from _literals(node, RSS["description"], without_additions(item.description))
+        yield from _literals(node, CONTENT["encoded"], without_additions(item.content))
         yield from self._date(node, DC["date"], item.published or item.updated)
         yield from self._date(node, DCTERMS["modified"], item.updated)
         yield from _literals(node, DC["creator"], *item.creators)
@@ -109,17 +217,16 @@ class ItemWriter:
         for enclosure in item.enclosures:
             yield from self._enclosure(node, enclosure)
         yield from _literals(node, DCTERMS["identifier"], item.id)
-        yield node, DCTERMS["isPartOf"], self.channel_node
+        yield node, DCTERMS["isPartOf"], self._node
 
-    def _describe_channel(
-        self, node: NamedNode, link: NamedNode | Literal | None
-    ) -> Iterator[Triple]:
+    def _describe_channel(self, link: NamedNode | Literal | None) -> Iterator[Triple]:
+        node = self._node
         yield node, TYPE, RSS["channel"]
-        yield from _literals(node, RSS["title"], self._channel.title)
+        yield from _literals(node, DCTERMS["title"], self._channel.title)
         if link is not None:
-            yield node, RSS["link"], link
-        yield from _literals(node, RSS["description"], self._channel.description)
-        yield from _literals(node, DC["language"], self._channel.language)
+            yield node, FOAF["homepage"], link
+        yield from _literals(node, DCTERMS["description"], self._channel.description)
+        yield from _literals(node, DCTERMS["language"], self._channel.language)
 
     def _date(self, node: NamedNode, predicate: NamedNode, text: str) -> Iterator[Triple]:
         if not text:
@@ -168,11 +275,152 @@ def _literals(
             yield subject, predicate, Literal(text)
 
 
-def _urn(kind: str, *said: Channel | Item) -> NamedNode:
-    """Name a thing by what is said of it: the same content has the same name tomorrow."""
-    digest = hashlib.sha256(repr(said).encode("utf-8", errors="replace")).hexdigest()
-    return NamedNode(f"{GM.iri}{kind}:{digest[:32]}")
+def _age(entry: _Entry) -> tuple[str, int]:
+    """Return what is least for the oldest; of those without dates, the last in the feed."""
+    date = read_date(entry.item.published or entry.item.updated)
+    return date.value if date else "", -entry.item.number
+
+
+def _digest(*said: object) -> str:
+    """Return a name for a content: the same content has the same name tomorrow."""
+    return hashlib.sha256(repr(said).encode("utf-8", errors="replace")).hexdigest()[:32]
 
 
 def _shown(text: str) -> str:
     return f"'{text}'" if len(text) <= 80 else f"'{text[:77]}...'"
+
+
+def without_additions(text: str) -> str:
+    """Return a text without what a site's software adds at the end of each.
+
+    That is a link to read on, and in what feed the text appeared: its words are not the item's.
+
+    Examples
+    --------
+    >>> without_additions("<p>Rain.</p><p>The post <a>Rain</a> appeared first on <a>Sun</a>.</p>")
+    '<p>Rain.</p>'
+    >>> without_additions('Rain &#8230; <a href="/1">Continue reading <b>Rain</b></a>')
+    'Rain'
+    """
+    start = max(0, len(text) - _TAIL)
+    tail = text[start:]
+    if not any(phrase in tail for phrase in _PHRASES):
+        return text
+    return text[:start] + _ADDED.sub("", tail)
+
+
+# Links --------------------------------------------------------------------------------------
+
+
+def absolute_iri(text: str) -> NamedNode | None:
+    """Return the IRI that a text is, exactly; ``None`` where it is none, or a relative one.
+
+    Examples
+    --------
+    >>> absolute_iri("tag:example.org,2003:3")
+    <NamedNode value=tag:example.org,2003:3>
+    >>> absolute_iri("post 3") is None
+    True
+    """
+    if _SCHEME.match(text) is None:
+        return None
+    try:
+        return NamedNode(text)
+    except ValueError:
+        return None
+
+
+def mended_iri(text: str, base: str, site: str) -> NamedNode | None:
+    """Resolve a link and percent-encode what IRIs do not allow.
+
+    Parameters
+    ----------
+    text
+        The link, which is no absolute IRI as it stands.
+    base
+        What the feed itself says links are relative to; may be empty.
+    site
+        The channel's link, which a path from the root (``/a/b``) is taken to belong to.
+
+    Examples
+    --------
+    >>> mended_iri("http://example.org/a b", "", "")
+    <NamedNode value=http://example.org/a%20b>
+    >>> mended_iri("/a", "", "http://example.org/feeds/")
+    <NamedNode value=http://example.org/a>
+    >>> mended_iri("example.org/a", "", "http://example.org/") is None
+    True
+    """
+    base = base or (site if text.startswith("/") else "")
+    try:
+        absolute = urljoin(base, text) if base else text
+    except ValueError:  # an impossible host
+        return None
+    parts = _AUTHORITY.fullmatch(absolute)
+    if parts is None:
+        return None
+    encoded = _NOT_IN_IRIS.sub(lambda found: quote(found[0], safe=""), parts[2])
+    return absolute_iri((parts[1] or "") + encoded)
+
+
+# Dates --------------------------------------------------------------------------------------
+
+
+def read_date(text: str) -> Literal | None:
+    """Return the instant that a feed's date names, or ``None`` where it cannot be read.
+
+    Examples
+    --------
+    >>> read_date("Sat, 13 Dec 2003 18:30:02 +0200").value
+    '2003-12-13T16:30:02Z'
+    >>> read_date("2003-12-13").value
+    '2003-12-13T00:00:00Z'
+    >>> read_date("last Tuesday") is None
+    True
+    """
+    try:
+        instant = _iso(text.strip()) or _rfc822(text)
+        if instant is None:
+            return None
+        utc = instant.astimezone(UTC)
+    except (ValueError, OverflowError):  # no such day, or outside the calendar
+        return None
+    text = utc.replace(tzinfo=None).isoformat()
+    text = text.rstrip("0") if "." in text else text
+    return Literal(f"{text}Z", datatype=XSD["dateTime"])
+
+
+def _iso(text: str) -> datetime | None:
+    parts = _ISO.fullmatch(text)
+    if parts is None:
+        return None
+    day, minutes, seconds, fraction, zone = parts.groups()
+    zone = "+00:00" if zone is None or zone.upper() in ("Z", "UTC", "GMT") else zone
+    clock = f"{minutes or '00:00'}:{seconds or '00'}.{(fraction or '').ljust(6, '0')}"
+    return datetime.fromisoformat(f"{day}T{clock}{zone}")
+
+
+def _rfc822(text: str) -> datetime | None:
+    """Read RFC 822; every word is checked, since `parsedate_tz` passes over what it knows not."""
+    text = " ".join(_COMMENT.sub("", text).replace(",", " ").split())
+    text = _WORD.sub(_known_word, _OFFSET.sub(_four_digits, text))
+    parts = parsedate_tz(text if ":" in text else f"{text} 00:00:00")
+    if parts is None or "?" in text:
+        return None
+    year, month, day, hour, minute, second, *_, offset = parts
+    early = _EARLY_YEAR.search(text)  # parsedate_tz takes 0001 for 2001
+    shift = timezone(timedelta(seconds=offset or 0))
+    return datetime(
+        int(early[0]) if early else year, month, day, hour, minute, second, tzinfo=shift
+    )
+
+
+def _four_digits(offset: re.Match[str]) -> str:
+    sign, hours, minutes = offset.groups()
+    return f" {sign}{hours:0>2}{minutes or '00'}"
+
+
+def _known_word(word: re.Match[str]) -> str:
+    """Return a name's three letters, a zone's offset, or a question mark."""
+    name = _NAME.fullmatch(word[0])
+    return name[1] if name else _ZONES.get(word[0].upper(), "?")

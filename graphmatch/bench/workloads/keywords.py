@@ -2,8 +2,8 @@
 
 A document is a feed of a folder, byte by byte as it is, with all of its items; documents come in a
 seeded order. A subscription is 1 to 3 different words, each number as often, drawn uniformly from
-all words of 3 letters and more in the items' and channels' titles, in lower case; it matches an
-item when the item's or its channel's title has all of them in it, anywhere, as CONTAINS says. If
+all words of 3 letters and more in the items' titles, in lower case; it matches an item when its
+title has all of them in it, anywhere, as CONTAINS says. If
 only so many subscriptions are to be heard of, the others have a word that is in no title: one of
 the words backwards.
 

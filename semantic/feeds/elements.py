@@ -1,0 +1,250 @@
+"""The children of an XML element by name, the text in them, and what RSS and Atom share.
+
+Names are in lower case and have the usual prefixes (``dc:date``), whatever the document's own
+are; those of the format itself have none.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from base64 import b64decode
+from collections.abc import Iterable, Iterator
+from copy import deepcopy
+from itertools import chain
+from urllib.parse import urljoin
+from xml.etree.ElementTree import Element, tostring
+
+from semantic.feeds.model import Enclosure
+from semantic.vocabulary import CONTENT, DC, DCTERMS, RDF, RSS
+
+RSS_090 = frozenset(f"http://{host}.netscape.com/rdf/simple/0.9/" for host in ("my", "channel"))
+NAMESPACES = {
+    "rss": RSS.iri,
+    "atom": "http://www.w3.org/2005/Atom",
+    "content": CONTENT.iri,
+    "dc": DC.iri,
+    "dcterms": DCTERMS.iri,
+    "itunes": "http://www.itunes.com/dtds/podcast-1.0.dtd",
+    "media": "http://search.yahoo.com/mrss/",
+    "rdf": RDF.iri,
+    "xhtml": "http://www.w3.org/1999/xhtml",
+}
+"""What prefixes usually mean, also where a document does not declare them."""
+_ALSO = {
+    "http://backend.userland.com/rss2": "rss",
+    "http://my.netscape.com/publish/formats/rss-0.91.dtd": "rss",
+    "https://www.w3.org/2005/atom": "atom",
+    "http://purl.org/atom/ns#": "atom",
+    "http://search.yahoo.com/mrss": "media",
+}
+_PREFIXES = {iri.lower(): prefix for prefix, iri in NAMESPACES.items()}
+_PREFIXES |= _ALSO | dict.fromkeys(RSS_090, "rss")
+
+_XML = "{http://www.w3.org/XML/1998/namespace}"
+_XLINK = "{http://www.w3.org/1999/xlink}"
+_REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+
+
+def short_name(tag: str) -> str:
+    """Return an element's name in lower case with the usual prefix.
+
+    Examples
+    --------
+    >>> short_name("{http://search.yahoo.com/mrss}title"), short_name("{urn:a}b"), short_name("B")
+    ('media:title', '{urn:a}b', 'b')
+    """
+    namespace, _, local = tag.rpartition("}")
+    prefix = _PREFIXES.get(namespace[1:].lower()) if namespace else ""
+    if prefix is None:
+        return tag
+    return f"{prefix}:{local.lower()}" if prefix else local.lower()
+
+
+class Fields:
+    """The children of an element.
+
+    Parameters
+    ----------
+    elements
+        The element, or any elements.
+    own
+        The prefix of the format itself, ``rss`` or ``atom``.
+
+    Examples
+    --------
+    >>> from xml.etree.ElementTree import fromstring
+    >>> fields = Fields(fromstring("<item><title/><Title> a </Title></item>"), "rss")
+    >>> fields.first("dc:title", "title")
+    'a'
+    """
+
+    def __init__(self, elements: Iterable[Element], own: str) -> None:
+        self._own = own
+        self._children: dict[str, list[Element]] = {}
+        for child in elements:
+            name = short_name(child.tag).removeprefix(f"{own}:")
+            self._children.setdefault(name, []).append(child)
+
+    def __iter__(self) -> Iterator[Element]:
+        return chain(*self._children.values())
+
+    def all(self, *names: str) -> Iterator[Element]:
+        """Yield the children of the first name, then those of the second."""
+        for name in names:
+            yield from self._children.get(name, ())
+
+    def within(self, *names: str) -> Fields:
+        """Return the fields of all children of these names."""
+        return Fields([inner for child in self.all(*names) for inner in child], self._own)
+
+    def element(self, *names: str) -> Element | None:
+        """Return the first child with text, of the first name that has one."""
+        return next(filter(text_of, self.all(*names)), None)
+
+    def first(self, *names: str) -> str:
+        """Return the first text that is not empty."""
+        return text_of(self.element(*names))
+
+    def markup(self, *names: str) -> str:
+        """Return the first text or markup that is not empty: a picture has no text."""
+        return next(filter(None, map(_markup_of, self.all(*names))), "")
+
+    def texts(self, *names: str) -> tuple[str, ...]:
+        """Return every different text that is not empty."""
+        return distinct(map(text_of, self.all(*names)))
+
+    def href(self, name: str, rel: str = "alternate") -> str:
+        """Return Atom's first link of a relation; a link without one is to the thing itself."""
+        links = (link for link in self.all(name) if link.get("rel", "alternate") == rel)
+        return next(filter(None, (link.get("href", "").strip() for link in links)), "")
+
+    def people(self, name: str) -> tuple[str, ...]:
+        """Return the names of Atom's persons, or what else they are known by."""
+        persons = (Fields(person, "atom") for person in self.all(name))
+        return distinct(person.first("name", "email", "uri", "url") for person in persons)
+
+    def media(self) -> Fields:
+        """Return the fields of the item's media, those in groups included."""
+        both = self.within("media:group", "media:content")
+        inner = both.within("media:content")
+        return Fields([*both, *inner], self._own) if inner._children else both
+
+    def keywords(self) -> tuple[str, ...]:
+        """Return the categories and keywords of podcasts and media."""
+        names = ("media:group", "media:content", "itunes:category", "itunes:keywords")
+        if self._children.keys().isdisjoint((*names, "media:keywords", "media:category")):
+            return ()  # as of most items
+        media = self.media()
+        lists = (fields.texts("itunes:keywords", "media:keywords") for fields in (self, media))
+        words = (word.strip() for text in chain(*lists) for word in text.split(","))
+        shows = (each.get("text", "") for one in self.all("itunes:category") for each in one.iter())
+        kinds = (
+            text
+            for fields in (self, media)
+            for category in fields.all("media:category")
+            for text in (text_of(category), category.get("label", ""))
+        )
+        return distinct((*words, *map(str.strip, shows), *map(str.strip, kinds)))
+
+    def enclosures(self) -> tuple[Enclosure, ...]:
+        """Collect RSS enclosures, Atom's enclosure links and Media RSS contents, once each."""
+        links = (e for e in self.all("link", "atom:link") if e.get("rel") == "enclosure")
+        contents = chain(self.all("media:content"), self.within("media:group").all("media:content"))
+        found: dict[str, Enclosure] = {}
+        for file in chain(self.all("enclosure"), links, contents):
+            url = (file.get("url") or file.get("href") or "").strip()
+            length = file.get("length") or file.get("fileSize") or ""
+            if url:
+                found.setdefault(url, Enclosure(url, file.get("type", "").strip(), length.strip()))
+        return tuple(found.values())
+
+
+def attribute(element: Element, name: str) -> str:
+    """Return an attribute, whatever the case of its name."""
+    found = (value for key, value in element.items() if key.lower() == name)
+    return next(found, "").strip()
+
+
+def text_of(element: Element | None) -> str:
+    """Return the text inside, without the markup.
+
+    Examples
+    --------
+    >>> from xml.etree.ElementTree import fromstring
+    >>> text_of(fromstring("<a> b <i>c</i></a>")), text_of(fromstring("<a mode='base64'>YQ==</a>"))
+    ('b c', 'a')
+    """
+    if element is None:
+        return ""
+    whole = "".join(element.itertext()) if len(element) else element.text or ""
+    return _from_base64(whole.strip()) if _is_base64(element) else whole.strip()
+
+
+def _is_base64(element: Element) -> bool:
+    """Whether the text is base64: Atom 0.3 says so, and Atom 1.0 by a type that is no text."""
+    if element.get("mode") == "base64":
+        return True
+    media, _, kind = element.get("type", "").lower().partition("/")
+    return media not in ("", "text", "message") and kind != "" and not kind.endswith("xml")
+
+
+def _from_base64(text: str) -> str:
+    """Return the text behind base64; what is none stays as it is."""
+    try:
+        return b64decode("".join(text.split()), validate=True).decode().strip()
+    except ValueError:
+        return text
+
+
+def _markup_of(element: Element) -> str:
+    """Return HTML as it was delivered, or written out again where it stood as elements."""
+    if len(element) == 0:
+        return text_of(element)
+    if len(element) == 1 and short_name(element[0].tag) == "xhtml:div":
+        element = element[0]  # Atom's wrapper, which is not part of the text
+    element = deepcopy(element)
+    for inner in element.iter():  # HTML knows its own elements, SVG's and MathML's by their names
+        inner.tag = inner.tag.rpartition("}")[2]
+        for name in [name for name in inner.attrib if name.startswith(_XLINK)]:
+            inner.set(f"xlink:{name.removeprefix(_XLINK)}", inner.attrib.pop(name))
+    parts = [html.escape(element.text or "", quote=False)]
+    parts += (tostring(child, encoding="unicode") for child in element)
+    return "".join(parts).strip()
+
+
+def unescaped(text: str) -> str:
+    """Resolve HTML's character references, and only those that end with a semicolon.
+
+    Examples
+    --------
+    >>> unescaped("Caf&eacute; &copy 2003")
+    'Café &copy 2003'
+    """
+    return _REFERENCE.sub(lambda found: html.unescape(found[0]), text) if "&" in text else text
+
+
+def distinct(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the texts that are not empty, each once.
+
+    Examples
+    --------
+    >>> distinct(["a", "", "b", "a"])
+    ('a', 'b')
+    """
+    return tuple(dict.fromkeys(filter(None, texts)))
+
+
+def language_of(*elements: Element) -> str:
+    """Return the ``xml:lang`` of the first element that has one."""
+    return next(filter(None, (element.get(_XML + "lang", "") for element in elements)), "")
+
+
+def base_of(base: str, *elements: Element) -> str:
+    """Return what links are relative to inside the last of nested elements (``xml:base``)."""
+    for element in elements:
+        try:
+            base = urljoin(base, element.get(_XML + "base", "").strip())
+        except ValueError:  # an impossible host: as if it were not there
+            continue
+    return base
