@@ -19,7 +19,7 @@ from fractions import Fraction
 from pyoxigraph import Literal, NamedNode
 
 from semantic.decision import text_of
-from semantic.ontology.walks import Links, Walks
+from semantic.ontology.ontology import Links, Ontology
 from semantic.pattern import (
     AnyOf,
     Comparison,
@@ -79,7 +79,7 @@ class Distances:
     '412 is above 400 by 12'
     """
 
-    def __init__(self, ontology: Walks, links: Links, prefixes: Mapping[str, str]) -> None:
+    def __init__(self, ontology: Ontology, links: Links, prefixes: Mapping[str, str]) -> None:
         self._ontology, self._links, self._prefixes = ontology, links, prefixes
 
     def miss(self, filter_: Filter, term: Term) -> Miss:
