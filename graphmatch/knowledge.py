@@ -235,7 +235,7 @@ class Knowledge:
             What was known before.
         """
         ontology, terms = self.ontology, _Terms()
-        names = ontology.inference.names
+        names = ontology.names
         everything, changed = self._changed(before)
         return {
             "triples": terms.rows(ontology.triples),

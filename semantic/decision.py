@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from semantic.ontology.walks import Links, Walks
+from semantic.ontology.ontology import Links, Ontology
 from semantic.pattern import (
     AnyOf,
     Comparison,
@@ -73,7 +73,7 @@ def holds(filter_: Filter, term: Term, isa: IsA | None = None) -> bool:
 
 
 def taxonomy_test(
-    ontology: Walks, operator: TaxonomyOperator, term: Term, other: Term, links: Links
+    ontology: Ontology, operator: TaxonomyOperator, term: Term, other: Term, links: Links
 ) -> bool:
     """Whether one of the taxonomy operators holds between two terms.
 

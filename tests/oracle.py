@@ -326,9 +326,9 @@ def roots(ontology: Iterable[Triple], synonyms: Iterable[Pair] = ()) -> Roots:
     Replacing terms may close a cycle, and so make more terms the same: repeated until
     nothing is new.
     """
-    ontology, synonyms = frozenset(ontology), undisputed(synonyms)
+    ontology, synonyms = frozenset(ontology), unambiguous(synonyms)
     named = {_key(root): root for _, root in synonyms}
-    final = frozenset().union(*(_ends(_key(name), _rows(synonyms)) for name, _ in synonyms))
+    final = {_end(_key(name), synonyms) for name, _ in synonyms}
     declared = {s for s, p, _ in ontology if p == TYPE}
     pairs = {(_key(synonym), _key(root)) for synonym, root in synonyms}
     while True:
@@ -352,39 +352,25 @@ def roots(ontology: Iterable[Triple], synonyms: Iterable[Pair] = ()) -> Roots:
         pairs |= new
 
 
-def _rows(synonyms: Iterable[Pair]) -> frozenset[Pair]:
-    return frozenset((_key(name), _key(root)) for name, root in synonyms)
+def unambiguous(synonyms: Iterable[Pair]) -> tuple[Pair, ...]:
+    """Leave out the rows of names that rows give several roots, and those that say nothing."""
+    saying = [(name, root) for name, root in synonyms if _key(name) != _key(root)]
+    return tuple(
+        (name, root)
+        for name, root in saying
+        if len({_key(b) for a, b in saying if _key(a) == _key(name)}) == 1
+    )
 
 
-def undisputed(synonyms: Iterable[Pair]) -> tuple[Pair, ...]:
-    """Leave out the rows of names with several roots whose chains do not end at the same name.
-
-    Those at the ends of chains first: a chain that leads to one of them ends there.
-    """
-    synonyms = tuple(synonyms)
-    while True:
-        rows = _rows(synonyms)
-        disputed = {
-            name
-            for name, _ in rows
-            if len({root for other, root in rows if other == name}) > 1
-            and len(_ends(name, rows)) > 1
-        }
-        below = {name: _reachable(name, rows) for name in disputed}
-        lowest = {n for n in disputed if all(n in below[m] for m in below[n] & disputed)}
-        if not lowest:
-            return synonyms
-        synonyms = tuple((name, root) for name, root in synonyms if _key(name) not in lowest)
-
-
-def _ends(name: Term, rows: frozenset[Pair]) -> frozenset[Term]:
-    """Return the ends of a name's chains; of a circle that leads nowhere else the first name."""
-    found = set()
-    for end in {name} | _reachable(name, rows):
-        onwards = _reachable(end, rows)
-        if all(end in _reachable(other, rows) for other in onwards):
-            found.add(min(onwards | {end}, key=_written))
-    return frozenset(found)
+def _end(name: Term, synonyms: Iterable[Pair]) -> Term:
+    """Return the end of a name's chain; of a circle the first name."""
+    following = {_key(a): _key(b) for a, b in synonyms}
+    way = [name]
+    while following.get(way[-1], way[0]) not in way:
+        way.append(following[way[-1]])
+    if way[-1] not in following:
+        return way[-1]
+    return min(way[way.index(following[way[-1]]) :], key=_written)
 
 
 def _written(term: Term) -> str:

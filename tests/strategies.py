@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from semantic.errors import Place
-from semantic.ontology.synonym_rows import SynonymRow, SynonymRows, merge_pairs
-from semantic.ontology.synonyms import SynonymPairs
+from semantic.ontology.synonyms import SynonymPairs, SynonymRow, SynonymRows, merged
 from semantic.publication import Publication
 from semantic.terms import Node, Term, Triple
 from semantic.vocabulary import (
@@ -242,7 +241,7 @@ def pairs_of(synonyms: Iterable[Pair]) -> SynonymPairs:
     where = Place("generated")
     terms = [SynonymRow(a, b, where) for a, b in synonyms if isinstance(a, NamedNode)]
     texts = [SynonymRow(a.value, b.value, where) for a, b in synonyms if isinstance(a, Literal)]
-    return merge_pairs([SynonymRows(tuple(terms), tuple(texts))], lambda _: None)
+    return merged([SynonymRows(tuple(terms), tuple(texts))], lambda _: None)
 
 
 @st.composite

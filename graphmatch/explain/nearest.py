@@ -28,7 +28,7 @@ from graphmatch._native import Evaluation
 from graphmatch.explain.provenance import Provenance
 from semantic.attributes.names import attribute, isa_name_of, name_of, steps
 from semantic.decision import text_of
-from semantic.ontology.walks import Links, Walks
+from semantic.ontology.ontology import Links, Ontology
 from semantic.pattern import (
     AnyOf,
     Branch,
@@ -276,7 +276,7 @@ class Distances:
     '412 is above 400 by 12'
     """
 
-    def __init__(self, ontology: Walks, links: Links, prefixes: Mapping[str, str]) -> None:
+    def __init__(self, ontology: Ontology, links: Links, prefixes: Mapping[str, str]) -> None:
         self._ontology, self._links, self._prefixes = ontology, links, prefixes
 
     def miss(self, filter_: Filter, term: Term) -> Miss:

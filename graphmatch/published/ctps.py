@@ -73,8 +73,7 @@ from graphmatch.published.flat.constraints import (
 from graphmatch.published.flat.events import Event, Resource
 from graphmatch.published.flat.matcher import Tally
 from graphmatch.published.flat.ranges import DOMAIN
-from semantic.ontology.ontology import Ontology
-from semantic.ontology.walks import Links
+from semantic.ontology.ontology import Links, Ontology
 from semantic.terms import Term
 
 Lists: TypeAlias = BitLists[Term | None]

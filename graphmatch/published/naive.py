@@ -48,8 +48,7 @@ from semantic.annotation.annotate import Annotator
 from semantic.attributes.names import is_derived
 from semantic.clock import utc_now
 from semantic.decision import taxonomy_test
-from semantic.ontology.ontology import Ontology
-from semantic.ontology.walks import Links
+from semantic.ontology.ontology import Links, Ontology
 from semantic.pattern import COMPARE, TaxonomyOperator
 from semantic.publication import Publication
 from semantic.terms import Term, Triple

@@ -30,9 +30,8 @@ from semantic.attributes.names import attribute, is_isa, isa_name_of, name_of, p
 from semantic.errors import OnProblem, Place, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.entailment import Derived
-from semantic.ontology.ontology import Ontology
+from semantic.ontology.ontology import Links, Ontology
 from semantic.ontology.synonyms import is_text
-from semantic.ontology.walks import Links
 from semantic.publication import Publication
 from semantic.terms import Mention, Node, Term, Triple
 from semantic.vocabulary import TYPE

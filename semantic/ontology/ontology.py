@@ -1,51 +1,74 @@
 """An ontology: what the operator knows, put in the form that matching needs.
 
-Building goes through these steps: stated triples → roots of equivalent terms →
-triples with roots put in → taxonomies of classes, properties and concepts →
-compiled schema. What is only sometimes needed (the closure, the labels) is made
-when it is first asked for.
+Building goes through these steps: stated triples → roots of equivalent terms → triples with roots
+put in → the schema that rules look up → taxonomies of classes, properties and concepts. What is
+only sometimes needed (the closure, the labels) is made when it is first asked for.
+
+A taxonomy knows one kind of link. G-ToPSS's operators follow all of them: a term is below its
+superclasses, its broader concepts, and the classes that it is an instance of; a publication may
+state links of its own.
+
+Source: Petrovic, Liu, Jacobsen: G-ToPSS, WWW 2005, sections 3.2 and 3.4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TypeAlias
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import BlankNode, Literal, NamedNode
 
 from semantic.annotation.annotate import Label
 from semantic.errors import OnProblem, Place, Problem, Severity, warn_problem
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mapping import MappingFunction
-from semantic.ontology.building import (
+from semantic.ontology.entailment import SCHEMA, Inference, Schema, grouped
+from semantic.ontology.equivalence import (
+    LINKS,
     by_predicate,
-    compiled,
-    edges_of,
-    link_properties,
-    members_of,
     report_circles,
     report_literals,
     rooted,
 )
-from semantic.ontology.inference import Inference
 from semantic.ontology.names import LABELS, Names, Said, TermNames, said_by
-from semantic.ontology.synonym_rows import settle
-from semantic.ontology.synonyms import DEFAULT_SYNONYM_OPTIONS, SynonymOptions, SynonymPairs
-from semantic.ontology.taxonomy import Taxonomy
-from semantic.ontology.walks import Walks
+from semantic.ontology.synonyms import (
+    DEFAULT_SYNONYM_OPTIONS,
+    SynonymOptions,
+    SynonymPairs,
+    settled,
+)
+from semantic.ontology.taxonomy import Taxonomy, edges_of, reached, shortest_path
 from semantic.publication import Publication
 from semantic.terms import Term, Triple, compact
 from semantic.units.numbers import UnitError
 from semantic.units.registry import Registry
 from semantic.units.units import Units
 from semantic.units.vocabulary import BASE_UNIT, UNIT_ATTRIBUTE
-from semantic.vocabulary import GM, OWL, PREFIXES, RDFS, SKOS, TYPE
+from semantic.vocabulary import GM, NARROWER, OWL, PREFIXES, RDF, RDFS, SKOS, TYPE
+
+Links: TypeAlias = Mapping[Term, Sequence[Term]]
+"""Terms to the terms directly above them, as a publication states it."""
+
+_MEMBERS: Mapping[str, frozenset[Term]] = {
+    "classes": frozenset({RDFS["Class"], OWL["Class"]}),
+    "properties": frozenset(
+        {
+            RDF["Property"],
+            OWL["ObjectProperty"],
+            OWL["DatatypeProperty"],
+            OWL["AnnotationProperty"],
+        }
+    ),
+    "concepts": frozenset({SKOS["Concept"]}),
+}
+"""What the members of each taxonomy are declared as."""
 
 _NO_TOPICS = frozenset({OWL["Ontology"], SKOS["ConceptScheme"], RDFS["Datatype"]})
 
 
-class Ontology(Walks):
+class Ontology:
     """Taxonomies, synonyms, labels and entailment.
 
     Parameters
@@ -98,26 +121,27 @@ class Ontology(Walks):
         self._known = frozenset(known)
         self._on_problem = on_problem
         self.pairs = synonyms or SynonymPairs()
-        pairs = settle(self.pairs, options, self.stated, self._hear)
+        pairs = settled(self.pairs, options, self.stated, self._hear)
         found = rooted(self.stated, pairs, options, self._report)
         self.roots, self.triples, self.groups = found
-        self._names = Names(pairs, self.roots)
-        self.schema = compiled(self.groups)
-        self.linking = link_properties(self.schema)
-        report_literals(self.groups, self.linking, self._report)
-        edges, kinds = edges_of(self.links_stated()), members_of(self.of(TYPE))
-        self.classes = Taxonomy(edges["classes"], kinds["classes"])
-        self.properties = Taxonomy(edges["properties"], kinds["properties"])
-        self.concepts = Taxonomy(edges["concepts"], kinds["concepts"])
-        trees = {"classes": self.classes, "properties": self.properties, "concepts": self.concepts}
-        report_circles(trees.items(), self._report)
+        self.names = Names(pairs, self.roots)
+        self.schema = Schema.of(self.groups, self.names.standing_for)
+        self._linking = self._link_properties()
+        says = (p for p in self.groups if p in SCHEMA or p == TYPE or p in self._linking)
+        report_literals(self.of(*says), self._report)
+        edges = edges_of(self._stated_links(self.of(*self._linking)))
+        trees = {kind: Taxonomy(edges[kind], self._members(kind)) for kind in _MEMBERS}
+        self.classes = trees["classes"]
+        self.properties = trees["properties"]
+        self.concepts = trees["concepts"]
+        report_circles(trees, self._report)
         declaring = self.of(BASE_UNIT, UNIT_ATTRIBUTE)
         self.units = Units.of(declaring, self.properties, self._hear, registry=registry)
         if (normal := self.units.normal_triples(self.triples, self._mismeasured)) is not None:
             self.triples = tuple(normal.triples)
             self.groups = by_predicate(self.triples)
         self.mapping = tuple(mapping)
-        self.inference = Inference(self.triples, self.schema, self._names)
+        self.inference = Inference(self.triples, self.schema, self.names.standing_for)
 
     @classmethod
     def load(
@@ -143,7 +167,7 @@ class Ontology(Walks):
         reason
             ``"hermit"`` or ``"pellet"``: what that reasoner infers is taken as stated.
         cache
-            The folder of compiled ontologies; ``None`` for the user's own, ``False`` for none.
+            The folder of what was read before; ``None`` for the user's own, ``False`` for none.
         taxonomies
             Properties that make a taxonomy, as if a file said that they are a ``gm:Taxonomy``.
         synonyms
@@ -154,7 +178,7 @@ class Ontology(Walks):
         OntologyError
             When a file cannot be read, or reasoning fails.
         """
-        from semantic.ontology.reading.load import loading, read_sources
+        from semantic.ontology.loading import loading, read_sources
 
         options = loading(imports, fetch, reason, cache)
         read = read_sources([Path(p) for p in paths], on_problem, limits, options)
@@ -217,6 +241,108 @@ class Ontology(Walks):
             registry=self.units.registry,
         )
 
+    # -- what is stated ---------------------------------------------------------------------
+
+    def of(self, *properties: Term) -> Iterator[Triple]:
+        """Yield what is stated with these properties, root terms put in."""
+        return (triple for property_ in properties for triple in self.groups.get(property_, ()))
+
+    def _link_properties(self) -> Mapping[Term, Sequence[Term]]:
+        """Return the is-a properties that each property says: itself, and those above it."""
+        found: dict[Term, list[Term]] = {}
+        for link in sorted(LINKS, key=str):
+            for property_ in dict.fromkeys((link, *self.schema.properties.descendants(link))):
+                found.setdefault(property_, []).append(link)
+        return found
+
+    def _members(self, kind: str) -> list[Term]:
+        declared = _MEMBERS[kind]
+        typed = self.of(TYPE)
+        return [s for s, _, o in typed if o in declared and not isinstance(s, BlankNode)]
+
+    def _stated_links(self, triples: Iterable[Triple]) -> Iterator[Triple]:
+        """Yield the is-a links among triples, those said by a sub-property written out."""
+        for subject, predicate, object_ in triples:
+            for link in self._linking.get(predicate, ()):
+                yield subject, link, object_
+
+    def links(self, publication: Publication) -> Links:
+        """Return the is-a links that a publication states itself, roots put in."""
+        stated = (triple for triple in publication.triples if triple not in publication.derived)
+        return grouped(
+            (self.root(o), self.root(s)) if p == NARROWER else (self.root(s), self.root(o))
+            for s, p, o in self._stated_links(stated)
+        )
+
+    @cached_property
+    def types(self) -> Mapping[Term, tuple[Term, ...]]:
+        """Each instance's classes, as stated."""
+        links = self._stated_links(self.of(*self._linking))
+        return grouped((s, o) for s, p, o in links if p == TYPE)
+
+    @cached_property
+    def _instances(self) -> Mapping[Term, tuple[Term, ...]]:
+        return grouped((c, s) for s, classes in self.types.items() for c in classes)
+
+    def instances(self, class_: Term) -> tuple[Term, ...]:
+        """Return the stated direct instances of a class."""
+        return self._instances.get(self.root(class_), ())
+
+    # -- ways up and down -------------------------------------------------------------------
+
+    def parents(self, term: Term, links: Links | None = None) -> tuple[Term, ...]:
+        """Return the terms directly above: superclasses, classes of an instance, broader ones.
+
+        Parameters
+        ----------
+        links
+            A publication's own.
+        """
+        term = self.root(term)
+        above = (
+            *self.classes.parents(term),
+            *self.properties.parents(term),
+            *self.concepts.parents(term),
+            *self.types.get(term, ()),
+            *((links or {}).get(term, ())),
+        )
+        return tuple(dict.fromkeys(above))
+
+    def children(self, term: Term) -> tuple[Term, ...]:
+        """Return the terms directly below: subclasses, instances, narrower concepts."""
+        term = self.root(term)
+        below = (
+            *self.classes.children(term),
+            *self.properties.children(term),
+            *self.concepts.children(term),
+            *self.instances(term),
+        )
+        return tuple(dict.fromkeys(below))
+
+    def ancestors(self, term: Term, links: Links | None = None) -> tuple[Term, ...]:
+        """Return all terms above, nearest first; `links` are a publication's own."""
+        return reached(self.root(term), lambda current: self.parents(current, links))
+
+    def descendants(self, term: Term) -> tuple[Term, ...]:
+        """Return all terms below, nearest first."""
+        return reached(self.root(term), self.children)
+
+    def path(self, term: Term, other: Term, links: Links | None = None) -> tuple[Term, ...]:
+        """Return a shortest way up from one term to another, both included; empty if none."""
+        return shortest_path(
+            self.root(term), self.root(other), lambda current: self.parents(current, links)
+        )
+
+    def is_a(self, term: Term, other: Term, links: Links | None = None) -> bool:
+        """Whether `term` is `other` or below it: G-ToPSS's ≤ (section 3.2)."""
+        other = self.root(other)
+        return self.root(term) == other or other in self.ancestors(term, links)
+
+    def is_child(self, term: Term, other: Term, links: Links | None = None) -> bool:
+        """Whether `term` is directly below `other`: G-ToPSS's = (section 3.2)."""
+        term, other = self.root(term), self.root(other)
+        return term != other and other in self.parents(term, links)
+
     # -- what is known ----------------------------------------------------------------------
 
     @property
@@ -231,7 +357,7 @@ class Ontology(Walks):
         language, the texts that synonym files give for a term, and those they give for one of
         its labels. Properties have no part in it: no text is about a property.
         """
-        return list(self._names.labels(self._said, self._is_topic))
+        return list(self.names.labels(self._said, self._is_topic))
 
     @cached_property
     def _said(self) -> list[Said]:
@@ -261,7 +387,7 @@ class Ontology(Walks):
     def value_names(self) -> TermNames:
         """What classes and concepts are called."""
         trees = [tree for tree in (self.classes, self.concepts) if len(tree)]
-        names = (name for tree in trees for name in self._names.called(tree, self._said))
+        names = (name for tree in trees for name in self.names.called(tree, self._said))
         return TermNames(trees, names, self.root)
 
     # -- publications -----------------------------------------------------------------------

@@ -4,33 +4,39 @@ S-ToPSS translates attributes and values to a root term in its first step, and
 CTPS keeps a hash table from each name to its root word (section 4). Here names are
 IRIs (``owl:sameAs``, equivalent classes and properties, is-a cycles, pairs of a
 file) and whole literals (pairs of a file, labels of SKOS: ``US`` for ``United
-States``). A chain is followed to its end.
+States``). A chain is followed to its end. A name to which rows give several roots is
+ambiguous: it is reported, and has none of them.
 
 Cost: making the roots is linear in the pairs (a union-find over IRIs; texts follow
 their chains); one look-up a term after that.
+
+Source: SKOS Reference section 5 (lexical labels).
 """
 
 from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from operator import attrgetter
+from typing import Generic, TypeVar
 
 from pyoxigraph import Literal, NamedNode
 
-from semantic.ontology.chains import follow
+from semantic.errors import OnProblem, Place, Problem, Severity
 from semantic.terms import Term, Triple
-from semantic.vocabulary import RDF, RESERVED, XSD
+from semantic.vocabulary import RDF, RESERVED, SKOS, XSD
 
 _Key = TypeVar("_Key", bound=Hashable)
-_Root = TypeVar("_Root", bound=Term)
+_Name = TypeVar("_Name", NamedNode, str)
 
 _FIXED = (*RESERVED, XSD.iri)
 """Vocabularies whose terms are their own roots: what they mean is built in."""
 
+_PREFERRED = SKOS["prefLabel"]
+_LABELS = frozenset({_PREFERRED, SKOS["altLabel"], SKOS["hiddenLabel"]})
 _TEXT_TYPES = frozenset({XSD["string"].value, RDF["langString"].value})
 
 
@@ -87,7 +93,7 @@ DEFAULT_SYNONYM_OPTIONS = SynonymOptions()
 
 @dataclass(frozen=True, slots=True)
 class SynonymPairs:
-    """What synonym files say, with nothing in it in dispute; `merge_pairs` makes it of rows.
+    """Names with one root each; `merged` makes it of the rows of files.
 
     Parameters
     ----------
@@ -104,6 +110,160 @@ class SynonymPairs:
     labels: tuple[tuple[str, NamedNode], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class SynonymRow(Generic[_Name]):
+    """One name, its root, and where this is said."""
+
+    name: _Name
+    root: _Name
+    where: Place
+
+
+@dataclass(frozen=True, slots=True)
+class SynonymRows:
+    """What synonym files say, row by row.
+
+    Parameters
+    ----------
+    terms, texts
+        IRIs and texts with their roots, which need not agree with each other.
+    labels
+        Texts that are labels of a term: of one or of several.
+    """
+
+    terms: tuple[SynonymRow[NamedNode], ...] = ()
+    texts: tuple[SynonymRow[str], ...] = ()
+    labels: tuple[tuple[str, NamedNode], ...] = ()
+
+
+def merged(several: Sequence[SynonymRows], on_problem: OnProblem) -> SynonymPairs:
+    """Put the rows of several files together; names with several roots are reported."""
+    labels = dict.fromkeys(label for rows in several for label in rows.labels)
+    return SynonymPairs(
+        unambiguous((row for rows in several for row in rows.terms), on_problem),
+        unambiguous((row for rows in several for row in rows.texts), on_problem),
+        tuple(labels),
+    )
+
+
+def settled(
+    pairs: SynonymPairs, options: SynonymOptions, triples: Iterable[Triple], on_problem: OnProblem
+) -> SynonymPairs:
+    """Return what pairs say under these options: labels added, and what folds together reported.
+
+    Parameters
+    ----------
+    pairs
+        Those of the synonym files.
+    triples
+        The ontology's, in which SKOS labels are looked for if ``options.labels``.
+    """
+    if not options.labels and not options.folds:
+        return pairs
+    rows = [SynonymRow(name, root, Place("synonyms")) for name, root in pairs.texts.items()]
+    if options.labels:
+        where = Place("ontology", item="skos:prefLabel")
+        labels = label_synonyms(triples, on_problem, options)
+        rows += (SynonymRow(name, root, where) for name, root in labels.items())
+    texts = unambiguous(rows, on_problem, options.fold)
+    return SynonymPairs(pairs.terms, texts, pairs.labels)
+
+
+def unambiguous(
+    rows: Iterable[SynonymRow[_Name]],
+    on_problem: OnProblem,
+    fold: Callable[[_Name], _Name] = lambda name: name,
+) -> dict[_Name, _Name]:
+    """Return the names to which rows give one root, with it; those with several are reported.
+
+    A row that gives a name itself says nothing.
+
+    Examples
+    --------
+    >>> here = Place("synonyms.csv")
+    >>> rows = [("US", "USA"), ("US", "ultrasound"), ("UK", "Great Britain")]
+    >>> unambiguous((SynonymRow(name, root, here) for name, root in rows), lambda _: None)
+    {'UK': 'Great Britain'}
+    """
+    by_name: defaultdict[_Name, dict[_Name, SynonymRow[_Name]]] = defaultdict(dict)
+    saying = [row for row in rows if fold(row.name) != fold(row.root)]
+    for row in saying:
+        by_name[fold(row.name)].setdefault(fold(row.root), row)
+    for several in by_name.values():
+        if len(several) > 1:
+            on_problem(_ambiguous(*list(several.values())[:2]))
+    return {row.name: row.root for row in saying if len(by_name[fold(row.name)]) == 1}
+
+
+def _ambiguous(first: SynonymRow[_Name], second: SynonymRow[_Name]) -> Problem:
+    """Describe the first two rows of a name that have different roots."""
+    name, other = _spelling(first.name), _spelling(second.name)
+    roots = f"{_spelling(first.root)} ({first.where}) and {_spelling(second.root)}"
+    what = f"{name} has two roots: {roots}"
+    if name != other:
+        what = f"{name} and {other} are the same when folded, and have two roots: {roots}"
+    remedy = "None of these rows is used: keep those with one root."
+    return Problem(what, second.where, remedy)
+
+
+def label_synonyms(
+    triples: Iterable[Triple],
+    on_problem: OnProblem,
+    options: SynonymOptions = DEFAULT_SYNONYM_OPTIONS,
+) -> dict[str, str]:
+    """Return the labels of SKOS concepts, each with the preferred label as its root.
+
+    The root is the ``skos:prefLabel`` without a language; else the English one; else the one
+    whose language comes first. A text that is a label of concepts with different roots is
+    reported, and has none.
+
+    Examples
+    --------
+    >>> from semantic.vocabulary import Namespace
+    >>> ex = Namespace("http://example.org/")
+    >>> labels = label_synonyms(
+    ...     [
+    ...         (ex["us"], SKOS["prefLabel"], Literal("United States", language="en")),
+    ...         (ex["us"], SKOS["prefLabel"], Literal("États-Unis", language="fr")),
+    ...         (ex["us"], SKOS["altLabel"], Literal("US")),
+    ...     ],
+    ...     print,
+    ... )
+    >>> labels["US"], labels["États-Unis"]
+    ('United States', 'United States')
+    """
+    preferred: dict[Term, Literal] = {}
+    labels: dict[tuple[Term, str], None] = {}
+    for subject, predicate, object_ in triples:
+        if predicate in _LABELS and isinstance(object_, Literal) and is_text(object_):
+            labels[subject, object_.value] = None
+            if predicate == _PREFERRED:
+                known = preferred.get(subject, object_)
+                preferred[subject] = min(known, object_, key=_preference)
+    roots: defaultdict[str, dict[str, tuple[Term, str]]] = defaultdict(dict)
+    for subject, text in labels:
+        if subject in preferred:
+            root = preferred[subject].value
+            roots[options.fold(text)].setdefault(options.fold(root), (subject, text))
+    for several in roots.values():
+        if len(several) > 1:
+            (one, text), (other, _) = list(several.values())[:2]
+            what = f"{text!r} is a label of {one} and of {other}, whose preferred labels differ"
+            remedy = "It is not taken as a synonym: remove one of the labels if it should be."
+            on_problem(Problem(what, Place("ontology"), remedy, Severity.WARNING))
+    return {
+        text: preferred[subject].value
+        for subject, text in labels
+        if subject in preferred and len(roots[options.fold(text)]) == 1
+    }
+
+
+def _preference(label: Literal) -> tuple[int, str, str]:
+    language = label.language or ""
+    english = language == "en" or language.startswith("en-")
+    return 0 if not language else 1 if english else 2, language, label.value
+
+
 class Roots:
     """The root of every term that has more than one name.
 
@@ -112,12 +272,12 @@ class Roots:
     groups
         Pairs of IRIs that mean the same.
     pairs
-        The synonym files' pairs, which also say which name is the root.
+        The synonym files' pairs, `settled` under the options; they also say which name is the
+        root.
     declared
         Terms that make better roots than others.
     options
-        How texts are looked up. Texts that fold to one key and have different roots have none
-        (`settle` reports them).
+        How texts are looked up.
 
     Examples
     --------
@@ -138,14 +298,14 @@ class Roots:
     ) -> None:
         self.options = options
         self._fold = options.fold if options.folds else None
-        ends = follow({term: (root,) for term, root in pairs.terms.items()}, _spelling).ends
+        ends = _ends(pairs.terms, attrgetter("value"))
         named = frozenset(ends.values())
         self._terms: dict[Term, Term] = {}
         for component in _components((*groups, *ends.items())):
             fixed = [term for term in component if term.value.startswith(_FIXED)]
             better = fixed or [t for t in component if t in named]
             better = better or [t for t in component if t in declared] or component
-            root = min(better, key=_spelling)
+            root = min(better, key=attrgetter("value"))
             self._terms.update((t, root) for t in component if t != root and t not in fixed)
         self._texts = _text_roots(pairs.texts, options)
         self._spelled = dict.fromkeys((*pairs.texts, *pairs.texts.values()))
@@ -215,42 +375,46 @@ def is_text(literal: Literal) -> bool:
     return literal.datatype.value in _TEXT_TYPES
 
 
-def _spelling(name: NamedNode) -> str:
-    return name.value
+def _spelling(name: NamedNode | str) -> str:
+    return name if isinstance(name, str) else name.value
 
 
 def _text_roots(texts: Mapping[str, str], options: SynonymOptions) -> dict[str, Literal]:
     """Return what each text's key has as its root; of two spellings of a root the first."""
-    rows: dict[str, tuple[str, ...]] = {}
     spelled: dict[str, str] = {}
-    for text, root in texts.items():
-        name, key = options.fold(text), options.fold(root)
-        known = rows.get(name, ())
-        if key not in known:
-            rows[name] = (*known, key)
+    for root in texts.values():
+        key = options.fold(root)
         spelled[key] = min(root, spelled.get(key, root))
-    return {key: Literal(spelled[end]) for key, end in follow(rows).ends.items()}
+    links = {options.fold(text): options.fold(root) for text, root in texts.items()}
+    return {key: Literal(spelled[end]) for key, end in _ends(links, str).items()}
+
+
+def _ends(links: Mapping[_Key, _Key], spelling: Callable[[_Key], str]) -> dict[_Key, _Key]:
+    """Return every name with the end of its chain; in a circle that is the first of its names."""
+    ends: dict[_Key, _Key] = {}
+    for start in links:
+        way: dict[_Key, None] = {}
+        name = start
+        while name not in ends and name not in way and name in links:
+            way[name] = None
+            name = links[name]
+        if name in way:  # a circle: what of the way comes before it leads there all the same
+            names = list(way)
+            end = min(names[names.index(name) :], key=spelling)
+        else:
+            end = ends.setdefault(name, name)
+        ends.update(dict.fromkeys(way, end))
+    return ends
 
 
 def _components(pairs: Iterable[tuple[NamedNode, NamedNode]]) -> Iterable[list[NamedNode]]:
-    """Return the terms that pairs join, by union-find with path halving, joined by size."""
-    above: dict[NamedNode, NamedNode] = {}
-    members: dict[NamedNode, list[NamedNode]] = {}
-
-    def top(term: NamedNode) -> NamedNode:
-        if term not in above:
-            above[term] = term
-            members[term] = [term]
-            return term
-        while (over := above[term]) is not term:
-            above[term] = term = above[over]
-        return term
-
+    """Return the terms that pairs join: the smaller group goes into the larger one."""
+    groups: dict[NamedNode, list[NamedNode]] = {}
     for one, other in pairs:
-        small, large = top(one), top(other)
+        small, large = groups.setdefault(one, [one]), groups.setdefault(other, [other])
         if small is not large:
-            if len(members[small]) > len(members[large]):
+            if len(small) > len(large):
                 small, large = large, small
-            above[small] = large
-            members[large] += members.pop(small)
-    return members.values()
+            large += small
+            groups.update(dict.fromkeys(small, large))
+    return {id(group): group for group in groups.values()}.values()

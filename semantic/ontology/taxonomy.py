@@ -5,22 +5,23 @@ taxonomy folds each into one term first. The terms of a cycle that is left are a
 other, and above themselves.
 
 Cost: building is linear in the edges; `parents` and `children` are look-ups; `ancestors` and
-`descendants` walk what they return; `ancestors` are cached, up to `CACHED` terms in all.
+`descendants` walk what they return.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
-from semantic.terms import Term
+from pyoxigraph import Literal
+
+from semantic.terms import Term, Triple
+from semantic.vocabulary import BROADER, BROADER_TRANSITIVE, NARROWER, SUBCLASS, SUBPROPERTY
 
 if TYPE_CHECKING:
     import networkx as nx
-
-CACHED = 2_000_000
-"""How many terms the cached answers of `Taxonomy.ancestors` hold together."""
 
 
 class Taxonomy:
@@ -39,8 +40,6 @@ class Taxonomy:
     >>> names = ("laptop", "computer", "product")
     >>> laptop, computer, product = (NamedNode(f"urn:{name}") for name in names)
     >>> taxonomy = Taxonomy([(laptop, computer), (computer, product)])
-    >>> taxonomy.is_a(laptop, product), taxonomy.is_a(product, laptop)
-    (True, False)
     >>> [term.value for term in taxonomy.ancestors(laptop)]
     ['urn:computer', 'urn:product']
     """
@@ -56,8 +55,6 @@ class Taxonomy:
                 self._terms[child] = self._terms[parent] = None
         self._parents = {term: tuple(above) for term, above in parents.items()}
         self._children = {term: tuple(below) for term, below in children.items()}
-        self._ancestors: dict[Term, tuple[Term, ...]] = {}
-        self._room = CACHED
 
     def __contains__(self, term: object) -> bool:
         return term in self._terms
@@ -69,11 +66,6 @@ class Taxonomy:
     def __len__(self) -> int:
         return len(self._terms)
 
-    @property
-    def tops(self) -> tuple[Term, ...]:
-        """The terms without parents."""
-        return tuple(term for term in self._terms if term not in self._parents)
-
     def parents(self, term: Term) -> tuple[Term, ...]:
         """Return the terms directly above; none for a term that is not in the taxonomy."""
         return self._parents.get(term, ())
@@ -84,74 +76,24 @@ class Taxonomy:
 
     def ancestors(self, term: Term) -> tuple[Term, ...]:
         """Return all terms above, nearest first, without the term itself if it is in no cycle."""
-        if term not in self._parents:
-            return ()
-        found = self._ancestors.get(term)
-        if found is None:
-            found = _reached(term, self._parents)
-            if len(found) > self._room:
-                self._ancestors, self._room = {}, CACHED
-            if len(found) <= self._room:
-                self._room -= len(found)
-                self._ancestors[term] = found
-        return found
+        return reached(term, self.parents)
 
     def descendants(self, term: Term) -> tuple[Term, ...]:
         """Return all terms below, nearest first, without the term itself if it is in no cycle."""
-        return _reached(term, self._children)
-
-    def is_a(self, term: Term, other: Term) -> bool:
-        """Whether `term` is `other` or below it; an unknown term is only itself."""
-        return term == other or other in self.ancestors(term)
-
-    def lowest_common_ancestors(self, term: Term, other: Term) -> tuple[Term, ...]:
-        """Return the common ancestors-or-self with no common ancestor-or-self below them.
-
-        There may be several, as there may be several parents; none where nothing is above
-        both. The terms of a cycle count as one: all of them are returned, or none.
-
-        Examples
-        --------
-        >>> from pyoxigraph import NamedNode
-        >>> a, b, c, d = (NamedNode(f"urn:{n}") for n in "abcd")
-        >>> taxonomy = Taxonomy([(a, c), (b, c), (c, d)])
-        >>> [t.value for t in taxonomy.lowest_common_ancestors(a, b)]
-        ['urn:c']
-        """
-        ours = dict.fromkeys([term, *self.ancestors(term)])
-        common = ours.keys() & {other, *self.ancestors(other)}
-        above = {
-            far for one in common for far in self.ancestors(one) if one not in self.ancestors(far)
-        }
-        return tuple(one for one in ours if one in common and one not in above)
+        return reached(term, self.children)
 
     @cached_property
     def cycles(self) -> tuple[tuple[Term, ...], ...]:
         """The groups of terms that are all above each other, each in code point order."""
-        left = _left_over(_left_over(self._parents.keys(), self._parents), self._children)
-        if not left:
-            return ()
-        import networkx as nx
+        try:
+            TopologicalSorter(self._parents).prepare()
+        except CycleError:
+            import networkx as nx
 
-        graph: nx.DiGraph[Any] = nx.DiGraph(
-            (term, above) for term in left for above in self._parents[term] if above in left
-        )
-        groups = (
-            tuple(sorted(group, key=str)) for group in nx.strongly_connected_components(graph)
-        )
-        return tuple(sorted((group for group in groups if len(group) > 1), key=str))
-
-    def path(self, term: Term, other: Term) -> tuple[Term, ...]:
-        """Return a shortest way up from `term` to `other`, both ends included; empty if none.
-
-        Examples
-        --------
-        >>> from pyoxigraph import NamedNode
-        >>> a, b, c = (NamedNode(f"urn:{n}") for n in "abc")
-        >>> [t.value for t in Taxonomy([(a, b), (b, c)]).path(a, c)]
-        ['urn:a', 'urn:b', 'urn:c']
-        """
-        return shortest_path(term, other, self.parents)
+            groups = map(tuple, nx.strongly_connected_components(self.to_networkx()))
+            cycles = (tuple(sorted(group, key=str)) for group in groups if len(group) > 1)
+            return tuple(sorted(cycles, key=str))
+        return ()
 
     def to_networkx(self) -> nx.DiGraph[Any]:
         """Return a `networkx.DiGraph` with an edge from each child to each parent."""
@@ -163,38 +105,29 @@ class Taxonomy:
         return graph
 
 
-def _reached(term: Term, links: Mapping[Term, tuple[Term, ...]]) -> tuple[Term, ...]:
-    """Return what can be reached in one step or more, nearest first."""
-    seen = dict.fromkeys(links.get(term, ()))
+def find_cycles(edges: Iterable[tuple[Term, Term]]) -> list[tuple[Term, ...]]:
+    """Return the groups of terms that are all above each other, each in code point order.
+
+    Examples
+    --------
+    >>> from pyoxigraph import NamedNode
+    >>> a, b, c = (NamedNode(f"urn:{n}") for n in "abc")
+    >>> find_cycles([(a, b), (b, a), (b, c)])
+    [(<NamedNode value=urn:a>, <NamedNode value=urn:b>)]
+    """
+    return list(Taxonomy(edges).cycles)
+
+
+def reached(term: Term, following: Callable[[Term], Iterable[Term]]) -> tuple[Term, ...]:
+    """Return what can be reached from a term in one step or more, nearest first."""
+    seen = dict.fromkeys(following(term))
     queue = list(seen)
     for current in queue:
-        for other in links.get(current, ()):
+        for other in following(current):
             if other not in seen:
                 seen[other] = None
                 queue.append(other)
     return tuple(queue)
-
-
-def _left_over(terms: Iterable[Term], links: Mapping[Term, tuple[Term, ...]]) -> dict[Term, int]:
-    """Take away terms without links to others that are left, again and again (Kahn 1962).
-
-    What is left is on a cycle, or leads to one.
-    """
-    left = dict.fromkeys(terms, 0)
-    pointing: dict[Term, list[Term]] = {}
-    for term in left:
-        for other in links.get(term, ()):
-            if other in left:
-                left[term] += 1
-                pointing.setdefault(other, []).append(term)
-    agenda = [term for term, count in left.items() if not count]
-    for term in agenda:
-        del left[term]
-        for other in pointing.get(term, ()):
-            left[other] -= 1
-            if not left[other]:
-                agenda.append(other)
-    return left
 
 
 def shortest_path(
@@ -216,14 +149,24 @@ def shortest_path(
     return ()
 
 
-def find_cycles(edges: Iterable[tuple[Term, Term]]) -> list[tuple[Term, ...]]:
-    """Return the groups of terms that are all above each other, each in code point order.
+_KINDS: Mapping[Term, str] = {
+    SUBCLASS: "classes",
+    SUBPROPERTY: "properties",
+    BROADER: "concepts",
+    NARROWER: "concepts",
+    BROADER_TRANSITIVE: "concepts",
+}
 
-    Examples
-    --------
-    >>> from pyoxigraph import NamedNode
-    >>> a, b, c = (NamedNode(f"urn:{n}") for n in "abc")
-    >>> find_cycles([(a, b), (b, a), (b, c)])
-    [(<NamedNode value=urn:a>, <NamedNode value=urn:b>)]
+
+def edges_of(triples: Iterable[Triple]) -> dict[str, list[tuple[Term, Term]]]:
+    """Return the edges that is-a triples make, by the hierarchy that they belong to.
+
+    These are ``classes``, ``properties`` and ``concepts``; other triples say nothing here.
     """
-    return list(Taxonomy(edges).cycles)
+    edges: dict[str, list[tuple[Term, Term]]] = {kind: [] for kind in _KINDS.values()}
+    for subject, predicate, object_ in triples:
+        kind = _KINDS.get(predicate)
+        if kind is not None and not isinstance(object_, Literal):
+            is_down = predicate == NARROWER
+            edges[kind].append((object_, subject) if is_down else (subject, object_))
+    return edges

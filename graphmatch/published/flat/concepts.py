@@ -18,8 +18,7 @@ from graphmatch.published.flat.constraints import Below, Conjunction, Equal, Int
 from graphmatch.published.flat.events import Event, Resource
 from graphmatch.published.flat.matcher import FlatMatcher
 from graphmatch.subscription import Subscription
-from semantic.ontology.ontology import Ontology
-from semantic.ontology.walks import Links
+from semantic.ontology.ontology import Links, Ontology
 from semantic.publication import Publication
 from semantic.terms import Term
 from semantic.vocabulary import TYPE

@@ -15,7 +15,7 @@ from itertools import product
 from pyoxigraph import NamedNode
 
 from graphmatch.published.flat.constraints import number_of
-from semantic.ontology.walks import Links
+from semantic.ontology.ontology import Links
 from semantic.publication import Publication
 from semantic.terms import Term
 

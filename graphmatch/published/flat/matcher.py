@@ -28,8 +28,7 @@ from graphmatch.published.flat.constraints import Conjunction, Equal, Interval, 
 from graphmatch.published.flat.events import Event, Resource, resources
 from graphmatch.subscription import Subscription
 from semantic.decision import holds, taxonomy_test
-from semantic.ontology.ontology import Ontology
-from semantic.ontology.walks import Links
+from semantic.ontology.ontology import Links, Ontology
 from semantic.pattern import Filter, TaxonomyTest
 from semantic.publication import Publication
 from semantic.terms import Solution, Term

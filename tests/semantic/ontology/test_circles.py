@@ -5,7 +5,7 @@ from hypothesis import given
 from pyoxigraph import NamedNode
 
 from semantic import Ontology
-from semantic.ontology.building import report_own_ancestors
+from semantic.ontology.equivalence import report_own_ancestors
 from semantic.ontology.synonyms import Roots, SynonymPairs
 from semantic.terms import Term, Triple
 from semantic.vocabulary import BROADER, NARROWER, SUBCLASS, SUBPROPERTY, TYPE

@@ -1,16 +1,14 @@
-"""What follows: the compiled rules, the general ones, and the oracle give the same."""
+"""What follows is what the oracle says."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import event, given
+from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, parse
 
-from semantic.ontology import rules
-from semantic.ontology.entailment import SCHEMA
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import SynonymPairs
 from semantic.publication import Publication
@@ -181,33 +179,6 @@ data = st.lists(
     ),
     max_size=4,
 )
-
-
-@given(st.one_of(ontologies(), meta_ontologies), st.one_of(publications(), data))
-def test_that_compiled_and_general_rules_agree(
-    stated: Iterable[Triple], published: Publication | list[Triple]
-) -> None:
-    ontology = quiet(stated)
-    given_ = published.triples if isinstance(published, Publication) else published
-    data = ontology.roots.rewrite(t for t in given_ if t[1] not in SCHEMA)
-    compiled = ontology.schema.close(data)
-    general = rules.extend(data, rules.all_of(ontology.closure))
-    if any(t[1] in SCHEMA for t in compiled):
-        event("schema follows")  # then only the general rules hear all of it
-        assert compiled.keys() <= general.keys()
-    else:
-        assert compiled.keys() == general.keys()
-
-
-@given(st.one_of(ontologies(), meta_ontologies))
-def test_the_closure_of_an_ontology(stated: Iterable[Triple]) -> None:
-    """Nothing follows from the closure that is not in it."""
-    ontology = quiet(stated)
-    heard = {"class", "property", "same"}
-    plain = [rule for rule in rules.RULES if rule.name not in heard]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rules, "RULES", tuple(plain))
-        assert rules.extend(ontology.triples, rules.all_of([])).keys() == ontology.closure
 
 
 @given(st.data())

@@ -8,12 +8,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from semantic.ontology.synonyms import Roots, SynonymOptions, SynonymPairs
-from semantic.terms import Term
-from semantic.vocabulary import LABEL, OWL, RDF, SUBCLASS, TYPE, XSD
+from semantic.errors import Place, Problem, Severity
+from semantic.ontology.ontology import Ontology
+from semantic.ontology.synonyms import (
+    Roots,
+    SynonymOptions,
+    SynonymPairs,
+    SynonymRow,
+    SynonymRows,
+    label_synonyms,
+    merged,
+    settled,
+    unambiguous,
+)
+from semantic.terms import Term, Triple
+from semantic.vocabulary import LABEL, OWL, RDF, SKOS, SUBCLASS, TYPE, XSD
+from tests.oracle import Pair, roots
+from tests.oracle import unambiguous as unambiguous_pairs
 
 A, B, C, D = (NamedNode(f"urn:{name}") for name in "abcd")
 NONE: frozenset[Term] = frozenset()
+PREFERRED, OTHER, HIDDEN = SKOS["prefLabel"], SKOS["altLabel"], SKOS["hiddenLabel"]
+CASEFOLD = SynonymOptions(casefold=True)
+
+
+def unexpected(problem: Problem) -> None:
+    raise AssertionError(problem)
 
 
 @pytest.mark.parametrize(
@@ -24,6 +44,7 @@ NONE: frozenset[Term] = frozenset()
         ([(C, B), (B, A)], {A: C}, frozenset({B}), C),  # a file's before that
         ([], {A: B, B: C}, frozenset({A}), C),  # the end of the chain
         ([], {A: D, B: C}, NONE, None),  # two chains, two roots
+        ([], {C: B, B: D, D: C, A: C}, NONE, B),  # the first of a circle, for what leads there, too
         ([(A, B)], {A: D, B: C}, frozenset({D}), C),  # of two ends of chains the first
         ([(A, D)], {C: B, B: C}, frozenset({A}), B),  # a circle of rows has no end: apart from A
         ([(A, B)], {C: B, B: C}, frozenset({A}), B),  # but what it names is a root all the same
@@ -129,17 +150,17 @@ def test_that_what_is_folded_stays(text: str, options: SynonymOptions) -> None:
 
 
 def test_that_texts_that_fold_together_are_not_guessed() -> None:
-    texts = {"Polish": "from Poland", "polish": "varnish", "POLISHED": "polish"}
-    plain = Roots([], SynonymPairs(texts=texts), NONE)
+    pairs = SynonymPairs(texts={"Polish": "from Poland", "polish": "varnish", "POLISHED": "polish"})
+    plain = Ontology((), pairs, on_problem=unexpected)
     assert plain.root(Literal("POLISHED")) == Literal("varnish")
-    folded = Roots([], SynonymPairs(texts=texts), NONE, SynonymOptions(casefold=True))
+    folded = Ontology((), pairs, options=CASEFOLD, on_problem=lambda _: None)
     assert folded.root(Literal("polished")) == Literal("polish")
     assert folded.root(Literal("from Poland")) == Literal("from Poland")
 
 
 def test_that_the_first_spelling_of_a_root_holds() -> None:
     pairs = SynonymPairs(texts={"US": "usa", "us": "USA", "U.S.": "Us"})
-    roots = Roots([], pairs, NONE, SynonymOptions(casefold=True))
+    roots = Roots([], pairs, NONE, CASEFOLD)
     for text in ("US", "us", "U.S.", "u.s.", "Usa"):
         assert roots.root(Literal(text)) == Literal("USA")
     names = {"US", "us", "U.S.", "usa", "Us"}
@@ -153,3 +174,194 @@ def test_many_names() -> None:
     roots = Roots(pairwise(reversed(names)), SynonymPairs(), NONE)
     assert {roots.root(name) for name in names} == {names[0]}
     assert len(roots.names(names[0])) == len(roots) == len(names) - 1
+
+
+# --- Rows of files ------------------------------------------------------------------------------
+
+
+def rows(*pairs: tuple[str, str], file: str = "a.csv") -> SynonymRows:
+    several = (SynonymRow(a, b, Place(file, line=n)) for n, (a, b) in enumerate(pairs, start=2))
+    return SynonymRows(texts=tuple(several))
+
+
+def test_merging() -> None:
+    here = Place("a.csv")
+    first = SynonymRows((SynonymRow(A, B, here),), labels=(("x", A),))
+    second = SynonymRows(
+        (SynonymRow(B, C, here), SynonymRow(A, B, here), SynonymRow(D, D, here)),
+        labels=(("x", A), ("x", B)),
+    )
+    found = merged([first, second], unexpected)
+    assert found.terms == {A: B, B: C}
+    assert found.labels == (("x", A), ("x", B))
+
+
+def test_two_roots_in_two_files() -> None:
+    problems: list[Problem] = []
+    first = rows(("US", "United States"), ("U.S.", "US"))
+    second = rows(("UK", "Britain"), ("US", "ultrasound"), file="b.csv")
+    found = merged([first, second], problems.append)
+    assert found.texts == {"U.S.": "US", "UK": "Britain"}
+    assert list(map(str, problems)) == [
+        "b.csv:3: US has two roots: United States (a.csv:2) and ultrasound. "
+        "None of these rows is used: keep those with one root."
+    ]
+    assert problems[0].severity is Severity.REFUSED
+
+
+def test_two_roots_of_a_term() -> None:
+    problems: list[Problem] = []
+    pairs = (SynonymRow(A, root, Place("a.csv", line=n)) for n, root in enumerate((B, C), start=2))
+    assert merged([SynonymRows(terms=tuple(pairs))], problems.append) == SynonymPairs()
+    assert str(problems[0]).startswith("a.csv:3: urn:a has two roots: urn:b (a.csv:2) and urn:c.")
+
+
+def test_that_chains_are_followed_after_that() -> None:
+    """Two roots are ambiguous also where one is the other's root; what leads there ends there."""
+    problems: list[Problem] = []
+    held = rows(("US", "USA"), ("USA", "America"), ("US", "America"), ("U.S.", "US"))
+    assert merged([held], problems.append).texts == {"USA": "America", "U.S.": "US"}
+    assert "two roots: USA (a.csv:2) and America" in problems[0].what
+
+
+def test_that_a_text_may_name_several_terms() -> None:
+    held = SynonymRows(labels=(("jazz", A), ("jazz", B)))
+    assert merged([held], unexpected).labels == (("jazz", A), ("jazz", B))
+
+
+def test_names_that_fold_together() -> None:
+    problems: list[Problem] = []
+    held = rows(("Polish", "from Poland"), ("polish", "varnish"), ("US", "USA"), ("us", "Usa"))
+    assert unambiguous(held.texts, problems.append, CASEFOLD.fold) == {"US": "USA", "us": "Usa"}
+    assert list(map(str, problems)) == [
+        "a.csv:3: Polish and polish are the same when folded, and have two roots: "
+        "from Poland (a.csv:2) and varnish. None of these rows is used: keep those with one root."
+    ]
+    assert len(unambiguous(held.texts, unexpected)) == 4
+
+
+NAMES = st.sampled_from("abcdef")
+TABLES = st.lists(st.tuples(NAMES, NAMES), max_size=10)
+
+
+@given(TABLES)
+def test_roots_of_texts_against_the_oracle(table: list[tuple[str, str]]) -> None:
+    pairs: list[Pair] = [(Literal(a), Literal(b)) for a, b in table]
+    expected = roots((), pairs)
+    found = merged([rows(*table)], lambda _: None).texts
+    assert set(found) == {a.value for a, _ in unambiguous_pairs(pairs) if isinstance(a, Literal)}
+    known = Roots([], SynonymPairs(texts=found), NONE)
+    assert all(known.root(Literal(name)) == expected(Literal(name)) for name in "abcdef")
+
+
+@given(TABLES, st.data())
+def test_that_the_order_of_rows_says_nothing(
+    table: list[tuple[str, str]], drawn: st.DataObject
+) -> None:
+    others = drawn.draw(st.permutations(table))
+    one, other = (merged([rows(*each)], lambda _: None).texts for each in (table, others))
+    assert one == other
+
+
+def test_that_long_chains_need_no_stack() -> None:
+    names = [f"{number}" for number in range(50_000)]
+    chain = SynonymPairs(texts=dict(pairwise(names)))
+    assert Roots([], chain, NONE).root(Literal("0")) == Literal("49999")
+
+
+# --- Labels ---------------------------------------------------------------------------------------
+
+STATES: list[Triple] = [
+    (A, PREFERRED, Literal("États-Unis", language="fr")),
+    (A, PREFERRED, Literal("United States", language="en")),
+    (A, OTHER, Literal("US")),
+    (A, HIDDEN, Literal("Untied States", language="en")),
+]
+
+
+@pytest.mark.parametrize(
+    ("more", "root"),
+    [
+        ([], "United States"),
+        ([(A, PREFERRED, Literal("USA"))], "USA"),
+        ([(A, PREFERRED, Literal("America", language="en-us"))], "United States"),
+        ([(A, PREFERRED, Literal("The States", language="en"))], "The States"),
+        ([(A, PREFERRED, Literal("Estados", language="es"))], "United States"),
+    ],
+)
+def test_labels_have_the_preferred_one_as_root(more: list[Triple], root: str) -> None:
+    texts = label_synonyms([*more, *STATES], unexpected)
+    assert set(texts.values()) == {root}
+    assert {"États-Unis", "United States", "US", "Untied States"} <= set(texts)
+
+
+def test_labels_that_say_nothing() -> None:
+    triples: list[Triple] = [
+        (A, OTHER, Literal("no preferred label")),
+        (B, LABEL, Literal("not a label of SKOS")),
+        (B, PREFERRED, Literal("5", datatype=NamedNode("urn:number"))),
+        (B, PREFERRED, C),
+        (BlankNode("b"), PREFERRED, Literal("one", language="de")),
+        (BlankNode("b"), PREFERRED, Literal("uno", language="it")),
+    ]
+    assert label_synonyms(triples, unexpected) == {"one": "one", "uno": "one"}
+
+
+def test_a_label_of_two_concepts() -> None:
+    problems: list[Problem] = []
+    triples: list[Triple] = [
+        *STATES,
+        (B, PREFERRED, Literal("ultrasound")),
+        (B, OTHER, Literal("US")),
+        (B, OTHER, Literal("sonography")),
+        (C, PREFERRED, Literal("United States", language="en")),  # the same text: no dispute
+        (C, OTHER, Literal("U.S.")),
+        (D, PREFERRED, Literal("States")),
+        (D, OTHER, Literal("United States")),  # a root of others is nobody's synonym
+    ]
+    texts = label_synonyms(triples, problems.append)
+    assert texts == {
+        "États-Unis": "United States",
+        "Untied States": "United States",
+        "U.S.": "United States",
+        "ultrasound": "ultrasound",
+        "sonography": "ultrasound",
+        "States": "States",
+    }
+    assert [problem.what for problem in problems] == [
+        "'United States' is a label of <urn:a> and of <urn:d>, whose preferred labels differ",
+        "'US' is a label of <urn:a> and of <urn:b>, whose preferred labels differ",
+    ]
+    assert {problem.severity for problem in problems} == {Severity.WARNING}
+
+
+def test_labels_that_fold_together() -> None:
+    problems: list[Problem] = []
+    triples: list[Triple] = [
+        (A, PREFERRED, Literal("Polish")),
+        (B, PREFERRED, Literal("varnish")),
+        (B, OTHER, Literal("polish")),
+    ]
+    assert len(label_synonyms(triples, unexpected)) == 3
+    assert label_synonyms(triples, problems.append, CASEFOLD) == {"varnish": "varnish"}
+    assert len(problems) == 1
+
+
+def test_that_labels_have_to_be_asked_for() -> None:
+    pairs = SynonymPairs(texts={"United States": "USA"})
+    assert settled(pairs, SynonymOptions(), STATES, unexpected) is pairs
+    assert settled(pairs, SynonymOptions(nfkc=True), STATES, unexpected) == pairs
+    known = Ontology(STATES, pairs, options=SynonymOptions(labels=True), on_problem=unexpected)
+    for text in ("US", "États-Unis", "United States"):
+        assert known.root(Literal(text)) == Literal("USA")
+
+
+def test_labels_against_a_synonym_file() -> None:
+    problems: list[Problem] = []
+    pairs = SynonymPairs(texts={"US": "ultrasound"})
+    texts = settled(pairs, SynonymOptions(labels=True), STATES, problems.append).texts
+    assert "US" not in texts
+    assert texts["États-Unis"] == "United States"
+    assert [problem.what for problem in problems] == [
+        "US has two roots: ultrasound (synonyms) and United States"
+    ]

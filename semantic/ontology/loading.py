@@ -1,8 +1,8 @@
 """Ontology files to triples, synonyms and rules.
 
-What RDF files say, with their imports and what a reasoner infers from both, is kept compiled
-(`semantic.ontology.reading.compiled`), for reading a large one takes seconds and reasoning minutes.
-Synonyms and mapping rules are short, and read each time.
+What RDF files say, with their imports and what a reasoner infers from both, is cached
+(`semantic.ontology.cache`), for reading a large one takes seconds and reasoning minutes. Synonyms
+and mapping functions are short, and read each time.
 """
 
 from __future__ import annotations
@@ -17,19 +17,18 @@ from typing import NoReturn
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem
 from semantic.folders import is_folder, unreadable
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.ontology.reading import compiled
-from semantic.ontology.reading.compiled import Compiled
-from semantic.ontology.reading.documents import read_file
-from semantic.ontology.reading.imports import Closure, importable, places_of
-from semantic.ontology.reading.owl import Reasoner, infer
-from semantic.ontology.reading.synonym_files import is_synonym_json, read_synonyms
-from semantic.ontology.synonym_rows import SynonymRows, merge_pairs
-from semantic.ontology.synonyms import SynonymPairs
+from semantic.ontology import cache
+from semantic.ontology.cache import Cached
+from semantic.ontology.documents import read_file
+from semantic.ontology.imports import Closure, importable, places_of
+from semantic.ontology.reasoner import Reasoner, infer
+from semantic.ontology.synonym_files import is_synonym_json, read_synonyms
+from semantic.ontology.synonyms import SynonymPairs, SynonymRows, merged
 from semantic.syntax import HEAD_BYTES
 from semantic.terms import Triple
 
 _SMALL = 64 * 1024
-"""Files of fewer bytes together are read as fast as a compiled one."""
+"""Files of fewer bytes together are read as fast as from the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ class Loading:
     reason
         The reasoner that is asked what follows.
     cache
-        The folder of compiled ontologies; ``None`` for none.
+        The folder of the cache; ``None`` for none.
     """
 
     imports: Path | None = None
@@ -80,7 +79,7 @@ class Loading:
 
 
 def loading(
-    imports: str | Path | None, fetch: bool, reason: str | None, cache: Path | str | bool | None
+    imports: str | Path | None, fetch: bool, reason: str | None, folder: Path | str | bool | None
 ) -> Loading:
     """Return the options as `Ontology.load` takes them.
 
@@ -96,8 +95,8 @@ def loading(
             f"no reasoner is called {reason!r}", Place("reason"), "Use hermit or pellet."
         )
         raise OntologyError(problem) from None
-    folder = compiled.cache_folder(cache)
-    return Loading(None if imports is None else Path(imports), fetch, reasoner, folder)
+    where = None if imports is None else Path(imports)
+    return Loading(where, fetch, reasoner, cache.cache_folder(folder))
 
 
 def read_sources(
@@ -130,13 +129,13 @@ def read_sources(
                 synonyms.append(read_synonyms(path, on_problem, limits))
             else:
                 rdf.append(path)
-        read = _compiled(rdf, on_problem, limits, options)
+        read = _cached(rdf, on_problem, limits, options)
     except InputError as error:
         raise OntologyError(error.problem) from error
     except OSError as error:
         raise OntologyError(unreadable(str(error.filename), error)) from error
     inferred = read.triples[len(read.triples) - read.inferred :]
-    pairs = merge_pairs(synonyms, on_problem)
+    pairs = merged(synonyms, on_problem)
     return Sources(read.triples, pairs, read.prefixes, inferred, rules)
 
 
@@ -167,14 +166,14 @@ def _text(path: Path) -> str:
         raise InputError(Problem(what, Place(str(path)), "Save the file as UTF-8.")) from error
 
 
-def _compiled(
+def _cached(
     paths: Sequence[Path], on_problem: OnProblem, limits: Limits, options: Loading
-) -> Compiled:
-    """Return what the files say: as it was compiled, or else by reading them."""
+) -> Cached:
+    """Return what the files say: from the cache, or else by reading them."""
     name = _cache_name(paths, limits, options)
     if name is None or options.cache is None:
         return _read(paths, on_problem, limits, options)[0]
-    found = compiled.load(options.cache, name)
+    found = cache.load(options.cache, name)
     if found is not None:
         for problem in found.problems:
             on_problem(problem)
@@ -183,7 +182,7 @@ def _compiled(
     # What was fetched may change there, and no digest would tell. A file that changed while it was
     # read gives another digest now; what was read may be either.
     if not fetched and _name_now(paths, limits, options) == name:
-        compiled.save(options.cache, name, read)
+        cache.save(options.cache, name, read)
     return read
 
 
@@ -195,7 +194,7 @@ def _name_now(paths: Sequence[Path], limits: Limits, options: Loading) -> str | 
 
 
 def _cache_name(paths: Sequence[Path], limits: Limits, options: Loading) -> str | None:
-    """Return the name of the compiled ontology; ``None`` where it is not worth it."""
+    """Return the name in the cache; ``None`` where it is not worth it."""
     if options.cache is None:
         return None
     files = list(paths)
@@ -211,12 +210,12 @@ def _cache_name(paths: Sequence[Path], limits: Limits, options: Loading) -> str 
     if options.reason is None and sum(file.stat().st_size for file in files) < _SMALL:
         return None
     settings = (len(paths), str(options.imports), options.fetch, options.reason, limits, unread)
-    return compiled.digest(files, settings)
+    return cache.digest(files, settings)
 
 
 def _read(
     paths: Sequence[Path], on_problem: OnProblem, limits: Limits, options: Loading
-) -> tuple[Compiled, list[str]]:
+) -> tuple[Cached, list[str]]:
     """Read files and imports, and reason; return also what was fetched."""
     problems: list[Problem] = []
 
@@ -234,5 +233,5 @@ def _read(
         for prefix, namespace in document.prefixes.items():
             prefixes.setdefault(prefix, namespace)
     inferred = infer(triples, options.reason, report, limits) if options.reason else []
-    read = Compiled(triples + inferred, len(inferred), prefixes, tuple(problems))
+    read = Cached(triples + inferred, len(inferred), prefixes, tuple(problems))
     return read, closure.fetched

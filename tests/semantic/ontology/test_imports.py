@@ -18,8 +18,8 @@ from pyoxigraph import NamedNode
 
 from semantic.errors import OntologyError, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.ontology.reading.imports import _loops
-from semantic.ontology.reading.load import Loading, read_sources
+from semantic.ontology.imports import _loops
+from semantic.ontology.loading import Loading, read_sources
 
 EX = "http://example.org/"
 

@@ -18,7 +18,7 @@ from pyoxigraph import NamedNode
 from semantic.errors import OnProblem, OntologyError, Place, Problem
 from semantic.guards import json_depth
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.ontology.synonym_rows import SynonymRow, SynonymRows
+from semantic.ontology.synonyms import SynonymRow, SynonymRows
 
 _FORMS = 'Write {"root": ["synonym", …], …} or [{"term": "synonym", "root": "root"}, …].'
 _KEYWORD = re.compile(rb'"@[a-z]+"\s*:')

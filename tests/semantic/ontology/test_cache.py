@@ -1,4 +1,4 @@
-"""Compiled ontologies give what the files give, and never what they do not."""
+"""Cached ontologies give what the files give, and never what they do not."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pyoxigraph import Triple as Statement
 
 from semantic.errors import Place, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.ontology.reading import compiled, load
-from semantic.ontology.reading.compiled import Compiled, cache_folder
-from semantic.ontology.reading.load import Loading, Sources, read_sources
+from semantic.ontology import cache, loading
+from semantic.ontology.cache import Cached, cache_folder
+from semantic.ontology.loading import Loading, Sources, read_sources
 from semantic.terms import Term
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -32,6 +32,8 @@ TERMS: st.SearchStrategy[Term] = st.one_of(
         lambda t, d: Literal(t, datatype=NamedNode(d)), TEXTS, st.sampled_from(["urn:t", "x:y"])
     ),
 )
+
+
 COUNTS = st.none() | st.integers(1)
 PROBLEMS = st.builds(
     Problem,
@@ -40,8 +42,8 @@ PROBLEMS = st.builds(
     TEXTS,
     st.sampled_from(Severity),
 )
-COMPILED = st.builds(
-    Compiled,
+CACHED = st.builds(
+    Cached,
     st.lists(st.tuples(TERMS, TERMS, TERMS)),
     st.just(0),
     st.dictionaries(TEXTS, TEXTS, max_size=3),
@@ -49,20 +51,23 @@ COMPILED = st.builds(
 )
 
 
-@given(COMPILED)
+@given(CACHED)
 def test_what_is_saved_is_loaded(
-    tmp_path_factory: pytest.TempPathFactory, ontology: Compiled
+    tmp_path_factory: pytest.TempPathFactory, ontology: Cached
 ) -> None:
     folder = tmp_path_factory.mktemp("cache")
-    compiled.save(folder, "x", ontology)
-    assert compiled.load(folder, "x") == ontology
+    cache.save(folder, "x", ontology)
+    assert cache.load(folder, "x") == ontology
 
 
-def test_what_the_format_has_not_is_not_saved(tmp_path: Path) -> None:
+def test_terms_of_rdf_1_2(tmp_path: Path) -> None:
     a = NamedNode("urn:a")
-    for term in (Statement(a, a, a), Literal("x", language="ar", direction=BaseDirection.RTL)):
-        compiled.save(tmp_path, "x", Compiled([(a, a, term)], 0, {}, ()))
-        assert list(tmp_path.iterdir()) == []
+    cache.save(tmp_path, "x", Cached([(a, a, Statement(a, a, a))], 0, {}, ()))
+    assert list(tmp_path.iterdir()) == []
+    right_to_left = Literal("x", language="ar", direction=BaseDirection.RTL)
+    ontology = Cached([(a, a, right_to_left)], 0, {}, ())
+    cache.save(tmp_path, "x", ontology)
+    assert cache.load(tmp_path, "x") == ontology
 
 
 # --- Loading through it --------------------------------------------------------------------------
@@ -86,13 +91,13 @@ class Loads:
         self.path.write_text(TEXT, encoding="utf-8")
         self.problems: list[Problem] = []
         self.reads = 0
-        real = load.read_file
+        real = loading.read_file
 
         def counting(*args: object) -> object:
             self.reads += 1
             return real(*args)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(load, "read_file", counting)
+        monkeypatch.setattr(loading, "read_file", counting)
 
     def __call__(
         self, *more: Path, imports: Path | None = None, limits: Limits = DEFAULT_LIMITS
@@ -174,48 +179,48 @@ def test_a_file_that_was_cut_is_made_again(loads: Loads, size: int) -> None:
     assert loads.reads == 2
 
 
-@given(COMPILED.filter(lambda ontology: bool(ontology.triples)), st.data())
+@given(CACHED.filter(lambda ontology: bool(ontology.triples)), st.data())
 def test_a_damaged_file_is_none(
-    tmp_path_factory: pytest.TempPathFactory, ontology: Compiled, data: st.DataObject
+    tmp_path_factory: pytest.TempPathFactory, ontology: Cached, data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.mktemp("cache")
-    compiled.save(folder, "x", ontology)
+    cache.save(folder, "x", ontology)
     (path,) = folder.iterdir()
     content = bytearray(path.read_bytes())
     places = st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=5, unique=True)
     for place in data.draw(places):
         content[place] ^= data.draw(st.integers(1, 255))
     path.write_bytes(content)
-    assert compiled.load(folder, "x") is None
+    assert cache.load(folder, "x") is None
 
 
 def test_not_a_bit_may_differ(tmp_path: Path) -> None:
     a = NamedNode("urn:a")
-    compiled.save(tmp_path, "x", Compiled([(a, a, Literal("é"))], 0, {}, ()))
+    cache.save(tmp_path, "x", Cached([(a, a, Literal("é"))], 0, {}, ()))
     (path,) = tmp_path.iterdir()
     whole = path.read_bytes()
     for place in range(len(whole)):
         damaged = bytearray(whole)
         damaged[place] ^= 1 << place % 8
         path.write_bytes(damaged)
-        assert compiled.load(tmp_path, "x") is None
+        assert cache.load(tmp_path, "x") is None
     path.write_bytes(whole + b"x")
-    assert compiled.load(tmp_path, "x") is None
+    assert cache.load(tmp_path, "x") is None
 
 
 def test_the_file_of_another_ontology_is_none(tmp_path: Path) -> None:
-    compiled.save(tmp_path, "x", Compiled([], 0, {}, ()))
+    cache.save(tmp_path, "x", Cached([], 0, {}, ()))
     (path,) = tmp_path.iterdir()
     path.rename(path.with_stem("y"))
-    assert compiled.load(tmp_path, "y") is None
+    assert cache.load(tmp_path, "y") is None
 
 
 def test_a_damaged_file_is_made_again(loads: Loads) -> None:
     first = loads()
     (file,) = loads.cache.iterdir()
     data = file.read_bytes()
-    assert data.count(b"(3, 6)") == 1  # the shape of the triples
-    file.write_bytes(data.replace(b"(3, 6)", b"(3, 2)"))
+    assert b"urn:ex:A" in data
+    file.write_bytes(data.replace(b"urn:ex:A", b"urn:ex:Z", 1))
     assert len(loads().triples) == len(first.triples)
     assert loads.reads == 2
 
@@ -223,7 +228,7 @@ def test_a_damaged_file_is_made_again(loads: Loads) -> None:
 def test_a_file_that_changes_while_it_is_read_is_not_kept(
     loads: Loads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counting = load.read_file
+    counting = loading.read_file
 
     def leaving(path: Path, *args: object) -> object:
         found = counting(path, *args)  # type: ignore[arg-type]
@@ -231,7 +236,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(
         return found
 
     with monkeypatch.context() as patched:
-        patched.setattr(load, "read_file", leaving)
+        patched.setattr(loading, "read_file", leaving)
         loads()
     assert not loads.cache.exists()
     assert len(loads().triples) == 7
@@ -260,8 +265,8 @@ def test_small_files_are_not_kept(loads: Loads) -> None:
 
 def test_old_files_go(tmp_path: Path) -> None:
     for number in range(40):
-        compiled.save(tmp_path, f"{number}", Compiled([], 0, {}, ()))
-        os.utime(tmp_path / f"{number}.compiled", (number, number))
+        cache.save(tmp_path, f"{number}", Cached([], 0, {}, ()))
+        os.utime(tmp_path / f"{number}.ontology", (number, number))
     kept = sorted(int(file.stem) for file in tmp_path.iterdir())
     assert kept == list(range(8, 40))
 
@@ -271,3 +276,12 @@ def test_the_folder_is_the_users_own_where_none_is_named(tmp_path: Path) -> None
     assert cache_folder(None) == cache_folder(True) == own
     assert cache_folder(False) is None
     assert cache_folder(str(tmp_path)) == tmp_path
+
+
+def test_that_large_files_go_first_to_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_BYTES", 300)
+    for number in range(4):
+        cache.save(tmp_path, f"{number}", Cached([], 0, {"p": "x" * 40}, ()))
+        os.utime(tmp_path / f"{number}.ontology", (number, number))
+    cache.save(tmp_path, "last", Cached([], 0, {"p": "x" * 400}, ()))
+    assert [file.stem for file in tmp_path.iterdir()] == ["last"]

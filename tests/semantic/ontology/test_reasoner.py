@@ -17,15 +17,15 @@ from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, parse
 
 from semantic.errors import OntologyError, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.ontology import reasoner as java
+from semantic.ontology.documents import read_file
+from semantic.ontology.loading import loading, read_sources
 from semantic.ontology.ontology import Ontology
-from semantic.ontology.reading import java
-from semantic.ontology.reading.documents import read_file
-from semantic.ontology.reading.load import loading, read_sources
-from semantic.ontology.reading.owl import Reasoner, _of_hermit, _of_pellet, infer
+from semantic.ontology.reasoner import Reasoner, _of_hermit, _of_pellet, infer
 from semantic.terms import Term, Triple
 from semantic.vocabulary import EQUIVALENT_CLASS, OWL, SUBCLASS, SUBPROPERTY, TYPE
 
-SHARED = Path(__file__).parents[5] / "shared/data/ontologies"
+SHARED = Path(__file__).parents[4] / "shared/data/ontologies"
 PIZZA = "http://www.co-ode.org/ontologies/pizza/2005/10/18/classified/pizza.owl#"
 EX = "http://example.org/é#"
 A, B, C, D, X, Y, P, Q = (NamedNode(EX + name) for name in "ABCDxypq")
@@ -386,7 +386,7 @@ def test_a_reasoner_ends_with_who_asked_it(tmp_path: Path, sign: signal.Signals)
     program(tmp_path / "java", script)
     asking = (
         "from pyoxigraph import NamedNode as N; "
-        "from semantic.ontology.reading.owl import Reasoner, infer; "
+        "from semantic.ontology.reasoner import Reasoner, infer; "
         "infer([(N('urn:a'), N('urn:b'), N('urn:c'))], Reasoner.HERMIT, print)"
     )
     folder = tmp_path / "temporary"
@@ -395,7 +395,7 @@ def test_a_reasoner_ends_with_who_asked_it(tmp_path: Path, sign: signal.Signals)
         **os.environ,
         "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
         "TMPDIR": str(folder),
-        "PYTHONPATH": str(Path(__file__).parents[4]),
+        "PYTHONPATH": str(Path(__file__).parents[3]),
     }
     with subprocess.Popen([sys.executable, "-c", asking], env=environment) as process:
         wait_for((tmp_path / "pids").exists)

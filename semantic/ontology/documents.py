@@ -1,0 +1,281 @@
+"""One RDF document of an ontology: what it states, what it is called, and what it imports.
+
+It is a file, or, only when the user has asked for it, is fetched over http or https. Parsing is
+`semantic.quads`' (pyoxigraph), and for OWL's own XML that of `semantic.ontology.owlxml`.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import IO, TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from pyoxigraph import NamedNode, RdfFormat
+
+from semantic.errors import InputError, OnProblem, Place, Problem
+from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.ontology.owlxml import is_owlxml, read_owlxml
+from semantic.quads import LINE_FORMATS, read_quads, read_whole
+from semantic.stream import pieces
+from semantic.syntax import HEAD_BYTES, tell_syntax
+from semantic.terms import Triple
+from semantic.vocabulary import OWL, TYPE
+
+if TYPE_CHECKING:
+    from urllib.request import OpenerDirector
+
+_REMEDY = "Give RDF (Turtle, RDF/XML, JSON-LD, N-Triples, …), OWL/XML or a file of synonyms (.csv)."
+_ONTOLOGY = OWL["Ontology"]
+_VERSION = OWL["versionIRI"]
+_IMPORTS = OWL["imports"]
+_ACCEPT = (
+    "text/turtle, application/rdf+xml;q=0.9, application/n-triples;q=0.9, "
+    "application/ld+json;q=0.8, application/owl+xml;q=0.7, */*;q=0.1"
+)
+_PIECE = 1 << 16
+_NOT_FETCHED = "Save it in a file, and load that too; what it says is left out."
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What one document says.
+
+    Parameters
+    ----------
+    source
+        Its name as the user wrote it, or its address.
+    triples
+        As stated; blank nodes are its own.
+    prefixes
+        Prefix to namespace.
+    names
+        The IRIs that it goes by: those of the ontologies that it declares, and their versions'.
+    imports
+        The IRIs of the ontologies that it imports, in order.
+    """
+
+    source: str
+    triples: list[Triple]
+    prefixes: dict[str, str]
+    names: tuple[str, ...]
+    imports: tuple[str, ...]
+
+
+def read_file(path: Path, on_problem: OnProblem, limits: Limits = DEFAULT_LIMITS) -> Document:
+    """Read one file. Relative IRIs in it are relative to its own address (``file:``).
+
+    Raises
+    ------
+    InputError
+        When it is no RDF, or has a fault.
+    OSError
+        When the system refuses.
+    """
+    with path.open("rb") as stream:
+        return read_document(
+            stream,
+            str(path),
+            on_problem=on_problem,
+            limits=limits,
+            base_iri=path.absolute().as_uri(),
+        )
+
+
+def read_document(
+    stream: IO[bytes],
+    source: str,
+    *,
+    on_problem: OnProblem,
+    limits: Limits = DEFAULT_LIMITS,
+    syntax: RdfFormat | None = None,
+    base_iri: str | None = None,
+) -> Document:
+    """Read one document.
+
+    Parameters
+    ----------
+    stream
+        At its beginning, and seekable.
+    syntax
+        Where it is known; else name and content tell.
+    base_iri
+        What relative IRIs are relative to, where the document does not say.
+
+    Raises
+    ------
+    InputError
+        When it is no RDF, or has a fault.
+
+    Examples
+    --------
+    >>> import io
+    >>> from semantic.errors import warn_problem
+    >>> text = b"<urn:o> a <http://www.w3.org/2002/07/owl#Ontology> ."
+    >>> read_document(io.BytesIO(text), "o.ttl", on_problem=warn_problem).names
+    ('urn:o',)
+    """
+    head = stream.read(HEAD_BYTES)
+    stream.seek(0)
+    if not head.strip():
+        raise InputError(Problem("the file is empty", Place(source), _REMEDY))
+    prefixes: dict[str, str] = {}
+    if is_owlxml(head):
+        data = read_whole(pieces(stream), source, limits)
+        triples = read_owlxml(data, source, on_problem, prefixes, limits)
+    else:
+        told = syntax or tell_syntax(head, source, _REMEDY)
+        strict = _raise if told in LINE_FORMATS else on_problem
+        quads = read_quads(
+            stream,
+            told,
+            source,
+            on_problem=strict,
+            base_iri=base_iri,
+            limits=limits,
+            prefixes=prefixes,
+        )
+        triples = [(q.subject, q.predicate, q.object) for q in quads]
+    return _document(source, triples, prefixes)
+
+
+def _document(source: str, triples: list[Triple], prefixes: dict[str, str]) -> Document:
+    names: dict[str, None] = {}
+    imports: dict[str, None] = {}
+    for subject, predicate, object_ in triples:
+        if predicate == TYPE:
+            if object_ == _ONTOLOGY and isinstance(subject, NamedNode):
+                names[subject.value] = None
+        elif predicate == _VERSION:
+            if isinstance(object_, NamedNode):
+                names[object_.value] = None
+        elif predicate == _IMPORTS and isinstance(object_, NamedNode):
+            imports[object_.value] = None
+    return Document(source, triples, prefixes, tuple(names), tuple(imports))
+
+
+def _raise(problem: Problem) -> None:
+    raise InputError(problem)
+
+
+# -- over the network -----------------------------------------------------------------------
+
+
+def fetch_document(address: str, on_problem: OnProblem, limits: Limits) -> Document:
+    """Fetch a document over http or https, and read it.
+
+    Parameters
+    ----------
+    limits
+        `Limits.document_bytes`, and `Limits.fetch_seconds` for all of it.
+
+    Raises
+    ------
+    InputError
+        When it cannot be had: no such address, too large, too slow, neither http nor https; when
+        it is no RDF, or has a fault.
+    """
+    # In a thread, for neither a look-up of a name nor a server that sends a byte now and then is
+    # bounded. A thread that is given up ends at its next piece, or when the server does.
+    task = _Fetching(address, limits)
+    task.start()
+    task.join(limits.fetch_seconds)
+    if task.is_alive():
+        raise _not_fetched(address, _too_slow(limits))
+    got = task.result
+    if isinstance(got, InputError):
+        raise got
+    return read_document(
+        io.BytesIO(got.data),
+        address,
+        on_problem=on_problem,
+        limits=limits,
+        syntax=got.syntax,
+        base_iri=got.address,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetched:
+    """Where a document came from in the end, and what it is."""
+
+    address: str
+    data: bytes
+    syntax: RdfFormat | None
+
+
+class _Fetching(Thread):
+    """Fetches a document; then `result` is what was fetched, or why it could not be."""
+
+    result: _Fetched | InputError
+
+    def __init__(self, address: str, limits: Limits) -> None:
+        super().__init__(daemon=True)
+        self._address = address
+        self._limits = limits
+
+    def run(self) -> None:
+        """Fetch."""
+        try:
+            self.result = _fetch(self._address, self._limits)
+        except InputError as error:
+            self.result = error
+
+
+def _fetch(address: str, limits: Limits) -> _Fetched:
+    from http.client import HTTPException
+    from urllib.error import HTTPError, URLError
+    from urllib.request import Request
+
+    end = time.monotonic() + limits.fetch_seconds
+    try:
+        if urlsplit(address).scheme not in ("http", "https"):
+            raise _not_fetched(address, "neither http nor https")
+        headers = {"Accept": _ACCEPT, "User-Agent": "graphmatch"}
+        request = Request(address, headers=headers)  # noqa: S310 -- checked above
+        with _opener().open(request, timeout=limits.fetch_seconds) as response:
+            data = bytearray()
+            while piece := response.read1(_PIECE):
+                data += piece
+                if len(data) > limits.document_bytes:
+                    raise _not_fetched(address, f"larger than {limits.document_bytes:,} bytes")
+                if time.monotonic() > end:
+                    raise _not_fetched(address, _too_slow(limits))
+            media_type = response.headers.get_content_type()
+            # plain text is what servers say of files that they do not know
+            is_told = media_type != "text/plain"
+            syntax = RdfFormat.from_media_type(media_type) if is_told else None
+            return _Fetched(response.url, bytes(data), syntax)
+    except (URLError, HTTPException, OSError, ValueError) as error:
+        if isinstance(error, HTTPError):
+            error.close()
+        raise _not_fetched(address, f"it could not be fetched: {error}") from error
+
+
+def _not_fetched(address: str, what: str) -> InputError:
+    return InputError(Problem(what, Place(address), _NOT_FETCHED))
+
+
+def _too_slow(limits: Limits) -> str:
+    return f"it took more than {limits.fetch_seconds:g} seconds"
+
+
+def _opener() -> OpenerDirector:
+    """Return what opens http and https, and nothing else: no files, no FTP."""
+    from urllib import request
+
+    opener = request.OpenerDirector()
+    for handler in (
+        request.ProxyHandler,
+        request.UnknownHandler,
+        request.HTTPHandler,
+        request.HTTPSHandler,
+        request.HTTPDefaultErrorHandler,
+        request.HTTPRedirectHandler,
+        request.HTTPErrorProcessor,
+    ):
+        opener.add_handler(handler())
+    return opener

@@ -1,0 +1,407 @@
+"""``owl:imports``: the documents of an ontology, and those that they import.
+
+An import is looked for among the documents that are there already, then where the user says (a
+folder or a catalogue), and, only if asked, at its own address. Each document is read once, however
+often it is imported. What is not found is reported and left out; a loop, which harms nobody but is
+seldom meant, is reported.
+
+A catalogue is what Protégé writes beside an ontology as ``catalog-v001.xml``: elements `uri`, in
+groups or not, that give a name the place it is to be read from, relative to the catalogue.
+`nextCatalog`, `rewriteURI` and `delegateURI` are not read.
+
+In a folder the files say themselves what they are called; where none of them says an import's
+name, the file is taken whose own name is the last part of it (``…/ns/sosa`` and ``sosa.ttl``).
+
+Source: OWL 2 Structural Specification, section 3.4 (imports closure); OASIS, XML Catalogs Version
+1.1, section 4 (2005).
+"""
+
+from __future__ import annotations
+
+import stat
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os.path import realpath
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import unquote, urljoin, urlsplit
+from xml.etree import ElementTree
+
+from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem, Severity
+from semantic.folders import files_in, is_folder, unreadable
+from semantic.guards import check_xml, decode_xml
+from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.ontology.documents import Document, fetch_document, read_file
+from semantic.syntax import format_of_name
+
+_NAMESPACE = "{urn:oasis:names:tc:entity:xmlns:xml:catalog}"
+_BASE = "{http://www.w3.org/XML/1998/namespace}base"
+_CORRECT = "Correct the catalogue, or name a folder that has the imported files."
+_REMEDY = "Load its file, too, or name a folder or catalogue that has it; what it says is left out."
+
+
+def places_of(path: Path, on_problem: OnProblem, limits: Limits = DEFAULT_LIMITS) -> Places:
+    """Return where imports lie: a folder, or what a catalogue says.
+
+    Raises
+    ------
+    InputError
+        When a catalogue cannot be understood.
+    OSError
+        When there is no such thing.
+    """
+    return Folder(path, on_problem, limits) if is_folder(path) else read_catalogue(path, limits)
+
+
+def importable(path: Path, limits: Limits = DEFAULT_LIMITS) -> list[Path]:
+    """Return the files that an import may come from, without reading them.
+
+    Raises
+    ------
+    InputError, OSError
+        As `places_of`.
+    """
+    if is_folder(path):
+        return [file for file in files_in(path, lambda _: None) if _is_rdf(file)]
+    return read_catalogue(path, limits).files()
+
+
+class Closure:
+    """An ontology's documents with all that they import.
+
+    Parameters
+    ----------
+    given
+        The documents that the user names, each with its file.
+    places
+        Where imports are looked for.
+    may_fetch
+        Whether what is not there may be fetched.
+
+    Attributes
+    ----------
+    documents
+        Those that were given, and then those imported, in the order in which they were found.
+    fetched
+        The addresses that were fetched.
+
+    Raises
+    ------
+    InputError
+        When an imported file is found and cannot be read.
+    OSError
+        The same.
+    OntologyError
+        When there are more documents than `Limits.imported_documents`.
+    """
+
+    def __init__(
+        self,
+        given: Sequence[tuple[Path, Document]],
+        places: Places | None,
+        on_problem: OnProblem,
+        *,
+        may_fetch: bool = False,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self._places = places
+        self._may_fetch = may_fetch
+        self._on_problem = on_problem
+        self._limits = limits
+        self._given = len(given)
+        self.documents = [document for _, document in given]
+        self.fetched: list[str] = []
+        self._by_place: dict[str, int] = {}
+        self._by_name: dict[str, int] = {}
+        for number, (path, document) in enumerate(given):
+            self._by_place.setdefault(realpath(path), number)
+            self._note_names((*document.names, path.absolute().as_uri()), number)
+        self._imports: list[list[int]] = []
+        self._follow()
+        self._report_loops()
+
+    def _note_names(self, names: Iterable[str], number: int) -> None:
+        for name in names:
+            self._by_name.setdefault(_key(name), number)
+
+    def _follow(self) -> None:
+        pending = deque(range(len(self.documents)))
+        while pending:
+            importer = self.documents[pending.popleft()]
+            found: list[int] = []
+            for iri in importer.imports:
+                known = len(self.documents)
+                number = self._number(iri, importer)
+                if number is not None:
+                    found.append(number)
+                    pending.extend(range(known, len(self.documents)))
+            self._imports.append(found)
+
+    def _number(self, iri: str, importer: Document) -> int | None:
+        """Return which document an import is; it is read where it has not been."""
+        if (number := self._by_name.get(_key(iri))) is not None:
+            return number
+        place = self._places.find(iri) if self._places else None
+        if place is None and self._may_fetch:
+            place = iri
+        if place is None:
+            self._report_missing(iri, importer, self._why())
+            return None
+        name = realpath(place) if isinstance(place, Path) else place
+        if (number := self._by_place.get(name)) is None:
+            document = self._read(place, iri, importer)
+            if document is None:
+                return None
+            self._check_number(importer)
+            number = len(self.documents)
+            self.documents.append(document)
+            self._by_place[name] = number
+            self._note_names(document.names, number)
+        self._by_name[_key(iri)] = number
+        return number
+
+    def _read(self, place: Path | str, iri: str, importer: Document) -> Document | None:
+        if isinstance(place, Path):
+            if place.is_file():
+                return read_file(place, self._on_problem, self._limits)
+            kind = "regular file" if place.exists() else "file"
+            self._report_missing(iri, importer, f"there is no {kind} {place}")
+        elif not self._may_fetch:
+            self._report_missing(iri, importer, f"it lies at {place}, and nothing is fetched")
+        else:
+            return self._fetch(place, iri, importer)
+        return None
+
+    def _fetch(self, address: str, iri: str, importer: Document) -> Document | None:
+        """Read what lies at an address; what is no RDF there is as good as missing."""
+        self.fetched.append(address)
+        try:
+            return fetch_document(address, self._on_problem, self._limits)
+        except InputError as error:
+            self._report_missing(iri, importer, error.problem.what)
+            return None
+
+    def _why(self) -> str:
+        if self._places is None:
+            return "no folder or catalogue was named to look in"
+        return "it is not where imports are looked for"
+
+    def _report_missing(self, iri: str, importer: Document, reason: str) -> None:
+        what = f"it imports <{iri}>, which is missing: {reason}"
+        self._on_problem(Problem(what, Place(importer.source), _REMEDY, Severity.WARNING))
+
+    def _check_number(self, importer: Document) -> None:
+        limit = self._limits.imported_documents
+        if len(self.documents) - self._given >= limit:
+            what = f"more than {limit} imported documents"
+            remedy = "If you trust them, raise the limit `imported_documents`."
+            raise OntologyError(Problem(what, Place(importer.source), remedy))
+
+    def _report_loops(self) -> None:
+        for loop in _loops(self._imports):
+            names = [self.documents[number].source for number in (*loop, loop[0])]
+            what = f"an import loop: {' imports '.join(names)}"
+            remedy = "Each was read once; remove one of the imports if the loop was not meant."
+            self._on_problem(Problem(what, Place(names[0]), remedy, Severity.WARNING))
+
+
+def _loops(imports: list[list[int]]) -> list[list[int]]:
+    """Return one loop of each group of documents that import each other, the first first."""
+    if not any(imports):
+        return []
+    import networkx as nx
+
+    graph = nx.DiGraph((one, other) for one, others in enumerate(imports) for other in others)
+    found = []
+    for group in nx.strongly_connected_components(graph):
+        first = min(group)
+        if back := sorted(set(graph[first]) & group):
+            way: list[int] = nx.shortest_path(graph.subgraph(group), back[0], first)
+            found.append([first, *way[:-1]])
+    return sorted(found)
+
+
+# -- where imports lie -----------------------------------------------------------------------
+
+
+class Places(Protocol):
+    """What knows where imported ontologies lie."""
+
+    def find(self, iri: str) -> Path | str | None:
+        """Return the file, or the address, from which an ontology is to be read."""
+
+
+def _key(iri: str) -> str:
+    """Return what of an ontology's IRI counts: some write it with a ``#`` or ``/`` at its end."""
+    return iri.rstrip("#/")
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The places that an XML catalogue gives."""
+
+    path: Path
+    places: dict[str, Path | str]
+
+    def find(self, iri: str) -> Path | str | None:
+        """Return the file, or the address, that the catalogue gives for an IRI."""
+        return self.places.get(iri) or self.places.get(_key(iri))
+
+    def files(self) -> list[Path]:
+        """Return the catalogue and the files it names."""
+        return [self.path, *(place for place in self.places.values() if isinstance(place, Path))]
+
+
+def read_catalogue(path: Path, limits: Limits) -> Catalogue:
+    """Read an XML catalogue. Of two places for one name the first holds.
+
+    Raises
+    ------
+    InputError
+        When it is none.
+    OSError
+        When the system refuses.
+    """
+    data = path.read_bytes()
+    fault = check_xml(data, str(path), limits)
+    if fault is not None:
+        place = Place(str(path), fault.lineno, fault.offset + 1)
+        raise InputError(Problem(f"not an XML catalogue: {fault}", place, _CORRECT))
+    try:
+        text = decode_xml(data)
+    except (UnicodeDecodeError, LookupError) as error:
+        problem = Problem(f"not an XML catalogue: {error}", Place(str(path)), _CORRECT)
+        raise InputError(problem) from error
+    root = ElementTree.fromstring(text)  # noqa: S314 -- check_xml has looked through it
+    if root.tag != f"{_NAMESPACE}catalog":
+        what = f"not an XML catalogue: its root is <{root.tag.rpartition('}')[2]}>"
+        raise InputError(Problem(what, Place(str(path)), _CORRECT))
+    places: dict[str, Path | str] = {}
+    for name, found in _entries(root, Path(realpath(path)).as_uri(), str(path)):
+        places.setdefault(name, found)
+        places.setdefault(_key(name), found)
+    return Catalogue(path, places)
+
+
+def _entries(
+    element: ElementTree.Element, base: str, source: str
+) -> Iterator[tuple[str, Path | str]]:
+    base = _join(base, element.get(_BASE, ""), source)
+    for child in element:
+        if child.tag == f"{_NAMESPACE}group":
+            yield from _entries(child, base, source)
+        elif child.tag == f"{_NAMESPACE}uri":
+            name, place = child.get("name"), child.get("uri")
+            if name and place:
+                own = _join(base, child.get(_BASE, ""), source)
+                yield name, _place(_join(own, place, source), source)
+
+
+def _join(base: str, address: str, source: str) -> str:
+    try:
+        return urljoin(base, address)
+    except ValueError as error:
+        raise _no_place(address, str(error), source) from error
+
+
+def _place(address: str, source: str) -> Path | str:
+    parts = urlsplit(address)  # which urljoin has split already
+    if parts.scheme != "file":
+        return address
+    if parts.netloc not in ("", "localhost"):
+        raise _no_place(address, f"the file lies on another machine, {parts.netloc}", source)
+    from urllib.request import url2pathname  # brings the network's modules
+
+    name = url2pathname(parts.path)
+    if "\0" in name:
+        raise _no_place(address, "a file name has no null character", source)
+    return Path(name)
+
+
+def _no_place(address: str, reason: str, source: str) -> InputError:
+    what = f"the catalogue gives {address!r}, which is no place to read from: {reason}"
+    return InputError(Problem(what, Place(source), _CORRECT))
+
+
+class Folder:
+    """The RDF files of a folder, at any depth, by what they call themselves.
+
+    Parameters
+    ----------
+    path
+        The folder. When the first import is looked for, all its files are read.
+    on_problem
+        Called with each file that cannot be read, and when two files have one name.
+    """
+
+    def __init__(self, path: Path, on_problem: OnProblem, limits: Limits) -> None:
+        self._path = path
+        self._on_problem = on_problem
+        self._limits = limits
+
+    def find(self, iri: str) -> Path | str | None:
+        """Return the file that declares an IRI, or else is named like it."""
+        if found := self._declared.get(_key(iri)):
+            if len(found) > 1:
+                self._tell_several(iri, found)
+            return found[0]
+        return self._named.get(unquote(_key(iri).rpartition("/")[2].rpartition("#")[2]))
+
+    @cached_property
+    def _files(self) -> list[Path]:
+        files = []
+        for file in filter(_is_rdf, files_in(self._path, self._tell_skipped)):
+            try:
+                regular = stat.S_ISREG(file.stat().st_mode)
+            except OSError as error:  # a link that leads nowhere
+                self._tell_skipped(unreadable(str(file), error))
+            else:
+                if regular:
+                    files.append(file)
+        return files
+
+    def _tell_skipped(self, problem: Problem) -> None:
+        if problem.severity is not Severity.WARNING:
+            what = f"not looked through for imports: {problem.what}"
+            problem = replace(problem, what=what, severity=Severity.WARNING)
+        self._on_problem(problem)
+
+    @cached_property
+    def _named(self) -> dict[str, Path]:
+        named: dict[str, Path] = {}
+        for file in self._files:
+            named.setdefault(file.name, file)
+            named.setdefault(file.stem, file)
+        return named
+
+    @cached_property
+    def _declared(self) -> dict[str, list[Path]]:
+        declared: defaultdict[str, list[Path]] = defaultdict(list)
+        for file in self._files:
+            for name in dict.fromkeys(map(_key, self._names(file))):
+                declared[name].append(file)
+        return declared
+
+    def _names(self, file: Path) -> tuple[str, ...]:
+        try:
+            return read_file(file, lambda _: None, self._limits).names
+        except (InputError, OSError) as error:
+            problem = (
+                error.problem if isinstance(error, InputError) else unreadable(str(file), error)
+            )
+            if file.suffix.lower() != ".xml":  # which may be anything
+                what = f"not looked through for imports: {problem.what}"
+                remedy = "It is used by its file name only; correct it, or take it away."
+                self._on_problem(Problem(what, problem.where, remedy, Severity.WARNING))
+        return ()
+
+    def _tell_several(self, iri: str, found: list[Path]) -> None:
+        what = f"several files declare <{iri}>: {', '.join(map(str, found))}"
+        remedy = "The first was used: keep one, or name a catalogue."
+        self._on_problem(Problem(what, Place(str(found[0])), remedy, Severity.WARNING))
+
+
+def _is_rdf(file: Path) -> bool:
+    return format_of_name(file.name) is not None or file.suffix.lower() == ".xml"

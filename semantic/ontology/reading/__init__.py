@@ -1,1 +1,0 @@
-"""Files to an ontology: RDF, OWL/XML and synonyms, what they import, and what a reasoner infers."""
