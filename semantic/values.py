@@ -25,8 +25,7 @@ from typing import TypeAlias, TypeVar
 from pyoxigraph import Literal, NamedNode
 
 from semantic.terms import Term
-from semantic.units.numbers import read_quantity, read_written
-from semantic.units.vocabulary import is_quantity
+from semantic.units.quantities import is_quantity, read_quantity, read_written
 from semantic.vocabulary import RDF, XSD
 
 

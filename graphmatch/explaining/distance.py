@@ -18,7 +18,7 @@ from fractions import Fraction
 
 from pyoxigraph import Literal, NamedNode
 
-from semantic.decision import text_of
+from semantic.decision import folded, text_of
 from semantic.ontology.walks import Links, Walks
 from semantic.pattern import (
     AnyOf,
@@ -26,11 +26,11 @@ from semantic.pattern import (
     Filter,
     TaxonomyOperator,
     TaxonomyTest,
+    TextTest,
     Unequal,
+    View,
 )
 from semantic.terms import Term, compact
-from semantic.text.folding import folded
-from semantic.text.tests import TextTest, View
 from semantic.values import Instant, Number, Operator, Quantity, value_of
 from semantic.vocabulary import OWL, RDF, RDFS, SKOS
 

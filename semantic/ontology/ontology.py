@@ -36,10 +36,9 @@ from semantic.ontology.taxonomy import Taxonomy
 from semantic.ontology.walks import Walks
 from semantic.publication import Publication
 from semantic.terms import Term, Triple, compact
-from semantic.units.numbers import UnitError
+from semantic.units.quantities import BASE_UNIT, UNIT_ATTRIBUTE, UnitError
 from semantic.units.registry import Registry
 from semantic.units.units import Units
-from semantic.units.vocabulary import BASE_UNIT, UNIT_ATTRIBUTE
 from semantic.vocabulary import GM, OWL, PREFIXES, RDFS, SKOS, TYPE
 
 _NO_TOPICS = frozenset({OWL["Ontology"], SKOS["ConceptScheme"], RDFS["Datatype"]})
