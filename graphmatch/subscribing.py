@@ -162,7 +162,7 @@ def _bulk(
         place = reader.place(number)
         try:
             if "where" in row and "query" not in row:
-                subscription = _of_constraints(row, place, parser)
+                subscription = _of_constraints(row, reader, number, parser)
             else:
                 subscription = _of_query(row, place, parser)
         except (InputError, SubscriptionError) as error:
@@ -172,13 +172,14 @@ def _bulk(
 
 
 def _of_constraints(
-    row: dict[str, Any], place: Place, parser: SubscriptionParser
+    row: dict[str, Any], reader: LineReader, number: int, parser: SubscriptionParser
 ) -> Subscription:
+    id, where, comment = of_row(row, reader, number)
     try:
-        id, where, comment = of_row(row, place)
         return parser.parse(id, attribute_query(id, where), comment)
     except SubscriptionError as error:
-        raise SubscriptionError(replace(error.problem, where=replace(place, item=id))) from error
+        placed = replace(error.problem, where=reader.place(number, id))
+        raise SubscriptionError(placed) from error
 
 
 def _of_query(row: dict[str, Any], place: Place, parser: SubscriptionParser) -> Subscription:

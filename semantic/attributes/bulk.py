@@ -447,23 +447,22 @@ def _lines(reader: LineReader) -> Iterator[tuple[Shape, tuple[int, str, list[Con
     """Yield the lines that are subscriptions: shape, number, id and constants."""
     taken: dict[str, int] = {}
     for number, row in reader.file():
-        place = reader.place(number)
         try:
-            id, where, _ = of_row(row, place)
-            place = replace(place, item=id)
+            id, where, _ = of_row(row, reader, number)
             shape, constants = taken_apart(where)
             slots(shape)  # that its attributes have names
         except InputError as error:
             reader.on_problem(error.problem)
         except UnplacedError as error:
-            reader.on_problem(Problem(error.what, place, error.remedy))
+            reader.on_problem(Problem(error.what, reader.place(number, id), error.remedy))
         else:
             known = taken.setdefault(id, number)
             if known == number:
                 yield shape, (number, id, constants)
                 continue
             what = f"the id {id!r} has a subscription already, at {reader.place(known)}"
-            reader.on_problem(Problem(what, place, "Choose another id; the first one holds."))
+            remedy = "Choose another id; the first one holds."
+            reader.on_problem(Problem(what, reader.place(number, id), remedy))
 
 
 def _of_lines(shape: Shape, lines: Sequence[tuple[int, str, list[Constant]]]) -> Rows:

@@ -33,7 +33,15 @@ from typing import Any, TypeAlias
 from pyoxigraph import Literal, NamedNode
 
 from semantic.attributes import names
-from semantic.attributes.values import TermError, dated, looks_dated, may_be_dated, plain, term_of
+from semantic.attributes.values import (
+    LineReader,
+    TermError,
+    dated,
+    looks_dated,
+    may_be_dated,
+    plain,
+    term_of,
+)
 from semantic.errors import InputError, Place, Problem, SubscriptionError, UnplacedError
 from semantic.units.quantities import is_quantity
 from semantic.values import value_of
@@ -98,8 +106,13 @@ FILTER(?price < "5"^^<http://www.w3.org/2001/XMLSchema#integer>) }
         raise SubscriptionError(Problem(error.what, Place(id), error.remedy)) from error
 
 
-def of_row(row: dict[str, Any], place: Place) -> tuple[str, Any, str]:
+def of_row(row: dict[str, Any], reader: LineReader, number: int) -> tuple[str, Any, str]:
     """Return the id, the constraints and the comment that a line of JSON says.
+
+    Parameters
+    ----------
+    reader, number
+        Where it is, for messages.
 
     Raises
     ------
@@ -112,12 +125,11 @@ def of_row(row: dict[str, Any], place: Place) -> tuple[str, Any, str]:
         what = f"the field `{name}` is not a text"
         if name not in row:
             what = f"the field `{name}` is missing"
-        raise InputError(Problem(what, place, REMEDY))
-    place = Place(place.source, place.line, item=id)
+        raise InputError(Problem(what, reader.place(number), REMEDY))
     if unknown := row.keys() - _FIELDS:
         what = f"there is no field {min(unknown)!r}"
         remedy = "A subscription has the fields id, where and comment."
-        raise InputError(Problem(what, place, remedy))
+        raise InputError(Problem(what, reader.place(number, id), remedy))
     return id, row.get("where", {}), comment
 
 
@@ -167,7 +179,14 @@ def _tests(given: Any, constants: list[Constant]) -> tuple[Test, ...]:
         given = _folded(given)
     if not given:
         raise TermError("the constraint is empty", 'Write {"exists": true}.')
-    return tuple([_test(operator, operand, constants) for operator, operand in given.items()])
+    tests: list[Test] = []
+    for operator, operand in given.items():  # most are numbers of JSON
+        if type(operand) is Literal and operator in NUMERIC and operand.datatype in _NUMBERS:
+            constants.append(operand)
+            tests.append(NUMERIC[operator])
+        else:
+            tests.append(_test(operator, operand, constants))
+    return tuple(tests)
 
 
 def _folded(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,10 +203,7 @@ def _folded(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _test(operator: str, operand: object, constants: list[Constant]) -> Test:
-    """Return a test; its constants go to the others. What is frequent comes first."""
-    if type(operand) is Literal and operator in NUMERIC and operand.datatype in _NUMBERS:
-        constants.append(operand)
-        return NUMERIC[operator]
+    """Return a test; its constants go to the others."""
     if type(operand) is str and operator == "=" and not may_be_dated(operand):
         constants.append(plain(operand))
         return operator, "text"
@@ -275,7 +291,8 @@ def sparql(shape: Shape, constants: Sequence[Constant]) -> str:
     return "".join([str(constants[p]) if isinstance(p, int) else str(p) for p in parts])
 
 
-def slots(shape: Shape) -> list[int | NamedNode]:
+@lru_cache(maxsize=1024)
+def slots(shape: Shape) -> tuple[int | NamedNode, ...]:
     """Return the constants of a shape's query, in the order of its text.
 
     Those of one subscription are places among the constants that `taken_apart` returns.
@@ -285,7 +302,7 @@ def slots(shape: Shape) -> list[int | NamedNode]:
     AttributeNameError
         As `sparql`.
     """
-    return [part for part in _parts(shape) if not isinstance(part, str)]
+    return tuple(part for part in _parts(shape) if not isinstance(part, str))
 
 
 @lru_cache(maxsize=1024)

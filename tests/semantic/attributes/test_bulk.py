@@ -402,7 +402,7 @@ def one_by_one(path: Path, on_problem: OnProblem) -> Iterator[tuple[str, str]]:
     reader = LineReader(str(path), REMEDY, on_problem)
     for number, line in reader.file():
         try:
-            id, where, _ = of_row(line, reader.place(number))
+            id, where, _ = of_row(line, reader, number)
             text = attribute_query(id, where)
         except InputError as error:
             on_problem(error.problem)
