@@ -168,7 +168,7 @@ class Heading:
 
         Examples
         --------
-        >>> heading("price <=").taken_apart(5)[0]
+        >>> headings(["price <="])[0].taken_apart(5)[0]
         (('<=', 'value'),)
         """
         if self.operator is not None:
@@ -184,44 +184,37 @@ def headings(names: Sequence[str]) -> list[Heading]:
     ------
     InputError
         When a name has no operator that is known, or no attribute, or two say the same.
-    """
-    found: dict[tuple[str, str], str] = {}
-    made: list[Heading] = []
-    for name in names:
-        one = heading(name)
-        same = found.setdefault((one.attribute, one.operator or "="), name)
-        if len(found) == len(made):
-            what = f"the columns {same!r} and {name!r} say the same"
-            remedy = "Leave one of them out, or join them with 'in'."
-            raise InputError(Problem(what, Place(f"column {name!r}"), remedy))
-        made.append(one)
-    return made
-
-
-def heading(name: str) -> Heading:
-    """Return what one column constrains.
-
-    Raises
-    ------
-    InputError
-        As `headings`.
 
     Examples
     --------
-    >>> heading("weight (kg) >=")
-    Heading(attribute='weight (kg)', operator='>=', ignore_case=False)
+    >>> headings(["weight (kg) >="])
+    [Heading(attribute='weight (kg)', operator='>=', ignore_case=False)]
     """
-    before, space, last = name.rpartition(" ")
-    if space and last not in OPERATORS:
+    made = list(map(_heading, names))
+    found: dict[tuple[str, str], str] = {}
+    for number, (name, one) in enumerate(zip(names, made, strict=True), 1):
+        same = found.setdefault((one.attribute, one.operator or "="), name)
+        if len(found) < number:
+            what = f"the columns {same!r} and {name!r} say the same"
+            remedy = "Leave one of them out, or join them with 'in'."
+            raise InputError(Problem(what, Place(f"column {name!r}"), remedy))
+    return made
+
+
+def _heading(name: str) -> Heading:
+    place = Place(f"column {name!r}")
+    named, space, last = name.rpartition(" ")
+    if not space:
+        named = name
+    elif last not in OPERATORS:
         what = f"there is no operator {last!r}"
         remedy = f"Use one of {', '.join(OPERATORS)}; behind a name with spaces, too: '{name} ='."
-        raise InputError(Problem(what, Place(f"column {name!r}"), remedy))
-    named = before if space else name
+        raise InputError(Problem(what, place, remedy))
     called = named.removesuffix(f" {IGNORE}").strip()
     try:
         attribute(called)
     except UnplacedError as error:
-        raise InputError(Problem(error.what, Place(f"column {name!r}"), error.remedy)) from error
+        raise InputError(Problem(error.what, place, error.remedy)) from error
     return Heading(called, last if space else None, named.endswith(f" {IGNORE}"))
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal
 
 from graphmatch import Engine
-from semantic.attributes.bulk import Heading, heading, headings, rows_of_table
+from semantic.attributes.bulk import Heading, headings, rows_of_table
 from semantic.attributes.constraints import REMEDY, attribute_query, of_row
 from semantic.attributes.values import LineReader
 from semantic.errors import GraphMatchError, InputError, OnProblem, Problem, SubscriptionError
@@ -37,7 +37,7 @@ from semantic.vocabulary import XSD
     ],
 )
 def test_headings(name: str, expected: Heading) -> None:
-    assert heading(name) == expected
+    assert headings([name]) == [expected]
 
 
 @pytest.mark.parametrize(
