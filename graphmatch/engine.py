@@ -38,7 +38,7 @@ from graphmatch.report import EventReports, report_of
 from graphmatch.saving import Options, opened, read, save, written
 from graphmatch.subscription import Query, Subscription, SubscriptionParser, refusal
 from semantic.annotation.annotate import Annotator, Label
-from semantic.attributes.arrow import ArrowBatch, ArrowTable, batches, texts_of_table
+from semantic.arrow import ArrowBatch, ArrowTable, batches, texts_of_table
 from semantic.attributes.bulk import Rows, rows_of_lines, rows_of_table
 from semantic.attributes.events import Event, EventColumns
 from semantic.clock import Clock, now_text, utc_now

@@ -21,7 +21,7 @@ from itertools import islice
 from graphmatch.mapping.functions import MappingFunctions
 from graphmatch.mapping.rounds import Evaluator
 from semantic.annotation.annotate import Annotation, Annotator
-from semantic.attributes.derive import Asked, AttributeRules
+from semantic.attributes.ontology import Asked, AttributeRules
 from semantic.errors import Problem
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.entailment import Derived

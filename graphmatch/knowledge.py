@@ -22,14 +22,14 @@ from graphmatch import _native
 from graphmatch.enrichment import Enriched, Enricher
 from graphmatch.subscription import SubscriptionParser, rewritten
 from semantic.annotation.annotate import Annotator
-from semantic.attributes.concepts import Concepts
+from semantic.attributes.ontology import Concepts
 from semantic.clock import now_text
 from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
 from semantic.limits import DEFAULT_LIMITS
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.terms import Mention, Term, Triple, written
-from semantic.units.numbers import UnitError
+from semantic.units.quantities import UnitError
 from semantic.units.units import Units
 from semantic.vocabulary import PREFIXES, RSS
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from semantic.attributes.arrow import Texts
+    from semantic.arrow import Texts
     from semantic.publication import Publication
 
 _AT_ONCE = 64

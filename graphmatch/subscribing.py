@@ -15,8 +15,8 @@ from typing import Any
 
 from graphmatch.engine import Engine
 from graphmatch.subscription import Subscription, SubscriptionParser
-from semantic.attributes.lines import RowReader, opened
-from semantic.attributes.subscription import attribute_query, of_row
+from semantic.attributes.constraints import attribute_query, of_row
+from semantic.attributes.values import LineReader
 from semantic.errors import InputError, OnProblem, Place, Problem, SubscriptionError, warn_problem
 from semantic.folders import files_in, unreadable
 from semantic.syntax import HEAD_BYTES, is_html
@@ -157,8 +157,8 @@ def _head_comment(text: str) -> str:
 def _bulk(
     path: Path, parser: SubscriptionParser, on_problem: OnProblem
 ) -> Iterator[tuple[Place, Subscription]]:
-    reader = RowReader(str(path), _REMEDY, on_problem)
-    for number, row in reader.rows(opened(path)):
+    reader = LineReader(str(path), _REMEDY, on_problem)
+    for number, row in reader.file():
         place = reader.place(number)
         try:
             if "where" in row and "query" not in row:
@@ -172,17 +172,14 @@ def _bulk(
 
 
 def _of_constraints(
-    row: dict[str, Any],
-    reader: RowReader,
-    number: int,
-    parser: SubscriptionParser,
+    row: dict[str, Any], reader: LineReader, number: int, parser: SubscriptionParser
 ) -> Subscription:
+    id, where, comment = of_row(row, reader, number)
     try:
-        id, where, comment = of_row(row, reader, number)
         return parser.parse(id, attribute_query(id, where), comment)
     except SubscriptionError as error:
-        place = reader.place(number, row["id"])
-        raise SubscriptionError(replace(error.problem, where=place)) from error
+        placed = replace(error.problem, where=reader.place(number, id))
+        raise SubscriptionError(placed) from error
 
 
 def _of_query(row: dict[str, Any], place: Place, parser: SubscriptionParser) -> Subscription:

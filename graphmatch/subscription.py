@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 from pyoxigraph import Variable
 
 from graphmatch import _native
-from semantic.attributes.subscription import attribute_query
+from semantic.attributes.constraints import attribute_query
 from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.pattern import (
@@ -28,17 +28,19 @@ from semantic.pattern import (
     Branch,
     Comparison,
     Filter,
+    Folding,
     Form,
     TaxonomyOperator,
     TaxonomyTest,
+    TextOperator,
+    TextTest,
     TriplePattern,
     Unequal,
+    View,
 )
 from semantic.terms import Term
-from semantic.text.tests import Folding, TextOperator, TextTest, View
-from semantic.units.numbers import UnitError
-from semantic.units.units import Units
-from semantic.units.use import Use
+from semantic.units.quantities import UnitError
+from semantic.units.units import Units, Use
 from semantic.values import Operator
 from semantic.vocabulary import PREFIXES
 

@@ -9,13 +9,14 @@ from enum import Enum
 from pyoxigraph import Literal, NamedNode, Variable
 
 from semantic.terms import Node, Term, compact
-from semantic.text.tests import TextTest
-from semantic.units.vocabulary import is_quantity
+from semantic.units.quantities import is_quantity
 from semantic.values import Operator
 from semantic.vocabulary import GM, PREFIXES
 
 COMPARE = GM["compare"]
 """The function that compares with a quantity, for SPARQL's operators know none."""
+_NO_PREFIXES: Mapping[str, str] = {}
+_META = frozenset("\\.+*?()|[]{}^$#&-~")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,89 @@ class TaxonomyTest:
     def write(self, prefixes: Mapping[str, str]) -> str:
         """Write the filter as SPARQL does, with these prefixes."""
         return f"gm:{self.operator.value}({self.variable}, {compact(self.concept, prefixes)})"
+
+
+class View(Enum):
+    """Which text of a term is looked at."""
+
+    TERM = ""  # that of a string literal, whose language counts
+    STR = "STR"  # the lexical form of a literal, the IRI of an IRI
+    LANG = "LANG"  # the language tag of a literal
+
+
+class Folding(Enum):
+    """What is done with the case of a text before it is looked at."""
+
+    NONE = ""
+    LOWER = "LCASE"
+    UPPER = "UCASE"
+    CASELESS = "caseless"  # as regular expressions with the flag "i" compare ASCII letters
+
+
+class TextOperator(Enum):
+    """How a text is compared with a constant."""
+
+    CONTAINS = "CONTAINS"
+    STARTS = "STRSTARTS"
+    ENDS = "STRENDS"
+    EQUALS = "="
+    MATCHES = "LANGMATCHES"
+
+
+@dataclass(frozen=True, slots=True)
+class TextTest:
+    """``FILTER(operator(folding(view(?variable)), argument))``; SPARQL 1.1 sections 17.4.2, 17.4.3.
+
+    Parameters
+    ----------
+    variable
+        What it is asked of.
+    operator
+        How the text is compared.
+    argument
+        The constant: a text, with a language tag or without, its case changed already.
+    view
+        Which text of the term.
+    folding
+        What is done with its case.
+
+    Examples
+    --------
+    >>> t, sea = Variable("t"), Literal("sea")
+    >>> TextTest(t, TextOperator.CONTAINS, sea, View.STR, Folding.LOWER).write()
+    'CONTAINS(LCASE(STR(?t)), "sea")'
+    """
+
+    variable: Variable
+    operator: TextOperator
+    argument: Literal
+    view: View = View.TERM
+    folding: Folding = Folding.NONE
+
+    @property
+    def word(self) -> str:
+        """The operator or function, as `Subscription.remainder` names it."""
+        return self.operator.value
+
+    def write(self, _: Mapping[str, str] = _NO_PREFIXES) -> str:
+        """Write the filter as SPARQL does."""
+        text = str(self.variable)
+        return self.applied(f"{self.view.value}({text})" if self.view is not View.TERM else text)
+
+    def applied(self, text: str) -> str:
+        """Write the test of an expression that gives what the view shows."""
+        if self.folding is Folding.CASELESS:
+            return f'REGEX({text}, {_quoted(self.argument)}, "i")'
+        if self.folding is not Folding.NONE:
+            text = f"{self.folding.value}({text})"
+        if self.operator is TextOperator.EQUALS:
+            return f"{text} = {self.argument}"
+        return f"{self.operator.value}({text}, {self.argument})"
+
+
+def _quoted(text: Literal) -> Literal:
+    """Return a text as the regular expression that it alone matches."""
+    return Literal("".join(f"\\{c}" if c in _META else c for c in text.value))
 
 
 Alternative = Comparison | Unequal | TaxonomyTest | TextTest

@@ -20,7 +20,7 @@ from uuid import uuid4
 
 from pyoxigraph import BlankNode, NamedNode, RdfFormat
 
-from semantic.attributes.arrow import ArrowBatch, ArrowTable, Texts
+from semantic.arrow import ArrowBatch, ArrowTable, Texts
 from semantic.errors import InputError, OnProblem, Place, Problem, warn_problem
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.publication import Publication

@@ -12,21 +12,23 @@ Source: SPARQL 1.1 section 17.3 (operator mapping), XPath functions section 6.2
 
 from __future__ import annotations
 
+import datetime
 import math
+import operator
 import re
 import struct
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from pyoxigraph import Literal, NamedNode
 
 from semantic.terms import Term
-from semantic.units.numbers import read_quantity, read_written
-from semantic.units.vocabulary import is_quantity
+from semantic.units.quantities import is_quantity, read_quantity, read_written
 from semantic.vocabulary import RDF, XSD
 
 
@@ -93,21 +95,11 @@ _Ordered = TypeVar("_Ordered", Decimal, Fraction, float, str)
 
 _INTEGERS = frozenset(
     XSD[name].value
-    for name in [
-        "integer",
-        "long",
-        "int",
-        "short",
-        "byte",
-        "nonNegativeInteger",
-        "positiveInteger",
-        "nonPositiveInteger",
-        "negativeInteger",
-        "unsignedLong",
-        "unsignedInt",
-        "unsignedShort",
-        "unsignedByte",
-    ]
+    for name in (
+        *("integer", "long", "int", "short", "byte", "nonNegativeInteger", "positiveInteger"),
+        *("nonPositiveInteger", "negativeInteger", "unsignedLong", "unsignedInt"),
+        *("unsignedShort", "unsignedByte"),
+    )
 )
 _STRING = XSD["string"].value
 _BOOLEAN = XSD["boolean"].value
@@ -134,12 +126,18 @@ _DATE_TIME_FORM = re.compile(
     r"(Z|[+-](?:0[0-9]|1[0-3]):[0-5][0-9]|[+-]14:00)?",
     re.ASCII,
 )
-_REMEMBERED = 4096
-_MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_COMPARED: Mapping[Operator, Callable[[Any, Any], object]] = {
+    Operator.EQ: operator.eq,
+    Operator.LT: operator.lt,
+    Operator.LE: operator.le,
+    Operator.GT: operator.gt,
+    Operator.GE: operator.ge,
+}
+_CYCLE_DAYS = 146_097
 _ZONE_REACH = Decimal(14 * 3600)
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=4096)
 def value_of(literal: Literal) -> Value | None:
     """Return the value of a literal, or ``None`` where it has none that is compared here.
 
@@ -239,17 +237,7 @@ def compare(term: Term, operator: Operator, constant: NamedNode | Literal) -> bo
 
 
 def _ordered(left: _Ordered, operator: Operator, right: _Ordered) -> bool:
-    match operator:
-        case Operator.EQ:
-            return left == right
-        case Operator.LT:
-            return left < right
-        case Operator.LE:
-            return left <= right
-        case Operator.GT:
-            return left > right
-        case Operator.GE:
-            return left >= right
+    return bool(_COMPARED[operator](left, right))
 
 
 def _compare_numbers(left: Number, operator: Operator, right: Number) -> bool:
@@ -322,11 +310,12 @@ def _instant(text: str, *, date: bool) -> Instant | None:
     parts = _DATE_TIME_FORM.fullmatch(text)
     if parts is None or (parts[4] is None) is not date:
         return None
-    year, month, day = int(parts[1]), int(parts[2]), int(parts[3])
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    if day > _MONTH_DAYS[month - 1] + (month == 2 and leap):
+    cycles, year = divmod(int(parts[1]) - 1, 400)  # after which the calendar begins again
+    try:
+        days = datetime.date(year + 1, int(parts[2]), int(parts[3])).toordinal() - 1
+    except ValueError:  # the 31st of June
         return None
-    whole, second = _days(year, month, day) * 86400, Decimal(0)
+    whole, second = (cycles * _CYCLE_DAYS + days) * 86400, Decimal(0)
     if not date:
         hour, minute, second = int(parts[4]), int(parts[5]), Decimal(parts[6])
         if hour == 24 and (minute or second):
@@ -340,11 +329,3 @@ def _instant(text: str, *, date: bool) -> Instant | None:
     if not -_DECIMAL_END <= seconds < _DECIMAL_END:
         return None
     return Instant("date" if date else "dateTime", seconds, zone is not None)
-
-
-def _days(year: int, month: int, day: int) -> int:
-    """Count days since 0001-01-01 in the proleptic Gregorian calendar."""
-    before = year - 1
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    days = before * 365 + before // 4 - before // 100 + before // 400
-    return days + sum(_MONTH_DAYS[: month - 1]) + (month > 2 and leap) + day - 1

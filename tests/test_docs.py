@@ -140,7 +140,7 @@ class Messages:
             Sink("Problem", "what", 0),
             Sink("UnitError", "what", 0),  # likewise
             Sink("LexicalError", "message", 0),  # becomes a Problem by way of an attribute
-            *(Sink(name, "what", 0) for name in ("TermError", "ConstraintError")),  # likewise
+            Sink("TermError", "what", 0),  # likewise
         }
         self.modules = [
             ast.parse(path.read_text(encoding="utf-8"))

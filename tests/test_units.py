@@ -16,9 +16,9 @@ from graphmatch.published.naive import Naive
 from semantic import Ontology, Publication
 from semantic.errors import Problem, SubscriptionError
 from semantic.terms import Triple
+from semantic.units.quantities import UCUM
 from semantic.units.registry import Registry
 from semantic.units.units import Units
-from semantic.units.vocabulary import UCUM
 
 TABLE: dict[str, dict[str, tuple[Fraction, Fraction]]] = {
     "information": {

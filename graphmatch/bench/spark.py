@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +33,6 @@ from graphmatch.spark.batch import match_files
 from graphmatch.spark.rows import Counts, Rows
 from graphmatch.spark.shipping import Shipped, ship
 from graphmatch.spark.start import session
-from semantic.attributes.arrow import ArrowTable
 from semantic.clock import utc_now
 from semantic.tables import COLUMNS, publications_of_table
 
@@ -134,7 +133,7 @@ def _locally(engine: Engine, path: Path) -> Row:
 
 def _match(engine: Engine, table: pa.Table, counts: Counts) -> None:
     rows = Rows()
-    for publication in publications_of_table(cast("ArrowTable", table)):
+    for publication in publications_of_table(table):
         report = engine.match(publication)
         rows.matched(publication, report)
         counts.publications += 1

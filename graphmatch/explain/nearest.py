@@ -27,7 +27,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 from graphmatch._native import Evaluation
 from graphmatch.explain.provenance import Provenance
 from semantic.attributes.names import attribute, isa_name_of, name_of, steps
-from semantic.decision import text_of
+from semantic.decision import folded, text_of
 from semantic.ontology.ontology import Links, Ontology
 from semantic.pattern import (
     AnyOf,
@@ -36,12 +36,12 @@ from semantic.pattern import (
     Filter,
     TaxonomyOperator,
     TaxonomyTest,
+    TextTest,
     TriplePattern,
     Unequal,
+    View,
 )
 from semantic.terms import Node, Solution, Term, Triple, compact, written
-from semantic.text.folding import folded
-from semantic.text.tests import TextTest, View
 from semantic.values import Instant, Number, Operator, Quantity, compare, value_of
 from semantic.vocabulary import OWL, RDF, RDFS, SKOS, TYPE
 

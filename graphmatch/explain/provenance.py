@@ -13,8 +13,8 @@ from pyoxigraph import Literal, NamedNode
 
 from graphmatch.enrichment import Enriched
 from semantic.annotation.annotate import Annotation
-from semantic.attributes.concepts import Concepts
 from semantic.attributes.names import isa_name_of
+from semantic.attributes.ontology import Concepts
 from semantic.decision import taxonomy_test
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import is_text

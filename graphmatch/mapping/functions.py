@@ -50,7 +50,7 @@ from semantic.ontology.entailment import Derived
 from semantic.pattern import Form
 from semantic.publication import Publication
 from semantic.terms import Mention, Node, Term, Triple
-from semantic.units.numbers import UnitError
+from semantic.units.quantities import UnitError
 from semantic.units.units import Units
 from semantic.vocabulary import TYPE
 

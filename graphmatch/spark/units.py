@@ -22,14 +22,13 @@ from enum import Enum
 from hashlib import blake2b
 from io import BytesIO
 from itertools import chain
-from typing import IO, TypeAlias, cast
+from typing import IO, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, parse
 
-from semantic.attributes.arrow import ArrowTable
 from semantic.cut import Cut, by_document
 from semantic.errors import InputError, OnProblem, Place, Problem
 from semantic.limits import DEFAULT_LIMITS, Limits
@@ -192,7 +191,7 @@ def _of_table(unit: Unit, how: How, on_problem: OnProblem) -> Iterator[Publicati
 
     table = _table(unit, how.columns).select(list(how.columns)).rename_columns(list(COLUMNS))
     for publication in publications_of_table(
-        cast("ArrowTable", table), on_problem=report, limits=how.limits, names="b"
+        table, on_problem=report, limits=how.limits, names="b"
     ):
         yield publication.called(source=Place(unit.path, item=publication.id))
 

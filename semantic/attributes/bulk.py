@@ -18,32 +18,41 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from semantic.attributes.arrow import (
+from semantic.arrow import (
     ArrowArray,
     ArrowBatch,
     ArrowTable,
     Column,
+    Numbers,
     Texts,
     batches,
     encoded,
+    place_of,
 )
-from semantic.attributes.arrow import numbers as numbers_of
-from semantic.attributes.concepts import is_concept
+from semantic.arrow import numbers as numbers_of
 from semantic.attributes.constraints import (
     IGNORE,
     NUMERIC,
     OPERATORS,
+    REMEDY,
     Constant,
     Shape,
     Test,
-    Written,
+    of_row,
+    slots,
+    sparql,
     taken_apart,
 )
-from semantic.attributes.lines import RowReader
-from semantic.attributes.names import NAMING, AttributeNameError, attribute
-from semantic.attributes.subscription import REMEDY, attribute_rows
-from semantic.attributes.values import TermError
-from semantic.errors import InputError, OnProblem, Place, Problem, SubscriptionError
+from semantic.attributes.names import attribute, concept_name_of
+from semantic.attributes.values import LineReader
+from semantic.errors import (
+    InputError,
+    OnProblem,
+    Place,
+    Problem,
+    SubscriptionError,
+    UnplacedError,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,6 +62,9 @@ _KEYS = 2**62
 _NO_ID = "Give each row an id of its own."
 _LINES = 8192
 """So many lines are gathered."""
+
+Refused: TypeAlias = tuple[int, SubscriptionError]
+"""The number of a row, and why it is no subscription."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +95,7 @@ class Rows:
     names: frozenset[Constant]
 
 
-Refused: TypeAlias = tuple[int, SubscriptionError]
-"""The number of a row, and why it is no subscription."""
+# -- tables ---------------------------------------------------------------------------------
 
 
 def rows_of_table(
@@ -120,18 +131,17 @@ def rows_of_table(
         table = pyarrow.table({"id": ["a", "b"], "brand": ["Acme", None], "price <=": [400, 250]})
         [rows.text for rows, _ in rows_of_table(table)]
     """
-    names = table.schema.names
-    if names.count(id) != 1:
-        what = f"the table has {names.count(id) or 'no'} columns called {id!r}"
-        raise InputError(Problem(what, Place(f"column {id!r}"), _NO_ID))
-    own = names.index(id)
-    heads = headings([name for place, name in enumerate(names) if place != own])
+    own = place_of(table, id, _NO_ID)
+    heads = headings([name for place, name in enumerate(table.schema.names) if place != own])
+    first: dict[str, int] = {}
+    for head in heads:
+        first.setdefault(head.attribute, len(first))
     before = 0
     for batch in batches(table):
-        if batch.num_rows:
-            arrays = [batch.column(place) for place in range(len(names)) if place != own]
-            columns = [_Column(*pair) for pair in zip(heads, arrays, strict=True)]
-            yield from _Batch(Texts.of_array(batch.column(own)), columns, before).rows()
+        arrays = [batch.column(n) for n in range(batch.num_columns) if n != own]
+        columns = [_Column(*pair) for pair in zip(heads, arrays, strict=True)]
+        columns.sort(key=lambda column: first[column.heading.attribute])
+        yield from _Batch(Texts.of_array(batch.column(own)), columns, before).rows()
         before += batch.num_rows
 
 
@@ -153,18 +163,18 @@ class Heading:
     operator: str | None
     ignore_case: bool
 
-    def constraint(self, value: object) -> object:
-        """Return what JSON would have after the attribute.
+    def taken_apart(self, value: object) -> tuple[tuple[Test, ...], list[Constant]]:
+        """Return the tests and constants of a value that stands below.
 
         Examples
         --------
-        >>> heading("price <=").constraint(5)
-        {'<=': 5}
+        >>> headings(["price <="])[0].taken_apart(5)[0]
+        (('<=', 'value'),)
         """
-        if self.operator is None:
-            return value
-        made = {self.operator: value}
-        return {**made, IGNORE: True} if self.ignore_case else made
+        if self.operator is not None:
+            value = {self.operator: value, **({IGNORE: True} if self.ignore_case else {})}
+        ((_, tests),), constants = taken_apart({self.attribute: value})
+        return tests, constants
 
 
 def headings(names: Sequence[str]) -> list[Heading]:
@@ -174,44 +184,37 @@ def headings(names: Sequence[str]) -> list[Heading]:
     ------
     InputError
         When a name has no operator that is known, or no attribute, or two say the same.
-    """
-    found: dict[tuple[str, str], str] = {}
-    made: list[Heading] = []
-    for name in names:
-        one = heading(name)
-        same = found.setdefault((one.attribute, one.operator or "="), name)
-        if len(found) == len(made):
-            what = f"the columns {same!r} and {name!r} say the same"
-            remedy = "Leave one of them out, or join them with 'in'."
-            raise InputError(Problem(what, Place(f"column {name!r}"), remedy))
-        made.append(one)
-    return made
-
-
-def heading(name: str) -> Heading:
-    """Return what one column constrains.
-
-    Raises
-    ------
-    InputError
-        As `headings`.
 
     Examples
     --------
-    >>> heading("weight (kg) >=")
-    Heading(attribute='weight (kg)', operator='>=', ignore_case=False)
+    >>> headings(["weight (kg) >="])
+    [Heading(attribute='weight (kg)', operator='>=', ignore_case=False)]
     """
-    before, space, last = name.rpartition(" ")
-    if space and last not in OPERATORS:
+    made = list(map(_heading, names))
+    found: dict[tuple[str, str], str] = {}
+    for number, (name, one) in enumerate(zip(names, made, strict=True), 1):
+        same = found.setdefault((one.attribute, one.operator or "="), name)
+        if len(found) < number:
+            what = f"the columns {same!r} and {name!r} say the same"
+            remedy = "Leave one of them out, or join them with 'in'."
+            raise InputError(Problem(what, Place(f"column {name!r}"), remedy))
+    return made
+
+
+def _heading(name: str) -> Heading:
+    place = Place(f"column {name!r}")
+    named, space, last = name.rpartition(" ")
+    if not space:
+        named = name
+    elif last not in OPERATORS:
         what = f"there is no operator {last!r}"
         remedy = f"Use one of {', '.join(OPERATORS)}; behind a name with spaces, too: '{name} ='."
-        raise InputError(Problem(what, Place(f"column {name!r}"), remedy))
-    named = before if space else name
+        raise InputError(Problem(what, place, remedy))
     called = named.removesuffix(f" {IGNORE}").strip()
     try:
         attribute(called)
-    except AttributeNameError as error:
-        raise InputError(Problem(str(error), Place(f"column {name!r}"), NAMING)) from error
+    except UnplacedError as error:
+        raise InputError(Problem(error.what, place, error.remedy)) from error
     return Heading(called, last if space else None, named.endswith(f" {IGNORE}"))
 
 
@@ -224,75 +227,64 @@ class _Column:
         What it constrains.
     array
         Its values.
+
+    Attributes
+    ----------
+    kinds
+        By row what is tested: 0 where it has no value, -1 where that means nothing.
+    tests
+        By kind, of which there are none for 0.
     """
 
     def __init__(self, heading: Heading, array: ArrowArray) -> None:
         import numpy as np
 
         self.heading = heading
-        self._tests: list[tuple[Test, ...]] = []
-        self._apart: dict[int, list[Constant] | TermError] = {}
+        self.tests: list[tuple[Test, ...]] = [()]
+        self.kinds: NDArray[np.int32]
+        self._apart: dict[int, list[Constant] | UnplacedError] = {}
+        self._numbers: Numbers | None = None
         numeric = heading.operator is None or heading.operator in NUMERIC
-        self._numbers: NDArray[np.int64] | NDArray[np.float64] | None = None
-        found = numbers_of(array) if numeric and not heading.ignore_case else None
-        if found is not None:
+        if numeric and not heading.ignore_case and (found := numbers_of(array)) is not None:
             self._numbers, valid = found
-            self._places = np.arange(len(array), dtype=np.int32)
-            finite = np.isfinite(self._numbers)
-            self.kinds = np.where(finite, np.int32(1), np.int32(-1))
+            self.kinds = np.where(np.isfinite(self._numbers), np.int32(1), np.int32(-1))
             if valid is not None:
                 self.kinds[~valid] = 0
-            self._tests = [(NUMERIC[heading.operator or "="],)]
+            self.tests.append((NUMERIC[heading.operator or "="],))
             return
         try:
-            self._places, given = encoded(array)
+            self._places, values = encoded(array)
         except (OverflowError, ValueError) as error:
             what = f"Arrow has values here that Python has not: {error}"
             remedy = "Cast the column to a type whose values Python has."
             where = Place(f"column {heading.attribute!r}")
             raise InputError(Problem(what, where, remedy)) from error
-        kinds: dict[tuple[Test, ...], int] = {}
-        of_values = np.zeros(len(given) + 1, np.int32)  # the last one is that of null
-        for place, value in enumerate(given):
+        known: dict[tuple[Test, ...], int] = {(): 0}
+        self._of_values = np.zeros(len(values) + 1, np.int32)  # the last one is that of null
+        for place, value in enumerate(values):
             if value is None:
                 continue
             try:
-                tests, self._apart[place] = self._taken_apart(value)
-            except TermError as error:
-                of_values[place], self._apart[place] = -1, error
+                tests, self._apart[place] = heading.taken_apart(value)
+            except UnplacedError as error:
+                self._of_values[place], self._apart[place] = -1, error
             else:
-                of_values[place] = kinds.setdefault(tests, len(kinds) + 1)
-        self._tests = list(kinds)
-        self.kinds = of_values[self._places]
-        """By row what is tested: 0 where it has no value, -1 where that means nothing."""
-        self._of_values = of_values
-
-    def _taken_apart(self, value: object) -> tuple[tuple[Test, ...], list[Constant]]:
-        heading = self.heading
-        (((_, tests),), constants) = taken_apart({heading.attribute: heading.constraint(value)})
-        return tests, constants
-
-    @property
-    def size(self) -> int:
-        """How many kinds of values it has, with that of none."""
-        return len(self._tests) + 1
-
-    def tests(self, row: int) -> tuple[Test, ...]:
-        """Return what is tested in a row."""
-        return self._tests[int(self.kinds[row]) - 1]
+                self._of_values[place] = known.setdefault(tests, len(known))
+        self.tests = list(known)
+        self.kinds = self._of_values[self._places]
 
     def constants(self, row: int) -> list[Constant]:
         """Return the constants of a row.
 
         Raises
         ------
-        TermError
+        UnplacedError
             When its value means nothing.
         """
         if self._numbers is not None:
-            return self._taken_apart(self._numbers[row].item())[1]
+            return self.heading.taken_apart(self._numbers[row].item())[1]
         found = self._apart[int(self._places[row])]
-        if isinstance(found, TermError):
+        if isinstance(found, UnplacedError):
             raise found
         return found
 
@@ -305,15 +297,15 @@ class _Column:
         for number in range(len(self.constants(row))):
             terms = [""] * (len(self._of_values) - 1)
             for place, apart in self._apart.items():
-                if self._of_values[place] == kind and not isinstance(apart, TermError):
+                if self._of_values[place] == kind and not isinstance(apart, UnplacedError):
                     terms[place] = str(apart[number])
             yield self._places, terms
 
     def names(self) -> Iterator[Constant]:
         """Yield the terms that stand for names of classes."""
         for apart in self._apart.values():
-            if not isinstance(apart, TermError):
-                yield from filter(is_concept, apart)
+            if not isinstance(apart, UnplacedError):
+                yield from _named(apart)
 
 
 class _Batch:
@@ -324,7 +316,7 @@ class _Batch:
     ids
         Of each row.
     columns
-        The constraints.
+        The constraints, those of one attribute together.
     before
         How many rows the batches before have.
     """
@@ -341,63 +333,60 @@ class _Batch:
         empty = np.full(len(blank), fill_value=True)
         keys, span = np.zeros(len(blank), np.int64), 1
         for column in self._columns:
-            kinds = column.kinds
+            kinds, size = column.kinds, len(column.tests)
             refused |= kinds < 0
             empty &= kinds == 0
-            if column.size == 2 and kinds.all():  # the same of all rows, or refused
+            if size == 2 and kinds.all():  # the same of all rows, or refused
                 continue
-            if span * column.size > _KEYS:
+            if span * size > _KEYS:
                 different, keys = np.unique(keys, return_inverse=True)
                 span = len(different)
-            keys, span = keys * column.size + np.maximum(kinds, 0), span * column.size
+            keys, span = keys * size + np.maximum(kinds, 0), span * size
         refused |= empty
         for row in np.flatnonzero(refused).tolist():
             yield self._refused(row, self._wrong(row, is_blank=bool(blank[row])))
-        for chosen in _alike(keys, np.flatnonzero(~refused)):
+        rest = np.flatnonzero(~refused)
+        order = np.argsort(keys[rest], kind="stable")
+        ordered = keys[rest][order]
+        found = np.split(rest[order], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)
+        for chosen in sorted((some for some in found if some.size), key=lambda some: int(some[0])):
             yield from self._of_shape(chosen)
 
     def _of_shape(self, chosen: NDArray[np.int64]) -> Iterator[tuple[Rows, int] | Refused]:
         """Yield the rows of one shape."""
-        there = self._said(int(chosen[0]))
-        try:
-            written = Written(*self._shaped(int(chosen[0]), there))
-        except AttributeNameError as error:
-            for row in chosen.tolist():
-                yield self._refused(row, Problem(str(error), Place(""), NAMING))
-            return
-        columns = [each for column in there for each in column.columns(int(chosen[0]))]
-        names = frozenset(name for column in there for name in column.names())
-        fixed = map(str, written.fixed)
-        every: list[str | Column] = [*columns, *fixed]
-        constants = [every[place] for place in written.order]
+        first = int(chosen[0])
+        there = self._there(first)
+        tests: defaultdict[str, tuple[Test, ...]] = defaultdict(tuple)
+        for column in there:
+            tests[column.heading.attribute] += column.tests[column.kinds[first]]
+        shape = tuple(tests.items())
 
         def said(row: int) -> str:
-            return Written(*self._shaped(row, there)).text
+            return sparql(shape, [one for column in there for one in column.constants(row)])
 
-        yield Rows(written.text, self._ids, constants, chosen, said, names), self._before
+        try:
+            text = said(first)
+        except UnplacedError as error:
+            for row in chosen.tolist():
+                yield self._refused(row, Problem(error.what, Place(""), error.remedy))
+            return
+        columns = [each for column in there for each in column.columns(first)]
+        names = frozenset(name for column in there for name in column.names())
+        constants = _constants(shape, columns)
+        yield Rows(text, self._ids, constants, chosen, said, names), self._before
 
-    def _said(self, row: int) -> list[_Column]:
-        """Return the columns that constrain a row, attribute by attribute as JSON has them."""
-        said = [column for column in self._columns if column.kinds[row]]
-        first = {column.heading.attribute: n for n, column in reversed(list(enumerate(said)))}
-        return sorted(said, key=lambda column: first[column.heading.attribute])
-
-    def _shaped(self, row: int, columns: Iterable[_Column]) -> tuple[Shape, list[Constant]]:
-        tests: defaultdict[str, tuple[Test, ...]] = defaultdict(tuple)
-        constants: list[Constant] = []
-        for column in columns:
-            tests[column.heading.attribute] += column.tests(row)
-            constants += column.constants(row)
-        return tuple(tests.items()), constants
+    def _there(self, row: int) -> list[_Column]:
+        """Return the columns that constrain a row."""
+        return [column for column in self._columns if column.kinds[row]]
 
     def _wrong(self, row: int, *, is_blank: bool) -> Problem:
         """Say what is wrong with a row: with the id, else with the first value that is wrong."""
         if is_blank:
             return Problem("the id is null or empty", Place(""), _NO_ID)
         try:
-            for column in self._said(row):
+            for column in self._there(row):
                 column.constants(row)
-        except TermError as error:
+        except UnplacedError as error:
             return Problem(error.what, Place(""), error.remedy)
         return Problem("all its constraints are null", Place(""), "Give one at least, or no row.")
 
@@ -407,16 +396,16 @@ class _Batch:
         return number, SubscriptionError(replace(problem, where=place))
 
 
-def _alike(keys: NDArray[np.int64], rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Yield the rows that have the same key, in the order of their first ones."""
-    import numpy as np
+def _constants(shape: Shape, columns: Sequence[Column]) -> list[str | Column]:
+    """Return the constants of all rows of a shape in the order of its text."""
+    return [columns[slot] if isinstance(slot, int) else str(slot) for slot in slots(shape)]
 
-    if not rows.size:
-        return
-    order = np.argsort(keys[rows], kind="stable")
-    ordered = keys[rows][order]
-    found = np.split(rows[order], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)
-    yield from sorted(found, key=lambda some: int(some[0]))
+
+def _named(constants: Iterable[Constant]) -> Iterator[Constant]:
+    return (constant for constant in constants if concept_name_of(constant) is not None)
+
+
+# -- lines ----------------------------------------------------------------------------------
 
 
 def rows_of_lines(path: str | Path, on_problem: OnProblem) -> Iterator[tuple[Rows, Sequence[int]]]:
@@ -438,45 +427,48 @@ def rows_of_lines(path: str | Path, on_problem: OnProblem) -> Iterator[tuple[Row
     OSError
         When the file cannot be read.
     """
-    reader = RowReader(str(path), REMEDY, on_problem)
-    known: set[Shape] = set()
-
-    def read(id: str, where: object, _comment: str) -> tuple[Shape, list[Constant]]:
-        try:
-            shape, constants = taken_apart(where)
-            if shape not in known:
-                Written(shape, constants)
-                known.add(shape)
-        except TermError as error:
-            raise SubscriptionError(Problem(error.what, Place(id), error.remedy)) from error
-        except AttributeNameError as error:
-            raise SubscriptionError(Problem(str(error), Place(id), NAMING)) from error
-        return shape, constants
-
-    lines = attribute_rows(path, reader, read)
+    lines = _lines(LineReader(str(path), REMEDY, on_problem))
     while some := list(islice(lines, _LINES)):
         by_shape: defaultdict[Shape, list[tuple[int, str, list[Constant]]]] = defaultdict(list)
-        for number, id, (shape, constants) in some:
-            by_shape[shape].append((number, id, constants))
+        for shape, line in some:
+            by_shape[shape].append(line)
         for shape, alike in by_shape.items():
             yield _of_lines(shape, alike), [number for number, _, _ in alike]
+
+
+def _lines(reader: LineReader) -> Iterator[tuple[Shape, tuple[int, str, list[Constant]]]]:
+    """Yield the lines that are subscriptions: shape, number, id and constants."""
+    taken: dict[str, int] = {}
+    for number, row in reader.file():
+        try:
+            id, where, _ = of_row(row, reader, number)
+            shape, constants = taken_apart(where)
+            slots(shape)  # that its attributes have names
+        except InputError as error:
+            reader.on_problem(error.problem)
+        except UnplacedError as error:
+            reader.on_problem(Problem(error.what, reader.place(number, id), error.remedy))
+        else:
+            known = taken.setdefault(id, number)
+            if known == number:
+                yield shape, (number, id, constants)
+                continue
+            what = f"the id {id!r} has a subscription already, at {reader.place(known)}"
+            remedy = "Choose another id; the first one holds."
+            reader.on_problem(Problem(what, reader.place(number, id), remedy))
 
 
 def _of_lines(shape: Shape, lines: Sequence[tuple[int, str, list[Constant]]]) -> Rows:
     import numpy as np
 
-    written = Written(shape, lines[0][2])
     places = np.arange(len(lines), dtype=np.int32)
-    every: list[str | Column] = [
-        (places, list(map(str, column)))
-        for column in zip(*(constants for _, _, constants in lines), strict=True)
-    ]
-    every += map(str, written.fixed)
+    every = zip(*(constants for _, _, constants in lines), strict=True)
+    columns: list[Column] = [(places, list(map(str, column))) for column in every]
     return Rows(
-        written.text,
+        sparql(shape, lines[0][2]),
         Texts.of(id for _, id, _ in lines),
-        [every[place] for place in written.order],
+        _constants(shape, columns),
         places.astype(np.int64),
-        lambda row: Written(shape, lines[row][2]).text,
-        frozenset(c for _, _, constants in lines for c in constants if is_concept(c)),
+        lambda row: sparql(shape, lines[row][2]),
+        frozenset(name for _, _, constants in lines for name in _named(constants)),
     )

@@ -11,7 +11,8 @@
 
 One triple pattern an attribute, one variable for its value: several tests of one attribute are
 about the *same* value. Equality with a text or an IRI needs no variable where nothing else is asked
-of the value: it is a constant of the pattern.
+of the value: it is a constant of the pattern. Whoever matches knows nothing of attributes: an event
+is a publication with one subject, an attribute is a property, constraints are a query.
 
 Constraints are first taken apart into a *shape* (*price.value: > number, <= number; brand: = text;
 target: isa IRI*) and constants (100, 400, "Acme", Computer). Subscriptions of one shape differ in
@@ -24,14 +25,16 @@ Cost: some microseconds a subscription.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import count, islice
 from typing import Any, TypeAlias
 
 from pyoxigraph import Literal, NamedNode
 
 from semantic.attributes import names
-from semantic.attributes.concepts import concept
 from semantic.attributes.values import (
+    LineReader,
     TermError,
     dated,
     looks_dated,
@@ -39,42 +42,98 @@ from semantic.attributes.values import (
     plain,
     term_of,
 )
-from semantic.units.vocabulary import is_quantity
+from semantic.errors import InputError, Place, Problem, SubscriptionError, UnplacedError
+from semantic.units.quantities import is_quantity
 from semantic.values import value_of
+from semantic.vocabulary import XSD
 
 Test: TypeAlias = tuple[str, Any]
 """An operator and the kind of its constant; for ``in`` the kinds of all its constants."""
-
 Shape: TypeAlias = tuple[tuple[str, tuple[Test, ...]], ...]
 """Attributes, each with its tests, in the order in which they are written."""
-
 Constant: TypeAlias = NamedNode | Literal
+_Part: TypeAlias = str | int | NamedNode
+"""Of a query: text, the place of a constant among those of the shape, or a constant of all."""
 
-COMPARISONS = ("<", "<=", ">", ">=")
-TEXT_TESTS = ("contains", "starts", "ends")
-FOLDED = "ignore case "
-"""Stands before the operator of a test of texts that takes upper and lower case for the same."""
-OPERATORS = ("=", "!=", *COMPARISONS, "in", *TEXT_TESTS, "isa", "exists")
-
-IGNORE = "ignore case"
-_FOLDABLE = frozenset({"=", *TEXT_TESTS})
-_USE = f"Use one of {', '.join(OPERATORS)}, and with texts {IGNORE}."
-_EQUAL_TEXT: tuple[Test, ...] = (("=", "text"),)
-_EQUAL_VALUE: tuple[Test, ...] = (("=", "value"),)
-NUMERIC: Mapping[str, Test] = {op: (op, "value") for op in ("=", "!=", *COMPARISONS)}
+_COMPARISONS = ("<", "<=", ">", ">=")
+_FUNCTIONS = {"contains": "CONTAINS", "starts": "STRSTARTS", "ends": "STRENDS"}
+OPERATORS = ("=", "!=", *_COMPARISONS, "in", *_FUNCTIONS, "isa", "exists")
+NUMERIC: Mapping[str, Test] = {op: (op, "value") for op in ("=", "!=", *_COMPARISONS)}
 """The tests that any number may be put to."""
-_ISA: Test = ("isa", "iri")
-_COMPARED = frozenset(COMPARISONS)
-
-
-_FUNCTIONS = dict(zip(TEXT_TESTS, ("CONTAINS", "STRSTARTS", "STRENDS"), strict=True))
+IGNORE = "ignore case"
+_FOLDED = f"{IGNORE} "
+"""Stands before the operator of a test of texts that takes upper and lower case for the same."""
+_FOLDABLE = frozenset({"=", *_FUNCTIONS})
+_KINDS: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(_COMPARISONS, frozenset({"text", "value", "quantity"})),
+    **dict.fromkeys(_FUNCTIONS, frozenset({"text", "tagged"})),
+    **{_FOLDED + operator: frozenset({"text"}) for operator in _FOLDABLE},
+}
+"""What may stand after an operator; after the others anything."""
 _BY_TERM = frozenset({"text", "iri", "tagged", "other"})
+_NUMBERS = frozenset(XSD[name] for name in ("integer", "decimal", "double"))
 _NOT_IN_A_NAME = re.compile(r"\W+", re.ASCII)
-_EVENT = "event"
+
+REMEDY = 'Write {"id": "…", "where": {"attribute": constraint}} on one line.'
+_FIELDS = frozenset({"id", "where", "comment"})
 
 
-class ConstraintError(TermError):
-    """A constraint that means nothing; the attribute stands in `what`."""
+def attribute_query(id: str, where: object) -> str:
+    """Return the SPARQL that a conjunction of constraints is.
+
+    Parameters
+    ----------
+    id
+        Of the subscription, for messages.
+    where
+        Attribute to constraint (docs/reference/attributes.md).
+
+    Raises
+    ------
+    SubscriptionError
+        When an attribute or a constraint means nothing.
+
+    Examples
+    --------
+    >>> print(attribute_query("alice", {"price": {"<": 5}, "brand": "Acme"}))
+    SELECT ?event ?price WHERE { ?event <urn:graphmatch:attribute:price> ?price ; \
+<urn:graphmatch:attribute:brand> "Acme" . \
+FILTER(?price < "5"^^<http://www.w3.org/2001/XMLSchema#integer>) }
+    """
+    try:
+        return sparql(*taken_apart(where))
+    except UnplacedError as error:
+        raise SubscriptionError(Problem(error.what, Place(id), error.remedy)) from error
+
+
+def of_row(row: dict[str, Any], reader: LineReader, number: int) -> tuple[str, Any, str]:
+    """Return the id, the constraints and the comment that a line of JSON says.
+
+    Parameters
+    ----------
+    reader, number
+        Where it is, for messages.
+
+    Raises
+    ------
+    InputError
+        When a field is missing, or none that is known.
+    """
+    id, comment = row.get("id"), row.get("comment", "")
+    if not isinstance(id, str) or not id.strip() or not isinstance(comment, str):
+        name = "comment" if isinstance(id, str) and id.strip() else "id"
+        what = f"the field `{name}` is not a text"
+        if name not in row:
+            what = f"the field `{name}` is missing"
+        raise InputError(Problem(what, reader.place(number), REMEDY))
+    if unknown := row.keys() - _FIELDS:
+        what = f"there is no field {min(unknown)!r}"
+        remedy = "A subscription has the fields id, where and comment."
+        raise InputError(Problem(what, reader.place(number, id), remedy))
+    return id, row.get("where", {}), comment
+
+
+# -- constraints to shape and constants -----------------------------------------------------
 
 
 def taken_apart(where: object) -> tuple[Shape, list[Constant]]:
@@ -88,7 +147,7 @@ def taken_apart(where: object) -> tuple[Shape, list[Constant]]:
 
     Raises
     ------
-    ConstraintError
+    TermError
         When something in it is no constraint.
 
     Examples
@@ -101,96 +160,107 @@ def taken_apart(where: object) -> tuple[Shape, list[Constant]]:
     """
     if not isinstance(where, Mapping) or not where:
         what = "`where` is not an object that names an attribute"
-        raise ConstraintError(what, 'Write {"attribute": constraint, …}.')
+        raise TermError(what, 'Write {"attribute": constraint, …}.')
     constants: list[Constant] = []
     shape: list[tuple[str, tuple[Test, ...]]] = []
     for attribute, given in where.items():
-        kind = type(given)
-        if kind is str and not may_be_dated(given):
-            constants.append(plain(given))
-            shape.append((attribute, _EQUAL_TEXT))
-        elif kind is dict and "value" not in given and "iri" not in given:
-            shape.append((attribute, _tests(attribute, given, constants)))
-        else:
-            test = _test(attribute, "=", given, constants)
-            shape.append((attribute, _EQUAL_VALUE if test[1] == "value" else (test,)))
+        try:
+            shape.append((attribute, _tests(given, constants)))
+        except TermError as error:
+            raise TermError(f"attribute {attribute!r}: {error.what}", error.remedy) from error
     return tuple(shape), constants
 
 
-def _tests(attribute: str, given: Mapping[str, Any], constants: list[Constant]) -> tuple[Test, ...]:
+def _tests(given: Any, constants: list[Constant]) -> tuple[Test, ...]:
     """Return the tests of one attribute; their constants go to the others."""
+    if type(given) is not dict or "value" in given or "iri" in given:
+        return (_test("=", given, constants),)
     if IGNORE in given:
-        given = _folded(attribute, given)
+        given = _folded(given)
+    if not given:
+        raise TermError("the constraint is empty", 'Write {"exists": true}.')
     tests: list[Test] = []
-    for operator, operand in given.items():
-        if type(operand) is Literal and operator in NUMERIC:  # a number of JSON
+    for operator, operand in given.items():  # most are numbers of JSON
+        if type(operand) is Literal and operator in NUMERIC and operand.datatype in _NUMBERS:
             constants.append(operand)
             tests.append(NUMERIC[operator])
-        elif type(operand) is str and operator == "=" and not may_be_dated(operand):
-            constants.append(plain(operand))
-            tests.append(_EQUAL_TEXT[0])
-        elif type(operand) is str and operator == "isa" and operand.strip():
-            constants.append(concept(operand))
-            tests.append(_ISA)
         else:
-            tests.append(_test(attribute, operator, operand, constants))
-    if not tests:
-        raise _problem(attribute, "the constraint is empty", 'Write {"exists": true}.')
+            tests.append(_test(operator, operand, constants))
     return tuple(tests)
 
 
-def _folded(attribute: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _folded(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a constraint with ``ignore case`` in the names of its operators."""
     if not isinstance(given[IGNORE], bool):
-        raise _problem(attribute, f"{IGNORE!r} is neither true nor false", "Write true or false.")
+        raise TermError(f"{IGNORE!r} is neither true nor false", "Write true or false.")
     rest = {operator: operand for operator, operand in given.items() if operator != IGNORE}
     if not given[IGNORE]:
         return rest
     if not rest or not _FOLDABLE.issuperset(rest):
         what = f"{IGNORE!r} goes with {', '.join(sorted(_FOLDABLE))} only"
-        raise _problem(attribute, what, "Leave it out, or the other operators.")
-    return {FOLDED + operator: operand for operator, operand in rest.items()}
+        raise TermError(what, "Leave it out, or the other operators.")
+    return {_FOLDED + operator: operand for operator, operand in rest.items()}
 
 
-def _test(attribute: str, operator: str, operand: object, constants: list[Constant]) -> Test:
-    """Return any test; its constants go to the others."""
-    try:
-        match operator:
-            case "in":
-                return operator, tuple(_several(attribute, operand, constants))
-            case "exists":
-                return operator, _existence(attribute, operand)
-            case "isa":
-                constants.append(_concept(attribute, operand))
-                return operator, "iri"
-        if operator.removeprefix(FOLDED) not in OPERATORS:
-            raise _problem(attribute, f"there is no operator {operator!r}", _USE)
-        constant = term_of(operand)
-        if operator in NUMERIC and isinstance(operand, str):
-            constant = _dated(operator, constant)
-    except TermError as error:
-        if isinstance(error, ConstraintError):
-            raise
-        raise _problem(attribute, error.what, error.remedy) from error
-    kind = kind_of(constant)
-    _require(attribute, operator, kind)
-    if operator.startswith(FOLDED) and isinstance(constant, Literal):
-        constant = plain(constant.value.lower())
-    constants.append(constant)
+def _test(operator: str, operand: object, constants: list[Constant]) -> Test:
+    """Return a test; its constants go to the others."""
+    if type(operand) is str and operator == "=" and not may_be_dated(operand):
+        constants.append(plain(operand))
+        return operator, "text"
+    match operator:
+        case "in":
+            if not isinstance(operand, Sequence) or isinstance(operand, str) or not operand:
+                what = "what stands after 'in' is not a list of values"
+                raise TermError(what, 'Write {"in": ["red", "blue"]}.')
+            several = [_constant(operator, each) for each in operand]
+            constants += several
+            return operator, tuple(map(_kind, several))
+        case "exists":
+            if operand is not True:
+                what = "'exists' can only be true: an event without the attribute is not waited for"
+                raise TermError(what, 'Write {"exists": true}.')
+            return operator, ""
+        case "isa":
+            constants.append(_class(term_of(operand)))
+            return operator, "iri"
+    if str(operator).removeprefix(_FOLDED) not in OPERATORS:
+        remedy = f"Use one of {', '.join(OPERATORS)}, and with texts {IGNORE}."
+        raise TermError(f"there is no operator {operator!r}", remedy)
+    constant = _constant(operator, operand)
+    kind = _kind(constant)
+    if operator in _KINDS and kind not in _KINDS[operator]:
+        if operator in _COMPARISONS:
+            what = f"what stands after {operator!r} has no order"
+            raise TermError(what, "Compare with a number, a date, a quantity or a text.")
+        raise TermError(f"what stands after {operator!r} is no text", "Give a text in quotes.")
+    constants.append(plain(constant.value.lower()) if operator.startswith(_FOLDED) else constant)
     return operator, kind
 
 
-def _dated(operator: str, text: Constant) -> Constant:
-    """Return the date that a text says; one that looks like a date and is none has no order."""
-    assert isinstance(text, Literal)
-    constant = dated(text)
-    if operator in _COMPARED and constant is text and looks_dated(text.value):
-        what = f"{text.value!r} is no date of the calendar"
+def _constant(operator: str, operand: object) -> Constant:
+    """Return the term of a value; texts that are compared may be dates."""
+    term = term_of(operand)
+    if not isinstance(operand, str) or not (operator in NUMERIC or operator == "in"):
+        return term
+    assert isinstance(term, Literal)
+    constant = dated(term)
+    if operator in _COMPARISONS and constant is term and looks_dated(operand):
+        what = f"{operand!r} is no date of the calendar"
         raise TermError(what, 'Correct it, or write {"value": "…", "datatype": "xsd:string"}.')
     return constant
 
 
-def kind_of(constant: Constant) -> str:
+def _class(constant: Constant) -> NamedNode:
+    """Return the term of a class; a name is looked up when the ontology is known."""
+    if isinstance(constant, NamedNode):
+        return constant
+    if _kind(constant) != "text" or not constant.value.strip():
+        what = "what stands after 'isa' is no name of a class"
+        raise TermError(what, 'Write {"isa": "Computer"}, or its IRI.')
+    return names.concept(constant.value)
+
+
+def _kind(constant: Constant) -> str:
     """Return how a constant is compared.
 
     ``text`` and ``iri`` are compared by term, ``value`` (numbers, dates, booleans) and
@@ -206,148 +276,87 @@ def kind_of(constant: Constant) -> str:
     return "text" if isinstance(value, str) else "boolean" if isinstance(value, bool) else "value"
 
 
-_KINDS: Mapping[str, frozenset[str]] = {
-    **dict.fromkeys(COMPARISONS, frozenset({"text", "value", "quantity"})),
-    **dict.fromkeys(TEXT_TESTS, frozenset({"text", "tagged"})),
-    **{FOLDED + operator: frozenset({"text"}) for operator in _FOLDABLE},
-}
+# -- shape and constants to SPARQL ----------------------------------------------------------
 
 
-def _require(attribute: str, operator: str, kind: str) -> None:
-    allowed = _KINDS.get(operator)
-    if allowed is None or kind in allowed:
-        return
-    if operator in COMPARISONS:
-        what, remedy = "has no order", "Compare with a number, a date, a quantity or a text."
-    else:
-        what, remedy = "is no text", "Give a text in quotes."
-    raise _problem(attribute, f"what stands after {operator!r} {what}", remedy)
+def sparql(shape: Shape, constants: Sequence[Constant]) -> str:
+    """Return the query of a shape with its constants.
 
-
-def _several(attribute: str, operand: object, constants: list[Constant]) -> Iterable[str]:
-    if not isinstance(operand, Sequence) or isinstance(operand, str) or not operand:
-        what = "what stands after 'in' is not a list of values"
-        raise _problem(attribute, what, 'Write {"in": ["red", "blue"]}.')
-    kinds = []
-    for each in operand:
-        constant = term_of(each)
-        if isinstance(each, str):
-            constant = _dated("in", constant)
-        constants.append(constant)
-        kinds.append(kind_of(constant))
-    return kinds
-
-
-def _existence(attribute: str, operand: object) -> str:
-    if operand is not True:
-        what = "'exists' can only be true: an event without the attribute is not waited for"
-        raise _problem(attribute, what, 'Write {"exists": true}.')
-    return ""
-
-
-def _concept(attribute: str, operand: object) -> NamedNode:
-    """Return the term of a class; a name is looked up when the ontology is known."""
-    constant = term_of(operand)
-    if isinstance(constant, NamedNode):
-        return constant
-    if kind_of(constant) != "text" or not constant.value.strip():
-        what = "what stands after 'isa' is no name of a class"
-        raise _problem(attribute, what, 'Write {"isa": "Computer"}, or its IRI.')
-    return concept(constant.value)
-
-
-def _problem(attribute: str, what: str, remedy: str) -> ConstraintError:
-    return ConstraintError(f"attribute {attribute!r}: {what}", remedy)
-
-
-class Written:
-    """A shape as SPARQL, with constants, and in which order these stand there.
-
-    Parameters
-    ----------
-    shape, constants
-        Of one attribute subscription.
-
-    Examples
-    --------
-    >>> print(Written(*taken_apart({"price": {"<": 5}, "brand": {"exists": True}})).text)
-    SELECT ?event ?price ?brand WHERE { ?event <urn:graphmatch:attribute:price> ?price ; \
-<urn:graphmatch:attribute:brand> ?brand . \
-FILTER(?price < "5"^^<http://www.w3.org/2001/XMLSchema#integer>) }
+    Raises
+    ------
+    AttributeNameError
+        When an attribute has no name that is one.
     """
+    parts = _parts(shape)
+    return "".join([str(constants[p]) if isinstance(p, int) else str(p) for p in parts])
 
-    def __init__(self, shape: Shape, constants: Sequence[Constant]) -> None:
-        self.order: list[int] = []
-        """The places of constants in the order of the text."""
-        self.fixed: list[NamedNode] = []
-        self._constants = constants
-        self._next = 0
-        self._variables: dict[str, None] = {_EVENT: None}
-        patterns: list[str] = []
-        later: list[tuple[str, Test, list[int]]] = []
-        for name, tests in shape:
-            patterns += self._patterns(name, tests, later)
-        filters = [f"FILTER({self._filter(*filter_)})" for filter_ in later]
-        names = " ".join(f"?{name}" for name in self._variables)
-        body = f"?{_EVENT} {' ; '.join(patterns)} . {' '.join(filters)}".rstrip()
-        self.text = f"SELECT {names} WHERE {{ {body} }}"
 
-    def term(self, place: int) -> Constant:
-        """Return the constant at a place: among those of the shape, and then those of all."""
-        count = len(self._constants)
-        return self._constants[place] if place < count else self.fixed[place - count]
+@lru_cache(maxsize=1024)
+def slots(shape: Shape) -> tuple[int | NamedNode, ...]:
+    """Return the constants of a shape's query, in the order of its text.
 
-    def _write(self, place: int) -> str:
-        self.order.append(place)
-        return str(self.term(place))
+    Those of one subscription are places among the constants that `taken_apart` returns.
 
-    def _property(self, property_: NamedNode) -> str:
-        self.fixed.append(property_)
-        return self._write(len(self._constants) + len(self.fixed) - 1)
+    Raises
+    ------
+    AttributeNameError
+        As `sparql`.
+    """
+    return tuple(part for part in _parts(shape) if not isinstance(part, str))
 
-    def _patterns(
-        self, name: str, tests: Sequence[Test], later: list[tuple[str, Test, list[int]]]
-    ) -> list[str]:
-        """Return the patterns of one attribute; what is to be said of its variable goes later."""
-        patterns: list[str] = []
+
+@lru_cache(maxsize=1024)
+def _parts(shape: Shape) -> tuple[_Part, ...]:
+    variables = {"event": None}
+    patterns: list[_Part] = []
+    filters: list[_Part] = []
+    places = count()
+    for name, tests in shape:
         kept: list[tuple[Test, list[int]]] = []
-        for test in tests:
-            places = self._places(test)
-            if test[0] == "isa":
-                patterns.append(f"{self._property(names.isa(name))} {self._write(places[0])}")
+        for operator, kind in tests:
+            many = len(kind) if operator == "in" else operator != "exists"
+            own = list(islice(places, many))
+            if operator == "isa":
+                patterns += " ; ", names.isa(name), " ", own[0]
             else:
-                kept.append((test, places))
+                kept.append(((operator, kind), own))
         if len(kept) == 1 and kept[0][0][0] == "=" and kept[0][0][1] in _BY_TERM:
-            patterns.append(f"{self._property(names.attribute(name))} {self._write(kept[0][1][0])}")
+            patterns += " ; ", names.attribute(name), " ", kept[0][1][0]
         elif kept:
-            variable = self._variable(name)
-            patterns.append(f"{self._property(names.attribute(name))} ?{variable}")
-            later += [(variable, test, places) for test, places in kept if test[0] != "exists"]
-        return patterns
+            variable = _variable(name, variables)
+            patterns += " ; ", names.attribute(name), f" ?{variable}"
+            for (operator, _), own in kept:
+                filters += _filter(f"?{variable}", operator, own)
+    projection = " ".join(f"?{name}" for name in variables)
+    return f"SELECT {projection} WHERE {{ ?event ", *patterns[1:], " .", *filters, " }"
 
-    def _places(self, test: Test) -> list[int]:
-        operator, kind = test
-        count = len(kind) if operator == "in" else 0 if operator == "exists" else 1
-        self._next += count
-        return list(range(self._next - count, self._next))
 
-    def _variable(self, name: str) -> str:
-        """Return a variable called nearly as the attribute."""
-        plain = _NOT_IN_A_NAME.sub("_", name).strip("_") or "value"
-        chosen, number = plain, 1
-        while chosen in self._variables:
-            number += 1
-            chosen = f"{plain}_{number}"
-        self._variables[chosen] = None
-        return chosen
+def _variable(name: str, variables: dict[str, None]) -> str:
+    """Return a variable called nearly as the attribute."""
+    plain = _NOT_IN_A_NAME.sub("_", name).strip("_") or "value"
+    chosen, number = plain, 1
+    while chosen in variables:
+        number += 1
+        chosen = f"{plain}_{number}"
+    variables[chosen] = None
+    return chosen
 
-    def _filter(self, variable: str, test: Test, places: Sequence[int]) -> str:
-        operator, value = test[0], f"?{variable}"
-        if operator == "in":
-            return f"{value} IN ({', '.join(map(self._write, places))})"
-        if operator.startswith(FOLDED):
-            operator, value = operator.removeprefix(FOLDED), f"LCASE({value})"
-        constant = self._write(places[0])
-        if operator in _FUNCTIONS:
-            return f"{_FUNCTIONS[operator]}({value}, {constant})"
-        return f"{value} {operator} {constant}"
+
+def _filter(value: str, operator: str, places: Sequence[int]) -> Iterator[_Part]:
+    if operator == "exists":
+        return
+    yield " FILTER("
+    if operator == "in":
+        yield f"{value} IN ("
+        for number, place in enumerate(places):
+            yield from (", ", place) if number else (place,)
+        yield ")"
+    else:
+        if operator.startswith(_FOLDED):
+            operator, value = operator.removeprefix(_FOLDED), f"LCASE({value})"
+        function = _FUNCTIONS.get(operator)
+        yield f"{function}({value}, " if function else f"{value} {operator} "
+        yield places[0]
+        if function:
+            yield ")"
+    yield ")"

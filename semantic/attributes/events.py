@@ -13,19 +13,28 @@ Cost: that of JSON, and a triple a value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from semantic.attributes.arrow import ArrowArray, ArrowBatch, Column, Texts, encoded, is_text, valid
-from semantic.attributes.arrow import numbers as numbers_of
-from semantic.attributes.lines import RowReader, opened
-from semantic.attributes.names import NAMING, AttributeNameError, attribute
-from semantic.attributes.values import TermError, dated, term_of
-from semantic.errors import InputError, OnProblem, Place, Problem, warn_problem
+from semantic.arrow import (
+    ArrowArray,
+    ArrowBatch,
+    Column,
+    Texts,
+    encoded,
+    is_nested,
+    is_text,
+    valid,
+)
+from semantic.arrow import numbers as numbers_of
+from semantic.attributes.names import attribute
+from semantic.attributes.values import LineReader, TermError, dated, term_of
+from semantic.errors import InputError, OnProblem, Place, Problem, UnplacedError, warn_problem
+from semantic.folders import unreadable
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
 
@@ -94,10 +103,8 @@ def event(id: str, attributes: Mapping[str, object], source: Place | None = None
     place = source or Place(id)
     try:
         triples = tuple(_triples(_subject(id), "", attributes))
-    except TermError as error:
+    except UnplacedError as error:
         raise InputError(Problem(error.what, place, error.remedy)) from error
-    except AttributeNameError as error:
-        raise InputError(Problem(str(error), place, NAMING)) from error
     if not triples:
         raise InputError(Problem("the event has no attributes", place, _REMEDY))
     return Publication.of(id, triples, place)
@@ -158,32 +165,22 @@ def read_events(
     on_problem
         Called with each line that is no event, and with a file that cannot be read.
     """
-    reader = RowReader(path, _REMEDY, on_problem)
+    reader = LineReader(path, _REMEDY, on_problem)
     try:
-        for number, row in reader.rows(_lines(path)):
+        for number, row in reader.rows(sys.stdin.buffer) if path == "-" else reader.file():
             try:
                 yield _of_row(row, f"{path}:{number}", reader.place(number))
             except InputError as error:
                 on_problem(error.problem)
     except OSError as error:
-        reason = error.strerror or str(error)
-        remedy = "Check the name and permissions."
-        on_problem(Problem(f"cannot be read: {reason}", Place(path), remedy))
-
-
-def _lines(path: str) -> Iterable[bytes]:
-    if path != "-":
-        return opened(path)
-    import sys
-
-    return sys.stdin.buffer
+        on_problem(unreadable(path, error))
 
 
 def _of_row(row: dict[str, Any], name: str, place: Place) -> Publication:
     given = row.pop("id", None)
-    id = given.value if isinstance(given, Literal) else given
-    if id is None:
+    if given is None:
         return event(name, row, place)
+    id = given.value if isinstance(given, Literal) else given
     if not isinstance(id, str) or not id.strip():
         raise InputError(Problem("the field `id` is not a text", place, _REMEDY))
     return event(id, row, Place(place.source, place.line, item=id))
@@ -203,23 +200,19 @@ class EventColumns:
     """
 
     def __init__(self, batch: ArrowBatch, id: str, before: int) -> None:
-        self._before = before
-        self._arrays = {
-            name: batch.column(place) for place, name in enumerate(batch.schema.names) if name != id
-        }
-        own = [batch.column(n) for n, name in enumerate(batch.schema.names) if name == id]
+        columns = list(zip(batch.schema.names, batch.columns, strict=True))
+        self._arrays = {name: array for name, array in columns if name != id}
+        own = [array for name, array in columns if name == id]
         if own and not own[0].null_count:
             self.ids = Texts.of_array(own[0])
         else:
-            given = own[0].to_pylist() if own else [None] * batch.num_rows
+            given: list[Any] = own[0].to_pylist() if own else [None] * batch.num_rows
             named = enumerate(given, before + 1)
             self.ids = Texts.of(f"row {n}" if name is None else str(name) for n, name in named)
 
     def event(self, row: int) -> Event:
         """Return the event of a row."""
-        values = {
-            name: _plain(array.slice(row, 1).to_pylist()[0]) for name, array in self._arrays.items()
-        }
+        values = {name: array[row].as_py() for name, array in self._arrays.items()}
         return Event(self.ids.get(row), values)
 
     def columns(self) -> list[EventColumn] | None:
@@ -236,28 +229,28 @@ class EventColumns:
                 return None
             try:
                 found.append((str(attribute(name)), *_values(array, are_names)))
-            except (AttributeNameError, TermError, OverflowError, ValueError) as error:
-                what = error.what if isinstance(error, TermError) else str(error)
-                remedy = error.remedy if isinstance(error, TermError) else NAMING
-                raise InputError(Problem(what, Place(f"column {name!r}"), remedy)) from error
+            except (OverflowError, ValueError) as error:
+                remedy = "Cast the column to a type whose values Python has."
+                remedy = error.remedy if isinstance(error, UnplacedError) else remedy
+                raise InputError(Problem(str(error), Place(f"column {name!r}"), remedy)) from error
         return found
 
     def _flat(self) -> Iterator[tuple[str, ArrowArray | None, bool]]:
         """Yield paths, values, and whether these are names; without values if rows differ."""
+        from pyarrow import types
+
         waiting = list(self._arrays.items())[::-1]
         while waiting:
             name, array = waiting.pop()
-            kind = str(array.type)
-            if not any(part in kind for part in ("struct", "list", "map", "union", "fixed_size")):
+            if not is_nested(array):
                 yield name, array, False
                 continue
-            fields: list[str] = []
-            if kind.startswith("struct"):
-                fields = getattr(array.type, "names", fields)
+            fields = [f.name for f in array.type] if types.is_struct(array.type) else []
             if not fields or ({"iri", "value"} & {*fields} and fields != ["iri"]):
                 yield name, None, False
                 return
-            parts = array.flatten()
+            struct: Any = array
+            parts: list[ArrowArray] = struct.flatten()
             if fields == ["iri"]:
                 is_plain = is_text(parts[0]) and parts[0].null_count == array.null_count
                 yield name, parts[0] if is_plain else None, True
@@ -282,8 +275,3 @@ def _values(array: ArrowArray, are_names: bool) -> tuple[Values, NDArray[np.bool
         "" if one is None else str(_value(value)) for one, value in zip(given, values, strict=True)
     ]
     return (places, terms), places >= 0
-
-
-def _plain(value: object) -> object:
-    """Return what Arrow gives as JSON would: a decimal without an exponent."""
-    return Decimal(f"{value:f}") if isinstance(value, Decimal) else value

@@ -7,8 +7,9 @@ property alone. So what an attribute means depends neither on the publication no
 other vocabularies are in use.
 
 The attribute ``a.b`` is the property ``urn:graphmatch:attribute:a.b`` of an event, and
-``urn:graphmatch:isa:a.b`` has the classes that its values belong to as its objects. What an IRI
-cannot hold is percent-encoded.
+``urn:graphmatch:isa:a.b`` has the classes that its values belong to as its objects. A class that a
+subscription names by a text is ``urn:graphmatch:concept:NAME`` until the ontology is known. What an
+IRI cannot hold is percent-encoded.
 
 Source: CTPS (Zhang, Wang, Huang and Yung), section 3.2, on names of attributes.
 """
@@ -16,28 +17,30 @@ Source: CTPS (Zhang, Wang, Huang and Yung), section 3.2, on names of attributes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from pyoxigraph import NamedNode
 
+from semantic.errors import UnplacedError
 from semantic.limits import DEFAULT_LIMITS
 from semantic.terms import Term, local_name
-from semantic.vocabulary import ATTRIBUTE, ISA, PREFIXES
+from semantic.vocabulary import ATTRIBUTE, GM, ISA, PREFIXES
 
 _STEP = re.compile(r"<[^<>]*>|[^.<>]+")
 _PATH = re.compile(rf"(?:{_STEP.pattern})(?:\.(?:{_STEP.pattern}))*")
 _KEPT = "-._~:/@!$&'()*+,;="
 """The characters of ASCII, beside letters and digits, that stand in an IRI as they are."""
-_REMEMBERED = 65_536
+_CONCEPT = GM["concept:"].value
+_CACHED = 65_536
 
 
-NAMING = "Write steps with points between them: target.hardDisk.size.value."
+class AttributeNameError(UnplacedError):
+    """Text that names no attribute."""
 
-
-class AttributeNameError(ValueError):
-    """Text that names no attribute; its message says why."""
+    def __init__(self, what: str) -> None:
+        super().__init__(what, "Write steps with points between them: target.hardDisk.size.value.")
 
 
 def encoded(text: str) -> str:
@@ -79,7 +82,6 @@ def steps(name: str) -> tuple[str, ...]:
     return found
 
 
-@lru_cache(maxsize=_REMEMBERED)
 def canonical(name: str) -> str:
     """Return a name with its prefixed names written out: ``foaf:name`` is one property.
 
@@ -93,13 +95,13 @@ def canonical(name: str) -> str:
     >>> canonical("maker.foaf:name")
     'maker.<http://xmlns.com/foaf/0.1/name>'
     """
-    return ".".join(_written_out(step, PREFIXES) for step in steps(name))
+    return ".".join(map(_written_out, steps(name)))
 
 
-def _written_out(step: str, prefixes: Mapping[str, str]) -> str:
+def _written_out(step: str) -> str:
     prefix, colon, local = step.partition(":")
-    if colon and local and prefix in prefixes:
-        step = f"<{prefixes[prefix]}{local}>"
+    if colon and local and prefix in PREFIXES:
+        step = f"<{PREFIXES[prefix]}{local}>"
     if step.startswith("<"):
         try:
             NamedNode(step[1:-1])
@@ -108,7 +110,7 @@ def _written_out(step: str, prefixes: Mapping[str, str]) -> str:
     return step
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHED)
 def attribute(name: str) -> NamedNode:
     """Return the property that stands for an attribute.
 
@@ -125,7 +127,7 @@ def attribute(name: str) -> NamedNode:
     return _property(ATTRIBUTE.iri, canonical(name))
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHED)
 def isa(name: str) -> NamedNode:
     """Return the property whose objects are the classes of an attribute's values.
 
@@ -155,25 +157,19 @@ def name_of(property_: object) -> str | None:
     return _after(ATTRIBUTE.iri, property_)
 
 
-@lru_cache(maxsize=_REMEMBERED)
+def isa_name_of(property_: object) -> str | None:
+    """Return the name of the attribute whose values' classes a property has, likewise."""
+    return _after(ISA.iri, property_)
+
+
+@lru_cache(maxsize=_CACHED)
 def path_of(property_: Term) -> tuple[str, ...] | None:
     """Return the steps of the attribute that a property stands for; ``None`` for another term."""
     name = name_of(property_)
     return None if name is None else steps(name)
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def is_isa(property_: Term) -> bool:
-    """Whether a property has the classes of an attribute's values."""
-    return isa_name_of(property_) is not None
-
-
-def isa_name_of(property_: object) -> str | None:
-    """Return the name of the attribute whose values' classes a property has, likewise."""
-    return _after(ISA.iri, property_)
-
-
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHED)
 def is_derived(property_: object) -> bool:
     """Whether a property is an attribute, or has the classes of an attribute's values.
 
@@ -204,3 +200,28 @@ def step_names(properties: Iterable[NamedNode]) -> frozenset[str]:
         own = name_of(property_)
         names.update((local_name(property_), str(property_)) if own is None else (own,))
     return frozenset(names)
+
+
+@lru_cache(maxsize=_CACHED)
+def concept(name: str) -> NamedNode:
+    """Return the term that stands for a class's name until an ontology is known.
+
+    An IRI, in angle brackets or not, is itself.
+
+    Examples
+    --------
+    >>> concept("laptop PC").value, concept("http://example.org/Laptop").value
+    ('urn:graphmatch:concept:laptop%20PC', 'http://example.org/Laptop')
+    """
+    iri = name.removeprefix("<").removesuffix(">")
+    if "://" in iri or iri.startswith("urn:"):
+        try:
+            return NamedNode(iri)
+        except ValueError:
+            pass  # an odd name: no term is called so
+    return NamedNode(_CONCEPT + encoded(name))
+
+
+def concept_name_of(term: object) -> str | None:
+    """Return the name that a term stands for until an ontology is known; ``None`` of others."""
+    return _after(_CONCEPT, term)

@@ -5,22 +5,26 @@ A number of JSON is an ``xsd:integer``, ``xsd:decimal`` or ``xsd:double`` as its
 "datatype": "xsd:date"}``, ``{"value": "…", "language": "de"}``, ``{"value": 40, "unit": "GB"}``,
 ``{"iri": "…"}``. JSON has no dates, so a string that is written as one, ``2026-01-31`` or
 ``2026-01-31T12:00:00Z``, is one, in subscriptions and in events alike.
+
+Subscriptions and events come as lines of JSON, which are read here, too; every fault has its place.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from pyoxigraph import Literal, NamedNode
 
-from semantic.errors import UnplacedError
-from semantic.units.numbers import read_quantity
-from semantic.units.vocabulary import UCUM, is_quantity
+from semantic.errors import OnProblem, Place, Problem, UnplacedError
+from semantic.units.quantities import UCUM, is_quantity, read_quantity
 from semantic.values import value_of
 from semantic.vocabulary import PREFIXES, XSD
 
@@ -29,7 +33,7 @@ _DIGITS = 4300
 _INTEGER, _DECIMAL, _DOUBLE = XSD["integer"], XSD["decimal"], XSD["double"]
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?", re.ASCII)
 _TYPED = frozenset({"value", "datatype", "language", "unit", "iri"})
-_LEXICAL = "Write it as XML Schema does: 2026-01-31, 2026-01-31T12:00:00Z, 5, 5.0, true."
+_ORDERED = frozenset(XSD[n] for n in ("integer", "decimal", "double", "float", "date", "dateTime"))
 
 
 class TermError(UnplacedError):
@@ -129,17 +133,18 @@ def term_of(value: object) -> NamedNode | Literal:
             return Literal(value.isoformat(), datatype=XSD["date"])
         case Mapping():
             return _typed(value)
-    what = f"{_shown(value)} is no value"
+    shown = {"NoneType": "null", "list": "a list", "dict": "an object"}.get(type(value).__name__)
+    what = f"{shown or repr(value)[:40]} is no value"
     raise TermError(what, 'Write a text, a number, true or false, or {"value": …}.')
 
 
 def _number(value: float | Decimal) -> Literal:
-    text = str(value)
+    text = f"{value:f}" if isinstance(value, Decimal) else str(value)
     if isinstance(value, int):
         return Literal(text, datatype=_INTEGER)
     if text.lower().lstrip("-+")[:1] in "ins":  # infinity, or not a number
         _no_number(text)
-    return Literal(text, datatype=_DOUBLE if "e" in text.lower() else _DECIMAL)
+    return Literal(text, datatype=_DOUBLE if "e" in text else _DECIMAL)
 
 
 def _typed(value: Mapping[Any, object]) -> NamedNode | Literal:
@@ -147,15 +152,26 @@ def _typed(value: Mapping[Any, object]) -> NamedNode | Literal:
         what = f"a value has no field {unknown[0]!r}"
         raise TermError(what, "Its fields are value, datatype, language, unit, or iri alone.")
     text = {name: _text(name, field) for name, field in value.items()}
+    if "value" in text:
+        plain(text["value"])
     match sorted(text):
         case ["iri"]:
-            return iri(text["iri"])
+            return _iri(text["iri"])
         case ["datatype", "value"]:
-            return checked(_literal(text["value"], datatype=iri(text["datatype"])))
+            return _checked(Literal(text["value"], datatype=_iri(text["datatype"])))
         case ["language", "value"]:
-            return _tagged(text["value"], text["language"])
+            try:
+                return Literal(text["value"], language=text["language"])
+            except ValueError as error:
+                what = f"{text['language']!r} is not a language tag"
+                raise TermError(what, "Correct it: de, en-GB.") from error
         case ["unit", "value"]:
-            return _quantity(text["value"], text["unit"])
+            quantity = f"{text['value']} {plain(text['unit']).value}"
+            if read_quantity(quantity) is None:
+                raise TermError(
+                    f"{quantity!r} is no quantity", 'Write {"value": 40, "unit": "GB"}.'
+                )
+            return Literal(quantity, datatype=UCUM)
         case ["value"]:
             return term_of(value["value"])
     what = f"the fields {', '.join(sorted(text))} do not go together"
@@ -163,42 +179,26 @@ def _typed(value: Mapping[Any, object]) -> NamedNode | Literal:
 
 
 def _text(name: str, field: object) -> str:
-    if isinstance(field, Literal) or (name == "value" and isinstance(field, int | float | Decimal)):
-        return field.value if isinstance(field, Literal) else str(term_of(field).value)
+    if isinstance(field, Literal):
+        return field.value
+    if name == "value" and isinstance(field, int | float | Decimal):
+        return term_of(field).value
     if not isinstance(field, str):
         raise TermError(f"the field {name!r} is not a text", "Write it in quotes.")
     return field
 
 
-def _literal(text: str, datatype: NamedNode) -> Literal:
-    plain(text)
-    return Literal(text, datatype=datatype)
+def _checked(literal: Literal) -> Literal:
+    """Return a literal whose text is one of its datatype's, where the datatype is known here."""
+    if (literal.datatype in _ORDERED or is_quantity(literal)) and value_of(literal) is None:
+        what = f"{literal.value!r} is not of the datatype {literal.datatype.value}"
+        remedy = "Write it as XML Schema does: 2026-01-31, 2026-01-31T12:00:00Z, 5, 5.0, true."
+        raise TermError(what, remedy)
+    return literal
 
 
-def _tagged(text: str, language: str) -> Literal:
-    plain(text)
-    try:
-        return Literal(text, language=language)
-    except ValueError as error:
-        what = f"{language!r} is not a language tag"
-        raise TermError(what, "Correct it: de, en-GB.") from error
-
-
-def _quantity(number: str, unit: str) -> Literal:
-    text = f"{number} {unit}"
-    if read_quantity(text) is None:
-        raise TermError(f"{text!r} is no quantity", 'Write {"value": 40, "unit": "GB"}.')
-    return _literal(text, UCUM)
-
-
-def iri(text: str) -> NamedNode:
-    """Return the term of an IRI or of a prefixed name.
-
-    Raises
-    ------
-    TermError
-        When it is neither.
-    """
+def _iri(text: str) -> NamedNode:
+    """Return the term of an IRI or of a prefixed name."""
     name = text.removeprefix("<").removesuffix(">")
     prefix, colon, local = name.partition(":")
     if colon and not local.startswith("//") and prefix in PREFIXES:
@@ -208,24 +208,6 @@ def iri(text: str) -> NamedNode:
     except ValueError as error:
         what = f"{text!r} is not an absolute IRI, and has no prefix that is known"
         raise TermError(what, "Write the whole IRI.") from error
-
-
-def checked(literal: Literal) -> Literal:
-    """Return a literal whose text is one of its datatype's, where the datatype is known here.
-
-    Raises
-    ------
-    TermError
-        When it is not.
-    """
-    known = literal.datatype.value.startswith(XSD.iri) and literal.datatype in _ORDERED
-    if (known or is_quantity(literal)) and value_of(literal) is None:
-        what = f"{literal.value!r} is not of the datatype {literal.datatype.value}"
-        raise TermError(what, _LEXICAL)
-    return literal
-
-
-_ORDERED = frozenset(XSD[n] for n in ("integer", "decimal", "double", "float", "date", "dateTime"))
 
 
 def may_be_dated(text: str) -> bool:
@@ -255,6 +237,67 @@ def dated(literal: Literal) -> Literal:
     return literal if value_of(made) is None else made
 
 
-def _shown(value: object) -> str:
-    text = {"NoneType": "null", "list": "a list", "dict": "an object"}.get(type(value).__name__)
-    return text or repr(value)[:40]
+# -- lines of JSON --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LineReader:
+    """Reads the objects of one document of JSON Lines.
+
+    Parameters
+    ----------
+    source
+        Its name, for messages.
+    remedy
+        What a line has to look like.
+    on_problem
+        Called with each line that cannot be used.
+    """
+
+    source: str
+    remedy: str
+    on_problem: OnProblem
+
+    def file(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the objects of the file that is called as the document; see `rows`.
+
+        Raises
+        ------
+        OSError
+            When it cannot be read.
+        """
+        with Path(self.source).open("rb") as file:
+            yield from self.rows(file)
+
+    def rows(self, lines: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the objects with the numbers of their lines; empty lines are passed over."""
+        for number, line in enumerate(lines, 1):
+            if not (text := line.removeprefix(BOM_UTF8).strip(b" \t\r\n")):
+                continue
+            try:
+                row = decode(text.decode())
+            except (RecursionError, ValueError) as error:
+                self.on_problem(self._fault(number, line, error))
+                continue
+            if isinstance(row, dict):
+                yield number, row
+            else:
+                self.on_problem(Problem("not a JSON object", self.place(number), self.remedy))
+
+    def place(self, number: int, item: str | None = None) -> Place:
+        """Return the place of a line, and of what is in it."""
+        return Place(self.source, line=number, item=item)
+
+    def _fault(self, number: int, line: bytes, error: Exception) -> Problem:
+        place = self.place(number)
+        match error:
+            case UnicodeDecodeError():
+                before = line[: line.index(error.object) + error.start]
+                where = replace(place, column=len(before.decode("utf-8-sig")) + 1)
+                return Problem("not UTF-8", where, "Save the file as UTF-8.")
+            case json.JSONDecodeError():
+                what = f"not JSON: {error.msg.removesuffix(' at')}"
+                return Problem(what, replace(place, column=error.pos + 1), self.remedy)
+            case TermError():
+                return Problem(error.what, place, error.remedy)
+        return Problem("its JSON nests too deep or has too long a number", place, self.remedy)

@@ -42,10 +42,9 @@ from semantic.ontology.synonyms import (
 from semantic.ontology.taxonomy import Taxonomy, edges_of, reached, shortest_path
 from semantic.publication import Publication
 from semantic.terms import Term, Triple, compact
-from semantic.units.numbers import UnitError
+from semantic.units.quantities import BASE_UNIT, UNIT_ATTRIBUTE, UnitError
 from semantic.units.registry import Registry
 from semantic.units.units import Units
-from semantic.units.vocabulary import BASE_UNIT, UNIT_ATTRIBUTE
 from semantic.vocabulary import GM, NARROWER, OWL, PREFIXES, RDF, RDFS, SKOS, TYPE
 
 Links: TypeAlias = Mapping[Term, Sequence[Term]]

@@ -12,8 +12,8 @@ import re
 
 from pyoxigraph import NamedNode
 
-from semantic.units.currency import CODES
-from semantic.units.vocabulary import CURRENCY, UNIT
+from semantic.units.quantities import CURRENCY, UNIT
+from semantic.units.registry import CURRENCIES
 
 _PREFIXES = {
     "Yotta": "Y", "Zetta": "Z", "Exa": "E", "Peta": "P", "Tera": "T", "Giga": "G", "Mega": "M",
@@ -47,20 +47,16 @@ def ucum_of(iri: NamedNode) -> str | None:
     """
     if iri.value.startswith(CURRENCY.iri):
         code = iri.value.removeprefix(CURRENCY.iri)
-        return code if code in CODES else None
+        return code if code in CURRENCIES else None
     if not iri.value.startswith(UNIT.iri):
         return None
     name = iri.value.removeprefix(UNIT.iri)
-    if name.removeprefix("CCY_") in CODES:
-        return name.removeprefix("CCY_")
-    above, _, below = name.partition("PER-") if name.startswith("PER-") else _divided(name)
+    if (code := name.removeprefix("CCY_")) in CURRENCIES:
+        return code
+    above, _, below = f"-{name}".partition("-PER-")
     parts = [_part(part, "") for part in above.split("-") if part]
     parts += [_part(part, "-") for part in below.split("-") if part]
     return ".".join(p for p in parts if p) if parts and all(parts) else None
-
-
-def _divided(name: str) -> tuple[str, str, str]:
-    return name.partition("-PER-")
 
 
 def _part(part: str, sign: str) -> str | None:
@@ -81,7 +77,7 @@ def iri_of(ucum: str) -> NamedNode | None:
     >>> iri_of("By").value, iri_of("kg.m-3").value
     ('http://qudt.org/vocab/unit/BYTE', 'http://qudt.org/vocab/unit/KiloGM-PER-M3')
     """
-    if ucum in CODES:
+    if ucum in CURRENCIES:
         return CURRENCY[ucum]
     if ucum in _NAMES:
         return UNIT[_NAMES[ucum]]

@@ -1,16 +1,16 @@
 """The text of a unit to what it means: a dimension, a factor, an offset.
 
-How a text is understood, first to last: a currency; bytes (``B`` is a byte, alone and
-with a prefix, where strict UCUM says bel); UCUM's spelling; pint's. pint and ucumvert
-take a second to load, so the units that nearly everybody uses are in a table here, and
-the libraries are loaded for the first one that is not; what a text means is remembered.
-Neither is made for several threads, so one goes at a time.
+How a text is understood, first to last: a currency, each of which is a dimension of its own, for
+nothing here knows a rate of exchange; bytes (``B`` is a byte, alone and with a prefix, where strict
+UCUM says bel); UCUM's spelling, by ucumvert; pint's. Both libraries take a second and 40 MB to
+load, so the units that nearly everybody uses are in a table here, and the libraries are loaded once
+a process, for the first unit that is not.
 
-A text comes from anybody. It is short (`Limits.unit_characters`), its exponents have
-two digits at most, and pint's own spelling, which is evaluated as arithmetic, is let
-through only as names with small powers.
+A text comes from anybody. It is short (`Limits.unit_characters`), its exponents have two digits at
+most, and pint's own spelling, which is evaluated as arithmetic, is let through only as names with
+small powers.
 
-Sources: UCUM, https://ucum.org/ucum; pint, https://pint.readthedocs.io/.
+Sources: UCUM, https://ucum.org/ucum; pint, https://pint.readthedocs.io/; ISO 4217.
 """
 
 from __future__ import annotations
@@ -19,18 +19,30 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.units.currency import currency
-from semantic.units.numbers import UnitError
+from semantic.units.quantities import UnitError
+
+CURRENCIES = frozenset(
+    """
+    AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BHD BIF BMD BND BOB BRL BSD BTN BWP BYN
+    BZD CAD CDF CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP
+    GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS
+    KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR
+    MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD
+    RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP
+    TRY TTD TWD TZS UAH UGX USD UYU UZS VES VND VUV WST XAF XCD XOF XPF YER ZAR ZMW ZWG
+    """.split()  # noqa: SIM905 - a table reads better as one
+)
+_SIGNS = {"$": "USD", "US$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY"}
 
 _REMEDY = "Write it in UCUM, such as GBy, km/h, Cel or [in_i], or as pint does."
 _BYTE_TERM = re.compile(r"(?<![A-Za-z\[])((?:[kKMGTPEZY]i?)?)B(?![A-Za-z\]\[])", re.ASCII)
-_UCUM_FORM = re.compile(r"[!-~]+", re.ASCII)
+_UCUM_FORM = re.compile(r"(?!.*\*\*)[!-~]+", re.ASCII)
 _LONG_NUMBER = re.compile(r"[0-9]{10}|[A-Za-z\])*^][+-]?[0-9]{3}", re.ASCII)
 _LETTER = "A-Za-z\u00b5\u03bc\u03a9\u2126\u00c5\u212b"
 """ASCII's, and both signs each for micro, ohm and ångström."""
@@ -115,7 +127,7 @@ class Registry:
     Parameters
     ----------
     limits
-        `Limits.unit_characters` bounds a text.
+        `Limits.unit_characters` bounds a text, `Limits.units_remembered` the cache.
 
     Examples
     --------
@@ -130,8 +142,7 @@ class Registry:
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         self._limits = limits
-        self._looking = Lock()
-        self._found = lru_cache(maxsize=limits.units_remembered)(self._look_up)
+        self._found = lru_cache(maxsize=limits.units_remembered)(_look_up)
 
     def unit(self, text: str) -> Unit:
         """Return what a text means.
@@ -146,96 +157,75 @@ class Registry:
             raise UnitError(f"“{text[:40]}” is not a unit", _REMEDY)
         return found
 
-    def _look_up(self, text: str) -> Unit | None:
-        if (code := currency(text)) is not None:
-            return Unit(code)
-        if (unit := COMMON.get(_in_bytes(text))) is not None:
-            return unit
-        with self._looking:
-            return self._of_text(text)
 
-    def _of_text(self, text: str) -> Unit | None:
-        ucum = _in_bytes(text)
-        if _UCUM_FORM.fullmatch(ucum) and not _LONG_NUMBER.search(ucum):
-            found = self._measured(self._of_ucum(ucum))
-            if found is not None:
-                return found
-        if _PINT_FORM.fullmatch(text):
-            return self._measured(self._of_pint(text))
-        return None
+def _look_up(text: str) -> Unit | None:
+    if (code := _SIGNS.get(text, text)) in CURRENCIES:
+        return Unit(code)
+    ucum = _BYTE_TERM.sub(r"\1By", text)
+    ucum = "kBy" if ucum == "KBy" else ucum
+    if (unit := COMMON.get(ucum)) is not None:
+        return unit
+    is_ucum = _UCUM_FORM.fullmatch(ucum) and not _LONG_NUMBER.search(ucum)
+    if is_ucum and (unit := _libraries().of_ucum(ucum)) is not None:
+        return unit
+    return _libraries().of_pint(text) if _PINT_FORM.fullmatch(text) else None
 
-    @cached_property
-    def _pint(self) -> Any:
-        """The registry of pint, with UCUM's units: most of a second and 40 MB."""
+
+class _Libraries:
+    """Units of pint, spelled as in UCUM or as pint does; for one thread at a time."""
+
+    def __init__(self) -> None:
         import ucumvert  # type: ignore[import-untyped]
         from pint import UnitRegistry
 
-        registry: Any = UnitRegistry(non_int_type=Fraction)
-        registry.load_definitions(Path(ucumvert.__file__).with_name("pint_ucum_defs.txt"))
-        return registry
+        self._registry: Any = UnitRegistry(non_int_type=Fraction)
+        definitions = Path(ucumvert.__file__).with_name("pint_ucum_defs.txt")
+        self._registry.load_definitions(definitions)
+        self._parser = ucumvert.get_ucum_parser()
+        self._transformer = ucumvert.UcumToPintTransformer(self._registry)
+        self._reading = Lock()
 
-    @cached_property
-    def _ucum(self) -> Callable[[str], Any]:
-        """Reads UCUM's spelling."""
-        from ucumvert import UcumToPintTransformer, get_ucum_parser
+    def of_ucum(self, text: str) -> Unit | None:
+        """Return the unit of a text in UCUM's spelling."""
+        return self._attempt(lambda: self._transformer.transform(self._parser.parse(text)))
 
-        parser, transformer = get_ucum_parser(), UcumToPintTransformer(self._pint)
-        return lambda text: transformer.transform(parser.parse(text))
+    def of_pint(self, text: str) -> Unit | None:
+        """Return the unit of a text in pint's spelling."""
+        registry = self._registry
+        return self._attempt(lambda: registry.Quantity(Fraction(1), registry.parse_units(text)))
 
-    def _of_ucum(self, text: str) -> Any:
+    def _attempt(self, read: Callable[[], Any]) -> Unit | None:
         from lark.exceptions import LarkError
         from pint import PintError
 
         try:
-            return self._ucum(text)
+            with self._reading:
+                return self._measured(read())
         except (LarkError, PintError, ArithmeticError, AttributeError, TypeError, ValueError):
             return None  # each of these is how one kind of nonsense ends there
 
-    def _of_pint(self, text: str) -> Any:
-        from pint import PintError
-
-        try:
-            return self._pint.Quantity(Fraction(1), self._pint.parse_units(text))
-        except (PintError, ArithmeticError, AttributeError, TypeError, ValueError):
-            return None
-
     def _measured(self, quantity: Any) -> Unit | None:
-        """Find factor and offset of a pint quantity by converting 0, 1 and 2 of it."""
-        from pint import PintError
-
-        if quantity is None or not hasattr(quantity, "to_root_units"):
-            return None
-        try:
-            times = Fraction(str(quantity.magnitude))
-            roots = [
-                self._pint.Quantity(times * n, quantity.units).to_root_units() for n in range(3)
-            ]
-            zero, one, two = (Fraction(str(root.magnitude)) for root in roots)
-        except (PintError, ArithmeticError, AttributeError, TypeError, ValueError):
-            return None  # a logarithm, for example
+        """Find factor and offset by converting 0, 1 and 2; a logarithm, for example, has none."""
+        times, units = Fraction(str(quantity.magnitude)), quantity.units
+        roots = [self._registry.Quantity(times * n, units).to_root_units() for n in range(3)]
+        zero, one, two = (Fraction(str(root.magnitude)) for root in roots)
         factor = one - zero
         if two - one != factor or not 1 / _GREATEST < factor < _GREATEST:
             return None
-        powers = {name: Fraction(power) for name, power in roots[0].unit_items()}
+        powers = {name: Fraction(power) for name, power in sorted(roots[0].unit_items())}
         if any(power.denominator != 1 for power in powers.values()):
             return None  # a square root of a unit, in the CGS system
-        base, scale = _base_of({name: int(power) for name, power in powers.items()})
-        return Unit(base, factor / scale, zero / scale)
+        scale = Fraction(1)
+        for name, power in powers.items():
+            scale *= _SCALES.get(name, Fraction(1)) ** int(power)
+        known = powers.keys() <= _CODES.keys()
+        of, by, sign = (_CODES, ".", "") if known else ({n: n for n in powers}, "*", "**")
+        terms = [
+            of[name] + (f"{sign}{power}" if power != 1 else "") for name, power in powers.items()
+        ]
+        return Unit(by.join(terms) or "1", factor / scale, zero / scale)
 
 
-def _in_bytes(text: str) -> str:
-    """Return a text with bytes as UCUM writes them."""
-    ucum = _BYTE_TERM.sub(r"\1By", text)
-    return "kBy" if ucum == "KBy" else ucum
-
-
-def _base_of(powers: dict[str, int]) -> tuple[str, Fraction]:
-    """Write pint's root units and their exponents as one base unit, with its scale."""
-    scale = Fraction(1)
-    for name, power in powers.items():
-        scale *= _SCALES.get(name, Fraction(1)) ** power
-    ordered = sorted(powers.items())
-    if all(name in _CODES for name in powers):
-        terms = [_CODES[name] + (str(power) if power != 1 else "") for name, power in ordered]
-        return ".".join(terms) or "1", scale
-    return "*".join(f"{n}**{power}" if power != 1 else n for n, power in ordered), scale
+@lru_cache(maxsize=1)
+def _libraries() -> _Libraries:
+    return _Libraries()

@@ -15,10 +15,11 @@ transformation of ``target.hardDisk.size.units``).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from typing import TypeAlias, TypeVar
 
 from pyoxigraph import Literal, NamedNode
 
@@ -28,15 +29,81 @@ from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.taxonomy import Taxonomy
 from semantic.publication import Publication
 from semantic.terms import Term, Triple, compact
-from semantic.units import convert
-from semantic.units.declarations import BaseUnit, Declarations, read_declarations
-from semantic.units.numbers import UnitError, number_literal
+from semantic.units.quantities import (
+    BASE_UNIT,
+    QUDT,
+    UNIT_ATTRIBUTE,
+    UnitError,
+    is_of_cdt,
+    is_quantity,
+    number_literal,
+    quantity_literal,
+    read_number,
+    read_quantity,
+)
+from semantic.units.qudt import iri_of, ucum_of
 from semantic.units.registry import Registry, Unit
-from semantic.units.use import Use
-from semantic.units.vocabulary import CDT, is_quantity
+from semantic.values import Number, value_of
 
-Report = Callable[[Term, UnitError], None]
+Report: TypeAlias = Callable[[Term, UnitError], None]
 """Told the attribute of a value that stays as it is, and why."""
+_Changes: TypeAlias = dict[Triple, dict[Triple, None]]
+"""Triples, each with what it becomes."""
+_BUILT_IN = {QUDT[value]: (QUDT["unit"], QUDT["hasUnit"]) for value in ("numericValue", "value")}
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class BaseUnit:
+    """The unit that an attribute's numbers are in.
+
+    Parameters
+    ----------
+    term
+        As it was declared: a text or an IRI.
+    unit
+        What that means.
+    """
+
+    term: Term
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Declarations:
+    """What an ontology declares, sub-properties included.
+
+    ``A gm:baseUnit "GB"`` says that the numbers of A are gigabytes, and so for A's sub-properties:
+    what is said with them is said with A, too. So two base units in one line of properties cannot
+    both hold: that is reported, and neither is used for the properties concerned.
+
+    Parameters
+    ----------
+    base_units
+        Attribute to base unit.
+    unit_attributes
+        Value attribute to the attributes that give its unit.
+    """
+
+    base_units: Mapping[Term, BaseUnit]
+    unit_attributes: Mapping[Term, tuple[Term, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One place of a query's constant: an attribute's value, or compared with one.
+
+    Parameters
+    ----------
+    attribute
+        The property whose object the constant is, or the variable that it is compared with.
+    siblings
+        The properties of the same subject, each with a constant that is its object or equal to
+        it; ``None`` where the query leaves it open.
+    """
+
+    attribute: Term
+    siblings: tuple[tuple[Term, Term | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +138,7 @@ class Units:
     Examples
     --------
     >>> from pyoxigraph import NamedNode
-    >>> from semantic.units.vocabulary import BASE_UNIT, UCUM
+    >>> from semantic.units.quantities import BASE_UNIT, UCUM
     >>> disk, size = NamedNode("urn:disk"), NamedNode("urn:size")
     >>> units = Units.of([(size, BASE_UNIT, Literal("GB"))], Taxonomy([]), print)
     >>> item = Publication.of("p", [(disk, size, Literal("0.04 TB", datatype=UCUM))])
@@ -84,7 +151,6 @@ class Units:
     def __init__(self, declarations: Declarations, registry: Registry) -> None:
         self.registry = registry
         self.declarations = declarations
-        self._base_units = declarations.base_units
         self._unit_attributes = declarations.unit_attributes
         values: defaultdict[Term, list[Term]] = defaultdict(list)
         for value, attributes in declarations.unit_attributes.items():
@@ -112,14 +178,14 @@ class Units:
         on_problem
             Called with each declaration that cannot be used.
         registry
-            Another `Units`' own, to go on with what it has loaded and remembers.
+            Another `Units`' own, to go on with what it has cached.
         """
         registry = registry or Registry(limits)
-        return cls(read_declarations(triples, properties, registry, on_problem), registry)
+        return cls(_declarations(triples, properties, registry, on_problem), registry)
 
     def base_unit(self, attribute: Term) -> BaseUnit | None:
         """Return the unit that the numbers of an attribute are in, where one is declared."""
-        found = self._base_units.get(attribute)
+        found = self.declarations.base_units.get(attribute)
         if found is None and (name := name_of(attribute)) is not None:
             return self._by_step.get(steps(name)[-1])
         return found
@@ -128,7 +194,7 @@ class Units:
     def _by_step(self) -> Mapping[str, BaseUnit | None]:
         """The base unit of an attribute's last step, where all properties called so have one."""
         found: dict[str, BaseUnit | None] = {}
-        for property_, base in self._base_units.items():
+        for property_, base in self.declarations.base_units.items():
             for name in step_names([property_]) if isinstance(property_, NamedNode) else ():
                 known = found.setdefault(name, base)
                 if known is not None and known.unit != base.unit:
@@ -136,12 +202,6 @@ class Units:
         return found
 
     # -- publications -----------------------------------------------------------------------
-
-    def concerns(self, term: Term) -> bool:
-        """Whether a publication with a term may have a quantity: it is one, or gives a unit."""
-        if isinstance(term, Literal):
-            return _is_of_cdt(term)
-        return term in self._unit_attributes
 
     def normal(self, publication: Publication, on_problem: OnProblem) -> Publication:
         """Return a publication, with roots put in, with its quantities in base units.
@@ -166,102 +226,89 @@ class Units:
     def normal_triples(self, triples: Iterable[Triple], report: Report) -> Normal | None:
         """Return triples with their quantities in base units; ``None`` where there are none."""
         triples = tuple(triples)
-        literals: list[Triple] = []
+        changes: _Changes = {}
+        is_measured = False
         values: defaultdict[Term, list[Triple]] = defaultdict(list)
         for triple in triples:
-            object_ = triple[2]
-            if isinstance(object_, Literal) and _is_of_cdt(object_):
-                literals.append(triple)
-            elif triple[1] in self._unit_attributes:
-                values[triple[0]].append(triple)
-        if not literals and not values:
+            subject, attribute, object_ = triple
+            if isinstance(object_, Literal) and is_of_cdt(object_):
+                is_measured = True
+                if is_quantity(object_):
+                    try:
+                        new = self._quantity(object_, self.base_unit(attribute))
+                        changes[triple] = {(subject, attribute, new): None}
+                    except UnitError as error:
+                        report(attribute, error)
+            elif attribute in self._unit_attributes:
+                values[subject].append(triple)
+        if not is_measured and not values:
             return None
-        changes: dict[Triple, dict[Triple, None]] = {}
-        for triple in literals:
-            self._change_literal(triple, changes, report)
         derived = self._change_nodes(triples, values, changes, report) if values else {}
-        new = dict.fromkeys(t for triple in triples for t in changes.get(triple, (triple,)))
-        added = {new_one: old for new_one, old in derived.items() if new_one not in new}
+        new_ones = dict.fromkeys(t for triple in triples for t in changes.get(triple, (triple,)))
+        added = {triple: old for triple, old in derived.items() if triple not in new_ones}
         origins = {t: old for old, several in changes.items() for t in several if t != old}
-        return Normal((*new, *added), frozenset(added), origins | added)
-
-    def _change_literal(
-        self, triple: Triple, changes: dict[Triple, dict[Triple, None]], report: Report
-    ) -> None:
-        subject, attribute, object_ = triple
-        assert isinstance(object_, Literal)
-        if not is_quantity(object_):
-            return
-        try:
-            new = convert.quantity(object_, self.base_unit(attribute), self.registry)
-        except UnitError as error:
-            report(attribute, error)
-        else:
-            changes[triple] = {(subject, attribute, new): None}
+        return Normal((*new_ones, *added), frozenset(added), origins | added)
 
     def _change_nodes(
         self,
         triples: Iterable[Triple],
         values: Mapping[Term, Sequence[Triple]],
-        changes: dict[Triple, dict[Triple, None]],
+        changes: _Changes,
         report: Report,
     ) -> dict[Triple, Triple]:
         """Change pairs of number and unit, and return what they say about the nodes above."""
+        base_units = self.declarations.base_units
         units: defaultdict[Term, list[Triple]] = defaultdict(list)
         above: list[Triple] = []
         for triple in triples:
             if triple[1] in self._value_attributes and triple[0] in values:
                 units[triple[0]].append(triple)
-            if triple[1] in self._base_units and triple[2] in values:
+            if triple[1] in base_units and triple[2] in values:
                 above.append(triple)
         said: defaultdict[Term, dict[tuple[Fraction, Unit], None]] = defaultdict(dict)
         for subject, stated in units.items():
-            change: defaultdict[Triple, dict[Triple, None]] = defaultdict(dict)
+            change: _Changes = defaultdict(dict)
             for triple in values[subject]:
-                attribute = triple[1]
-                of_it = [u for u in stated if u[1] in self._unit_attributes[attribute]]
+                of_it = [u for u in stated if u[1] in self._unit_attributes[triple[1]]]
                 if not of_it:
                     continue
                 try:
                     said[subject][self._change_pair(triple, of_it, change)] = None
                 except UnitError as error:
-                    report(attribute, error)
+                    report(triple[1], error)
                     said[subject].clear()
                     break
             else:
                 changes |= change
-        derived = {}
+        derived: dict[Triple, Triple] = {}
         for triple in above:
-            for number, unit in said[triple[2]]:
+            subject, attribute, node = triple
+            for number, unit in said[node]:
                 try:
-                    derived[self._under(triple, number, unit)] = triple
+                    own = _converted(number, unit, "its unit", base_units[attribute])
+                    derived[subject, attribute, number_literal(own)] = triple
                 except UnitError as error:
-                    report(triple[1], error)
+                    report(attribute, error)
         return derived
 
     def _change_pair(
-        self, triple: Triple, units: Sequence[Triple], change: dict[Triple, dict[Triple, None]]
+        self, triple: Triple, units: Sequence[Triple], change: _Changes
     ) -> tuple[Fraction, Unit]:
         """Change a number and its unit, and return them as they were stated."""
         subject, attribute, object_ = triple
-        value = convert.number_of(object_)
+        value = _number_of(object_)
         if value is None:
             text = object_.value if isinstance(object_, Literal) else compact(object_)
             raise UnitError(
                 f"“{text[:40]}” has a unit and is not a number", "Give a number of XML Schema."
             )
         base = self.base_unit(attribute)
-        number, unit = convert.number(value, [u[2] for u in units], base, self.registry)
+        number, unit = self._number(value, [u[2] for u in units], base)
         change[triple][subject, attribute, number_literal(number)] = None
         for stated in units:
-            term = convert.unit_term(stated[2], base, self.registry)
+            term = self._unit_term(stated[2], base)
             change[stated][subject, stated[1], term] = None
         return value, unit
-
-    def _under(self, triple: Triple, number: Fraction, unit: Unit) -> Triple:
-        subject, attribute, _ = triple
-        base = self._base_units[attribute]
-        return subject, attribute, number_literal(convert.converted(number, unit, "its unit", base))
 
     # -- subscriptions ----------------------------------------------------------------------
 
@@ -280,8 +327,10 @@ class Units:
             places ask for different units.
         """
         if isinstance(term, Literal) and is_quantity(term):
-            base = self._one_base(term, (use.attribute for use in uses))
-            return convert.quantity(term, base, self.registry)
+            bases = [base for use in uses if (base := self.base_unit(use.attribute)) is not None]
+            if any(base.unit != bases[0].unit for base in bases):
+                raise _torn(term)
+            return self._quantity(term, bases[0] if bases else None)
         found = dict.fromkeys(self._beside(term, use) for use in uses)
         if len(found) > 1:
             raise _torn(term)
@@ -289,34 +338,88 @@ class Units:
 
     def _beside(self, term: Term, use: Use) -> Term:
         """Return a plain number or a unit by what stands beside it."""
-        if use.attribute in self._value_attributes:
-            return self._unit_constant(term, use)
+        if (values := self._value_attributes.get(use.attribute)) is not None:
+            named = [v for v, _ in use.siblings if v in values]
+            bases = {self.base_unit(value) for value in named or values}
+            if len({base and base.unit for base in bases}) > 1:
+                raise _torn(term)
+            return self._unit_term(term, bases.pop())
         attributes = self._unit_attributes.get(use.attribute, ())
         units = [unit for w, unit in use.siblings if w in attributes and unit is not None]
-        value = convert.number_of(term)
+        value = _number_of(term)
         if not units or value is None:
             return term
-        number, _ = convert.number(value, units, self.base_unit(use.attribute), self.registry)
-        return number_literal(number)
+        return number_literal(self._number(value, units, self.base_unit(use.attribute))[0])
 
-    def _unit_constant(self, term: Term, use: Use) -> Term:
-        values: Sequence[Term] = self._value_attributes[use.attribute]
-        named = [v for v, _ in use.siblings if v in values]
-        bases = {self.base_unit(value) for value in named or values}
-        if len({base and base.unit for base in bases}) > 1:
-            raise _torn(term)
-        return convert.unit_term(term, bases.pop(), self.registry)
+    # -- one quantity -----------------------------------------------------------------------
 
-    def _one_base(self, term: Term, attributes: Iterable[Term]) -> BaseUnit | None:
-        bases = [base for one in attributes if (base := self.base_unit(one)) is not None]
-        if any(base.unit != bases[0].unit for base in bases):
-            raise _torn(term)
-        return bases[0] if bases else None
+    def _quantity(self, literal: Literal, base: BaseUnit | None) -> Literal:
+        """Return a quantity as a number of the base unit; without one, as one of its dimension."""
+        found = read_quantity(literal.value)
+        if found is None:
+            what = f"“{literal.value[:40]}” is not a number and a unit"
+            raise UnitError(what, 'Write it as in "40 GB".')
+        number, text = found
+        unit = self.registry.unit(text)
+        if base is None:
+            return quantity_literal(unit.to_base(number), unit.base)
+        return number_literal(_converted(number, unit, text, base))
+
+    def _number(
+        self, value: Fraction, units: Iterable[Term], base: BaseUnit | None
+    ) -> tuple[Fraction, Unit]:
+        """Return a number in the base unit, or its dimension's, and the unit it was given in."""
+        known = {_unit_of(term, self.registry): term for term in units}
+        (unit, term), *others = known.items()
+        if others:
+            names = " and ".join(sorted(map(_name, known.values())))
+            raise UnitError(f"two units for one number, {names}", "Give each number one unit.")
+        if base is None:
+            return unit.to_base(value), unit
+        return _converted(value, unit, _name(term), base), unit
+
+    def _unit_term(self, term: Term, base: BaseUnit | None) -> Term:
+        """Return what stands for a unit once numbers are in the base unit.
+
+        That is the base unit as it was declared; without one, its dimension's, as a text for a
+        text and as one of QUDT's IRIs for an IRI.
+        """
+        unit = _unit_of(term, self.registry)
+        if base is not None:
+            _converted(Fraction(0), unit, _name(term), base)
+            return base.term
+        if isinstance(term, NamedNode) and (iri := iri_of(unit.base)) is not None:
+            return iri
+        return Literal(unit.base)
 
 
-def _is_of_cdt(literal: Literal) -> bool:
-    """Whether a literal's datatype is one of quantities and their units."""
-    return literal.language is None and literal.datatype.value.startswith(CDT.iri)
+def _unit_of(term: Term, registry: Registry) -> Unit:
+    """Return the unit that a term names: a text, or an IRI of QUDT."""
+    if isinstance(term, Literal):
+        return registry.unit(term.value)
+    if isinstance(term, NamedNode) and (text := ucum_of(term)) is not None:
+        return registry.unit(text)
+    remedy = "Give a text, such as GB, or one of QUDT's units."
+    raise UnitError(f"{compact(term)} is not a unit", remedy)
+
+
+def _converted(number: Fraction, unit: Unit, name: str, base: BaseUnit) -> Fraction:
+    """Return a number of a unit, called so, in a base unit of the same dimension."""
+    if unit.base != base.unit.base:
+        what = f"{name} cannot be brought to {_name(base.term)}"
+        raise UnitError(what, "Use a unit of the same dimension.")
+    return base.unit.from_base(unit.to_base(number))
+
+
+def _number_of(term: Term) -> Fraction | None:
+    """Return the number that a numeric literal says, exactly as it is written."""
+    if not isinstance(term, Literal) or not isinstance(value_of(term), Number):
+        return None
+    return read_number(term.value)
+
+
+def _name(term: Term) -> str:
+    return term.value if isinstance(term, Literal) else compact(term)
 
 
 def _torn(term: Term) -> UnitError:
@@ -324,3 +427,49 @@ def _torn(term: Term) -> UnitError:
         f"{compact(term)} is used with attributes of different base units",
         "Give each attribute a variable of its own, and name the value beside its unit.",
     )
+
+
+def _declarations(
+    triples: Iterable[Triple], properties: Taxonomy, registry: Registry, on_problem: OnProblem
+) -> Declarations:
+    """Find what an ontology's triples declare, and report what cannot be used."""
+
+    def report(what: str) -> None:
+        on_problem(Problem(what, Place("ontology"), "Correct the ontology.", Severity.WARNING))
+
+    stated: defaultdict[Term, dict[Term, Unit]] = defaultdict(dict)
+    units_of: dict[Term, dict[Term, None]] = {v: dict.fromkeys(w) for v, w in _BUILT_IN.items()}
+    for attribute, predicate, object_ in triples:
+        if predicate == BASE_UNIT:
+            try:
+                stated[attribute][object_] = _unit_of(object_, registry)
+            except UnitError as error:
+                report(f"the base unit of {compact(attribute)}: {error.what}")
+        elif predicate == UNIT_ATTRIBUTE:
+            if isinstance(object_, NamedNode):
+                units_of.setdefault(attribute, {})[object_] = None
+            else:
+                report(f"the unit attribute of {compact(attribute)} is not an IRI")
+    base_units = {}
+    for attribute, nearest in _inherited(stated, properties):
+        first, *others = [BaseUnit(term, unit) for one in nearest for term, unit in one.items()]
+        if all(other.unit == first.unit for other in others):
+            base_units[attribute] = first
+        else:
+            names = ", ".join(sorted(compact(base.term) for base in (first, *others)))
+            report(f"{compact(attribute)} has several base units: {names}; none is used")
+    inherited = _inherited(units_of, properties)
+    return Declarations(
+        base_units,
+        {v: tuple(dict.fromkeys(w for one in all_ for w in one)) for v, all_ in inherited},
+    )
+
+
+def _inherited(
+    declared: Mapping[Term, _T], properties: Taxonomy
+) -> Iterator[tuple[Term, Sequence[_T]]]:
+    """Yield the attributes of which something is declared, with that, the nearest first."""
+    each = ((one, *properties.descendants(one)) for one in declared)
+    for attribute in dict.fromkeys(one for several in each for one in several):
+        above = dict.fromkeys((attribute, *properties.ancestors(attribute)))
+        yield attribute, [declared[one] for one in above if one in declared]

@@ -23,7 +23,7 @@ from semantic.clock import utc_now
 from semantic.decision import holds, language_matches
 from semantic.pattern import TaxonomyTest
 from semantic.terms import Term
-from semantic.units.vocabulary import is_quantity
+from semantic.units.quantities import is_quantity
 from semantic.vocabulary import XSD
 
 P = NamedNode("urn:p")

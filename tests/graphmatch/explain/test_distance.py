@@ -20,12 +20,15 @@ from semantic.pattern import (
     AnyOf,
     Comparison,
     Filter,
+    Folding,
     TaxonomyOperator,
     TaxonomyTest,
+    TextOperator,
+    TextTest,
     Unequal,
+    View,
 )
 from semantic.terms import Term
-from semantic.text.tests import Folding, TextOperator, TextTest, View
 from semantic.values import Operator
 from semantic.vocabulary import BROADER, OWL, PREFIXES, SKOS, SUBCLASS, TYPE, XSD
 

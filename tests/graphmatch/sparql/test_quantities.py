@@ -6,7 +6,7 @@ import pytest
 
 from graphmatch.subscription import Query, SubscriptionParser
 from semantic.errors import SubscriptionError
-from semantic.units.vocabulary import CDT
+from semantic.units.quantities import CDT
 
 PREFIXES = f"PREFIX e: <urn:> PREFIX cdt: <{CDT.iri}> "
 Q = '"1 m"^^cdt:ucum'

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -15,9 +16,10 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal
 
 from graphmatch import Engine
-from semantic.attributes.bulk import Heading, heading, headings, rows_of_table
-from semantic.attributes.subscription import attribute_query, read_attribute_queries
-from semantic.errors import GraphMatchError, InputError, Problem, SubscriptionError
+from semantic.attributes.bulk import Heading, headings, rows_of_table
+from semantic.attributes.constraints import REMEDY, attribute_query, of_row
+from semantic.attributes.values import LineReader
+from semantic.errors import GraphMatchError, InputError, OnProblem, Problem, SubscriptionError
 from semantic.limits import Limits
 from semantic.vocabulary import XSD
 
@@ -35,7 +37,7 @@ from semantic.vocabulary import XSD
     ],
 )
 def test_headings(name: str, expected: Heading) -> None:
-    assert heading(name) == expected
+    assert headings([name]) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,8 @@ def test_headings_that_mean_nothing(names: list[str], message: str) -> None:
 def spoken(names: Sequence[str], row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the constraints that a row says, as JSON does."""
     where: dict[str, Any] = {}
-    for name in names:
+    attributes = [name.partition(" ")[0] for name in names]
+    for name in sorted(names, key=lambda name: attributes.index(name.partition(" ")[0])):
         if (value := row[name]) is None:
             continue
         attribute, _, operator = name.partition(" ")
@@ -393,6 +396,28 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("bulk") / "s.jsonl"
 
 
+def one_by_one(path: Path, on_problem: OnProblem) -> Iterator[tuple[str, str]]:
+    """Yield the ids and texts of the lines that are subscriptions, and report the others."""
+    taken: dict[str, int] = {}
+    reader = LineReader(str(path), REMEDY, on_problem)
+    for number, line in reader.file():
+        try:
+            id, where, _ = of_row(line, reader, number)
+            text = attribute_query(id, where)
+        except InputError as error:
+            on_problem(error.problem)
+        except SubscriptionError as error:
+            on_problem(replace(error.problem, where=reader.place(number, id)))
+        else:
+            first = taken.setdefault(id, number)
+            if first == number:
+                yield id, text
+            else:
+                what = f"the id {id!r} has a subscription already, at {path}:{first}"
+                remedy = "Choose another id; the first one holds."
+                on_problem(Problem(what, reader.place(number, id), remedy))
+
+
 @settings(max_examples=150)
 @given(documents())
 @example(b'{"id": "a", "where": {"x": "2026-02-31"}}\n{"id": "b", "where": {"x": "2026-01-31"}}')
@@ -402,8 +427,7 @@ def test_that_lines_are_what_each_is(path: Path, data: bytes) -> None:
     path.write_bytes(data)
     told: list[Problem] = []
     expected = Engine()
-    alone = read_attribute_queries(path, on_problem=told.append)
-    refused = [said(error) for error in expected.subscribe_many(alone)]
+    refused = [said(e) for e in expected.subscribe_many(one_by_one(path, told.append))]
     heard: list[Problem] = []
     engine = Engine(on_problem=heard.append)
     assert [said(error) for error in engine.subscribe_lines(path)] == refused

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from graphmatch import AttributeSubscription, SubscriptionParser, read_subscriptions
-from semantic import Problem, ProblemWarning
-from semantic.attributes.subscription import read_attribute_queries
+from graphmatch import AttributeSubscription, Engine, read_subscriptions
+from semantic import Ontology, Problem, ProblemWarning
 from semantic.errors import SubscriptionError
+from semantic.vocabulary import RDFS, TYPE, Namespace
 
 ROWS = [
     {"id": f"s{n}", "where": {"target": {"isa": "Computer"}, "price": {"<": n}, "brand": f"b{n}"}}
@@ -25,19 +25,20 @@ def written(path: Path, rows: list[object]) -> Path:
 
 def test_both_ways_of_reading_say_the_same(tmp_path: Path) -> None:
     path = written(tmp_path / "s.jsonl", [*ROWS])
-    queries = dict(read_attribute_queries(path))
-    of_all_kinds = {s.id: s for s in read_subscriptions(path)}
-    assert list(queries) == list(of_all_kinds) == [row["id"] for row in ROWS]
-    for name, query in queries.items():
-        assert SubscriptionParser().query(name, query) == of_all_kinds[name].query
+    engine = Engine(Ontology([(Namespace("urn:")["Computer"], TYPE, RDFS["Class"])]))
+    assert engine.subscribe_lines(path) == ()
+    queries = {s.id: s.query for s in engine.subscriptions}
+    assert queries == {s.id: s.query for s in read_subscriptions(path)}
+    assert list(queries) == [row["id"] for row in ROWS]
 
 
 def test_rows_with_faults_are_passed_over(tmp_path: Path) -> None:
     rows: list[object] = [ROWS[0], ROWS[0], {"id": "x", "where": {"a": []}}, {"where": {"a": 1}}]
     path = written(tmp_path / "s.jsonl", [*rows, {"id": "y", "where": {"a": 1}, "to": "me"}, 5])
     told: list[Problem] = []
-    found = [id for id, _ in read_attribute_queries(path, on_problem=told.append)]
-    assert found == ["s0"]
+    engine = Engine(on_problem=told.append)
+    (unknown,) = engine.subscribe_lines(path)
+    assert "no class or concept called 'Computer'" in str(unknown)
     assert [(problem.where.line, problem.where.item) for problem in told] == [
         (2, "s0"),
         (3, "x"),
@@ -57,7 +58,7 @@ def test_rows_with_faults_are_passed_over(tmp_path: Path) -> None:
 def test_nothing_is_lost_silently(tmp_path: Path) -> None:
     path = written(tmp_path / "s.jsonl", [5])
     with pytest.warns(ProblemWarning, match="not a JSON object"):
-        assert list(read_attribute_queries(path)) == []
+        assert Engine().subscribe_lines(path) == ()
 
 
 def test_kinds_may_be_mixed_in_a_file(tmp_path: Path) -> None:
@@ -83,5 +84,5 @@ def test_where_a_line_is_not_utf_8(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_bytes('\ufeff  {"é": "'.encode() + b"\xff")
     told: list[Problem] = []
-    assert list(read_attribute_queries(path, on_problem=told.append)) == []
+    assert Engine(on_problem=told.append).subscribe_lines(path) == ()
     assert [(p.what, p.where.line, p.where.column) for p in told] == [("not UTF-8", 1, 10)]

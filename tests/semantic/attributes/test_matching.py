@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphmatch import AttributeSubscription, Engine
+from semantic.attributes.constraints import attribute_query
 from semantic.attributes.events import event
-from semantic.attributes.subscription import attribute_query
 from semantic.attributes.values import decode
 
 ATTRIBUTES = ("brand", "price.value", "date", "state", "weight (kg)")

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
 from semantic import Ontology
-from semantic.attributes.concepts import AttributeProperties
 from semantic.attributes.names import (
     AttributeNameError,
     attribute,
@@ -20,6 +19,7 @@ from semantic.attributes.names import (
     name_of,
     steps,
 )
+from semantic.attributes.ontology import AttributeProperties
 from semantic.vocabulary import EQUIVALENT_PROPERTY, SUBPROPERTY, TYPE, Namespace
 
 EX, OTHER = Namespace("http://example.org/"), Namespace("http://other.example/#")

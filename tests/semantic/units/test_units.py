@@ -11,10 +11,8 @@ from semantic.errors import Place, Problem
 from semantic.ontology.taxonomy import Taxonomy
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
-from semantic.units.numbers import UnitError
-from semantic.units.units import Units
-from semantic.units.use import Use
-from semantic.units.vocabulary import QUDT, UCUM, UNIT
+from semantic.units.quantities import QUDT, UCUM, UNIT, UnitError
+from semantic.units.units import Units, Use
 from semantic.vocabulary import SUBPROPERTY
 
 PREFIXES = """

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semantic.units.numbers import (
+from semantic.units.quantities import (
     number_literal,
     quantity_literal,
     read_number,

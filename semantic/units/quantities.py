@@ -1,9 +1,11 @@
-"""Numbers with units, as text and exactly: lexical forms to fractions and back.
+"""Literals of numbers with units: their vocabularies, and exact reading and writing.
 
-A number is a `Fraction` between reading and writing, so that 1 km/h is 5/18 m/s and
-not nearly that. It is rounded once, when it is written: to 34 digits (the decimal128
-of IEEE 754), and as a plain number to what SPARQL's datatypes hold. Rounding never
-turns an order round, so what was less is never more.
+A number is a `Fraction` between reading and writing, so that 1 km/h is 5/18 m/s and not nearly
+that. It is rounded once, when it is written: to 34 digits (the decimal128 of IEEE 754), and as a
+plain number to what SPARQL's datatypes hold. Rounding never turns an order round.
+
+Sources: M. Lefrançois, A. Zimmermann, "The Unified Code for Units of Measure in RDF: cdt:ucum and
+other UCUM datatypes", ESWC 2018; QUDT, http://qudt.org/.
 """
 
 from __future__ import annotations
@@ -15,18 +17,26 @@ from fractions import Fraction
 from pyoxigraph import Literal
 
 from semantic.errors import UnplacedError
-from semantic.units.vocabulary import UCUM
-from semantic.vocabulary import XSD
+from semantic.vocabulary import GM, XSD, Namespace
 
-_DIGITS = 34
-_ROUNDING = Context(prec=_DIGITS, rounding=ROUND_HALF_EVEN)
+CDT = Namespace("https://w3id.org/cdt/")
+QUDT = Namespace("http://qudt.org/schema/qudt/")
+UNIT = Namespace("http://qudt.org/vocab/unit/")
+CURRENCY = Namespace("http://qudt.org/vocab/currency/")
+UCUM = CDT["ucum"]
+BASE_UNIT = GM["baseUnit"]
+"""``A gm:baseUnit "GB"``: the numbers of the attribute A are in GB."""
+UNIT_ATTRIBUTE = GM["unitAttribute"]
+"""``V gm:unitAttribute W``: the unit of V's number is the W of the same subject."""
+
+_UNIT_ONLY = CDT["ucumunit"].value
+_ROUNDING = Context(prec=34, rounding=ROUND_HALF_EVEN)
 _WIDE = Context(prec=80, rounding=ROUND_HALF_EVEN)
 _INTEGERS = range(-(2**63), 2**63)
 _DECIMAL_END = Decimal(10) ** 20
 _DECIMAL_STEP = Decimal(10) ** -18
 _DECIMAL_START = Decimal(10) ** -6
 _PLAIN_EXPONENTS = range(-18, 21)
-
 _NUMBER = r"[+-]?(?:[0-9]{1,64}(?:\.[0-9]{0,64})?|\.[0-9]{1,64})(?:[eE][+-]?[0-9]{1,2})?"
 _NUMBER_FORM = re.compile(_NUMBER, re.ASCII)
 _WRITTEN_FORM = re.compile(r"([+-]?[0-9.]{1,70}(?:E[+-][0-9]{1,3})?) (\S+)", re.ASCII)
@@ -36,6 +46,22 @@ _QUANTITY_FORM = re.compile(rf"\s*({_NUMBER})(?:\s+|(?![0-9.eE+-]))(\S(?:.*\S)?)
 
 class UnitError(UnplacedError):
     """A unit or a quantity that cannot be used."""
+
+
+def is_of_cdt(literal: Literal) -> bool:
+    """Whether a literal's datatype is one of quantities and their units."""
+    return literal.datatype.value.startswith(CDT.iri)
+
+
+def is_quantity(literal: Literal) -> bool:
+    """Whether a literal is a number with a unit, by its datatype.
+
+    Examples
+    --------
+    >>> is_quantity(Literal("40 GB", datatype=UCUM)), is_quantity(Literal("40 GB"))
+    (True, False)
+    """
+    return is_of_cdt(literal) and literal.datatype.value != _UNIT_ONLY
 
 
 def read_number(text: str) -> Fraction | None:
@@ -67,8 +93,8 @@ def read_written(text: str) -> tuple[Fraction, str] | None:
 
     Examples
     --------
-    >>> read_written("1E+2 By"), read_written("0.5 By"), read_written("many By")
-    ((Fraction(100, 1), 'By'), (Fraction(1, 2), 'By'), None)
+    >>> read_written("1E+2 By"), read_written("many By")
+    ((Fraction(100, 1), 'By'), None)
     """
     found = _WRITTEN_FORM.fullmatch(text)
     try:
@@ -77,23 +103,18 @@ def read_written(text: str) -> tuple[Fraction, str] | None:
         return None
 
 
-def rounded(number: Fraction) -> Decimal:
-    """Return a number to 34 digits, without zeros at its end."""
-    decimal = _ROUNDING.divide(Decimal(number.numerator), Decimal(number.denominator))
-    return decimal.normalize(_ROUNDING) if decimal else Decimal(0)
-
-
 def write_number(number: Fraction) -> str:
-    """Write a number in one way only, so that equal numbers are equal texts.
+    """Write a number of 34 digits in one way only, so that equal numbers are equal texts.
 
     Examples
     --------
     >>> write_number(Fraction(40)), write_number(Fraction(1, 8)), write_number(Fraction(10) ** 30)
     ('40', '0.125', '1E+30')
     """
-    decimal = rounded(number)
-    plain = not decimal or decimal.adjusted() in _PLAIN_EXPONENTS
-    return f"{decimal:f}" if plain else str(decimal)
+    decimal = _ROUNDING.divide(Decimal(number.numerator), Decimal(number.denominator))
+    decimal = decimal.normalize(_ROUNDING) if decimal else Decimal(0)
+    is_plain = not decimal or decimal.adjusted() in _PLAIN_EXPONENTS
+    return f"{decimal:f}" if is_plain else str(decimal)
 
 
 def number_literal(number: Fraction) -> Literal:

@@ -1,0 +1,215 @@
+"""Columns of Arrow tables as arrays of numpy, and as Python's values. Needs ``pyarrow``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from semantic.errors import InputError, Place, Problem
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+ArrowArray: TypeAlias = "pa.Array[Any]"
+ArrowBatch: TypeAlias = "pa.RecordBatch"
+ArrowTable: TypeAlias = "pa.Table"
+Numbers: TypeAlias = "NDArray[np.int64] | NDArray[np.float64]"
+Column: TypeAlias = "Numbers | tuple[NDArray[np.int32], list[str]]"
+"""Values of all rows: numbers, or places among terms."""
+
+ROWS = 65_536
+"""So many rows of a table are looked at together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Texts one behind the other.
+
+    Parameters
+    ----------
+    data
+        Their bytes, in UTF-8.
+    offsets
+        Where each begins, and the end of the last.
+
+    Examples
+    --------
+    >>> texts = Texts.of(["a", "größe", ""])
+    >>> texts.get(1), texts.offsets.tolist()
+    ('größe', [0, 1, 8, 8])
+    """
+
+    data: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Texts:
+        """Return texts of Python; of half characters a question mark is left."""
+        import numpy as np
+
+        data = [text.encode("utf-8", "replace") for text in texts]
+        offsets = np.zeros(len(data) + 1, np.int64)
+        np.cumsum([len(text) for text in data], out=offsets[1:])
+        return cls(np.frombuffer(b"".join(data), np.uint8), offsets)
+
+    @classmethod
+    def of_array(cls, array: ArrowArray) -> Texts:
+        """Return the values of a column as texts, an empty one for null."""
+        import numpy as np
+
+        if not is_text(array) or not len(array):
+            return cls.of("" if value is None else str(value) for value in array.to_pylist())
+        given: Any = array
+        whole = given.cast("large_string").fill_null("")
+        _, offsets, data = whole.buffers()
+        every = np.frombuffer(offsets, np.int64)[whole.offset : whole.offset + len(whole) + 1]
+        return cls(np.frombuffer(data or b"", np.uint8), every)
+
+    def get(self, number: int) -> str:
+        """Return a text by its number."""
+        begin, end = self.offsets[number : number + 2].tolist()
+        return self.data[begin:end].tobytes().decode()
+
+    def having(self, bytes: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the texts that have some of the bytes, of all of `data`.
+
+        Examples
+        --------
+        >>> texts = Texts.of(["a b", "c", " "])
+        >>> texts.having(texts.data == ord(" ")).tolist()
+        [0, 2]
+        """
+        import numpy as np
+
+        places = np.searchsorted(self.offsets, np.flatnonzero(bytes), side="right") - 1
+        every = np.unique(places)
+        return every[(every >= 0) & (every < len(self.offsets) - 1)]
+
+    def may_be_dated(self) -> bool:
+        """Whether some text may be a date: its fifth byte is a hyphen."""
+        fifth = self.offsets[:-1] + 4
+        found = self.data[fifth[fifth < self.offsets[1:]]] == ord("-")
+        return bool(found.any())
+
+    def blank(self) -> NDArray[np.bool_]:
+        """Say for each text whether it is empty, or of white space alone."""
+        import numpy as np
+
+        begins = self.offsets[:-1]
+        found: NDArray[np.bool_] = self.offsets[1:] == begins
+        first = np.append(self.data, np.uint8(0))[begins]
+        for number in np.flatnonzero(~found & ((first <= ord(" ")) | (first >= 128))).tolist():
+            found[number] = not self.get(number).strip()
+        return found
+
+
+def batches(table: ArrowTable | ArrowBatch) -> Iterator[ArrowBatch]:
+    """Yield the rows of a table, or of the batch that it is, `ROWS` at a time at most."""
+    import pyarrow as pa
+
+    whole = table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
+    yield from whole.to_batches(max_chunksize=ROWS)
+
+
+def texts_of_table(
+    table: ArrowTable | ArrowBatch, id: str, query: str
+) -> Iterator[tuple[str, str]]:
+    """Yield the ids and texts of a table; a null is an empty text.
+
+    Raises
+    ------
+    InputError
+        When there are not one column of ids and one of texts.
+    """
+    places = [
+        place_of(table, name, "Name one column of ids and one of SPARQL texts.")
+        for name in (id, query)
+    ]
+    for batch in batches(table):
+        ids, texts = (batch.column(place).to_pylist() for place in places)
+        yield from ((str(i or ""), str(t or "")) for i, t in zip(ids, texts, strict=True))
+
+
+def place_of(table: ArrowTable | ArrowBatch, name: str, remedy: str) -> int:
+    """Return which column is called so.
+
+    Raises
+    ------
+    InputError
+        When there is not one.
+    """
+    names = table.schema.names
+    if names.count(name) != 1:
+        what = f"the table has {names.count(name) or 'no'} columns called {name!r}"
+        raise InputError(Problem(what, Place(f"column {name!r}"), remedy))
+    return names.index(name)
+
+
+def numbers(array: ArrowArray) -> tuple[Numbers, NDArray[np.bool_] | None] | None:
+    """Return the numbers of a column, anything for null, and which rows have one if not all do.
+
+    ``None`` where it has no integers of 64 bits and no floating-point numbers.
+    """
+    import numpy as np
+    from pyarrow import types
+
+    if not (types.is_integer(array.type) or types.is_floating(array.type)):
+        return None
+    given: Any = array
+    try:
+        wide = given.cast("int64" if types.is_integer(array.type) else "double").fill_null(0)
+    except ValueError:  # more than 63 bits
+        return None
+    found = wide.to_numpy(zero_copy_only=False)
+    return np.require(found, requirements=["ALIGNED", "C_CONTIGUOUS"]), valid(array)
+
+
+def valid(array: ArrowArray) -> NDArray[np.bool_] | None:
+    """Say which rows of a column have a value; ``None`` if all do."""
+    return array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
+
+
+def is_text(array: ArrowArray) -> bool:
+    """Whether the values of a column are texts."""
+    return str(array.type) in {"string", "large_string", "string_view"}
+
+
+def is_nested(array: ArrowArray) -> bool:
+    """Whether the values of a column are lists or structs."""
+    from pyarrow import types
+
+    kind: Any = array.type
+    return types.is_nested(kind.value_type if types.is_dictionary(kind) else kind)
+
+
+def encoded(array: ArrowArray) -> tuple[NDArray[np.int32], list[Any]]:
+    """Return for each row the place of its value, -1 for null, and the values.
+
+    Of structs, null fields are left out. Lists and structs are not compared: each row has a value
+    of its own.
+
+    Raises
+    ------
+    ValueError, OverflowError
+        When Python has no such value: a date beyond the year 9999, nanoseconds.
+    """
+    import numpy as np
+
+    if is_nested(array):
+        given = [_without_nulls(value) for value in array.to_pylist()]
+        places = np.arange(len(given), dtype=np.int32)
+    else:
+        found: Any = array.dictionary_encode()
+        places = found.indices.cast("int32").fill_null(-1).to_numpy(zero_copy_only=False)
+        given = found.dictionary.to_pylist()
+    missing = [place for place, value in enumerate(given) if value is None]
+    return np.where(np.isin(places, missing), np.int32(-1), places) if missing else places, given
+
+
+def _without_nulls(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _without_nulls(each) for name, each in value.items() if each is not None}
+    return value
