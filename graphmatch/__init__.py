@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from graphmatch.subscription import AttributeSubscription, Subscription, SubscriptionParser
     from semantic.terms import Solution
 
+    __version__: str
+
 _MODULES = {
     "AttributeSubscription": "graphmatch.subscription",
     "Engine": "graphmatch.engine",
@@ -39,7 +41,16 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name from the module that has it."""
+    """Import a public name from the module that has it; the version is the installed package's."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("graphmatch")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return what there is, imported or not."""
+    return sorted({*globals(), *__all__, "__version__"})

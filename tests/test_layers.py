@@ -20,7 +20,10 @@ LAYERS = (
     ("graphmatch.explaining",),
     ("graphmatch.explain",),
     ("graphmatch.engine",),
-    ("graphmatch.subscribing",),
+    (
+        "graphmatch.subscribing",
+        "graphmatch.topics",
+    ),
     ("graphmatch.spark",),
     ("graphmatch.command", "graphmatch.bench"),
     ("graphmatch.cli",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -11,7 +11,6 @@ from rich.text import Text
 from graphmatch.command.console import plural, styled
 from graphmatch.command.counts import count_all, count_line, problem_as_json, shape_as_json
 from graphmatch.command.describe import Description
-from graphmatch.command.extras import extra_lines, extras_as_json
 from graphmatch.command.find import Found, resolve, search
 from graphmatch.command.options import Loading, Seeing
 from graphmatch.command.session import Session
@@ -19,7 +18,9 @@ from graphmatch.command.statistics import Shape, declared_taxonomies
 from graphmatch.command.tree import Tree
 from graphmatch.command.view import View, named
 from graphmatch.command.ways import Way, ways
+from graphmatch.mapping.functions import Analysed, MappingFunctions
 from semantic.errors import GraphMatchError, InputError, Place, Problem, Severity
+from semantic.terms import Mention, compact
 
 FOUND = 40
 """How many terms of a search are shown as text."""
@@ -92,14 +93,14 @@ class _Shown:
         """Show the hierarchies and the counts."""
         counts = count_all(self._view, self._session.problems)
         if self._json:
-            self._write(counts | extras_as_json(self._view))
+            self._write(counts | _extras_as_json(self._view))
             return
         for kind, taxonomy in self._view.taxonomies.items():
             if any(named(taxonomy)):
                 self._print(styled((kind, "bold")))
                 for line in Tree(taxonomy, self._view, depth).lines():
                     self._print(line)
-        for line in extra_lines(self._view):
+        for line in _extra_lines(self._view):
             self._print(line)
         for name, count in counts.items():
             self._print(count_line(name, count))
@@ -186,7 +187,7 @@ class _Shown:
         shapes = {kind: Shape.of(t) for kind, t in self._view.taxonomies.items()}
         declared = declared_taxonomies(self._view)
         if self._json:
-            counts = count_all(self._view, self._session.problems) | extras_as_json(self._view)
+            counts = count_all(self._view, self._session.problems) | _extras_as_json(self._view)
             several = {kind: shape_as_json(shape) for kind, shape in shapes.items()}
             self._write({**counts, "shape": several, "taxonomies": list(map(str, declared))})
             return
@@ -249,3 +250,50 @@ class _Shown:
             self._write({"file": str(file), "terms": [str(box.term) for box in shown.boxes]})
             return
         self._print(styled(f"{file}: {plural(len(shown.boxes), 'term')} shown"))
+
+
+# --- Mapping functions and base units ------------------------------------------------------------
+
+
+def _extra_lines(view: View) -> Iterator[Text]:
+    """Yield the mapping functions and the base units, as lines."""
+    if view.ontology.mapping:
+        yield styled(("mapping functions", "bold"))
+    for analysed in MappingFunctions(view.ontology.mapping):
+        reads, adds = (", ".join(_written(view, of)) for of in (analysed.reads, analysed.adds))
+        function = analysed.function
+        yield styled("    ", function.name, f"  {reads} → {adds}", (f"  {function.comment}", "dim"))
+    units = _base_units(view)
+    if units:
+        yield styled(("base units", "bold"))
+    for attribute, unit in units.items():
+        yield styled(f"    {attribute}  {unit}")
+
+
+def _extras_as_json(view: View) -> dict[str, object]:
+    """Return them for JSON; the keys are those of docs/reference/command.md."""
+    functions = [
+        _function_as_json(view, function) for function in MappingFunctions(view.ontology.mapping)
+    ]
+    return {"mapping functions": functions, "base units": _base_units(view)}
+
+
+def _base_units(view: View) -> dict[str, str]:
+    found = view.ontology.units.declarations.base_units
+    return {view.compact(attribute): view.compact(base.term) for attribute, base in found.items()}
+
+
+def _function_as_json(view: View, analysed: Analysed) -> dict[str, object]:
+    return {
+        "name": analysed.function.name,
+        "reads": list(_written(view, analysed.reads)),
+        "adds": list(_written(view, analysed.adds)),
+        "comment": analysed.function.comment,
+    }
+
+
+def _written(view: View, mentions: Iterable[Mention]) -> Iterator[str]:
+    prefixes = view.ontology.prefixes
+    for property_, object_ in mentions:
+        written = "anything" if property_ is None else compact(property_, prefixes)
+        yield written if object_ is None else f"{written} {compact(object_, prefixes)}"
