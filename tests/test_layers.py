@@ -16,8 +16,7 @@ LAYERS = (
     ("graphmatch.enrichment",),
     ("graphmatch.knowledge",),
     ("graphmatch.published",),
-    ("graphmatch.filing", "graphmatch.provenance", "graphmatch.report", "graphmatch.saving"),
-    ("graphmatch.explaining",),
+    ("graphmatch.report", "graphmatch.saving"),
     ("graphmatch.explain",),
     ("graphmatch.engine",),
     (

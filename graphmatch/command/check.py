@@ -12,7 +12,6 @@ from graphmatch.command.console import plural, styled
 from graphmatch.command.options import Subscribing
 from graphmatch.command.session import Knowing, Session
 from graphmatch.engine import Engine
-from graphmatch.explain import describe_filing
 from semantic.errors import GraphMatchError
 from semantic.terms import compact
 
@@ -47,7 +46,7 @@ def run(subscribing: Subscribing, knowing: Knowing, *, json: bool, sparql: bool)
 def _text(engine: Engine, id: str) -> Iterator[Text]:
     filed = engine.filing(id)
     yield styled((f"✓ {id}", "green"), "  ", (filed.subscription.comment, "dim"))
-    for line in describe_filing(filed, engine.ontology.prefixes):
+    for line in filed.describe(engine.ontology.prefixes):
         yield styled(f"    {line}")
 
 

@@ -20,7 +20,7 @@ from graphmatch.command.output import TextWriter, Writer, described, reasons, wr
 from graphmatch.command.seen import Seen, fingerprint
 from graphmatch.command.session import Knowing, Session
 from graphmatch.engine import Engine
-from graphmatch.explain import Evidence
+from graphmatch.explain.explanation import Evidence
 from graphmatch.matcher import Match, MatchReport
 from graphmatch.subscription import Subscription
 from semantic.clock import utc_now

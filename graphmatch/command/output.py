@@ -18,7 +18,7 @@ from rich.text import Text
 
 from graphmatch.command.console import CommandConsole, styled, to_json, visible
 from graphmatch.engine import Engine
-from graphmatch.explain import Evidence
+from graphmatch.explain.explanation import Evidence
 from graphmatch.matcher import Match
 from semantic.errors import InputError, Place, Problem
 from semantic.publication import Publication
