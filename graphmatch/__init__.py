@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from graphmatch.engine import Engine
     from graphmatch.matcher import Match, Matcher, MatchReport
-    from graphmatch.subscribing import read_subscriptions
+    from graphmatch.subscribing import read_subscriptions, subscribe_topics
     from graphmatch.subscription import AttributeSubscription, Subscription, SubscriptionParser
+    from graphmatch.topics import Topics
     from semantic.terms import Solution
 
     __version__: str
@@ -24,7 +25,9 @@ _MODULES = {
     "Solution": "semantic.terms",
     "Subscription": "graphmatch.subscription",
     "SubscriptionParser": "graphmatch.subscription",
+    "Topics": "graphmatch.topics",
     "read_subscriptions": "graphmatch.subscribing",
+    "subscribe_topics": "graphmatch.subscribing",
 }
 
 __all__ = [
@@ -36,7 +39,9 @@ __all__ = [
     "Solution",
     "Subscription",
     "SubscriptionParser",
+    "Topics",
     "read_subscriptions",
+    "subscribe_topics",
 ]
 
 
