@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from graphmatch.engine import Engine
     from graphmatch.matcher import Match, Matcher, MatchReport
-    from graphmatch.subscribing import read_subscriptions
+    from graphmatch.subscribing import read_subscriptions, subscribe_topics
     from graphmatch.subscription import AttributeSubscription, Subscription, SubscriptionParser
+    from graphmatch.topics import Topics
     from semantic.terms import Solution
+
+    __version__: str
 
 _MODULES = {
     "AttributeSubscription": "graphmatch.subscription",
@@ -22,7 +25,9 @@ _MODULES = {
     "Solution": "semantic.terms",
     "Subscription": "graphmatch.subscription",
     "SubscriptionParser": "graphmatch.subscription",
+    "Topics": "graphmatch.topics",
     "read_subscriptions": "graphmatch.subscribing",
+    "subscribe_topics": "graphmatch.subscribing",
 }
 
 __all__ = [
@@ -34,12 +39,23 @@ __all__ = [
     "Solution",
     "Subscription",
     "SubscriptionParser",
+    "Topics",
     "read_subscriptions",
+    "subscribe_topics",
 ]
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name from the module that has it."""
+    """Import a public name from the module that has it; the version is the installed package's."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("graphmatch")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return what there is, imported or not."""
+    return sorted({*globals(), *__all__, "__version__"})

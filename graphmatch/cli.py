@@ -10,11 +10,12 @@ from typing import Annotated
 import typer
 
 from graphmatch.command.bench import Figures, Generating, Measuring, What
-from graphmatch.command.ending import ended
 from graphmatch.command.options import (
     AnnotateOption,
     BaseOption,
+    ConfiguredCommand,
     CutOption,
+    Delivering,
     EntailmentOption,
     Events,
     FormatOption,
@@ -24,15 +25,19 @@ from graphmatch.command.options import (
     Ontologies,
     OntologyFiles,
     Publications,
+    Quiet,
     Seeing,
+    Subscribing,
     Subscriptions,
+    Verbose,
+    Wanting,
+    ended,
     grouped,
 )
 from graphmatch.command.spark import spark_app
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     help="Says which standing SPARQL subscriptions a new RDF graph or feed item matches.",
@@ -41,15 +46,43 @@ app = typer.Typer(
 app.add_typer(spark_app, name="spark")
 
 
-@app.command()
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        import graphmatch
+
+        typer.echo(f"graphmatch {graphmatch.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="The version.")
+    ] = False,
+) -> None:
+    """Says which standing SPARQL subscriptions a new RDF graph or feed item matches."""
+
+
+@app.command(cls=ConfiguredCommand)
 @grouped
 def filter(
-    subscriptions: Subscriptions,
+    subscribing: Subscribing,
+    delivering: Delivering,
     loading: Loading,
     publications: Publications = None,
     events: Events = None,
     ontology: Ontologies = None,
-    json: Json = False,
+    engine: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What `graphmatch index` saved, in place of --ontology."),
+    ] = None,
+    config: Annotated[  # noqa: ARG001  (read by ConfiguredCommand)
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Options as TOML; ./graphmatch.toml where nothing to filter is named.",
+        ),
+    ] = None,
     cut: CutOption = "auto",
     format: FormatOption = None,
     base: BaseOption = None,
@@ -65,16 +98,43 @@ def filter(
     from graphmatch.command.session import Knowing
 
     reading = Reading(publications or [], cut, format, base, events or [])
-    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, now=now)
-    ended(lambda: run(reading, subscriptions, knowing, json=json))
+    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, now=now, saved=engine)
+    ended(lambda: run(reading, subscribing, knowing, delivering))
+
+
+@app.command()
+@grouped
+def index(
+    subscribing: Subscribing,
+    loading: Loading,
+    output: Annotated[Path, typer.Option(metavar="FILE", help="The file that is written.")],
+    ontology: Ontologies = None,
+    entailment: EntailmentOption = "rdfs",
+    annotate: AnnotateOption = True,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Save ontology and subscriptions as one file, which `filter --engine` opens at once.
+
+    Example: `graphmatch index -o ontologies/news.ttl -s data/subscriptions --output news.gm`
+    """
+    from graphmatch.command.filter import index as run
+    from graphmatch.command.session import Knowing
+
+    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate)
+    ended(lambda: run(subscribing, knowing, output, quiet=quiet, verbose=verbose))
 
 
 @app.command()
 @grouped
 def check(
-    subscriptions: Annotated[list[Path], typer.Argument(help=".rq and .jsonl files, or folders.")],
+    wanting: Wanting,
     loading: Loading,
+    subscriptions: Annotated[
+        list[Path] | None, typer.Argument(help=".rq, .jsonl and .toml files, or folders.")
+    ] = None,
     ontology: Ontologies = None,
+    sparql: Annotated[bool, typer.Option("--sparql", help="Show the queries, too.")] = False,
     json: Json = False,
     entailment: EntailmentOption = "rdfs",
 ) -> None:
@@ -85,8 +145,9 @@ def check(
     from graphmatch.command.check import run
     from graphmatch.command.session import Knowing
 
+    subscribing = Subscribing.to(subscriptions or [], wanting)
     knowing = Knowing(ontology or [], loading, entailment)
-    ended(lambda: run(subscriptions, knowing, json=json))
+    ended(lambda: run(subscribing, knowing, json=json, sparql=sparql))
 
 
 @app.command()
@@ -169,7 +230,7 @@ def demo(
 
     Example: `graphmatch demo`
     """
-    from graphmatch.command.demo import run
+    from graphmatch.command.filter import demo as run
 
     ended(lambda: run(folder))
 

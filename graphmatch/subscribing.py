@@ -1,27 +1,37 @@
-"""Subscriptions of files and folders: one ``.rq`` each, or JSON Lines for many.
+"""Subscriptions of files and folders: one ``.rq`` each, or JSON Lines or TOML for many.
 
-A line of JSON Lines is ``{"id": …, "query": …, "comment": …}``, or has ``where`` for
-``query``: attribute constraints (`semantic.attributes`); the comment may be left out. The id of
-an ``.rq`` file is its name without the ending; its comment is the block of ``#`` lines at its
-head. One bad subscription is reported and the rest goes on.
+A line of JSON Lines is ``{"id": …, "query": …, "comment": …}``; in place of ``query`` it has
+``where``, attribute constraints (`semantic.attributes`), or ``topics`` and ``words``
+(`graphmatch.topics`). The comment may be left out. A ``[[subscription]]`` of a TOML file has the
+same keys; such files are read where they are named, not in folders. The id of an ``.rq`` file is
+its name without the ending; its comment is the block of ``#`` lines at its head. One bad
+subscription is reported and the rest goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from graphmatch.engine import Engine
 from graphmatch.subscription import Subscription, SubscriptionParser
+from graphmatch.topics import Topics, known_concepts
 from semantic.attributes.constraints import attribute_query, of_row
+from semantic.attributes.ontology import Concepts
 from semantic.attributes.values import LineReader
 from semantic.errors import InputError, OnProblem, Place, Problem, SubscriptionError, warn_problem
 from semantic.folders import files_in, unreadable
+from semantic.ontology.ontology import Ontology
 from semantic.syntax import HEAD_BYTES, is_html
 
 _REMEDY = 'Write {"id": "…", "query": "…"} on one line.'
+_TOML_REMEDY = "Write id and query, where, topics or words below [[subscription]]."
+_TABLE = re.compile(r"^[ \t]*\[\[[ \t]*subscription[ \t]*\]\]", re.MULTILINE)
 
 
 def subscribe_files(engine: Engine, paths: Iterable[Path], on_problem: OnProblem) -> None:
@@ -30,7 +40,7 @@ def subscribe_files(engine: Engine, paths: Iterable[Path], on_problem: OnProblem
     Parameters
     ----------
     on_problem
-        Called with each that is none, whose id is taken, or whose class or unit is unknown.
+        Called with each that is none, whose id is taken, or whose topic, class or unit is unknown.
 
     Examples
     --------
@@ -42,8 +52,8 @@ def subscribe_files(engine: Engine, paths: Iterable[Path], on_problem: OnProblem
     places: dict[str, Place] = {}
 
     def noted() -> Iterator[Subscription]:
-        found = placed_subscriptions(*paths, on_problem=on_problem)
-        for place, subscription in found:
+        reader = _Reader(SubscriptionParser(), on_problem, lambda: engine.ontology)
+        for place, subscription in reader.of_files(paths):
             places[subscription.id] = place
             yield subscription
 
@@ -52,9 +62,38 @@ def subscribe_files(engine: Engine, paths: Iterable[Path], on_problem: OnProblem
         on_problem(replace(error.problem, where=replace(places[id], item=id)))
 
 
+def subscribe_topics(
+    engine: Engine, topics: Topics, id: str | None = None, comment: str = ""
+) -> None:
+    """Take in a subscription by topics and words.
+
+    Parameters
+    ----------
+    id
+        Its id; by default a name that says what it is.
+
+    Raises
+    ------
+    SubscriptionError
+        When the engine's ontology has no such topic, or there is nothing to look for.
+    DuplicateError
+        When the id is taken.
+
+    Examples
+    --------
+    >>> engine = Engine()
+    >>> subscribe_topics(engine, Topics(topics=("Food",), words=("soup",)))
+    >>> [subscription.id for subscription in engine.subscriptions]
+    ['Food and soup']
+    """
+    query = topics.query(known_concepts(engine.ontology))
+    engine.subscribe(SubscriptionParser().parse(id or topics.name, query, comment))
+
+
 def read_subscriptions(
     *paths: str | Path,
     parser: SubscriptionParser | None = None,
+    ontology: Ontology | None = None,
     on_problem: OnProblem = warn_problem,
 ) -> Iterator[Subscription]:
     """Yield the subscriptions of files and folders, in order of name.
@@ -62,39 +101,135 @@ def read_subscriptions(
     Parameters
     ----------
     paths
-        ``.rq`` and ``.jsonl`` files, or folders of them.
+        ``.rq`` and ``.jsonl`` files, or folders of them; ``.toml`` files.
     parser
         Analyses the queries; a new one by default.
+    ontology
+        Has the topics of subscriptions by topics and words; without it, they are categories.
     on_problem
         Called with each subscription that cannot be accepted.
     """
-    for _, subscription in placed_subscriptions(*paths, parser=parser, on_problem=on_problem):
+    known = ontology or Ontology()
+    reader = _Reader(parser or SubscriptionParser(), on_problem, lambda: known)
+    for _, subscription in reader.of_files(map(Path, paths)):
         yield subscription
 
 
-def placed_subscriptions(
-    *paths: str | Path,
-    parser: SubscriptionParser | None = None,
-    on_problem: OnProblem = warn_problem,
-) -> Iterator[tuple[Place, Subscription]]:
-    """Yield the subscriptions as `read_subscriptions` does, each with its place."""
-    parser = parser or SubscriptionParser()
-    taken: dict[str, Place] = {}
-    for path in _files(paths, on_problem):
+def read_tables(path: Path) -> tuple[dict[str, Any], list[int]]:
+    """Return what a TOML file says, and the lines of its ``[[subscription]]`` tables.
+
+    Raises
+    ------
+    InputError
+        When it is no TOML.
+    OSError
+        When it cannot be read.
+    """
+    text = _decoded(path.read_bytes(), Place(str(path)))
+    try:
+        table = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        found = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
+        line, column = (int(found[1]), int(found[2])) if found else (None, None)
+        said = str(error)[: found.start()] if found else str(error)
+        what, remedy = f"not TOML: {said}", "Correct it there."
+        raise InputError(Problem(what, Place(str(path), line, column), remedy)) from error
+    return table, [text.count("\n", 0, found.start()) + 1 for found in _TABLE.finditer(text)]
+
+
+@dataclass
+class _Reader:
+    """Reads subscriptions.
+
+    Parameters
+    ----------
+    parser
+        Analyses the queries.
+    on_problem
+        Called with each that cannot be accepted.
+    ontology
+        Gives what is known: asked for where a subscription names a topic.
+    """
+
+    parser: SubscriptionParser
+    on_problem: OnProblem
+    ontology: Callable[[], Ontology]
+
+    @cached_property
+    def concepts(self) -> Concepts | None:
+        """The ontology's terms by their names."""
+        return known_concepts(self.ontology())
+
+    def of_files(self, paths: Iterable[Path]) -> Iterator[tuple[Place, Subscription]]:
+        """Yield the subscriptions of files and folders, each with its place."""
+        taken: dict[str, Place] = {}
+        files = (f for path in paths for f in files_in(path, self.on_problem, (".rq", ".jsonl")))
+        for path in files:
+            try:
+                for place, subscription in self._of_file(path):
+                    if subscription.id in taken:
+                        first = taken[subscription.id]
+                        self.on_problem(_duplicate(subscription.id, place, first))
+                    else:
+                        taken[subscription.id] = place
+                        yield place, subscription
+            except OSError as error:
+                self.on_problem(unreadable(str(path), error))
+
+    def _of_file(self, path: Path) -> Iterator[tuple[Place, Subscription]]:
         try:
-            for place, subscription in _of_file(path, parser, on_problem):
-                if subscription.id in taken:
-                    on_problem(_duplicate(subscription.id, place, taken[subscription.id]))
+            match path.suffix.lower():
+                case ".jsonl":
+                    lines = LineReader(str(path), _REMEDY, self.on_problem)
+                    yield from self._of_rows(lines.file(), lines)
+                case ".toml":
+                    yield from self._of_rows(
+                        _tables(path), LineReader(str(path), _TOML_REMEDY, self.on_problem)
+                    )
+                case _:
+                    yield _single(path, self.parser)
+        except (InputError, SubscriptionError) as error:
+            self.on_problem(error.problem)
+
+    def _of_rows(
+        self, rows: Iterable[tuple[int, dict[str, Any]]], reader: LineReader
+    ) -> Iterator[tuple[Place, Subscription]]:
+        for number, row in rows:
+            place = reader.place(number)
+            try:
+                if "where" in row and "query" not in row:
+                    subscription = _of_constraints(row, reader, number, self.parser)
+                elif "query" not in row and ("topics" in row or "words" in row):
+                    subscription = self._of_topics(row, place, reader.remedy)
                 else:
-                    taken[subscription.id] = place
-                    yield place, subscription
-        except OSError as error:
-            on_problem(unreadable(str(path), error))
+                    subscription = _of_query(row, place, self.parser, reader.remedy)
+            except (InputError, SubscriptionError) as error:
+                self.on_problem(error.problem)
+            else:
+                yield replace(place, item=subscription.id), subscription
+
+    def _of_topics(self, row: dict[str, Any], place: Place, remedy: str) -> Subscription:
+        id = _field(row, "id", place, remedy)
+        comment = _field({"comment": "", **row}, "comment", place, remedy)
+        place = replace(place, item=id)
+        topics = Topics.of_row(row, place)
+        try:
+            return self.parser.parse(id, topics.query(self.concepts), comment)
+        except SubscriptionError as error:
+            raise SubscriptionError(replace(error.problem, where=place)) from error
 
 
-def _files(paths: Iterable[str | Path], on_problem: OnProblem) -> Iterator[Path]:
-    for path in paths:
-        yield from files_in(path, on_problem, (".rq", ".jsonl"))
+def _tables(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the tables ``[[subscription]]`` of a TOML file, with their lines."""
+    table, lines = read_tables(path)
+    found = table.get("subscription", [])
+    if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
+        what = "`subscription` is no list of tables"
+        raise InputError(Problem(what, Place(str(path)), _TOML_REMEDY))
+    if not found:
+        what = "the file has no [[subscription]]"
+        raise InputError(Problem(what, Place(str(path)), _TOML_REMEDY))
+    yield from zip(lines if len(lines) == len(found) else [1] * len(found), found, strict=True)
 
 
 def _duplicate(id: str, place: Place, first: Place) -> Problem:
@@ -102,20 +237,7 @@ def _duplicate(id: str, place: Place, first: Place) -> Problem:
     return Problem(what, place, "Choose another id; the first one holds.")
 
 
-def _of_file(
-    path: Path, parser: SubscriptionParser, on_problem: OnProblem
-) -> Iterator[tuple[Place, Subscription]]:
-    lines = path.suffix.lower() == ".jsonl"
-    try:
-        if lines:
-            yield from _bulk(path, parser, on_problem)
-        else:
-            yield from _single(path, parser)
-    except (InputError, SubscriptionError) as error:
-        on_problem(error.problem)
-
-
-def _single(path: Path, parser: SubscriptionParser) -> Iterator[tuple[Place, Subscription]]:
+def _single(path: Path, parser: SubscriptionParser) -> tuple[Place, Subscription]:
     place = Place(str(path))
     data = path.read_bytes()
     if is_html(data[:HEAD_BYTES]):
@@ -123,7 +245,7 @@ def _single(path: Path, parser: SubscriptionParser) -> Iterator[tuple[Place, Sub
         raise InputError(Problem("an HTML page, not a query", place, remedy))
     text = _decoded(data, place)
     try:
-        yield place, parser.parse(path.stem, text, _head_comment(text))
+        return place, parser.parse(path.stem, text, _head_comment(text))
     except SubscriptionError as error:
         raise SubscriptionError(_placed(error.problem, path)) from error
 
@@ -154,23 +276,6 @@ def _head_comment(text: str) -> str:
     return " ".join(lines)
 
 
-def _bulk(
-    path: Path, parser: SubscriptionParser, on_problem: OnProblem
-) -> Iterator[tuple[Place, Subscription]]:
-    reader = LineReader(str(path), _REMEDY, on_problem)
-    for number, row in reader.file():
-        place = reader.place(number)
-        try:
-            if "where" in row and "query" not in row:
-                subscription = _of_constraints(row, reader, number, parser)
-            else:
-                subscription = _of_query(row, place, parser)
-        except (InputError, SubscriptionError) as error:
-            on_problem(error.problem)
-        else:
-            yield replace(place, item=subscription.id), subscription
-
-
 def _of_constraints(
     row: dict[str, Any], reader: LineReader, number: int, parser: SubscriptionParser
 ) -> Subscription:
@@ -182,9 +287,11 @@ def _of_constraints(
         raise SubscriptionError(placed) from error
 
 
-def _of_query(row: dict[str, Any], place: Place, parser: SubscriptionParser) -> Subscription:
-    id, query = _field(row, "id", place), _field(row, "query", place)
-    comment = _field({"comment": "", **row}, "comment", place)
+def _of_query(
+    row: dict[str, Any], place: Place, parser: SubscriptionParser, remedy: str
+) -> Subscription:
+    id, query = _field(row, "id", place, remedy), _field(row, "query", place, remedy)
+    comment = _field({"comment": "", **row}, "comment", place, remedy)
     try:
         return parser.parse(id, query, comment)
     except SubscriptionError as error:
@@ -195,10 +302,10 @@ def _of_query(row: dict[str, Any], place: Place, parser: SubscriptionParser) -> 
         raise SubscriptionError(problem) from error
 
 
-def _field(row: dict[str, object], name: str, place: Place) -> str:
+def _field(row: dict[str, object], name: str, place: Place, remedy: str) -> str:
     value = row.get(name)
     if name not in row:
-        raise InputError(Problem(f"the field `{name}` is missing", place, _REMEDY))
+        raise InputError(Problem(f"the field `{name}` is missing", place, remedy))
     if not isinstance(value, str) or not (value.strip() or name == "comment"):
-        raise InputError(Problem(f"the field `{name}` is not a text", place, _REMEDY))
+        raise InputError(Problem(f"the field `{name}` is not a text", place, remedy))
     return value

@@ -31,6 +31,12 @@ def lines(path: Path, rows: list[object]) -> Path:
     return path
 
 
+def term(value: str, datatype: str | None = None) -> dict[str, str]:
+    """Return a literal as SPARQL results JSON has it."""
+    said = {} if datatype is None else {"datatype": datatype}
+    return {"type": "literal", "value": value, **said}
+
+
 def matched(tmp_path: Path, where: object, event: object, *options: object) -> bool:
     subscriptions = lines(tmp_path / "s.jsonl", [{"id": "s", "where": where}])
     events = lines(tmp_path / "e.jsonl", [event])
@@ -115,7 +121,7 @@ def test_sparql_matches_events(tmp_path: Path) -> None:
     events = lines(tmp_path / "e.jsonl", [{"price.value": 5}])
     result = run("filter", "--events", events, "-s", subscriptions, *KNOWN, "--json")
     assert json.loads(result.stdout)["solutions"] == [
-        {"v": '"5"^^<http://www.w3.org/2001/XMLSchema#integer>'}
+        {"v": term("5", "http://www.w3.org/2001/XMLSchema#integer")}
     ]
 
 
@@ -143,7 +149,7 @@ def test_attributes_match_graphs(tmp_path: Path) -> None:
     result = run("filter", "data/publications/offers.nq", "-s", subscriptions, *KNOWN, "--json")
     (row,) = map(json.loads, result.stdout.splitlines())
     assert row["publication"] == "https://graphmatch.example/offers/ultrabook-1400"
-    assert row["solutions"][0]["seller_contactInformation"] == '"amelie@shop.example"'
+    assert row["solutions"][0]["seller_contactInformation"] == term("amelie@shop.example")
 
 
 def test_explain_says_where_an_attribute_was_found(tmp_path: Path) -> None:

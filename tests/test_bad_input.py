@@ -714,7 +714,7 @@ def test_files_of_subscriptions_that_are_not_there(tmp_path: Path, good: Path) -
         "Check the name and permissions.",
         f"refused  {empty}: the folder has no .rq or .jsonl files. Give a folder with some in it.",
         "error    --subscriptions: there is no subscription to match. Give some with "
-        "--subscriptions.",
+        "--subscriptions, or --topic and --word.",
     ]
     assert outcome.status == 2
 

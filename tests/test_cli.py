@@ -81,7 +81,11 @@ def wanted(tmp_path: Path) -> Path:
 
 def test_that_every_command_is_tried() -> None:
     group: Any = typer.main.get_command(app)
-    assert set(group.commands) == {*COMMANDS, "spark"}  # tests/graphmatch/spark has its commands
+    others = {
+        "index",
+        "spark",
+    }  # in tests/graphmatch/command/test_filter.py, tests/graphmatch/spark
+    assert set(group.commands) == {*COMMANDS, *others}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -230,9 +234,13 @@ def test_demo() -> None:
         1 for each in ("feeds", "publications") for _ in read_publications(ROOT / "data" / each)
     )
     assert re.search(
-        rf"^{count} publications met \d+ subscriptions: \d+ matches\. ", result.stdout, re.M
+        rf"^… {count} publications met \d+ subscriptions: \d+ matches\. ", result.stdout, re.M
     )
-    for line in re.findall(r"^  graphmatch (.*)$", result.stdout, re.MULTILINE):
+    assert len(result.stdout.splitlines()) <= 40
+    assert "\n  https://daily.example/" in result.stdout[:200]
+    suggested = re.findall(r"^  \S+ ((?:filter|explain|check|ont).*)$", result.stdout, re.MULTILINE)
+    assert len(suggested) == 5
+    for line in suggested:
         assert run(*shlex.split(line)).stdout
 
 
@@ -269,14 +277,17 @@ def test_filter_as_json() -> None:
     text = run(*FILTER).stdout
     assert len(found) == text.count("▸ ")
     assert {tuple(row) for row in found} == {
-        ("publication", "title", "source", "subscription", "solutions", "graph", "because")
+        (
+            *("publication", "title", "link", "date", "guid", "source"),
+            *("subscription", "solutions", "graph", "because"),
+        )
     }
     row = next(r for r in found if r["subscription"] == "feeds-climate-french-name")
     assert row["solutions"] == [
         {
-            "item": "<https://daily.example/2025/11/sea-walls>",
-            "topic": "<https://graphmatch.example/news#ClimateChange>",
-            "name": '"Changement climatique"@fr',
+            "item": {"type": "uri", "value": "https://daily.example/2025/11/sea-walls"},
+            "topic": {"type": "uri", "value": "https://graphmatch.example/news#ClimateChange"},
+            "name": {"type": "literal", "value": "Changement climatique", "xml:lang": "fr"},
         }
     ]
     assert row["source"].startswith("data/feeds/daily.rss:15 (https://daily.example/")
@@ -290,7 +301,9 @@ def test_check_as_json() -> None:
     result = run(*COMMANDS["check"], "--json")
     found = rows(result.stdout)
     assert len(found) == int(result.stderr.split()[0])
-    assert {tuple(row) for row in found} == {("id", "form", "indexed", "unindexed", "evaluated")}
+    assert {tuple(row) for row in found} == {
+        ("id", "query", "form", "indexed", "unindexed", "evaluated")
+    }
     assert {row["form"] for row in found} == {"SELECT", "ASK", "CONSTRUCT", "DESCRIBE"}
 
 
@@ -324,7 +337,7 @@ def test_json_is_whole_whatever_is_in_it(tmp_path: Path, wanted: Path) -> None:
     path.write_text(f'<urn:a:cat:b> <{TITLE}> "{title}" .')
     result = run("filter", path, "-s", wanted, "--json", COLUMNS="20")
     (row,) = rows(result.stdout)
-    assert row["solutions"][0]["item"] == "<urn:a:cat:b>"
+    assert row["solutions"][0]["item"] == {"type": "uri", "value": "urn:a:cat:b"}
     assert row["title"].endswith('"[bold] :cat: \x1b \U0001f600')
     assert len(result.stdout.splitlines()) == 1
 

@@ -19,7 +19,10 @@ LAYERS = (
     ("graphmatch.report", "graphmatch.saving"),
     ("graphmatch.explain",),
     ("graphmatch.engine",),
-    ("graphmatch.subscribing",),
+    (
+        "graphmatch.subscribing",
+        "graphmatch.topics",
+    ),
     ("graphmatch.spark",),
     ("graphmatch.command", "graphmatch.bench"),
     ("graphmatch.cli",),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import IO
 
 from rich.console import Console
 from rich.text import Text
@@ -20,8 +21,10 @@ _HIDDEN_BUT_LINES = re.compile(_HIDDEN.pattern.replace("\x00-\x1f", "\x00-\x09\x
 class CommandConsole(Console):
     """A console that prints what it is given, and leaves a closed pipe to its caller."""
 
-    def __init__(self, *, stderr: bool = False) -> None:
-        super().__init__(stderr=stderr, soft_wrap=True, highlight=False, markup=False, emoji=False)
+    def __init__(self, *, stderr: bool = False, file: IO[str] | None = None) -> None:
+        super().__init__(
+            stderr=stderr, file=file, soft_wrap=True, highlight=False, markup=False, emoji=False
+        )
 
     def on_broken_pipe(self) -> None:
         """Pass the error on.
@@ -35,7 +38,11 @@ class CommandConsole(Console):
 
     def write_json(self, row: object) -> None:
         """Write one object as a line of JSON, at once."""
-        self.file.write(to_json(row) + "\n")
+        self.write_text(to_json(row) + "\n")
+
+    def write_text(self, text: str) -> None:
+        """Write a text as it is, at once: its control characters have to be escaped already."""
+        self.file.write(text)
         self.file.flush()
 
 

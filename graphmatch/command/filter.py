@@ -1,22 +1,32 @@
-"""``graphmatch filter``: the main job."""
+"""``graphmatch filter``: the main job; ``index``, which saves its engine, and ``demo``."""
 
 from __future__ import annotations
 
+import os
+import re
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.text import Text
 
-from graphmatch.command.console import plural
+from graphmatch.command.console import CommandConsole, plural
+from graphmatch.command.options import Delivering, Subscribing
+from graphmatch.command.output import TextWriter, Writer, described, reasons, writer, written
+from graphmatch.command.seen import Seen, fingerprint
 from graphmatch.command.session import Knowing, Session
-from graphmatch.command.show import as_json, as_text
 from graphmatch.engine import Engine
+from graphmatch.explain.explanation import Evidence
 from graphmatch.matcher import Match, MatchReport
 from graphmatch.subscription import Subscription
+from semantic.clock import utc_now
 from semantic.cut import Cut
 from semantic.errors import GraphMatchError, InputError, Place, Problem
+from semantic.folders import files_in
 from semantic.publication import Publication
 from semantic.reading import check_base
 from semantic.syntax import format_of_media_type
@@ -52,47 +62,135 @@ class Reading:
 
 
 @dataclass(slots=True)
-class _Tally:
+class Tally:
+    """What a run did.
+
+    Parameters
+    ----------
+    publications, matched, matches
+        How many were read, how many of them matched, and how often.
+    older
+        How many that match were left out since they are older.
+    known
+        How many matches were left out since they were delivered before.
+    """
+
     publications: int = 0
     matched: int = 0
     matches: int = 0
+    older: int = 0
+    known: int = 0
 
 
 def run(
-    reading: Reading,
-    subscriptions: Sequence[Path],
-    knowing: Knowing,
-    *,
-    json: bool,
+    reading: Reading, subscribing: Subscribing, knowing: Knowing, delivering: Delivering
 ) -> int:
     """Filter, show, sum up; return the exit status."""
-    session = Session()
-    try:
-        reading.checked()
-        engine = session.engine(knowing)
-    except GraphMatchError as error:
-        return session.fail(error)
-    session.subscribe(engine, subscriptions)
-    if not len(engine):
-        what, remedy = "there is no subscription to match", "Give some with --subscriptions."
-        return session.fail(InputError(Problem(what, Place("--subscriptions"), remedy)))
-    if not knowing.files and knowing.annotate and any(map(_asks_for_topics, engine.subscriptions)):
-        session.err.print("note     without --ontology no item has topics (dcterms:subject)")
-    started = time.perf_counter()
-    tally = filter_all(session, engine, reading, json=json)
-    seconds = time.perf_counter() - started
-    session.err.print(
-        f"{plural(tally.publications, 'publication')}, {plural(len(engine), 'subscription')}: "
-        f"{plural(tally.matches, 'match', 'matches')} in "
-        f"{plural(tally.matched, 'publication')}, "
-        f"{session.refused} refused, {seconds:.2f} s"
-    )
-    return session.status
+    with Session(silent=delivering.quiet, verbose=delivering.verbose) as session:
+        try:
+            form = _form(delivering)
+            reading.checked()
+            engine = session.engine(knowing)
+            session.take_in(engine, subscribing)
+            if not len(engine):
+                raise nothing_to_match()
+            _note_topics(session, engine, knowing)
+            started = time.perf_counter()
+            by = None
+            if delivering.seen is not None and not asks_for_time(engine):
+                by = _read_by(reading, subscribing, knowing, delivering)
+            now = knowing.now or utc_now()
+            tally = _delivered(session, engine, reading, delivering, form, now, by)
+        except GraphMatchError as error:
+            return session.fail(error)
+        seconds = time.perf_counter() - started
+        session.show_warnings()
+        session.note(_summary(session, engine, tally, seconds))
+        return session.status
+
+
+def nothing_to_match() -> InputError:
+    """Return the error of a run without subscriptions."""
+    what = "there is no subscription to match"
+    remedy = "Give some with --subscriptions, or --topic and --word."
+    return InputError(Problem(what, Place("--subscriptions"), remedy))
+
+
+def _form(delivering: Delivering) -> str:
+    if delivering.json and delivering.form not in (None, "jsonl"):
+        what = f"--json and --as {delivering.form} are given both"
+        raise InputError(Problem(what, Place("--as"), "Leave one of them out."))
+    return delivering.form or ("jsonl" if delivering.json else "text")
+
+
+def _note_topics(session: Session, engine: Engine, knowing: Knowing) -> None:
+    if knowing.files or knowing.saved is not None or not knowing.annotate:
+        return
+    if any(map(_asks_for_topics, engine.subscriptions)):
+        session.note("note     without --ontology no item has topics (dcterms:subject)")
 
 
 def _asks_for_topics(subscription: Subscription) -> bool:
     patterns = (pattern for branch in subscription.branches for pattern in branch.patterns)
     return any(pattern.predicate == DCTERMS["subject"] for pattern in patterns)
+
+
+def _delivered(
+    session: Session,
+    engine: Engine,
+    reading: Reading,
+    delivering: Delivering,
+    form: str,
+    now: datetime,
+    by: bytes | None,
+) -> Tally:
+    """Filter and write; what was written is remembered when all of it was."""
+    cutoff = None if delivering.since is None else delivering.since.cutoff(now)
+    with nullcontext() if delivering.seen is None else Seen(delivering.seen, now, by) as seen:
+        with written(delivering.output, session.out) as console:
+            made = writer(form, console, engine)
+            tally = filter_all(session, engine, reading, made, cutoff, seen)
+            made.end()
+        if seen is not None:
+            seen.commit()
+    return tally
+
+
+def asks_for_time(engine: Engine) -> bool:
+    """Whether the answers to one publication may differ tomorrow: something says ``NOW()``."""
+    queries = (subscription.query.text for subscription in engine.subscriptions)
+    functions = (function.text for function in engine.ontology.mapping)
+    return any("now" in text.lower() for text in (*functions, *queries))
+
+
+def _read_by(
+    reading: Reading, subscribing: Subscribing, knowing: Knowing, delivering: Delivering
+) -> bytes | None:
+    """Return a digest of what publications are matched by; ``None`` where more than files is."""
+    loading = knowing.loading
+    if loading.imports is not None or loading.fetch_imports or loading.reason is not None:
+        return None
+    told: list[Problem] = []
+    files = [*knowing.files, *(() if knowing.saved is None else (knowing.saved,))]
+    for path in subscribing.subscriptions or ():
+        files += files_in(path, told.append, (".rq", ".jsonl"))
+    how = replace(reading, sources=(), events=())
+    options = (replace(knowing, now=None), subscribing, how, delivering.since)
+    return None if told else fingerprint(files, *options)
+
+
+def _summary(session: Session, engine: Engine, tally: Tally, seconds: float) -> str:
+    left_out = ""
+    if tally.older:
+        left_out += f", {plural(tally.older, 'older publication')} left out"
+    if tally.known:
+        left_out += f", {plural(tally.known, 'match', 'matches')} delivered before"
+    return (
+        f"{plural(tally.publications, 'publication')}, {plural(len(engine), 'subscription')}: "
+        f"{plural(tally.matches, 'match', 'matches')} in "
+        f"{plural(tally.matched, 'publication')}{left_out}, "
+        f"{session.refused} refused, {seconds:.2f} s"
+    )
 
 
 def read(session: Session, reading: Reading) -> Iterator[Publication]:
@@ -103,39 +201,149 @@ def read(session: Session, reading: Reading) -> Iterator[Publication]:
     yield from session.events(reading.events)
 
 
-def filter_all(session: Session, engine: Engine, reading: Reading, *, json: bool) -> _Tally:
-    """Match every publication and show its matches."""
-    tally = _Tally()
-    comments = {s.id: s.comment for s in engine.subscriptions if s.comment}
-    for report in _reports(session, engine, reading):
+def filter_all(
+    session: Session,
+    engine: Engine,
+    reading: Reading,
+    results: Writer,
+    cutoff: datetime | None = None,
+    seen: Seen | None = None,
+) -> Tally:
+    """Match every publication and write its matches.
+
+    Parameters
+    ----------
+    cutoff
+        Publications with an older date are left out.
+    seen
+        What was delivered before is left out, too.
+    """
+    tally = Tally()
+    for report in _reports(session, engine, reading, seen):
         tally.publications += 1
-        tally.matches += len(report)
-        tally.matched += bool(report)
-        if report:
-            _show(session, engine, report.read(), report.matches, comments, json=json)
+        if not report:
+            continue
+        publication = report.read()
+        if cutoff is not None and is_older(publication, cutoff):
+            tally.older += 1
+            continue
+        matches = report.matches if seen is None else seen.new(publication, report.matches)
+        tally.known += len(report) - len(matches)
+        tally.matches += len(matches)
+        tally.matched += bool(matches)
+        if matches:
+            results.write(publication, matches, engine.evidence(publication, matches))
     return tally
 
 
-def _reports(session: Session, engine: Engine, reading: Reading) -> Iterator[MatchReport]:
+def is_older(publication: Publication, cutoff: datetime) -> bool:
+    """Whether a publication has a date before a time; a day is over at its end."""
+    said = described(publication).date or ""
+    try:
+        date = datetime.fromisoformat(said)
+    except ValueError:
+        return False
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=UTC)
+    if re.fullmatch(r"[\d-]+", said):
+        date = date.replace(hour=23, minute=59, second=59)
+    return date < cutoff
+
+
+def _reports(
+    session: Session, engine: Engine, reading: Reading, seen: Seen | None
+) -> Iterator[MatchReport]:
     """Match what is to be read: documents, then events."""
     for source in session.tracked(reading.sources):
-        yield from engine.filter(source, reading.format, reading.cut, reading.base)
+        if seen is None or source == "-":
+            yield from engine.filter(source, reading.format, reading.cut, reading.base)
+            continue
+        for path in files_in(source, session.report):
+            refused = session.refused
+            for file in seen.unread(path):
+                yield from engine.filter(file, reading.format, reading.cut, reading.base)
+                if session.refused > refused:
+                    break
     yield from map(engine.match, session.events(reading.events))
 
 
-def _show(
-    session: Session,
-    engine: Engine,
-    publication: Publication,
-    matches: Sequence[Match],
-    comments: Mapping[str, str],
-    *,
-    json: bool,
-) -> None:
-    evidence = engine.evidence(publication, matches)
-    if json:
-        for match in matches:
-            session.out.write_json(as_json(publication, match, evidence[match.subscription]))
-        return
-    lines = as_text(publication, matches, evidence, comments, engine.ontology.prefixes)
-    session.out.print(Text("\n").join(lines))
+# --- graphmatch index ----------------------------------------------------------------------------
+
+
+def index(
+    subscribing: Subscribing, knowing: Knowing, output: Path, *, quiet: bool, verbose: bool
+) -> int:
+    """Save an engine to a file; return the exit status."""
+    with Session(silent=quiet, verbose=verbose) as session:
+        try:
+            engine = session.engine(knowing)
+            session.take_in(engine, subscribing)
+            engine.save(output)
+        except GraphMatchError as error:
+            return session.fail(error)
+        session.show_warnings()
+        size = output.stat().st_size
+        session.note(
+            f"{plural(len(engine), 'subscription')} in {output}, {size / 1e6:.1f} MB, "
+            f"{session.refused} refused"
+        )
+        return session.status
+
+
+# --- graphmatch demo -----------------------------------------------------------------------------
+
+_DEMO_LINES = 24
+"""So many lines of matches the demo shows at most; it counts the rest."""
+
+
+class _FirstWriter(TextWriter):
+    """Writes the match with the most reasons of each publication, as long as there is room."""
+
+    def __init__(self, console: CommandConsole, engine: Engine) -> None:
+        super().__init__(console, engine)
+        self._room = _DEMO_LINES
+
+    def write(
+        self,
+        publication: Publication,
+        matches: Sequence[Match],
+        evidence: Mapping[str, Sequence[Evidence]],
+    ) -> None:
+        """Write a match of one publication."""
+        best = max(matches, key=lambda match: len(reasons(evidence[match.subscription])))
+        lines = self.lines(publication, [best], evidence)
+        self._room -= len(lines)
+        if self._room >= 0:
+            self._console.print(Text("\n").join(lines))
+
+
+def demo(folder: Path) -> int:
+    """Filter the samples in a folder; return the exit status."""
+    session = Session()
+    try:
+        ontologies = sorted((folder / "ontologies").glob("*.*"))
+        if not ontologies:
+            what = "there are no samples: no `ontologies` folder"
+            remedy = "Run it in a clone of the project, or name the clone's folder."
+            return session.fail(InputError(Problem(what, Place(str(folder)), remedy)))
+        engine = session.engine(Knowing(ontologies))
+    except GraphMatchError as error:
+        return session.fail(error)
+    data = folder / "data"
+    session.subscribe(engine, [data / "subscriptions", data / "subscriptions.jsonl"])
+    sources = [str(data / "feeds"), str(data / "publications")]
+    reading = Reading(sources, "auto", None, None)
+    tally = filter_all(session, engine, reading, _FirstWriter(session.out, engine))
+    called = os.path.relpath(sys.argv[0]) if Path(sys.argv[0]).is_file() else "graphmatch"
+    session.out.print(
+        f"… {plural(tally.publications, 'publication')} met "
+        f"{plural(len(engine), 'subscription')}: {plural(tally.matches, 'match', 'matches')}. "
+        "Try next:\n\n"
+        f"  {called} filter data/feeds -o ontologies/news.ttl -s data/subscriptions\n"
+        f"  {called} filter data/feeds -o ontologies/news.ttl --topic Energy --not-word coal\n"
+        f"  {called} explain feeds-environment data/feeds/science.atom "
+        "-o ontologies/news.ttl -s data/subscriptions\n"
+        f"  {called} check data/subscriptions -o ontologies/news.ttl\n"
+        f"  {called} ontology ontologies/news.ttl"
+    )
+    return session.status

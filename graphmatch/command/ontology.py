@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ from pyoxigraph import Literal, NamedNode
 from rich.text import Text
 
 from graphmatch.command.console import plural, styled
-from graphmatch.command.extras import extra_lines, extras_as_json
 from graphmatch.command.options import Loading, Seeing
 from graphmatch.command.session import Session
 from graphmatch.command.terms import (
@@ -25,9 +24,10 @@ from graphmatch.command.terms import (
     search,
     ways,
 )
+from graphmatch.mapping.functions import Analysed, MappingFunctions
 from semantic.errors import GraphMatchError, InputError, Place, Problem, Severity
 from semantic.ontology.taxonomy import Taxonomy
-from semantic.terms import Term
+from semantic.terms import Mention, Term, compact
 from semantic.vocabulary import DOMAIN, RANGE, RDFS, SKOS
 
 SIBLINGS = 40
@@ -104,14 +104,14 @@ class _Shown:
         """Show the hierarchies and the counts."""
         counts = count_all(self._view, self._session.problems)
         if self._json:
-            self._write(counts | extras_as_json(self._view))
+            self._write(counts | _extras_as_json(self._view))
             return
         for kind, taxonomy in self._view.taxonomies.items():
             if any(named(taxonomy)):
                 self._print(styled((kind, "bold")))
                 for line in tree_lines(taxonomy, self._view, depth):
                     self._print(line)
-        for line in extra_lines(self._view):
+        for line in _extra_lines(self._view):
             self._print(line)
         for name, count in counts.items():
             self._print(count_line(name, count))
@@ -389,3 +389,50 @@ def problem_as_json(problem: Problem) -> dict[str, object]:
         "what": problem.what,
         "remedy": problem.remedy,
     }
+
+
+# --- Mapping functions and base units ------------------------------------------------------------
+
+
+def _extra_lines(view: View) -> Iterator[Text]:
+    """Yield the mapping functions and the base units, as lines."""
+    if view.ontology.mapping:
+        yield styled(("mapping functions", "bold"))
+    for analysed in MappingFunctions(view.ontology.mapping):
+        reads, adds = (", ".join(_written(view, of)) for of in (analysed.reads, analysed.adds))
+        function = analysed.function
+        yield styled("    ", function.name, f"  {reads} → {adds}", (f"  {function.comment}", "dim"))
+    units = _base_units(view)
+    if units:
+        yield styled(("base units", "bold"))
+    for attribute, unit in units.items():
+        yield styled(f"    {attribute}  {unit}")
+
+
+def _extras_as_json(view: View) -> dict[str, object]:
+    """Return them for JSON; the keys are those of docs/reference/command.md."""
+    functions = [
+        _function_as_json(view, function) for function in MappingFunctions(view.ontology.mapping)
+    ]
+    return {"mapping functions": functions, "base units": _base_units(view)}
+
+
+def _base_units(view: View) -> dict[str, str]:
+    found = view.ontology.units.declarations.base_units
+    return {view.compact(attribute): view.compact(base.term) for attribute, base in found.items()}
+
+
+def _function_as_json(view: View, analysed: Analysed) -> dict[str, object]:
+    return {
+        "name": analysed.function.name,
+        "reads": list(_written(view, analysed.reads)),
+        "adds": list(_written(view, analysed.adds)),
+        "comment": analysed.function.comment,
+    }
+
+
+def _written(view: View, mentions: Iterable[Mention]) -> Iterator[str]:
+    prefixes = view.ontology.prefixes
+    for property_, object_ in mentions:
+        written = "anything" if property_ is None else compact(property_, prefixes)
+        yield written if object_ is None else f"{written} {compact(object_, prefixes)}"

@@ -7,18 +7,27 @@ command the dataclass.
 
 from __future__ import annotations
 
+import os
+import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, NoReturn, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 _FILES = "RDF files, .csv and .json synonyms, .rq mapping functions"
 _LOADING = "Loading the ontology"
+_RESULTS = "Results"
+_SUBSCRIPTIONS = "Subscriptions"
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+CONFIG = "graphmatch.toml"
+"""The configuration that `graphmatch filter` takes where it is told nothing else."""
 
 Ontologies = Annotated[
     list[Path] | None, typer.Option("--ontology", "-o", help=f"{_FILES}; repeatable.")
@@ -37,6 +46,12 @@ Events = Annotated[
     typer.Option(help="JSON Lines of events, or - for standard input; repeatable."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line, for machines.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="No warnings and no counts; refusals are listed.")
+]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Each warning, not one line for each kind.")
+]
 CutOption = Annotated[
     Literal["auto", "document", "graph", "item", "subject", "component"],
     typer.Option("--cut", help="What of a document is one publication."),
@@ -76,6 +91,46 @@ def parse_time(text: str) -> datetime:
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
+@dataclass(frozen=True, slots=True)
+class Since:
+    """A date, or a time before now.
+
+    Examples
+    --------
+    >>> Since.parse("7d").cutoff(datetime(2026, 1, 8, tzinfo=UTC)).isoformat()
+    '2026-01-01T00:00:00+00:00'
+    """
+
+    said: datetime | timedelta
+
+    @classmethod
+    def parse(cls, text: str) -> Since:
+        """Read a date, a time, or a number of minutes, hours, days or weeks: ``7d``.
+
+        Raises
+        ------
+        typer.BadParameter
+            When it is none of them.
+        """
+        found = re.fullmatch(r"(\d{1,6})([mhdw])", text.strip())
+        if found is not None:
+            return cls(timedelta(**{_UNITS[found[2]]: int(found[1])}))
+        try:
+            return cls(parse_time(text))
+        except typer.BadParameter as error:
+            what = f"{text!r} is no date such as 2026-01-02, and no duration such as 7d or 24h."
+            raise typer.BadParameter(what) from error
+
+    def cutoff(self, now: datetime) -> datetime:
+        """Return the time itself."""
+        if isinstance(self.said, datetime):
+            return self.said
+        try:
+            return now - self.said
+        except OverflowError:
+            return datetime.min.replace(tzinfo=UTC)
+
+
 NowOption = Annotated[
     datetime | None,
     typer.Option(
@@ -85,6 +140,102 @@ NowOption = Annotated[
         help="The time of mapping functions and of NOW(), where it is not the machine's.",
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanting:
+    """A subscription by topics and words, as the command line says it."""
+
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Items on it, or on what is below it in the ontology: a label, prefixed name or "
+            "IRI; without an ontology, a category; repeatable.",
+            rich_help_panel=_SUBSCRIPTIONS,
+        ),
+    ] = None
+    word: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Items with the word or phrase in title, description or content; repeatable.",
+            rich_help_panel=_SUBSCRIPTIONS,
+        ),
+    ] = None
+    not_word: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="No items with the word or phrase; repeatable.", rich_help_panel=_SUBSCRIPTIONS
+        ),
+    ] = None
+    any_of: Annotated[
+        bool,
+        typer.Option(
+            "--any/--all",
+            help="One of the topics and words is enough, or all of them have to be there.",
+            rich_help_panel=_SUBSCRIPTIONS,
+        ),
+    ] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribing(Wanting):
+    """What is subscribed to, as the command line says it."""
+
+    subscriptions: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--subscriptions",
+            "-s",
+            help=".rq, .jsonl and .toml files, or folders; repeatable.",
+            rich_help_panel=_SUBSCRIPTIONS,
+        ),
+    ] = None
+
+    @classmethod
+    def to(cls, files: list[Path], wanting: Wanting) -> Subscribing:
+        """Return what is subscribed to, of its parts."""
+        said = (wanting.topic, wanting.word, wanting.not_word, wanting.any_of)
+        return cls(*said, subscriptions=files)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivering:
+    """Which matches are written, how and where, as the command line says it."""
+
+    json: Annotated[
+        bool, typer.Option("--json", help="Short for --as jsonl.", rich_help_panel=_RESULTS)
+    ] = False
+    form: Annotated[
+        Literal["text", "jsonl", "csv", "sparql-json"] | None,
+        typer.Option("--as", help="How matches are written; text.", rich_help_panel=_RESULTS),
+    ] = None
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write matches to a file, which is replaced when all is done.",
+            rich_help_panel=_RESULTS,
+        ),
+    ] = None
+    since: Annotated[
+        Since | None,
+        typer.Option(
+            parser=Since.parse,
+            metavar="DATE|7d|24h",
+            help="Leave out items with an older date.",
+            rich_help_panel=_RESULTS,
+        ),
+    ] = None
+    seen: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Remember there what was written, and write it once.",
+            rich_help_panel=_RESULTS,
+        ),
+    ] = None
+    quiet: Quiet = False
+    verbose: Verbose = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,3 +406,45 @@ def _options(group: Any) -> list[Parameter]:
 
 def _required_first(parameters: Sequence[Parameter]) -> list[Parameter]:
     return sorted(parameters, key=lambda p: p.default is not Parameter.empty)
+
+
+class ConfiguredCommand(TyperCommand):
+    """A command with an option ``--config``: a file says what the command line does not."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the command line; where a file is to be read, once more over what it says."""
+        rest = super().parse_args(ctx, list(args))
+        config = ctx.params["config"]
+        named = any(ctx.params[name] for name in ("publications", "events", "subscriptions"))
+        if config is None and not named and Path(CONFIG).is_file():
+            config = CONFIG
+        if config is None or ctx.resilient_parsing:
+            return rest
+        from graphmatch.command.config import read_config
+        from graphmatch.command.session import Session
+        from semantic.errors import GraphMatchError
+
+        try:
+            ctx.default_map = read_config(Path(config), self, ctx)
+        except GraphMatchError as error:
+            raise SystemExit(Session().fail(error)) from error
+        ctx.params.clear()
+        return super().parse_args(ctx, list(args))
+
+
+def ended(run: Callable[[], int]) -> NoReturn:
+    """Run a command, and end with its status; an output that is closed early is no error."""
+    try:
+        status = run()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        status = 0
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the end
+    except OSError as error:
+        status = 2
+        typer.echo(f"error    the output cannot be written: {error.strerror}", err=True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        status = 130
+        typer.echo("interrupted", err=True)
+    raise SystemExit(status)

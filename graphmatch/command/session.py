@@ -1,32 +1,56 @@
-"""One run of the command: what was read, what was refused, and the exit status.
+"""One run of the command: the engine that it makes, what was refused, and the exit status.
 
-Problems go to standard error as they come and are counted, so that nothing is lost
-silently; the exit status says whether there were any.
+Refusals go to standard error as they come. Warnings are counted by kind, and listed at the end of
+the run with an example each; `--verbose` lists each as it comes. The exit status says whether
+anything was refused.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pyoxigraph import NamedNode, RdfFormat, parse
 
 from graphmatch.command.console import CommandConsole, styled
-from graphmatch.command.options import Loading
+from graphmatch.command.options import Loading, Subscribing
 from graphmatch.engine import Engine
-from graphmatch.subscribing import subscribe_files
+from graphmatch.subscribing import subscribe_files, subscribe_topics
+from graphmatch.topics import Topics
 from semantic.annotation.annotate import Annotator
 from semantic.clock import utc_now
 from semantic.cut import Cut
-from semantic.errors import GraphMatchError, Problem, Severity
+from semantic.errors import (
+    GraphMatchError,
+    InputError,
+    OnProblem,
+    OntologyError,
+    Place,
+    Problem,
+    Severity,
+)
+from semantic.limits import DEFAULT_LIMITS
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.reading import read_publications
+from semantic.syntax import HEAD_BYTES, tell_syntax
+from semantic.vocabulary import PREFIXES
 
 DONE, REFUSED, FAILED = 0, 1, 2
 """Exit statuses: done; done, with items refused and listed; could not run."""
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_VARIES = re.compile(r"(?<!\w)'.*?'(?!\w)|“.*?”|\".*?\"|<[^>\s]*>|\w+://\S+|\d+")
+_NOT_RDF = frozenset({".csv", ".rq"})
+_XML_PREFIX = re.compile(rb"""xmlns:([\w.-]+)\s*=\s*["']([^"'&]+)["']""")
+_PREFIXED = re.compile(r"([^\s:/]*):([^\s/].*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +63,8 @@ class Knowing:
         The ontology's, and how they are loaded.
     now
         The time of mapping functions; ``None`` for the machine's.
+    saved
+        An engine that was saved: with it there is nothing else to know.
     """
 
     files: Sequence[Path]
@@ -46,11 +72,27 @@ class Knowing:
     entailment: str = "rdfs"
     annotate: bool = True
     now: datetime | None = None
+    saved: Path | None = None
+
+    def checked(self) -> Knowing:
+        """Return itself when its options mean something together.
+
+        Raises
+        ------
+        InputError
+            When an engine that was saved is to have another ontology.
+        """
+        usual = Knowing((), now=self.now, saved=self.saved)
+        if self.saved is not None and replace(self, files=tuple(self.files)) != usual:
+            what = "a saved engine has its ontology and its options already"
+            remedy = "Leave out --ontology, its options, --entailment and --no-annotate."
+            raise InputError(Problem(what, Place(str(self.saved)), remedy))
+        return self
 
 
 @dataclass(slots=True)
 class Session:
-    """The state of a run.
+    """The state of a run; within a ``with`` statement, warnings are grouped.
 
     Parameters
     ----------
@@ -60,26 +102,65 @@ class Session:
         Whatever was reported.
     quiet
         Problems are remembered only: the command shows them itself.
+    silent
+        Neither warnings nor notes nor progress are shown.
+    verbose
+        Each warning is shown at once.
     """
 
     out: CommandConsole = field(default_factory=CommandConsole)
     err: CommandConsole = field(default_factory=lambda: CommandConsole(stderr=True))
     problems: list[Problem] = field(default_factory=list)
     quiet: bool = False
+    silent: bool = False
+    verbose: bool = True
+    _warned: dict[str, list[Problem]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Write to one console where both are a terminal: progress stays below what is printed."""
         if self.out.is_terminal and self.err.is_terminal:
             self.err = self.out
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Show the warnings that have not been shown."""
+        if not isinstance(error, BrokenPipeError):
+            self.show_warnings()
+
     def report(self, problem: Problem) -> None:
-        """Show a problem at once, and remember it."""
+        """Remember a problem; show what is refused at once."""
         self.problems.append(problem)
         if self.quiet:
             return
-        refused = problem.severity is Severity.REFUSED
-        word = ("refused", "red") if refused else ("warning", "yellow")
-        self.err.print(styled(word, f"  {problem}"))
+        if problem.severity is Severity.REFUSED:
+            self.err.print(styled(("refused", "red"), f"  {problem}"))
+        elif self.verbose and not self.silent:
+            self.err.print(styled(("warning", "yellow"), f"  {problem}"))
+        elif not self.silent:
+            self._warned.setdefault(kind_of(problem), []).append(problem)
+
+    def show_warnings(self) -> None:
+        """Show the warnings since the last time: a line for each kind, with the first of them."""
+        several = False
+        for problems in self._warned.values():
+            count = "" if len(problems) == 1 else f"{len(problems):,} times, first: "
+            several = several or len(problems) > 1
+            self.err.print(styled(("warning", "yellow"), f"  {count}{problems[0]}"))
+        self._warned.clear()
+        if several:
+            self.note("--verbose lists each warning")
+
+    def note(self, text: str) -> None:
+        """Show what is neither a result nor a problem."""
+        if not self.silent:
+            self.err.print(styled(text))
 
     @property
     def refused(self) -> int:
@@ -104,27 +185,31 @@ class Session:
         OntologyError
             When a file cannot be read.
         """
-        from graphmatch.command.loading import load
-
-        with self.waiting("Loading the ontology") if files else _nothing():
+        with self.waiting("Loading the ontology") if files else nullcontext():
             return load(files, loading, self.report)
 
     def engine(self, knowing: Knowing) -> Engine:
-        """Load the ontology files and make an engine.
+        """Load the ontology files and make an engine, or open the one that was saved.
 
         Raises
         ------
         OntologyError
             When a file cannot be read.
+        SavedError
+            When the engine cannot be opened.
         """
         annotator = None if knowing.annotate else Annotator([])
         now = knowing.now
+        clock = utc_now if now is None else lambda: now
+        saved = knowing.checked().saved
+        if saved is not None:
+            return Engine.open(saved, clock=clock, on_problem=self.report)
         with _uncollected():
             return Engine(
                 self.ontology(knowing.files, knowing.loading),
                 entailment=knowing.entailment,
                 annotator=annotator,
-                clock=utc_now if now is None else lambda: now,
+                clock=clock,
                 on_problem=self.report,
             )
 
@@ -132,6 +217,20 @@ class Session:
         """Take in the subscriptions of files and folders; refused ones are reported."""
         with self.waiting("Reading subscriptions"):
             subscribe_files(engine, paths, self.report)
+
+    def take_in(self, engine: Engine, subscribing: Subscribing) -> None:
+        """Take in what the command line subscribes to, files and topics.
+
+        Raises
+        ------
+        GraphMatchError
+            When there is no such topic.
+        """
+        self.subscribe(engine, subscribing.subscriptions or ())
+        topics, words = tuple(subscribing.topic or ()), tuple(subscribing.word or ())
+        without = tuple(subscribing.not_word or ())
+        if topics or words or without:
+            subscribe_topics(engine, Topics(topics, words, without, subscribing.any_of))
 
     def publications(
         self, sources: Sequence[str], *, cut: Cut, format: str | None, base: str | None
@@ -143,10 +242,20 @@ class Session:
             )
 
     def tracked(self, sources: Sequence[str]) -> Iterable[str]:
-        """Yield the sources, with a progress bar on a terminal."""
+        """Yield the sources, with a progress bar on a terminal; addresses are refused."""
         from rich.progress import track
 
-        return track(sources, "Filtering", console=self.err, disable=not self.err.is_terminal)
+        files = [source for source in sources if not self._is_address(source)]
+        hidden = self.silent or not self.err.is_terminal
+        return track(files, "Filtering", console=self.err, disable=hidden)
+
+    def _is_address(self, source: str) -> bool:
+        if _ADDRESS.match(source) is None or Path(source).exists():
+            return False
+        what = "an address, and graphmatch fetches nothing itself"
+        remedy = f"Pipe it in: curl -sL {shlex.quote(source)} | graphmatch filter - …"
+        self.report(Problem(what, Place(source), remedy))
+        return True
 
     def events(self, sources: Sequence[str]) -> Iterator[Publication]:
         """Yield the events of files of JSON Lines."""
@@ -158,16 +267,22 @@ class Session:
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:
         """Show on a terminal what is being waited for."""
-        if not self.err.is_terminal:
+        if self.silent or not self.err.is_terminal:
             yield
             return
         with self.err.status(f"{what} …"):
             yield
 
 
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
+def kind_of(problem: Problem) -> str:
+    """Return what a problem says, without what differs from one of its kind to the next.
+
+    Examples
+    --------
+    >>> kind_of(Problem("the link 'a b' of item 3 is no IRI", Place("a.rss"), "It is left out."))
+    'the link … of item … is no IRI'
+    """
+    return _VARIES.sub("…", problem.what)
 
 
 @contextmanager
@@ -183,3 +298,108 @@ def _uncollected() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+# --- From the options of loading to an ontology ---------------------------------------------------
+
+
+def load(files: Sequence[Path], loading: Loading, on_problem: OnProblem) -> Ontology:
+    """Load files as the options say.
+
+    Raises
+    ------
+    OntologyError
+        When a file cannot be read, or an option means nothing.
+    """
+    arguments = _arguments(files, loading)
+    if not files:
+        return Ontology(on_problem=on_problem)
+    return Ontology.load(*files, on_problem=on_problem, **arguments)
+
+
+def _arguments(files: Sequence[Path], loading: Loading) -> dict[str, Any]:
+    """Return what differs from the defaults, as `Ontology.load` calls it."""
+    if loading.no_cache and loading.cache is not None:
+        what, remedy = "--cache and --no-cache are given both", "Leave one of them out."
+        raise OntologyError(Problem(what, Place("--no-cache"), remedy))
+    given: dict[str, Any] = {}
+    if loading.imports is not None:
+        given["imports"] = loading.imports
+    if loading.fetch_imports:
+        given["fetch"] = True
+    if loading.reason is not None:
+        given["reason"] = loading.reason
+    if loading.reason_seconds is not None:
+        given["limits"] = replace(DEFAULT_LIMITS, reasoning_seconds=loading.reason_seconds)
+    if loading.no_cache or loading.cache is not None:
+        given["cache"] = False if loading.no_cache else loading.cache
+    if loading.taxonomy:
+        given["taxonomies"] = tuple(taxonomies(loading.taxonomy, files))
+    if loading.nfkc or loading.casefold or loading.label_synonyms:
+        from semantic.ontology.synonyms import SynonymOptions
+
+        given["synonyms"] = SynonymOptions(
+            nfkc=loading.nfkc, casefold=loading.casefold, labels=loading.label_synonyms
+        )
+    return given
+
+
+def taxonomies(names: Sequence[str], files: Sequence[Path]) -> Iterator[NamedNode]:
+    """Yield the properties that ``--taxonomy`` names, by IRI or by a prefix that a file declares.
+
+    Raises
+    ------
+    OntologyError
+        When a name is neither.
+    """
+    declared: Mapping[str, str] = PREFIXES
+    if any(_split(name)[0] not in declared for name in names):
+        declared = {**_declared(files), **PREFIXES}
+    for name in names:
+        prefix, local = _split(name)
+        if prefix in declared:
+            yield NamedNode(declared[prefix] + local)
+            continue
+        try:
+            yield _iri(name)
+        except ValueError as error:
+            what = "not an IRI, and no file declares its prefix"
+            remedy = "Give the property's whole IRI."
+            raise OntologyError(Problem(what, Place(f"--taxonomy {name}"), remedy)) from error
+
+
+def _split(name: str) -> tuple[str, str]:
+    found = _PREFIXED.fullmatch(name)
+    return ("", name) if found is None else (found[1], found[2] or "")
+
+
+def _iri(name: str) -> NamedNode:
+    iri = name.removeprefix("<").removesuffix(">")
+    if "://" not in iri and not iri.startswith("urn:"):
+        raise ValueError(name)
+    return NamedNode(iri)
+
+
+def _declared(files: Sequence[Path]) -> dict[str, str]:
+    """Return the prefixes that the files declare before they state anything."""
+    prefixes: dict[str, str] = {}
+    for path in files:
+        if path.suffix.lower() not in _NOT_RDF:
+            prefixes = {**_prefixes(path), **prefixes}
+    return prefixes
+
+
+def _prefixes(path: Path) -> dict[str, str]:
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(HEAD_BYTES)
+            syntax = tell_syntax(head, str(path))
+            if syntax == RdfFormat.RDF_XML:
+                found = _XML_PREFIX.findall(head)
+                return {prefix.decode(): iri.decode() for prefix, iri in found}
+            stream.seek(0)
+            quads = parse(stream, format=syntax)
+            next(quads, None)
+            return quads.prefixes
+    except (InputError, OSError, SyntaxError, UnicodeDecodeError):
+        return {}  # loading it says what is wrong

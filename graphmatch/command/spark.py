@@ -9,18 +9,22 @@ from typing import Annotated
 
 import typer
 
-from graphmatch.command.ending import ended
 from graphmatch.command.options import (
     AnnotateOption,
     BaseOption,
     CutOption,
+    Delivering,
     EntailmentOption,
     FormatOption,
     Json,
     Loading,
     NowOption,
     Ontologies,
+    Quiet,
+    Subscribing,
     Subscriptions,
+    Verbose,
+    ended,
     grouped,
 )
 
@@ -35,11 +39,7 @@ _SPARK = "Spark"
 Output = Annotated[Path, typer.Option("--output", help="The folder that results are written to.")]
 BulkPublications = Annotated[
     list[str],
-    typer.Option(
-        "--publications",
-        "-p",
-        help="Parquet, RDF files, feeds, or folders of them; names or addresses; repeatable.",
-    ),
+    typer.Argument(help="Parquet, RDF files, feeds, or folders of them; names or addresses."),
 ]
 ColumnsOption = Annotated[
     str | None,
@@ -94,7 +94,7 @@ def settings(conf: Sequence[str]) -> Mapping[str, str]:
 @grouped
 def filter(
     publications: BulkPublications,
-    subscriptions: Subscriptions,
+    subscribing: Subscribing,
     output: Output,
     loading: Loading,
     running: Running,
@@ -110,10 +110,12 @@ def filter(
     entailment: EntailmentOption = "rdfs",
     annotate: AnnotateOption = True,
     now: NowOption = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Match publications in bulk, and write the matches as Parquet.
 
-    Example: `graphmatch spark filter -p data/feeds -o ontologies/news.ttl -s data/subscriptions
+    Example: `graphmatch spark filter data/feeds -o ontologies/news.ttl -s data/subscriptions
     --output matches`
     """
     from graphmatch.command.session import Knowing
@@ -121,7 +123,8 @@ def filter(
 
     bulk = Bulk(publications, output, columns, cut, format, base, overwrite=overwrite)
     knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, now=now)
-    ended(lambda: run(bulk, subscriptions, knowing, running, json=json))
+    delivering = Delivering(json=json, quiet=quiet, verbose=verbose)
+    ended(lambda: run(bulk, subscribing, knowing, running, delivering))
 
 
 @spark_app.command()
@@ -154,7 +157,9 @@ def watch(
     kafka: Annotated[
         str | None, typer.Option(metavar="SERVERS", help="Watch topics of Kafka, not a folder.")
     ] = None,
-    topic: Annotated[list[str] | None, typer.Option(help="A topic; repeatable.")] = None,
+    kafka_topic: Annotated[
+        list[str] | None, typer.Option(metavar="TOPIC", help="A topic of Kafka; repeatable.")
+    ] = None,
     cut: CutOption = "auto",
     format: FormatOption = None,
     base: BaseOption = None,
@@ -174,6 +179,6 @@ def watch(
     reading = Reading([] if folder is None else [folder], cut, format, base)
     knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, now=now)
     stream = Stream(
-        output, checkpoint, watermark, every, once, at_once, kafka, topic or [], running
+        output, checkpoint, watermark, every, once, at_once, kafka, kafka_topic or [], running
     )
     ended(lambda: run(reading, subscriptions, knowing, stream))

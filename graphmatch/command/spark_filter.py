@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphmatch.command.console import plural
+from graphmatch.command.filter import nothing_to_match
+from graphmatch.command.options import Delivering, Subscribing
 from graphmatch.command.session import DONE, REFUSED, Knowing, Session
 from graphmatch.command.spark import Running, settings
 from graphmatch.engine import Engine
@@ -98,30 +100,33 @@ def named(columns: str | None) -> tuple[str, str, str, str]:
 
 
 def run(
-    bulk: Bulk, subscriptions: Sequence[Path], knowing: Knowing, running: Running, *, json: bool
+    bulk: Bulk,
+    subscribing: Subscribing,
+    knowing: Knowing,
+    running: Running,
+    delivering: Delivering,
 ) -> int:
     """Filter, write, sum up; return the exit status."""
     from graphmatch.spark.shipping import ship
     from graphmatch.spark.start import session as started
 
-    session = Session()
-    try:
-        bulk.checked()
-        conf = settings(running.conf or ())
-        engine = session.engine(knowing)
-        session.subscribe(engine, subscriptions)
-        if not len(engine):
-            what, remedy = "there is no subscription to match", "Give some with --subscriptions."
-            raise InputError(Problem(what, Place("--subscriptions"), remedy))
-        with session.waiting("Starting Spark"):
-            spark = started(master=running.master, settings=conf)
+    with Session(silent=delivering.quiet, verbose=delivering.verbose) as session:
         try:
-            shipped = ship(spark, engine, knowing.now or utc_now())
-            return _filtered(session, bulk, engine, spark, shipped, json=json)
-        finally:
-            spark.stop()
-    except GraphMatchError as error:
-        return session.fail(error)
+            bulk.checked()
+            conf = settings(running.conf or ())
+            engine = session.engine(knowing)
+            session.take_in(engine, subscribing)
+            if not len(engine):
+                raise nothing_to_match()
+            with session.waiting("Starting Spark"):
+                spark = started(master=running.master, settings=conf)
+            try:
+                shipped = ship(spark, engine, knowing.now or utc_now())
+                return _filtered(session, bulk, engine, spark, shipped, json=delivering.json)
+            finally:
+                spark.stop()
+        except GraphMatchError as error:
+            return session.fail(error)
 
 
 def _filtered(
@@ -154,7 +159,7 @@ def _filtered(
     for problem in told[:_SHOWN]:
         session.report(problem)
     if len(told) > _SHOWN:
-        session.err.print(f"… and more, in {output / REFUSED_}")
+        session.note(f"… and more, in {output / REFUSED_}")
     matched.close()
     seconds = time.perf_counter() - started
     refused = counts.refused + sum(p.severity is Severity.REFUSED for p in unread)
@@ -162,7 +167,8 @@ def _filtered(
     (output / COUNTS).write_text(json_.dumps(summary) + "\n", encoding="utf-8")
     if json:
         session.out.write_json({**summary, "output": str(output), "seconds": round(seconds, 3)})
-    session.err.print(
+    session.show_warnings()
+    session.note(
         f"{plural(counts.publications, 'publication')}, {plural(len(engine), 'subscription')}: "
         f"{plural(counts.matches, 'match', 'matches')}, {refused} refused, {seconds:.2f} s, "
         f"in {output}"

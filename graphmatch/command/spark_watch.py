@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from graphmatch.command.console import plural
 from graphmatch.command.filter import Reading
-from graphmatch.command.loading import load
-from graphmatch.command.session import REFUSED, Knowing, Session
+from graphmatch.command.session import REFUSED, Knowing, Session, load
 from graphmatch.command.spark import Running, settings
 from graphmatch.spark.java import SparkError
 from graphmatch.spark.start import connector

@@ -99,7 +99,7 @@ class Kafka:
     def check(self) -> None:
         """Raise `SparkError` where no topic is named."""
         if not self.topics:
-            raise SparkError("no topic is named", self.servers, "Name one with --topic.")
+            raise SparkError("no topic is named", self.servers, "Name one with --kafka-topic.")
 
     def arriving(self, spark: SparkSession, how: How) -> DataFrame:
         """Return the rows of `graphmatch.spark.arriving`, as records come."""

@@ -14,15 +14,14 @@ from pyoxigraph import NamedNode
 from typer.testing import CliRunner
 
 from graphmatch.cli import app
-from graphmatch.command.loading import load, taxonomies
 from graphmatch.command.options import Loading, parse_time
-from graphmatch.command.session import Knowing, Session
+from graphmatch.command.session import Knowing, Session, load, taxonomies
 from semantic.errors import OntologyError, Problem
 from semantic.limits import Limits
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import SynonymOptions
 
-LOADING = {"filter", "check", "explain", "ontology"}
+LOADING = {"filter", "index", "check", "explain", "ontology"}
 
 
 def test_every_command_with_an_ontology_has_the_options_of_loading() -> None:
@@ -95,6 +94,7 @@ def test_options_reach_the_ontology_of_other_commands(
     data.write_text("<urn:a> <urn:b> <urn:c> .")
     arguments = {
         "filter": [data, "-s", query],
+        "index": ["-s", query, "--output", tmp_path / "engine.gm"],
         "check": [query],
         "explain": ["q", data, "-s", query],
     }

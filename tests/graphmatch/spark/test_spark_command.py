@@ -54,7 +54,7 @@ def test_samples(tmp_path: Path) -> None:
     bad = tmp_path / "bad.nq"
     bad.write_text("no line\n<urn:a> <urn:b> <urn:c> <urn:g> .\n")
     out = tmp_path / "out"
-    publications = [part for name in (*FILES, bad) for part in ("-p", name)]
+    publications = (*FILES, bad)
     ontology = [part for name in ONTOLOGY for part in ("-o", name)]
     options = ("-s", SUBSCRIPTIONS, "--output", out, "--json", "--master", "local[1]")
     done = process("filter", *publications, *ontology, *options, status=1)
@@ -80,7 +80,7 @@ def test_an_empty_folder(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     out = tmp_path / "out"
     options = ("-s", SUBSCRIPTIONS, "--output", out, "--master", "local[1]")
-    done = process("filter", "-p", tmp_path / "none", *options)
+    done = process("filter", tmp_path / "none", *options)
     assert f"warning  {tmp_path / 'none'}: the folder has no files." in done.stderr
     assert "0 publications" in done.stderr
     assert pq.read_table(out / "matches").num_rows == 0
@@ -104,7 +104,7 @@ def test_a_worker_without_the_package(tmp_path: Path) -> None:
     python.chmod(0o755)
     out = tmp_path / "out"
     options = ("-s", SUBSCRIPTIONS, "--output", out, "--master", "local[1]")
-    done = process("filter", "-p", FILES[1], *options, status=2, PYSPARK_PYTHON=str(python))
+    done = process("filter", FILES[1], *options, status=2, PYSPARK_PYTHON=str(python))
     assert (
         "error    worker: a worker's Python cannot import graphmatch. Install graphmatch[spark] in "
         "the workers' Python, or name a Python that has it in PYSPARK_PYTHON." in done.stderr
@@ -122,17 +122,17 @@ def test_a_worker_without_the_package(tmp_path: Path) -> None:
     ],
 )
 def test_options_that_mean_nothing(options: list[str], said: str, tmp_path: Path) -> None:
-    common = ("-p", FILES[0], "-s", SUBSCRIPTIONS, "--output", tmp_path / "out")
+    common = (FILES[0], "-s", SUBSCRIPTIONS, "--output", tmp_path / "out")
     assert said in refusal("filter", *common, *options)
     assert not (tmp_path / "out").exists()
 
 
 def test_without_subscriptions(tmp_path: Path) -> None:
-    said = refusal("filter", "-p", FILES[0], "-s", tmp_path, "--output", tmp_path / "out")
+    said = refusal("filter", FILES[0], "-s", tmp_path, "--output", tmp_path / "out")
     assert "there is no subscription to match" in said
 
 
 def test_what_is_not_ours_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
-    common = ("-p", FILES[0], "-s", SUBSCRIPTIONS, "--output", tmp_path, "--overwrite")
+    common = (FILES[0], "-s", SUBSCRIPTIONS, "--output", tmp_path, "--overwrite")
     assert "is no output of this command" in refusal("filter", *common)

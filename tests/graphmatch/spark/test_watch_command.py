@@ -18,7 +18,10 @@ from graphmatch.cli import app
         (["."], "'often' is no duration"),
         (["nowhere", "--every", "1 day"], "nowhere: there is no such folder to watch"),
         ([".", "--kafka", "h:1"], "a folder and --kafka are given together"),
-        (["--kafka", "h:1", "--every", "1 day"], "h:1: no topic is named. Name one with --topic."),
+        (
+            ["--kafka", "h:1", "--every", "1 day"],
+            "h:1: no topic is named. Name one with --kafka-topic.",
+        ),
         ([".", "--format", "pdf"], "no RDF syntax is called 'pdf'"),
         ([".", "--base", "here"], "the base 'here' is not an absolute IRI"),
     ],

@@ -1,0 +1,113 @@
+"""``graphmatch.toml``: what ``graphmatch filter`` is told by a file.
+
+A key is an option of the command without its dashes, or ``publications``; the command line goes
+before the file. Names of files are relative to the file's folder. Its ``[[subscription]]`` tables
+are subscriptions (`graphmatch.subscribing`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date, datetime
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import typer
+
+from graphmatch.subscribing import read_tables
+from semantic.errors import InputError, Place, Problem
+from semantic.folders import unreadable
+
+_NOT_HERE = frozenset({"help", "config"})
+_NAMES_FILES = frozenset({"publications", "events"})
+"""Parameters that are texts to the command line, since ``-`` is no file."""
+
+_Parameter: TypeAlias = Any  # typer has its own copy of click's, of which it exports no types
+
+
+def read_config(path: Path, command: Any, context: Any) -> dict[str, Any]:
+    """Return what a file says, by the names of the command's parameters.
+
+    Parameters
+    ----------
+    command, context
+        The command whose parameters these are, and the context in which it is parsed.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read, has an unknown key, or a value that means nothing.
+    """
+    try:
+        table, lines = read_tables(path)
+    except OSError as error:
+        raise InputError(unreadable(str(path), error)) from error
+    parameters = {_key(p): p for p in command.params if p.name not in _NOT_HERE}
+    text = path.read_text(encoding="utf-8-sig").splitlines()
+    found: dict[str, Any] = {}
+    subscriptions = table.pop("subscription", None)
+    for key, value in table.items():
+        place = Place(str(path), _line(text, key))
+        if key not in parameters:
+            raise InputError(_unknown(key, place, [*parameters, "[[subscription]]"]))
+        parameter = parameters[key]
+        found[parameter.name] = _value(parameter, value, path.parent, context, place)
+    if subscriptions is not None:
+        line = lines[0] if lines else _line(text, "subscription")
+        if not isinstance(subscriptions, list):
+            what = "`subscription` is no list of tables"
+            raise InputError(Problem(what, Place(str(path), line), "Write [[subscription]]."))
+        found["subscriptions"] = [*found.get("subscriptions", ()), str(path)]
+    return found
+
+
+def _key(parameter: _Parameter) -> str:
+    """Return what a parameter is called in the file: its long option, or its name."""
+    long = [option for option in parameter.opts if option.startswith("--")]
+    return long[0].removeprefix("--") if long else str(parameter.name)
+
+
+def _line(text: Sequence[str], key: str) -> int | None:
+    written = re.compile(rf"""\s*(\[+\s*)?["']?{re.escape(key)}["']?\s*[=.\]]""")
+    return next((n for n, line in enumerate(text, 1) if written.match(line)), None)
+
+
+def _unknown(key: str, place: Place, known: Sequence[str]) -> Problem:
+    near = get_close_matches(key, known, 1)
+    remedy = f"Is `{near[0]}` meant?" if near else f"There are {', '.join(sorted(known))}."
+    return Problem(f"there is no key `{key}`", place, remedy)
+
+
+def _value(parameter: _Parameter, value: Any, folder: Path, context: Any, place: Place) -> Any:
+    """Return a value as the command line would have it.
+
+    Raises
+    ------
+    InputError
+        When it is of another type, or means nothing.
+    """
+    key = _key(parameter)
+    if getattr(parameter, "is_flag", False):
+        if not isinstance(value, bool):
+            what, remedy = f"`{key}` is neither true nor false", "Write true or false."
+            raise InputError(Problem(what, place, remedy))
+        return value
+    several = getattr(parameter, "multiple", False) or parameter.nargs == -1
+    listed = value if several and isinstance(value, list) else [value]
+    if not all(isinstance(one, str | int | float | date) for one in listed) or any(
+        isinstance(one, bool) for one in listed
+    ):
+        what = f"`{key}` is no {'list of texts' if several else 'text'}"
+        remedy = f'Write {key} = ["…"].' if several else f'Write {key} = "…".'
+        raise InputError(Problem(what, place, remedy))
+    texts = [one.isoformat() if isinstance(one, date | datetime) else str(one) for one in listed]
+    if parameter.name in _NAMES_FILES or parameter.type.name in ("path", "file", "directory"):
+        texts = [text if text == "-" or "://" in text else str(folder / text) for text in texts]
+    try:
+        parameter.type_cast_value(context, texts if several else texts[0])
+    except typer.BadParameter as error:
+        remedy = "`graphmatch filter --help` says what it may be."
+        raise InputError(Problem(f"`{key}`: {error.message.rstrip('.')}", place, remedy)) from error
+    return texts if several else texts[0]

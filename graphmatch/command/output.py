@@ -1,0 +1,434 @@
+"""Matches as they are written: text for people, JSON Lines, CSV or SPARQL results for machines."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from pyoxigraph import BlankNode, Literal, NamedNode
+from rich.text import Text
+
+from graphmatch.command.console import CommandConsole, styled, to_json, visible
+from graphmatch.engine import Engine
+from graphmatch.explain.explanation import Evidence
+from graphmatch.matcher import Match
+from semantic.errors import InputError, Place, Problem
+from semantic.publication import Publication
+from semantic.terms import Term, Triple, compact
+from semantic.vocabulary import DC, DCTERMS, LABEL, RSS, TYPE, XSD
+
+_TITLES = (RSS["title"], DCTERMS["title"], DC["title"], LABEL)
+_DATES = (DC["date"], DCTERMS["date"], DCTERMS["issued"], DCTERMS["modified"])
+_COLUMNS = ("subscription", "title", "link", "date", "publication", "guid", "source")
+_FORMULA = ("=", "+", "-", "@")
+"""With these at its beginning, a cell is a formula to a spreadsheet."""
+SHOWN = 5
+"""How many solutions and constructed triples of a match are shown as text."""
+TITLE, VALUE = 200, 100
+"""How much of a title and of a literal is shown as text; an IRI is always shown whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What a publication says of itself; ``None`` for what it does not say."""
+
+    title: str | None
+    link: str | None
+    date: str | None
+    guid: str | None
+
+
+def described(publication: Publication) -> Described:
+    """Return title, link, date and id of the feed item, or of what the publication is about.
+
+    Examples
+    --------
+    >>> item = NamedNode("https://e.org/1")
+    >>> triples = [(item, TYPE, RSS["item"]), (item, RSS["title"], Literal("Soup"))]
+    >>> described(Publication.of("https://e.org/1#item-2", triples)).title
+    'Soup'
+    """
+    items = [s for s, p, o in publication.triples if p == TYPE and o == RSS["item"]]
+    about = items[0] if len(items) == 1 else publication.graph_name()
+    own: dict[Term, Term] = {}
+    for subject, property_, object_ in publication.triples:
+        if subject == about:
+            own.setdefault(property_, object_)
+    title = next((own[p] for p in _TITLES if p in own), None) or _only_title(publication)
+    date = next((own[p] for p in _DATES if p in own), None)
+    return Described(
+        " ".join(_text(title).split()) if isinstance(title, Literal) else None,
+        _text(own.get(RSS["link"])) or None,
+        _text(date) or None,
+        _text(own.get(DCTERMS["identifier"])) or None,
+    )
+
+
+def _only_title(publication: Publication) -> Term | None:
+    for property_ in _TITLES:
+        titles = [o for _, p, o in publication.triples if p == property_]
+        if len(titles) == 1:
+            return titles[0]
+    return None
+
+
+def _text(term: Term | None) -> str:
+    return term.value if isinstance(term, Literal | NamedNode) else ""
+
+
+# --- Forms ---------------------------------------------------------------------------------------
+
+
+class Writer(Protocol):
+    """Writes matches in one form, as they come."""
+
+    def write(
+        self,
+        publication: Publication,
+        matches: Sequence[Match],
+        evidence: Mapping[str, Sequence[Evidence]],
+    ) -> None:
+        """Write the matches of one publication.
+
+        Parameters
+        ----------
+        evidence
+            Subscription id to the triples that met its patterns.
+        """
+
+    def end(self) -> None:
+        """Write what comes after the last match."""
+
+
+class TextWriter:
+    """Text for people."""
+
+    def __init__(self, console: CommandConsole, engine: Engine) -> None:
+        self._console, self._engine = console, engine
+
+    def write(
+        self,
+        publication: Publication,
+        matches: Sequence[Match],
+        evidence: Mapping[str, Sequence[Evidence]],
+    ) -> None:
+        """Write the matches of one publication."""
+        self._console.print(Text("\n").join(self.lines(publication, matches, evidence)))
+
+    def lines(
+        self,
+        publication: Publication,
+        matches: Sequence[Match],
+        evidence: Mapping[str, Sequence[Evidence]],
+    ) -> list[Text]:
+        """Return the lines for one publication, the last one empty."""
+        engine = self._engine
+        comments = {
+            match.subscription: engine.filing(match.subscription).subscription.comment
+            for match in matches
+        }
+        prefixes = engine.ontology.prefixes
+        return list(as_text(publication, matches, evidence, comments, prefixes))
+
+    def end(self) -> None:
+        """Write nothing more."""
+
+
+class JsonLinesWriter:
+    """An object a match, one a line; docs/reference/command.md has the keys."""
+
+    def __init__(self, console: CommandConsole) -> None:
+        self._console = console
+
+    def write(
+        self,
+        publication: Publication,
+        matches: Sequence[Match],
+        evidence: Mapping[str, Sequence[Evidence]],
+    ) -> None:
+        """Write the matches of one publication."""
+        for match in matches:
+            row = as_json(publication, match, evidence.get(match.subscription, ()))
+            self._console.write_json(row)
+
+    def end(self) -> None:
+        """Write nothing more."""
+
+
+class CsvWriter:
+    """A row a match: no cell has a line end in it, and none is a formula to a spreadsheet."""
+
+    def __init__(self, console: CommandConsole) -> None:
+        self._console = console
+        self._row((*_COLUMNS, "solutions", "because"))
+
+    def write(
+        self,
+        publication: Publication,
+        matches: Sequence[Match],
+        evidence: Mapping[str, Sequence[Evidence]],
+    ) -> None:
+        """Write the matches of one publication."""
+        for match in matches:
+            row = as_json(publication, match, evidence.get(match.subscription, ()))
+            cells = [str(row[name] or "") for name in _COLUMNS]
+            because = "; ".join(reasons(evidence.get(match.subscription, ())))
+            self._row((*cells, to_json(row["solutions"]), because))
+
+    def _row(self, cells: Sequence[str]) -> None:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow(map(_cell, cells))
+        self._console.write_text(line.getvalue())
+
+    def end(self) -> None:
+        """Write nothing more."""
+
+
+def _cell(text: str) -> str:
+    shown = visible(text)
+    return f"'{shown}" if shown.startswith(_FORMULA) else shown
+
+
+class SparqlJsonWriter:
+    """All solutions as one document of SPARQL results JSON.
+
+    ``_subscription`` and ``_publication`` say whose solution each is. The variables are known when
+    all is done, so the head comes last.
+    """
+
+    def __init__(self, console: CommandConsole) -> None:
+        self._console = console
+        self._variables = dict.fromkeys(("_subscription", "_publication"))
+        self._separator = '{"results": {"bindings": [\n'
+
+    def write(
+        self,
+        publication: Publication,
+        matches: Sequence[Match],
+        evidence: Mapping[str, Sequence[Evidence]],  # noqa: ARG002  (it has no place there)
+    ) -> None:
+        """Write the solutions of one publication."""
+        named = "://" in publication.id or publication.id.startswith("urn:")
+        for match in matches:
+            about = {
+                "_subscription": {"type": "literal", "value": match.subscription},
+                "_publication": {"type": "uri" if named else "literal", "value": publication.id},
+            }
+            for solution in match.solutions or ({},):
+                self._variables.update(dict.fromkeys(solution))
+                row = to_json({**_terms(solution), **about})
+                self._console.write_text(f"{self._separator}{row}")
+                self._separator = ",\n"
+
+    def end(self) -> None:
+        """Write the head."""
+        begin = self._separator if self._separator.startswith("{") else "\n"
+        head = to_json({"vars": list(self._variables)})
+        self._console.write_text(f'{begin}]}}, "head": {head}}}\n')
+
+
+def writer(form: str, console: CommandConsole, engine: Engine) -> Writer:
+    """Return what writes in one form: ``text``, ``jsonl``, ``csv`` or ``sparql-json``."""
+    match form:
+        case "jsonl":
+            return JsonLinesWriter(console)
+        case "csv":
+            return CsvWriter(console)
+        case "sparql-json":
+            return SparqlJsonWriter(console)
+    return TextWriter(console, engine)
+
+
+@contextmanager
+def written(path: Path | None, console: CommandConsole) -> Iterator[CommandConsole]:
+    """Yield where results go: the console, or a file beside ``path`` that takes its place.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be written. One that was there stays as it is; it also does when
+        anything else goes wrong.
+    """
+    if path is None:
+        yield console
+        console.file.flush()
+        return
+    try:
+        number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    part = Path(name)
+    try:
+        with open(number, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:  # noqa: PTH123
+            yield CommandConsole(file=file)
+            file.flush()
+            os.fsync(file.fileno())
+        _allow(part, path)
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise _unwritable(path, error) from error
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _allow(part: Path, path: Path) -> None:
+    """Give a new file the permissions of the one that it replaces, or the usual ones."""
+    if path.exists():
+        part.chmod(path.stat().st_mode & 0o777)
+        return
+    mask = os.umask(0)
+    os.umask(mask)
+    part.chmod(0o666 & ~mask)
+
+
+def _unwritable(path: Path, error: OSError) -> InputError:
+    what = f"cannot be written: {error.strerror or error}"
+    return InputError(Problem(what, Place(str(path)), "Check the name and permissions."))
+
+
+# --- As text -------------------------------------------------------------------------------------
+
+
+def as_text(
+    publication: Publication,
+    matches: Sequence[Match],
+    evidence: Mapping[str, Sequence[Evidence]],
+    comments: Mapping[str, str],
+    prefixes: Mapping[str, str],
+) -> Iterator[Text]:
+    """Yield the lines for one publication and the subscriptions that it matches.
+
+    Parameters
+    ----------
+    evidence
+        Subscription id to the triples that met its patterns.
+    comments
+        Subscription id to what its subscriber says of it.
+    prefixes
+        For showing terms.
+    """
+    said = described(publication)
+    yield styled((_short(said.title or publication.id, TITLE), "bold"))
+    if said.title is not None:
+        yield styled("  ", (said.link or publication.id, "blue"))
+    for match in matches:
+        comment = comments.get(match.subscription, "")
+        about = f"  {_sentence(comment)}" if comment else ""
+        yield styled("  ", (f"▸ {match.subscription}", "green"), (about, "dim"))
+        yield from (styled(f"      {line}") for line in _bindings(match, publication, prefixes))
+        for reason in reasons(evidence.get(match.subscription, ())):
+            yield styled("      ", (f"because {reason}", "dim"))
+    yield Text()
+
+
+def _sentence(comment: str) -> str:
+    found = re.match(r".*?[.?!](?=\s|$)", comment)
+    return found[0] if found else comment
+
+
+def _bindings(match: Match, publication: Publication, prefixes: Mapping[str, str]) -> Iterator[str]:
+    lines = dict.fromkeys(
+        "  ".join(
+            f"?{name} = {_term(term, prefixes)}"
+            for name, term in solution.items()
+            if str(term) != f"<{publication.id}>"
+        )
+        for solution in match.solutions
+    )
+    lines.update(
+        (" ".join(_term(t, prefixes) for t in triple), None) for triple in match.graph or ()
+    )
+    shown = [line for line in lines if line]
+    yield from shown[:SHOWN]
+    if len(shown) > SHOWN:
+        yield f"… and {len(shown) - SHOWN} more"
+
+
+def _term(term: Term, prefixes: Mapping[str, str]) -> str:
+    """Write a term; a long literal is cut inside its quotation marks."""
+    if not isinstance(term, Literal) or len(term.value) <= VALUE:
+        return compact(term, prefixes)
+    value = _short(term.value, VALUE)
+    if term.language is not None:
+        return compact(Literal(value, language=term.language), prefixes)
+    return compact(Literal(value, datatype=term.datatype), prefixes)
+
+
+def _short(text: str, width: int) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def reasons(evidence: Sequence[Evidence]) -> list[str]:
+    """Return why the triples that met a subscription's patterns hold, each reason once."""
+    found = (r for e in evidence for r in e.reasons if r != "in the ontology")
+    return list(dict.fromkeys(found))
+
+
+# --- As JSON -------------------------------------------------------------------------------------
+
+
+def as_json(
+    publication: Publication, match: Match, evidence: Sequence[Evidence]
+) -> dict[str, object]:
+    """Return one match for JSON, its terms as SPARQL results JSON has them."""
+    return {
+        "publication": publication.id,
+        **asdict(described(publication)),
+        "source": str(publication.source),
+        "subscription": match.subscription,
+        "solutions": [_terms(solution) for solution in match.solutions],
+        "graph": None if match.graph is None else [_triple(triple) for triple in match.graph],
+        "because": reasons(evidence),
+    }
+
+
+def _terms(solution: Mapping[str, Term]) -> dict[str, dict[str, Any]]:
+    return {name: term_as_json(term) for name, term in solution.items()}
+
+
+def term_as_json(term: Term) -> dict[str, Any]:
+    """Return a term as SPARQL results JSON has it.
+
+    Examples
+    --------
+    >>> term_as_json(Literal("Klima", language="de"))
+    {'type': 'literal', 'value': 'Klima', 'xml:lang': 'de'}
+
+    References
+    ----------
+    SPARQL 1.1 Query Results JSON Format, section 3.2.2; SPARQL 1.2 for triple terms and directions.
+    """
+    match term:
+        case NamedNode():
+            return {"type": "uri", "value": term.value}
+        case BlankNode():
+            return {"type": "bnode", "value": term.value}
+        case Literal():
+            said: dict[str, Any] = {"type": "literal", "value": term.value}
+            if term.language is not None:
+                said["xml:lang"] = term.language
+                if term.direction is not None:
+                    said["its:dir"] = term.direction.value
+            elif term.datatype != XSD["string"]:
+                said["datatype"] = term.datatype.value
+            return said
+    places = ("subject", "predicate", "object")
+    return {
+        "type": "triple",
+        "value": {place: term_as_json(getattr(term, place)) for place in places},
+    }
+
+
+def _triple(triple: Triple) -> str:
+    return f"{' '.join(map(str, triple))} ."

@@ -1,0 +1,220 @@
+"""What was delivered before: a SQLite file, so that a run from cron says nothing twice.
+
+A match is known by its subscription and its publication: by the publication's id, or by the guid of
+a feed item together with its feed, title and date, since some feeds give all their items one guid,
+and others change the address of an item. A publication that is called after its file (a Turtle
+file, say) is known by its triples.
+
+A file of publications whose content was wholly read, without a refusal, by the same subscriptions,
+ontology and options, has nothing new in it and is not read again (for `READ_DAYS`, so that what is
+in it stays known). That holds unless something asks for ``NOW()``.
+
+A run holds the file from its beginning to its end, so a second one waits for it. What was delivered
+is written down after the results were, so a run that is killed in between delivers again, and none
+is lost. An entry is 16 bytes and a day; what was not in the sources for `KEPT_DAYS` is dropped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from pyoxigraph import BlankNode
+
+from graphmatch.command.output import described
+from graphmatch.matcher import Match
+from semantic.errors import GraphMatchError, Place, Problem
+from semantic.publication import Publication
+from semantic.vocabulary import DCTERMS
+
+KEPT_DAYS = 90
+"""For so many days after it was last in the sources, a publication is known."""
+WAIT_SECONDS = 60.0
+"""For so long a run waits for another one to end."""
+READ_DAYS = 30
+"""After so many days, a file is read again though nothing has changed."""
+_OURS = 0x676D7365
+_VERSION = 1
+_TABLES = ("delivered", "files")
+
+
+class SeenError(GraphMatchError):
+    """A file of what was delivered that cannot be used."""
+
+
+class Seen:
+    """What was delivered; a context manager that holds the file.
+
+    Parameters
+    ----------
+    path
+        The SQLite file, made where it is not there.
+    now
+        The time of the run.
+    by
+        What files are read by, see `fingerprint`; ``None`` to read all files.
+    wait
+        For how many seconds to wait for another run.
+
+    Raises
+    ------
+    SeenError
+        When the file is something else, cannot be used, or is held by another run.
+    """
+
+    def __init__(
+        self, path: Path, now: datetime, by: bytes | None = None, wait: float = WAIT_SECONDS
+    ) -> None:
+        self._path, self._day, self._by = path, now.toordinal(), by
+        try:
+            self._file = sqlite3.connect(path, timeout=wait, isolation_level=None)
+        except sqlite3.Error as error:
+            raise self._unusable(error) from error
+
+    def __enter__(self) -> Self:
+        try:
+            self._run("BEGIN IMMEDIATE")
+            self._prepare()
+        except SeenError:
+            self._file.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Forget what was not committed."""
+        self._file.close()
+
+    def _run(self, statement: str, *values: object) -> list[tuple[int, ...]]:
+        """Return the rows of a statement.
+
+        Raises
+        ------
+        SeenError
+            When the file cannot be used.
+        """
+        try:
+            return self._file.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._unusable(error) from error
+
+    def _unusable(self, error: sqlite3.Error) -> SeenError:
+        place = Place(str(self._path))
+        if "locked" in str(error):
+            what = "another run holds it"
+            return SeenError(Problem(what, place, "Wait until that one has ended."))
+        what = f"cannot be used to remember what was delivered: {error}"
+        return SeenError(Problem(what, place, "Check the name and permissions."))
+
+    def _prepare(self) -> None:
+        owner = self._run("PRAGMA application_id"), self._run("PRAGMA user_version")
+        if owner == ([(_OURS,)], [(_VERSION,)]):
+            return
+        if owner != ([(0,)], [(0,)]) or self._run("SELECT count(*) FROM sqlite_master") != [(0,)]:
+            what = "a database of something else, or of another version"
+            raise SeenError(Problem(what, Place(str(self._path)), "Name another file."))
+        for table in _TABLES:
+            columns = "key BLOB PRIMARY KEY, day INTEGER NOT NULL"
+            self._run(f"CREATE TABLE {table} ({columns}) WITHOUT ROWID")
+        self._run(f"PRAGMA application_id = {_OURS}")
+        self._run(f"PRAGMA user_version = {_VERSION}")
+
+    def new(self, publication: Publication, matches: Sequence[Match]) -> list[Match]:
+        """Return the matches that were not delivered before, and take them for delivered."""
+        names = tuple(_names(publication))
+        return [match for match in matches if self._is_new(match.subscription, names)]
+
+    def _is_new(self, subscription: str, names: Sequence[str]) -> bool:
+        keys = [_digest(subscription, name) for name in names]
+        select = "SELECT day FROM delivered WHERE key = ?"
+        days = [day for key in keys for (day,) in self._run(select, key)]
+        if len(days) < len(keys) or min(days) < self._day:
+            for key in keys:
+                self._run("INSERT OR REPLACE INTO delivered VALUES (?, ?)", key, self._day)
+        return not days
+
+    def unread(self, path: Path) -> Iterator[Path]:
+        """Yield a file if it has to be read; once that was done, remember that it was.
+
+        Whoever could not use all of it stops before the end.
+        """
+        before = None if self._by is None else _state(path)
+        if before is None or self._by is None:
+            yield path
+            return
+        key = _digest(self._by.hex(), os.fsencode(path).hex(), before)
+        found = self._run("SELECT day FROM files WHERE key = ?", key)
+        if found and found[0][0] > self._day - READ_DAYS:
+            return
+        yield path
+        if _state(path) == before:
+            self._run("INSERT OR REPLACE INTO files VALUES (?, ?)", key, self._day)
+
+    def commit(self) -> None:
+        """Keep what was delivered; drop what has not been in the sources for long."""
+        for table, days in zip(_TABLES, (KEPT_DAYS, READ_DAYS), strict=True):
+            self._run(f"DELETE FROM {table} WHERE day < ?", self._day - days)  # noqa: S608
+        self._run("COMMIT")
+
+
+def fingerprint(files: Iterable[Path], *said: object) -> bytes | None:
+    """Return a digest of what publications are read and matched by.
+
+    Parameters
+    ----------
+    files
+        Of ontology and subscriptions.
+    said
+        Options; equal ones are written in the same way.
+
+    Returns
+    -------
+    digest
+        ``None`` where a file cannot be read.
+    """
+    states = [_state(path) for path in files]
+    known = [state for state in states if state is not None]
+    return _digest(version("graphmatch"), repr(said), *known) if known == states else None
+
+
+def _state(path: Path) -> str | None:
+    """Return the digest of a file's content; ``None`` where it is none, or cannot be read."""
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "blake2b").hexdigest()
+    except OSError:
+        return None
+
+
+def _names(publication: Publication) -> Iterator[str]:
+    """Yield what a publication is known by."""
+    if publication.graph_name().value != publication.id:  # the name of a file, say
+        lines = sorted(
+            " ".join("_:" if isinstance(term, BlankNode) else str(term) for term in triple)
+            for triple in publication.triples
+        )
+        yield _digest("triples", *lines).hex()
+        return
+    yield publication.id
+    about = described(publication)
+    if about.guid is not None:
+        feeds = sorted(str(o) for _, p, o in publication.triples if p == DCTERMS["isPartOf"])
+        yield _digest("guid", about.guid, about.title or "", about.date or "", *feeds).hex()
+
+
+def _digest(*texts: str) -> bytes:
+    whole = "\0".join(texts).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(whole, digest_size=16).digest()

@@ -1,0 +1,200 @@
+"""Subscriptions without SPARQL: topics and words of feed items, written as a query.
+
+A topic is a class or concept of the ontology, found by its label, prefixed name or IRI; without an
+ontology it is a category as the feed writes it (``dc:subject``). A word is looked for in title,
+description and content: whole words in any case, several words in this order with white space
+between them. In scripts that are written without spaces it is found anywhere.
+
+Limits: descriptions are searched as they were delivered, markup included, so a word is found in the
+address of a link, too; only feed items (``rss:item``) match.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from pyoxigraph import Literal
+
+from semantic.annotation.folding import FoldedText
+from semantic.attributes.names import concept
+from semantic.attributes.ontology import Concepts
+from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
+from semantic.ontology.ontology import Ontology
+from semantic.terms import Term
+
+_TEXTS = "rss:title|rss:description|content:encoded"
+_LETTER = r"[\p{L}\p{M}\p{N}_]"
+_SPECIAL = re.compile(r"[\\.*+?^$|(){}\[\]-]")
+KEYS = ("id", "topics", "words", "not-words", "match", "comment")
+"""What a row of a file of subscriptions may have that names topics or words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    r"""What somebody wants to read about.
+
+    Parameters
+    ----------
+    topics
+        Labels, prefixed names or IRIs of the ontology's terms; or categories.
+    words
+        Words or phrases.
+    without
+        Words or phrases that no text of the item may have.
+    any_of
+        Whether one of the topics and words is enough; otherwise an item has them all.
+
+    Examples
+    --------
+    >>> print(Topics(topics=("Food",), words=("soup",), without=("meat",)).query())
+    SELECT DISTINCT ?item WHERE {
+      ?item a rss:item .
+      ?item dc:subject ?category1 . FILTER (LCASE(STR(?category1)) = "food")
+      FILTER EXISTS { ?item rss:title|rss:description|content:encoded ?text1 .
+        FILTER REGEX(?text1, "(^|[^\\p{L}\\p{M}\\p{N}_])soup($|[^\\p{L}\\p{M}\\p{N}_])", "i") }
+      FILTER NOT EXISTS { ?item rss:title|rss:description|content:encoded ?text2 .
+        FILTER REGEX(?text2, "(^|[^\\p{L}\\p{M}\\p{N}_])meat($|[^\\p{L}\\p{M}\\p{N}_])", "i") }
+    }
+    """
+
+    topics: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    any_of: bool = False
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, object], place: Place) -> Topics:
+        """Return what a row of a file says.
+
+        Parameters
+        ----------
+        row
+            Lists of texts, or one text, under ``topics``, ``words`` and ``not-words``; ``match``
+            is ``all`` or ``any``.
+
+        Raises
+        ------
+        SubscriptionError
+            When a key or a value means nothing.
+
+        Examples
+        --------
+        >>> Topics.of_row({"topics": "Food", "match": "any"}, Place("a.jsonl"))
+        Topics(topics=('Food',), words=(), without=(), any_of=True)
+        """
+        for key in row:
+            if key not in KEYS:
+                near = get_close_matches(key, KEYS, 1)
+                remedy = f"Is `{near[0]}` meant?" if near else f"There are {', '.join(KEYS)}."
+                what = f"a subscription by topics and words has no field `{key}`"
+                raise SubscriptionError(Problem(what, place, remedy))
+        match = row.get("match", "all")
+        if match not in ("all", "any"):
+            what = "the field `match` is neither `all` nor `any`"
+            raise SubscriptionError(Problem(what, place, "Leave it out for `all`."))
+        topics, words, without = (
+            _texts(row, key, place) for key in ("topics", "words", "not-words")
+        )
+        return cls(topics, words, without, match == "any")
+
+    @property
+    def name(self) -> str:
+        """A name that says what it is: the id where none is given.
+
+        Examples
+        --------
+        >>> Topics(("Food",), ("soup", "stew"), ("meat",), any_of=True).name
+        'Food or soup or stew, not meat'
+        """
+        wanted = (" or " if self.any_of else " and ").join((*self.topics, *self.words))
+        return ", not ".join((wanted, *self.without))
+
+    def query(self, concepts: Concepts | None = None) -> str:
+        """Return the subscription as SPARQL.
+
+        Parameters
+        ----------
+        concepts
+            The ontology's terms by their names; without it, topics are categories.
+
+        Raises
+        ------
+        SubscriptionError
+            When there is neither a topic nor a word, when one is empty, or when the ontology has
+            no such topic, or several.
+        """
+        place = Place(self.name)
+        if not (self.topics or self.words):
+            what, remedy = "there is no topic and no word to look for", "Give one."
+            raise SubscriptionError(Problem(what, place, remedy))
+        for text in (*self.topics, *self.words, *self.without):
+            if not text.strip():
+                what, remedy = "a topic or word is empty", "Give a text, or leave it out."
+                raise SubscriptionError(Problem(what, place, remedy))
+        about = [_topic(topic, n, concepts, place) for n, topic in enumerate(self.topics, 1)]
+        said = [_word(word, n) for n, word in enumerate(self.words, 1)]
+        if self.any_of:
+            wanted = ["\n  UNION ".join(f"{{ {one} }}" for one in (*about, *said))]
+        else:
+            # The index finds an item by its topics, or by its first word.
+            rest = said if about else said[1:]
+            wanted = [*about, *(said if not about else [])[:1], *map(_exists, rest)]
+        unwanted = (_word(word, n) for n, word in enumerate(self.without, len(self.words) + 1))
+        lines = ("?item a rss:item .", *wanted, *(_exists(one, "NOT ") for one in unwanted))
+        return "SELECT DISTINCT ?item WHERE {\n  " + "\n  ".join(lines) + "\n}"
+
+
+def known_concepts(ontology: Ontology) -> Concepts | None:
+    """Return an ontology's terms by their names; ``None`` of an empty ontology."""
+    return Concepts(ontology) if ontology.stated or ontology.pairs.labels else None
+
+
+def _texts(row: Mapping[str, object], key: str, place: Place) -> tuple[str, ...]:
+    value = row.get(key, ())
+    listed = value if isinstance(value, list | tuple) else (value,)
+    texts = tuple(text for text in listed if isinstance(text, str))
+    if len(texts) < len(listed):
+        what, remedy = f"the field `{key}` is no list of texts", f'Write "{key}": ["…", "…"].'
+        raise SubscriptionError(Problem(what, place, remedy))
+    return texts
+
+
+def _topic(name: str, number: int, concepts: Concepts | None, place: Place) -> str:
+    if concepts is None:
+        category = str(Literal(name.strip().lower()))
+        variable = f"?category{number}"
+        return f"?item dc:subject {variable} . FILTER (LCASE(STR({variable})) = {category})"
+    return f"?item dcterms:subject {_resolved(name, concepts, place)} ."
+
+
+def _resolved(name: str, concepts: Concepts, place: Place) -> Term:
+    try:
+        return concepts.resolved(concept(name.strip()))
+    except UnknownNameError as error:
+        problem = Problem(error.problem.what, place, error.problem.remedy)
+        raise SubscriptionError(problem) from error
+
+
+def _word(words: str, number: int) -> str:
+    pattern = r"\s+".join(map(_escaped, words.split()))
+    before = "" if _is_unspaced(words.strip()[0]) else f"(^|{_LETTER.replace('[', '[^', 1)})"
+    after = "" if _is_unspaced(words.strip()[-1]) else f"($|{_LETTER.replace('[', '[^', 1)})"
+    written = Literal(f"{before}{pattern}{after}")
+    variable = f"?text{number}"
+    return f'?item {_TEXTS} {variable} .\n    FILTER REGEX({variable}, {written}, "i")'
+
+
+def _escaped(word: str) -> str:
+    return _SPECIAL.sub(r"\\\g<0>", word)
+
+
+def _is_unspaced(letter: str) -> bool:
+    """Whether a letter is of a script that is written without spaces."""
+    return len(FoldedText.of(letter * 2).line.split()) == 2
+
+
+def _exists(pattern: str, negated: str = "") -> str:
+    return f"FILTER {negated}EXISTS {{ {pattern} }}"

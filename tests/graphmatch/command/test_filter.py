@@ -1,0 +1,550 @@
+"""``graphmatch filter`` from cron: forms, files, memory, configuration; ``graphmatch index``."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import chdir
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyoxigraph import BlankNode, Literal, NamedNode
+from pyoxigraph import Triple as TripleTerm
+from typer.testing import CliRunner
+
+import graphmatch
+from graphmatch.cli import app
+from graphmatch.command.filter import is_older
+from graphmatch.command.output import described, term_as_json
+from graphmatch.command.seen import KEPT_DAYS, READ_DAYS, Seen, SeenError
+from graphmatch.matcher import Match
+from semantic import Publication, read_publications
+from semantic.vocabulary import DC, DCTERMS, RSS, TYPE, XSD
+
+ROOT = Path(__file__).parents[3]
+NEWS = ROOT / "ontologies" / "news.ttl"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """Run in a folder of its own."""
+    with chdir(tmp_path):
+        yield tmp_path
+
+
+def run(*arguments: object, status: int = 0, stdin: bytes = b"") -> Any:
+    result = CliRunner().invoke(app, [str(a) for a in arguments], input=stdin)
+    assert result.exit_code == status, (result.stdout, result.stderr)
+    return result
+
+
+def entry(number: int, **said: str) -> str:
+    fields = {"title": f"Soup {number}", "link": f"https://e.org/{number}", **said}
+    return f"<item>{''.join(f'<{k}>{v}</{k}>' for k, v in fields.items() if v)}</item>"
+
+
+def feed(path: Path, *entries: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    site = "<title>Food</title><link>https://e.org/</link>"
+    path.write_text(f'<rss version="2.0"><channel>{site}{"".join(entries)}</channel></rss>')
+    return path
+
+
+def titles(*arguments: object, status: int = 0) -> list[str]:
+    """Return the titles of what is delivered."""
+    out = run("filter", *arguments, "--word", "soup", "--json", status=status).stdout
+    return [json.loads(line)["title"] for line in out.splitlines()]
+
+
+# --- The package ---------------------------------------------------------------------------------
+
+
+def test_version() -> None:
+    assert run("--version").stdout == f"graphmatch {graphmatch.__version__}\n"
+
+
+def test_what_the_package_has_shows_before_it_is_imported() -> None:
+    code = "import sys, graphmatch; print(*dir(graphmatch)); print('semantic' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    names, imported = done.stdout.splitlines()
+    assert {*graphmatch.__all__, "__version__"} <= set(names.split())
+    assert imported == "False"
+
+
+def test_completion() -> None:
+    said = {
+        "_GRAPHMATCH_COMPLETE": "complete_bash",
+        "COMP_WORDS": "graphmatch fil",
+        "COMP_CWORD": "1",
+    }
+    code = "import sys; sys.argv = ['graphmatch']; from graphmatch.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=os.environ | said,
+        check=False,
+    )
+    assert done.stdout.split() == ["filter"]
+
+
+# --- Warnings ------------------------------------------------------------------------------------
+
+
+def test_warnings_are_grouped_by_kind() -> None:
+    entries = [entry(n, pubDate=f"yesterday {n}") for n in range(5)]
+    feed(Path("a.rss"), *entries)
+    feed(Path("b.rss"), *entries, "<item><link>no link</link></item>")
+    text = run("filter", "a.rss", "b.rss", "--word", "soup").stderr
+    lines = text.splitlines()
+    assert re.fullmatch(
+        r"warning  10 times, first: a\.rss:1 .*'yesterday 0' cannot be .*", lines[0]
+    )
+    assert len([line for line in lines if line.startswith("warning")]) <= 3
+    assert "--verbose lists each warning" in lines
+    verbose = run("filter", "a.rss", "b.rss", "--word", "soup", "--verbose").stderr
+    assert verbose.count("cannot be read") == 10
+    quiet = run("filter", "a.rss", "b.rss", "none.rss", "--word", "soup", "-q", status=1).stderr
+    assert re.fullmatch(r"refused  none\.rss: .*\n", quiet)
+
+
+def test_an_address_is_not_fetched() -> None:
+    said = run("filter", "https://e.org/a?b=c&d", "--word", "soup", status=1).stderr
+    assert (
+        "graphmatch fetches nothing itself. Pipe it in: curl -sL 'https://e.org/a?b=c&d' |" in said
+    )
+
+
+# --- Forms ---------------------------------------------------------------------------------------
+
+
+def test_a_feed_item_in_json() -> None:
+    date = "Mon, 02 Jan 2026 03:04:05 GMT"
+    feed(Path("a.rss"), entry(1, pubDate=date, guid="tag:1"), entry(2))
+    first, second = map(
+        json.loads, run("filter", "a.rss", "--word", "soup", "--json").stdout.splitlines()
+    )
+    assert (first["title"], first["link"], first["date"], first["guid"]) == (
+        "Soup 1",
+        "https://e.org/1",
+        "2026-01-02T03:04:05Z",
+        "tag:1",
+    )
+    assert first["solutions"] == [{"item": {"type": "uri", "value": "https://e.org/1"}}]
+    assert (second["date"], second["guid"]) == (None, None)
+
+
+def test_items_that_share_a_link_keep_their_titles() -> None:
+    feed(Path("a.rss"), entry(1), entry(2, link="https://e.org/1"))
+    assert titles("a.rss") == ["Soup 1", "Soup 2"]
+    assert "Soup 2\n" in run("filter", "a.rss", "--word", "soup").stdout
+
+
+@pytest.mark.parametrize(
+    ("term", "expected"),
+    [
+        (NamedNode("urn:a"), {"type": "uri", "value": "urn:a"}),
+        (BlankNode("b"), {"type": "bnode", "value": "b"}),
+        (Literal("a"), {"type": "literal", "value": "a"}),
+        (Literal("a", language="de"), {"type": "literal", "value": "a", "xml:lang": "de"}),
+        (
+            Literal("5", datatype=XSD["integer"]),
+            {"type": "literal", "value": "5", "datatype": XSD["integer"].value},
+        ),
+        (
+            TripleTerm(NamedNode("urn:a"), NamedNode("urn:b"), Literal("c")),
+            {
+                "type": "triple",
+                "value": {
+                    "subject": {"type": "uri", "value": "urn:a"},
+                    "predicate": {"type": "uri", "value": "urn:b"},
+                    "object": {"type": "literal", "value": "c"},
+                },
+            },
+        ),
+    ],
+)
+def test_terms_in_json(term: Any, expected: dict[str, Any]) -> None:
+    assert term_as_json(term) == expected
+
+
+NASTY = "soup =\u202e \x1b[31m\n,\"'"
+HIDDEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
+
+
+def nasty(path: Path) -> Path:
+    node = "<https://e.org/1>"
+    triples = [f"{node} <{TYPE.value}> <{RSS['item'].value}> ."]
+    triples += [f"{node} <{RSS['title'].value}> {Literal(f'=1+1 {NASTY}')} ."]
+    path.write_text("\n".join(triples))
+    return path
+
+
+@pytest.mark.parametrize("form", ["text", "jsonl", "csv", "sparql-json"])
+@pytest.mark.parametrize("to_file", [False, True])
+def test_no_form_has_control_characters(form: str, to_file: bool) -> None:
+    Path("q.rq").write_text("SELECT ?t { ?i rss:title ?t }")
+    options = ["--output", "out"] if to_file else []
+    shown = run("filter", nasty(Path("a.nt")), "-s", "q.rq", "--as", form, *options).stdout
+    text = Path("out").read_text() if to_file else shown
+    assert "soup" in text
+    assert not HIDDEN.search(text)
+
+
+def test_csv() -> None:
+    Path("q.rq").write_text("SELECT ?t { ?i rss:title ?t }")
+    text = run("filter", nasty(Path("a.nt")), "-s", "q.rq", "--as", "csv").stdout
+    head, row = csv.reader(text.splitlines())
+    assert head == [
+        *("subscription", "title", "link", "date", "publication", "guid", "source"),
+        *("solutions", "because"),
+    ]
+    assert row[1].startswith("'=1+1 soup")
+    assert json.loads(row[7].replace("\\x", "x"))[0]["t"]["type"] == "literal"
+
+
+def test_sparql_results() -> None:
+    feed(Path("a.rss"), entry(1), entry(2))
+    Path("ask.rq").write_text("ASK { ?i rss:title 'Soup 1' }")
+    arguments = ("filter", "a.rss", "--word", "soup", "-s", "ask.rq", "--as", "sparql-json")
+    found = json.loads(run(*arguments).stdout)
+    assert found["head"] == {"vars": ["_subscription", "_publication", "item"]}
+    rows = [(r["_subscription"]["value"], r.get("item")) for r in found["results"]["bindings"]]
+    assert sorted(rows, key=str) == [
+        ("ask", None),
+        ("soup", {"type": "uri", "value": "https://e.org/1"}),
+        ("soup", {"type": "uri", "value": "https://e.org/2"}),
+    ]
+    empty = run("filter", "a.rss", "--word", "bread", "--as", "sparql-json").stdout
+    assert json.loads(empty)["results"] == {"bindings": []}
+
+
+def test_two_forms() -> None:
+    said = run("filter", "a.rss", "--word", "x", "--json", "--as", "csv", status=2).stderr
+    assert "--json and --as csv are given both" in said
+
+
+# --- --output ------------------------------------------------------------------------------------
+
+
+def test_the_file_is_replaced_when_all_is_done() -> None:
+    feed(Path("a.rss"), entry(1))
+    Path("out.jsonl").write_text("before")
+    Path("out.jsonl").chmod(0o640)
+    assert titles("a.rss", "--output", "out.jsonl") == []
+    assert json.loads(Path("out.jsonl").read_text())["title"] == "Soup 1"
+    assert Path("out.jsonl").stat().st_mode & 0o777 == 0o640
+    assert sorted(os.listdir()) == ["a.rss", "out.jsonl"]  # noqa: PTH208
+
+
+def test_a_file_that_cannot_be_written() -> None:
+    feed(Path("a.rss"), entry(1))
+    options = ("--word", "soup", "--seen", "seen.db")
+    said = run("filter", "a.rss", *options, "--output", "none/out", status=2).stderr
+    assert said.startswith("error    none/out: cannot be written: No such file or directory.")
+    assert titles("a.rss", "--seen", "seen.db") == ["Soup 1"]  # nothing was delivered before
+
+
+# --- --since -------------------------------------------------------------------------------------
+
+
+def dated(text: str) -> Publication:
+    item = NamedNode("https://e.org/1")
+    return Publication.of("p", [(item, TYPE, RSS["item"]), (item, DC["date"], Literal(text))])
+
+
+@pytest.mark.parametrize(
+    ("date", "older"),
+    [
+        ("2026-01-02T03:04:04Z", True),
+        ("2026-01-02T03:04:05Z", False),
+        ("2026-01-02T03:04:05+01:00", True),
+        ("2026-01-02T03:04:05", False),
+        ("2026-01-01", True),
+        ("2026-01-02", False),
+        ("recently", False),
+        ("", False),
+    ],
+)
+def test_older(date: str, older: bool) -> None:
+    assert is_older(dated(date), datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)) == older
+
+
+def test_since() -> None:
+    old = entry(1, pubDate="Mon, 02 Jan 2006 03:04:05 GMT")
+    feed(Path("a.rss"), old, entry(2), entry(3, pubDate="Mon, 05 Jan 2026 00:00:00 GMT"))
+    now = ("--now", "2026-01-10")
+    assert titles("a.rss", "--since", "7d", *now) == ["Soup 2", "Soup 3"]
+    assert titles("a.rss", "--since", "24h", *now) == ["Soup 2"]
+    assert titles("a.rss", "--since", "2000-01-01") == ["Soup 1", "Soup 2", "Soup 3"]
+    said = run("filter", "a.rss", "--word", "soup", "--since", "24h", *now).stderr
+    assert "1 match in 1 publication, 2 older publications left out, 0 refused" in said
+    assert "such as 7d" in run("filter", "a.rss", "--since", "soon", status=2).output
+
+
+# --- --seen --------------------------------------------------------------------------------------
+
+SEEN = ("--seen", "seen.db")
+
+
+def test_nothing_is_delivered_twice() -> None:
+    feed(Path("f/a.rss"), entry(1), entry(2))
+    assert titles("f", *SEEN) == ["Soup 1", "Soup 2"]
+    result = run("filter", "f", "--word", "soup", *SEEN, "--quiet")
+    assert (result.stdout, result.stderr) == ("", "")
+    feed(Path("f/a.rss"), entry(3), entry(1), entry(2))
+    assert titles("f", *SEEN) == ["Soup 3"]
+    feed(Path("f/b.rss"), entry(3, description="elsewhere"), entry(4))
+    assert titles("f", *SEEN) == ["Soup 4"]
+    assert titles("f", *SEEN, "--topic", "x", "--any") != []  # another subscription
+
+
+def test_a_changed_address_of_a_known_guid() -> None:
+    feed(Path("a.rss"), entry(1, guid="1"), entry(2, guid="same"), entry(3, guid="same"))
+    assert titles("a.rss", *SEEN) == ["Soup 1", "Soup 2", "Soup 3"]
+    moved = entry(1, guid="1", link="https://e.org/1?from=rss")
+    feed(Path("a.rss"), moved, entry(4, guid="same"), entry(2, guid="same"))
+    assert titles("a.rss", *SEEN) == ["Soup 4"]
+
+
+def test_a_document_is_known_by_its_triples() -> None:
+    def write(title: str) -> None:
+        item = f"<urn:a> a <{RSS['item'].value}> ; <urn:by> [ <urn:name> 'x' ] ;"
+        Path("a.ttl").write_text(f"{item} <{RSS['title'].value}> '{title}' .")
+
+    write("Soup")
+    assert titles("a.ttl", *SEEN) == ["Soup"]
+    assert titles("a.ttl", *SEEN) == []
+    write("Soup again")
+    assert titles("a.ttl", *SEEN) == ["Soup again"]
+
+
+def test_unchanged_files_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    before = graphmatch.Engine.filter
+
+    def noted(engine: Any, source: Any, *arguments: Any) -> Any:
+        read.append(str(source))
+        return before(engine, source, *arguments)
+
+    monkeypatch.setattr(graphmatch.Engine, "filter", noted)
+    feed(Path("f/a.rss"), entry(1))
+    Path("f/b.rss").write_text("broken")
+    Path("q.rq").write_text(
+        "ASK { ?i rss:title ?t FILTER(NOW() > '2000-01-01T00:00:00Z'^^xsd:dateTime) }"
+    )
+
+    def reads(*options: object) -> list[str]:
+        read.clear()
+        titles("f", *SEEN, *options, status=1)
+        return read
+
+    assert reads() == ["f/a.rss", "f/b.rss"]
+    assert reads() == ["f/b.rss"]  # what is refused is refused again
+    assert reads("--since", "7d") == ["f/a.rss", "f/b.rss"]
+    assert reads("-s", "q.rq") == ["f/a.rss", "f/b.rss"]
+    assert reads("-s", "q.rq") == ["f/a.rss", "f/b.rss"]  # its answer may differ tomorrow
+    assert reads("--now", "2000-01-01") == ["f/b.rss"]
+    later = (datetime.now(UTC) + timedelta(days=READ_DAYS + 1)).isoformat()
+    assert reads("--now", later) == ["f/a.rss", "f/b.rss"]
+    feed(Path("f/a.rss"), entry(1), entry(2))
+    assert reads() == ["f/a.rss", "f/b.rss"]
+
+
+PUBLICATION = Publication.of("https://e.org/1", [])
+MATCHES = [Match("s", PUBLICATION.id, ({},))]
+
+
+def test_what_is_not_in_the_sources_is_forgotten() -> None:
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def new_after(days: int, publication: Publication = PUBLICATION) -> bool:
+        with Seen(Path("seen.db"), begin + timedelta(days=days)) as seen:
+            found = bool(seen.new(publication, MATCHES))
+            seen.commit()
+        return found
+
+    other = Publication.of("https://e.org/2", [])
+    assert new_after(0)
+    assert new_after(0, other)
+    assert not new_after(KEPT_DAYS)
+    new_after(KEPT_DAYS + 1, Publication.of("https://e.org/3", []))
+    with sqlite3.connect("seen.db") as file:
+        assert file.execute("SELECT count(*) FROM delivered").fetchone() == (2,)
+    file.close()
+    assert not new_after(2 * KEPT_DAYS)
+    assert new_after(2 * KEPT_DAYS, other)
+
+
+def test_what_was_not_committed_is_delivered_again() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    for _ in range(2):
+        with Seen(Path("seen.db"), now) as seen:
+            assert seen.new(PUBLICATION, MATCHES)
+            assert not seen.new(PUBLICATION, MATCHES)
+
+
+def test_two_runs_at_once() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    with Seen(Path("seen.db"), now) as seen:
+        seen.commit()
+    with (
+        Seen(Path("seen.db"), now),
+        pytest.raises(SeenError, match="another run holds it"),
+        Seen(Path("seen.db"), now, wait=0.01),
+    ):
+        pass
+
+
+def test_two_processes_deliver_once_together() -> None:
+    feed(Path("a.rss"), *(entry(n) for n in range(20)))
+    command = [
+        sys.executable,
+        "-m",
+        "graphmatch.cli",
+        "filter",
+        "a.rss",
+        "--word",
+        "soup",
+        "--json",
+        *SEEN,
+    ]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    started = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+        for _ in range(2)
+    ]
+    outs = [process.communicate(timeout=120)[0] for process in started]
+    assert [process.returncode for process in started] == [0, 0]
+    lines = b"".join(outs).splitlines()
+    assert len(lines) == len({json.loads(line)["title"] for line in lines}) == 20
+
+
+@pytest.mark.parametrize("kind", ["text", "database", "folder"])
+def test_a_memory_that_is_none(kind: str) -> None:
+    feed(Path("a.rss"), entry(1))
+    path = Path("seen.db")
+    if kind == "text":
+        path.write_text("some text, " * 1000)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        with sqlite3.connect(path) as file:
+            file.execute("CREATE TABLE mine (a)")
+        file.close()
+    said = run("filter", "a.rss", "--word", "soup", *SEEN, status=2)
+    assert said.stdout == ""
+    expected = {"database": "seen.db: a database of something else, or of another version."}
+    other = "seen.db: cannot be used to remember what was delivered: "
+    assert said.stderr.startswith(f"error    {expected.get(kind, other)}")
+
+
+# --- graphmatch.toml -----------------------------------------------------------------------------
+
+CONFIG = """\
+publications = ["feeds"]
+seen = "seen.db"
+since = 2020-01-01
+as = "jsonl"
+annotate = true
+
+[[subscription]]
+id = "soup"
+words = ["soup"]
+"""
+
+
+def test_a_configuration() -> None:
+    Path("mine").mkdir()
+    feed(Path("mine/feeds/a.rss"), entry(1))
+    Path("mine/graphmatch.toml").write_text(CONFIG)
+    text = run("filter", "--config", "mine/graphmatch.toml").stdout
+    assert json.loads(text)["source"].startswith("mine/feeds/a.rss:")
+    assert Path("mine/seen.db").exists()
+    with chdir("mine"):
+        assert run("filter").stdout == ""
+        assert run("filter", "--seen", "other.db", "--as", "text").stdout.startswith("Soup 1\n")
+        assert run("filter", "--word", "bread", "--quiet").stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("publications = [", ": not TOML: Invalid value"),
+        ("seen : 1", ":1:6: not TOML: "),
+        ("zzz = 1\nseen = 'x'", ":1: there is no key `zzz`. There are "),
+        ("\npublication = ['x']", ":2: there is no key `publication`. Is `publications` meant?"),
+        ("[[subscriptions]]\nid = 'a'", ":1: `subscriptions` is no list of texts."),
+        ("quiet = 1", ":1: `quiet` is neither true nor false. Write true or false."),
+        ("seen = true", ":1: `seen` is no text."),
+        ("seen = ['a']", ":1: `seen` is no text."),
+        ("since = 'soon'", ":1: `since`: 'soon' is no date such as 2026-01-02, and no duration"),
+        ("cut = 'half'", ":1: `cut`: 'half' is not one of "),
+        ("[subscription]\nid = 'a'", ":1: `subscription` is no list of tables. Write [[subscr"),
+    ],
+)
+def test_what_a_configuration_cannot_say(text: str, said: str) -> None:
+    Path("graphmatch.toml").write_text(text)
+    assert run("filter", status=2).stderr.startswith(f"error    graphmatch.toml{said}")
+
+
+def test_a_configuration_that_is_not_there() -> None:
+    said = run("filter", "--config", "none.toml", status=2).stderr
+    assert said.startswith("error    none.toml: cannot be read: No such file or directory.")
+
+
+# --- graphmatch index ----------------------------------------------------------------------------
+
+
+def test_an_engine_that_was_saved() -> None:
+    Path("topics.jsonl").write_text('{"id": "energy", "topics": ["Energy"], "comment": "Power."}')
+    feeds = ROOT / "data" / "feeds"
+    said = run("index", "-o", NEWS, "-s", "topics.jsonl", "--output", "engine.gm").stderr
+    assert re.fullmatch(r"1 subscription in engine\.gm, \d+\.\d MB, 0 refused\n", said)
+    saved = run("filter", feeds, "--engine", "engine.gm", "--word", "soups").stdout
+    direct = run("filter", feeds, "-o", NEWS, "-s", "topics.jsonl", "--word", "soups").stdout
+    assert saved == direct
+    assert "▸ energy  Power.\n" in saved
+    assert "▸ soups\n" in saved
+
+
+@pytest.mark.parametrize("options", [["-o", str(NEWS)], ["--entailment", "none"], ["--casefold"]])
+def test_an_engine_that_was_saved_has_its_ontology(options: list[str]) -> None:
+    run("index", "--word", "soup", "--output", "engine.gm")
+    said = run("filter", "a.rss", "--engine", "engine.gm", *options, status=2).stderr
+    assert "engine.gm: a saved engine has its ontology and its options already." in said
+
+
+def test_what_is_no_engine() -> None:
+    Path("engine.gm").write_text("no engine")
+    assert "engine.gm: " in run("filter", "a.rss", "--engine", "engine.gm", status=2).stderr
+    assert (
+        "engine.gm: is there already"
+        in run("index", "--word", "soup", "--output", "engine.gm", status=2).stderr
+    )
+
+
+def test_check_shows_the_query_of_topics() -> None:
+    text = run("check", "--topic", "Energy", "--word", "x", "--sparql", "-o", NEWS).stdout
+    assert "?item dcterms:subject news:Energy ." in text
+
+
+# --- What a publication says of itself -----------------------------------------------------------
+
+
+def test_an_item_of_a_feed_describes_itself() -> None:
+    date = "Mon, 05 Jan 2026 00:00:00 GMT"
+    feed(Path("a.rss"), entry(1, pubDate=date, guid="g"))
+    (publication,) = read_publications("a.rss")
+    assert (DCTERMS["identifier"], Literal("g")) in {(p, o) for _, p, o in publication.triples}
+    found = described(publication)
+    assert (found.title, found.link, found.guid) == ("Soup 1", "https://e.org/1", "g")
+    assert found.date == "2026-01-05T00:00:00Z"

@@ -1,0 +1,187 @@
+"""Topics and words: what they match, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from pyoxigraph import Literal, NamedNode
+
+from graphmatch import Engine, read_subscriptions
+from graphmatch.subscribing import subscribe_files, subscribe_topics
+from graphmatch.topics import Topics
+from semantic import Ontology, Publication
+from semantic.errors import Place, Problem, SubscriptionError
+from semantic.terms import Triple
+from semantic.vocabulary import BROADER, CONTENT, DC, LABEL, RSS, TYPE
+
+FOOD, SOUP = NamedNode("http://e/food#Food"), NamedNode("http://e/food#Soup")
+KNOWN = Ontology(
+    [
+        (SOUP, BROADER, FOOD),
+        (SOUP, LABEL, Literal("soup", language="en")),
+        (FOOD, LABEL, Literal("Food", language="en")),
+    ],
+    prefixes={"my": "http://e/food#"},
+)
+TEXTS = {"title": RSS["title"], "description": RSS["description"], "content": CONTENT["encoded"]}
+TEXTS["category"] = DC["subject"]
+
+
+def item(said: Mapping[str, str]) -> Publication:
+    node = NamedNode("http://e/1")
+    triples: list[Triple] = [(node, TYPE, RSS["item"])]
+    triples += [(node, TEXTS[name], Literal(text)) for name, text in said.items()]
+    triples.append((NamedNode("http://e/"), RSS["title"], Literal("Channel of onions")))
+    return Publication.of("http://e/1", triples)
+
+
+def matches(topics: Topics, ontology: Ontology | None = None, **said: str) -> bool:
+    engine = Engine(ontology)
+    subscribe_topics(engine, topics)
+    report = engine.match(item(said))
+    for match in report:
+        assert [dict(solution) for solution in match.solutions] == [
+            {"item": NamedNode("http://e/1")}
+        ]
+    return bool(report)
+
+
+@pytest.mark.parametrize(
+    ("word", "text", "expected"),
+    [
+        ("soup", "A Soup.", True),
+        ("soup", "soups", False),
+        ("soup", "<p>soup</p>", True),
+        ("hot soup", "Hot\n  soup", True),
+        ("hot soup", "hot, soup", False),
+        ("C++", "learn c++ today", True),
+        ("a.b", "axb", False),
+        ("pâté", "Pâté de campagne", True),
+        ("caf", "cafe\u0301", False),
+        ("cafe", "cafe\u0301", False),
+        ("花園", "屋頂上的花園裡", True),
+        ('say "hi"', 'they say "hi" there', True),
+        ("a\\b", "a\\b", True),
+    ],
+)
+def test_words(word: str, text: str, expected: bool) -> None:
+    for place in ("title", "description", "content"):
+        assert matches(Topics(words=(word,)), **{place: text}) == expected
+        assert matches(Topics(words=(word,)), title="x", description="") is False
+    assert matches(Topics(words=("x",), without=(word,)), title="x", content=text) != expected
+
+
+def test_the_channel_is_not_searched() -> None:
+    assert not matches(Topics(words=("onions",)), title="Soup")
+
+
+@pytest.mark.parametrize("any_of", [False, True])
+def test_all_or_any(any_of: bool) -> None:
+    wanted = Topics(("Food",), ("soup", "hot"), ("cold",), any_of)
+    assert matches(wanted, category="food", title="Hot", content="soup")
+    assert matches(wanted, title="Hot", content="soup") == any_of
+    assert matches(wanted, category="FOOD") == any_of
+    assert matches(wanted, content="hot") == any_of
+    assert not matches(wanted, category="food", title="Hot", content="soup", description="cold")
+    assert not matches(wanted, category="foods")
+
+
+@pytest.mark.parametrize("name", ["Food", "food", "my:Food", "http://e/food#Food"])
+def test_a_topic_is_found_by_label_name_and_iri(name: str) -> None:
+    assert matches(Topics((name,)), KNOWN, title="Soup of the day")
+    assert not matches(Topics((name,)), KNOWN, title="Bread")
+
+
+def test_an_unknown_topic() -> None:
+    with pytest.raises(SubscriptionError, match=r"called 'suop'. Is my:Soup meant\?"):
+        subscribe_topics(Engine(KNOWN), Topics(("suop",)))
+
+
+@pytest.mark.parametrize(
+    ("topics", "said"),
+    [
+        (Topics(without=("a",)), "there is no topic and no word to look for"),
+        (Topics(words=(" ",)), "a topic or word is empty"),
+    ],
+)
+def test_nothing_to_look_for(topics: Topics, said: str) -> None:
+    with pytest.raises(SubscriptionError, match=said):
+        topics.query()
+
+
+# --- Files ---------------------------------------------------------------------------------------
+
+LINES = """\
+{"id": "a", "topics": ["Soup"], "words": "hot", "comment": "Hot soup."}
+{"id": "b", "words": ["x"], "not-word": ["y"]}
+{"id": "c", "topics": ["Soop"]}
+{"id": "d", "words": [1]}
+{"id": "e", "words": ["x"], "match": "some"}
+{"words": ["x"]}
+"""
+TABLES = """\
+seen = "seen.db"
+
+[[subscription]]
+id = "a"
+topics = ["Soup"]
+words = "hot"
+comment = "Hot soup."
+
+[[subscription]]
+id = "b"
+query = "ASK { ?s ?p }"
+"""
+
+
+def test_lines(tmp_path: Path) -> None:
+    path = tmp_path / "topics.jsonl"
+    path.write_text(LINES)
+    engine, problems = Engine(KNOWN), list[Problem]()
+    subscribe_files(engine, [path], problems.append)
+    (subscription,) = engine.subscriptions
+    assert (subscription.id, subscription.comment) == ("a", "Hot soup.")
+    assert engine.match(item({"title": "hot soup"})).subscriptions == ("a",)
+    assert [str(problem).removeprefix(f"{path}:") for problem in problems] == [
+        "2 (b): a subscription by topics and words has no field `not-word`. Is `not-words` meant?",
+        "3 (c): the ontology has no class or concept called 'Soop'. Is my:Soup meant?",
+        '4 (d): the field `words` is no list of texts. Write "words": ["…", "…"].',
+        "5 (e): the field `match` is neither `all` nor `any`. Leave it out for `all`.",
+        '6: the field `id` is missing. Write {"id": "…", "query": "…"} on one line.',
+    ]
+
+
+def test_tables(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text(TABLES)
+    problems: list[Problem] = []
+    found = list(read_subscriptions(path, on_problem=problems.append))
+    assert [(one.id, one.comment) for one in found] == [("a", "Hot soup.")]
+    assert "dc/elements/1.1/subject" in found[0].query.text  # a category: there is no ontology
+    (problem,) = problems
+    assert (problem.where.source, problem.where.line) == (str(path), 9)
+    assert list(read_subscriptions(tmp_path, on_problem=problems.append)) == []  # not in folders
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a =", ": not TOML: Invalid value (at end of document). Correct"),
+        ("a = 1\nb : 2", ":2:3: not TOML: Expected '='"),
+        ("a = 1", ": the file has no [[subscription]]"),
+        ("subscription = 1", ": `subscription` is no list of tables"),
+    ],
+)
+def test_toml_that_is_none(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text(text)
+    problems: list[Problem] = []
+    assert list(read_subscriptions(path, on_problem=problems.append)) == []
+    assert str(problems[0]).startswith(f"{path}{said}")
+
+
+def test_place_of_a_row() -> None:
+    with pytest.raises(SubscriptionError, match=r"^a\.jsonl:3: .* has no field `topic`"):
+        Topics.of_row({"topic": ["x"]}, Place("a.jsonl", 3))
