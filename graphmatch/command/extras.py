@@ -8,7 +8,7 @@ from rich.text import Text
 
 from graphmatch.command.console import styled
 from graphmatch.command.view import View
-from graphmatch.mapping.functions import Analysed, MappingFunctions
+from graphmatch.mapping import Analysed, MappingFunctions
 from semantic.terms import Mention, compact
 
 
