@@ -18,8 +18,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 
-from graphmatch.mapping.functions import MappingFunctions
-from graphmatch.mapping.rounds import Evaluator
+from graphmatch.mapping import Evaluator, MappingFunctions
 from semantic.annotation.annotate import Annotation, Annotator
 from semantic.attributes.ontology import Asked, AttributeRules
 from semantic.errors import Problem

@@ -9,8 +9,24 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LAYERS = (
+SEMANTIC = (
+    ("semantic.errors", "semantic.limits", "semantic.vocabulary"),
+    ("semantic.folders", "semantic.guards", "semantic.stream"),
+    ("semantic.terms",),
+    ("semantic.publication", "semantic.text", "semantic.ontology.taxonomy"),
+    ("semantic.units.numbers", "semantic.units.vocabulary", "semantic.attributes.names"),
+    ("semantic.values",),
+    ("semantic.units", "semantic.annotation", "semantic.mapping"),
+    ("semantic.syntax", "semantic.quads"),
+    ("semantic.ontology",),
+    ("semantic.pattern", "semantic.decision"),
+    ("semantic.attributes",),
     ("semantic",),
+)
+"""Meaning, from the ground up; what is not named has the last layer."""
+
+LAYERS = (
+    *SEMANTIC,
     ("graphmatch.subscription",),
     ("graphmatch.mapping", "graphmatch.matcher"),
     ("graphmatch.enrichment",),

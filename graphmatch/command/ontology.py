@@ -24,7 +24,7 @@ from graphmatch.command.terms import (
     search,
     ways,
 )
-from graphmatch.mapping.functions import Analysed, MappingFunctions
+from graphmatch.mapping import Analysed, MappingFunctions
 from semantic.errors import GraphMatchError, InputError, Place, Problem, Severity
 from semantic.ontology.taxonomy import Taxonomy
 from semantic.terms import Mention, Term, compact

@@ -43,7 +43,7 @@ from typing import ClassVar, TypeAlias
 from pyoxigraph import NamedNode
 
 from graphmatch.knowledge import Knowledge
-from graphmatch.mapping.functions import Mapped, MappingFunctions
+from graphmatch.mapping import Mapped, MappingFunctions
 from graphmatch.matcher import Capabilities, MatchReport
 from graphmatch.published.flat.concepts import ConceptMatcher
 from graphmatch.published.flat.constraints import Below, Equal, Interval, Present, Row, number_of

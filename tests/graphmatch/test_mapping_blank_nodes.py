@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pyoxigraph import BlankNode, NamedNode
 from rdflib.compare import isomorphic
 
-from graphmatch.mapping.blank_nodes import named_by_content
+from graphmatch.mapping import named_by_content
 from semantic import Publication
 from semantic.terms import Term, Triple
 

@@ -18,7 +18,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphmatch import SubscriptionParser, _native
 from graphmatch.knowledge import Knowledge
-from graphmatch.mapping.functions import Analysed, Mapped, MappingFunctions
+from graphmatch.mapping import Analysed, Mapped, MappingFunctions
 from graphmatch.subscription import Query
 from semantic import Limits, Ontology, Problem, Publication
 from semantic.errors import OntologyError, Severity

@@ -1,0 +1,663 @@
+"""Mapping functions: SPARQL CONSTRUCT queries that add to a publication what follows from it.
+
+S-ToPSS's third way to bring publication and subscription together, after synonyms and
+taxonomies: a function over a publication's values, such as experience, which is
+today less the graduation year. Here a function is a CONSTRUCT query. It is asked of what a
+subscription is asked of, and what it gives is the publication's. Functions may feed
+each other, and rules in between; `MappingFunctions.run` goes round until nothing is new.
+
+A function is run only where the publication has a triple that its solutions can rest
+on, and again only after a triple has come that its patterns ask for. A publication
+without such a triple costs one look-up a triple, however many functions there are; a
+run costs what the query costs, and each round loads the publication once.
+
+In each round all functions whose turn it is see the same triples. What they give is
+added, the rules are applied, and the next round looks only at what is new to find
+whose turn it is. As long as a function's answer depends on nothing but the triples
+that its patterns ask for, the result is that of running all of them in every round.
+
+A template with blank nodes gives other ones whenever it is filled in. Named by what they stand
+next to, they are the same ones when the same is said of them again (`named_by_content`).
+
+Source: M. Petrovic, I. Burcea, H.-A. Jacobsen, "S-ToPSS: Semantic Toronto
+Publish/Subscribe System" (VLDB 2003), section 2. That a function is a query, and that
+functions feed each other by way of rules, is ours. A. Hogan, "Canonical Forms for Isomorphic
+and Equivalent RDF Graphs" (ACM Transactions on the Web 11(4), 2017), section 4.1, for its hashes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import blake2b
+from typing import Protocol, TypeAlias
+
+from pyoxigraph import BlankNode, NamedNode
+
+from graphmatch import _native
+from graphmatch.subscription import Query, Subscription, SubscriptionParser, rewritten
+from semantic.clock import utc_now
+from semantic.errors import (
+    OnProblem,
+    OntologyError,
+    Place,
+    Problem,
+    Severity,
+    SubscriptionError,
+    warn_problem,
+)
+from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.mapping import MappingFunction
+from semantic.ontology.entailment import Derived
+from semantic.pattern import Form
+from semantic.publication import Publication
+from semantic.terms import Mention, Node, Term, Triple
+from semantic.units.quantities import UnitError
+from semantic.units.units import Units
+from semantic.vocabulary import TYPE
+
+_LOOP = (
+    "The publication goes on without it: see that it does not read what follows from what it adds"
+    ", or raise the limit."
+)
+_NARROW = "The publication goes on without it: narrow its pattern, or raise the limit."
+
+Follow: TypeAlias = Callable[[Sequence[Triple]], Derived]
+"""Returns triples, roots put in, and all that follows from them by rules."""
+
+_SIZE = 16
+"""Bytes of the digest that a blank node is named by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analysed:
+    """A mapping function that was analysed.
+
+    Parameters
+    ----------
+    function
+        Its name and text.
+    query
+        What the text says.
+    reads
+        What its solutions can rest on: a property, or ``rdf:type`` and a class; in the order of
+        the query. ``None`` stands for any.
+    adds
+        What its template has, told in the same way.
+    """
+
+    function: MappingFunction
+    query: Query
+    reads: tuple[Mention, ...]
+    adds: tuple[Mention, ...]
+
+    @classmethod
+    def of(cls, function: MappingFunction, parser: SubscriptionParser) -> Analysed:
+        """Analyse a mapping function.
+
+        Raises
+        ------
+        OntologyError
+            When its text is no query, none that could be a subscription, or no CONSTRUCT; with
+            line and column where they are known.
+
+        Examples
+        --------
+        >>> text = "CONSTRUCT { ?x a <urn:Cheap> } { ?x <urn:price> ?p FILTER(?p < 100) }"
+        >>> analysed = Analysed.of(MappingFunction("cheap", text), SubscriptionParser())
+        >>> [property.value for property, _ in analysed.reads]
+        ['urn:price']
+        >>> [class_.value for _, class_ in analysed.adds]
+        ['urn:Cheap']
+        """
+        place = function.place
+        try:
+            read = parser.parse(function.name, function.text)
+        except SubscriptionError as error:
+            told = error.problem
+            where = Place(place.source, told.where.line, told.where.column)
+            raise OntologyError(Problem(told.what, where, told.remedy)) from error
+        if read.form is not Form.CONSTRUCT:
+            what = f"a mapping function is a CONSTRUCT query, not {read.form.value}"
+            remedy = "Write CONSTRUCT { what it adds } WHERE { what it reads }."
+            raise OntologyError(Problem(what, place, remedy))
+        adds = dict.fromkeys(_mention(p, o) for _, p, o in read.query.template())
+        return cls(function, read.query, _reads(read), tuple(sorted(adds, key=str)))
+
+
+def _reads(read: Subscription) -> tuple[Mention, ...]:
+    return tuple(dict.fromkeys(_mention(p.predicate, p.object) for p in read.supports))
+
+
+def _mention(property_: Node, object_: Node) -> Mention:
+    """Return a pattern's property, and its class where it is about one."""
+    if not isinstance(property_, NamedNode):
+        return None, None
+    if property_ == TYPE and isinstance(object_, NamedNode):
+        return property_, object_
+    return property_, None
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """What mapping functions made of a publication.
+
+    Parameters
+    ----------
+    closed
+        The publication and all that follows by rules and functions. What functions gave has
+        no triple that it was derived from.
+    mapped
+        What functions gave, each triple with the name of the first function that gave it.
+    runs
+        How many times a function was run, those included that failed in the end.
+    """
+
+    closed: Derived
+    mapped: Mapping[Triple, str] = field(default_factory=dict)
+    runs: int = 0
+
+
+class MappingFunctions:
+    """The mapping functions of an ontology.
+
+    Parameters
+    ----------
+    functions
+        In the order of their files: of two that give the same triple the first is named.
+    root
+        Gives the term that stands for a term and its synonyms.
+    limits
+        ``mapping_rounds`` and ``mapping_triples`` hold for one publication.
+    units
+        Brings the quantities in queries to base units, as those of publications are.
+
+    Raises
+    ------
+    OntologyError
+        When a function is none (see `Analysed.of`); when a query has a unit that is unknown, or
+        that its attribute cannot have.
+
+    Examples
+    --------
+    >>> from pyoxigraph import Literal
+    >>> from graphmatch.knowledge import Knowledge
+    >>> from semantic.ontology.ontology import Ontology
+    >>> text = '''CONSTRUCT { ?x <urn:experience> ?years }
+    ... { ?x <urn:graduated> ?year BIND(YEAR(NOW()) - ?year AS ?years) }'''
+    >>> function = MappingFunction("experience", text)
+    >>> ontology = Ontology()
+    >>> x = NamedNode("urn:x")
+    >>> rooted = Publication.of("p", [(x, NamedNode("urn:graduated"), Literal(2003))])
+    >>> mapped = MappingFunctions([function], ontology.root).run(
+    ...     rooted,
+    ...     ontology.inference.follow(rooted.triples),
+    ...     ontology.inference.follow,
+    ...     Knowledge(ontology),
+    ...     datetime(2026, 5, 1),
+    ... )
+    >>> [(triple[2].value, name) for triple, name in mapped.mapped.items()]
+    [('23', 'experience')]
+    """
+
+    def __init__(
+        self,
+        functions: Iterable[MappingFunction] = (),
+        root: Callable[[Term], Term] = lambda term: term,
+        limits: Limits = DEFAULT_LIMITS,
+        units: Units | None = None,
+    ) -> None:
+        parser = SubscriptionParser(limits=limits)
+        self._functions = tuple(Analysed.of(function, parser) for function in functions)
+        self._root = root
+        self._units = units
+        self._limits = limits
+        self._asked = tuple(self._ask(function) for function in self._functions)
+        self._reads = Triggers([asked.reads for asked in self._asked])
+        self._depends = Triggers([asked.mentions for asked in self._asked])
+
+    def _ask(self, analysed: Analysed) -> Asked:
+        try:
+            query = rewritten(analysed.query, self._root, self._units)
+        except UnitError as error:
+            place = analysed.function.place
+            raise OntologyError(Problem(error.what, place, error.remedy)) from error
+        root = self._root
+        reads = frozenset(
+            (None if p is None else root(p), None if o is None else root(o))
+            for p, o in analysed.reads
+        )
+        return Asked(query, reads, frozenset(query.mentions()))
+
+    @property
+    def always(self) -> bool:
+        """Whether some function may be run for any publication whatever."""
+        return self._reads.always
+
+    def reading(self) -> Iterator[Term]:
+        """Yield the properties that a publication has for which a function may be run."""
+        return self._reads.properties()
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def __iter__(self) -> Iterator[Analysed]:
+        """Yield the functions, in their order."""
+        return iter(self._functions)
+
+    def run(
+        self,
+        rooted: Publication,
+        closed: Derived,
+        follow: Follow,
+        evaluator: Evaluator,
+        now: datetime | None = None,
+        on_problem: OnProblem = warn_problem,
+    ) -> Mapped:
+        """Return the closure of a publication under rules and functions.
+
+        Parameters
+        ----------
+        rooted
+            The publication, roots put in.
+        closed
+            Its triples and what follows from them by rules.
+        follow
+            Applies the rules to triples.
+        evaluator
+            Evaluates the functions; over the same ontology.
+        now
+            What ``NOW()`` gives; the machine's time by default.
+        on_problem
+            Called with each function that fails: it cannot be evaluated, it gives too much, or
+            it goes on without end. What is returned is then what the others give: nothing of a
+            function that fails stays.
+        """
+        if not self._reads.any_of(closed):
+            return Mapped(closed)
+        enriching = Enriching(rooted, closed, follow, evaluator, now or utc_now())
+        dropped: set[int] = set()
+        runs = 0
+        while True:
+            attempt = Attempt(self._asked, self._reads, self._depends, self._root, self._limits)
+            result = attempt.go(enriching, dropped)
+            runs += attempt.runs
+            if not isinstance(result, list):
+                names = {t: self._functions[n].function.name for t, n in attempt.mapped.items()}
+                return Mapped(result, names, runs)
+            for failure in result:
+                dropped.add(failure.function)
+                on_problem(self._problem(failure, rooted))
+
+    def _problem(self, failure: Failure, publication: Publication) -> Problem:
+        function = self._functions[failure.function].function
+        where = Place(function.place.source, item=publication.id)
+        what = f"the mapping function `{function.name}` is left out: {failure.what}"
+        return Problem(what, where, failure.remedy, Severity.WARNING)
+
+
+# -- rounds --------------------------------------------------------------------------------
+
+
+class Evaluator(Protocol):
+    """What evaluates queries over an ontology and a publication: `graphmatch.knowledge`."""
+
+    def evaluation(self, publication: Publication, now: datetime) -> _native.Evaluation:
+        """Prepare questions about a publication."""
+
+    def meets(self, pattern: Iterable[Term | None]) -> bool:
+        """Whether a triple that follows from the ontology has these terms, ``None`` for any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A mapping function as it is asked: roots put in.
+
+    Parameters
+    ----------
+    query
+        The CONSTRUCT query.
+    reads
+        What its solutions can rest on.
+    mentions
+        What its answer depends on.
+    """
+
+    query: Query
+    reads: frozenset[Mention]
+    mentions: frozenset[Mention]
+
+
+@dataclass(frozen=True, slots=True)
+class Enriching:
+    """A publication on its way, and what it takes to go on with it.
+
+    Parameters
+    ----------
+    rooted
+        The publication, roots put in.
+    closed
+        Its triples and what follows from them by rules.
+    follow
+        Applies the rules.
+    evaluator
+        Evaluates queries.
+    now
+        What ``NOW()`` gives.
+    """
+
+    rooted: Publication
+    closed: Derived
+    follow: Follow
+    evaluator: Evaluator
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A function that cannot go on, and why."""
+
+    function: int
+    what: str
+    remedy: str
+
+
+class Triggers:
+    """Which functions a triple concerns; functions are numbers here.
+
+    Examples
+    --------
+    >>> from pyoxigraph import NamedNode
+    >>> price, dear = NamedNode("urn:price"), NamedNode("urn:Dear")
+    >>> triggers = Triggers([frozenset({(price, None)}), frozenset({(None, None)})])
+    >>> sorted(triggers.of((NamedNode("urn:x"), price, dear)))
+    [0, 1]
+    """
+
+    def __init__(self, mentions: Sequence[Set[Mention]]) -> None:
+        self._functions: defaultdict[Mention, set[int]] = defaultdict(set)
+        for number, several in enumerate(mentions):
+            for mention in several:
+                self._functions[mention].add(number)
+        self._properties = {property_ for property_, _ in self._functions}
+        self._always = self._functions.get((None, None), set())
+
+    @property
+    def always(self) -> bool:
+        """Whether every triple concerns some function."""
+        return bool(self._always)
+
+    def properties(self) -> Iterator[Term]:
+        """Yield the properties whose triples may concern a function."""
+        return (property_ for property_ in self._properties if property_ is not None)
+
+    def any_of(self, triples: Iterable[Triple]) -> bool:
+        """Whether any of the triples may concern any function."""
+        return bool(self._always) or not self._properties.isdisjoint(t[1] for t in triples)
+
+    def of(self, triple: Triple) -> set[int]:
+        """Return the functions that a triple concerns."""
+        _, property_, object_ = triple
+        if property_ not in self._properties:
+            return self._always
+        functions = self._functions
+        return self._always.union(
+            functions.get((property_, None), ()), functions.get((property_, object_), ())
+        )
+
+
+class Attempt:
+    """One way through the rounds.
+
+    Parameters
+    ----------
+    asked
+        The functions, in their order.
+    reads, mentions
+        Which functions can rest on a triple, and which depend on it.
+    root
+        Puts roots into what functions give.
+    limits
+        ``mapping_rounds`` and ``mapping_triples``.
+    """
+
+    def __init__(
+        self,
+        asked: Sequence[Asked],
+        reads: Triggers,
+        mentions: Triggers,
+        root: Callable[[Term], Term],
+        limits: Limits,
+    ) -> None:
+        self._asked = asked
+        self._reads = reads
+        self._mentions = mentions
+        self._root = root
+        self._limits = limits
+        self.mapped: dict[Triple, int] = {}
+        """What functions gave, each triple with the first function that gave it."""
+        self.runs = 0
+        """How many times a function was run."""
+        self._given: Counter[int] = Counter()
+        self._pending: set[int] = set()
+        self._awake: set[int] = set()
+        self._fed: defaultdict[int, set[int]] = defaultdict(set)
+        """Functions to those for which they made something new to look at."""
+
+    def go(self, enriching: Enriching, dropped: Set[int]) -> Derived | list[Failure]:
+        """Return the closure under rules and functions, or who failed.
+
+        Parameters
+        ----------
+        dropped
+            The functions to be left out.
+        """
+        closed = enriching.closed
+        fresh: Iterable[Triple] = closed
+        rounds = 0
+        while due := self._due(fresh, closed, dropped):
+            new: dict[Triple, int] = {}
+            failures: list[Failure] = []
+            so_far = _so_far(enriching.rooted, closed)
+            asked = enriching.evaluator.evaluation(so_far, enriching.now)
+            for function in due:
+                answer = self._answer(function, closed, asked, enriching.evaluator)
+                if isinstance(answer, Failure):
+                    failures.append(answer)
+                    continue
+                for triple in answer:
+                    new.setdefault(triple, function)
+            if failures:
+                return failures
+            if not new:
+                break
+            if rounds == self._limits.mapping_rounds:
+                return list(self._endless(set(new.values())))
+            rounds += 1
+            self.mapped |= new
+            before = closed
+            closed = enriching.follow((*enriching.rooted.triples, *self.mapped))
+            fresh = [triple for triple in closed if triple not in before]
+        return closed
+
+    def _due(self, fresh: Iterable[Triple], closed: Derived, dropped: Set[int]) -> list[int]:
+        """Return the functions whose turn it is, now that there are new triples."""
+        for triple in fresh:
+            concerned = self._mentions.of(triple)
+            if not concerned:
+                continue
+            self._pending |= concerned
+            self._awake |= self._reads.of(triple)
+            if self.mapped and (source := self._source(triple, closed)) is not None:
+                self._fed[source] |= concerned
+        due = (self._pending & self._awake) - dropped
+        self._pending -= due
+        return sorted(due)
+
+    def _source(self, triple: Triple, closed: Derived) -> int | None:
+        """Return the function by whose triple rules led to this one."""
+        seen = set()
+        current: Triple | None = triple
+        while current is not None and current not in seen:
+            if current in self.mapped:
+                return self.mapped[current]
+            seen.add(current)
+            current = closed.get(current)
+        return None
+
+    def _answer(
+        self, function: int, closed: Derived, asked: _native.Evaluation, evaluator: Evaluator
+    ) -> list[Triple] | Failure:
+        """Run a function; return what is new in its answer."""
+        self.runs += 1
+        limit = self._limits.mapping_triples
+        most = limit + len(closed)
+        try:
+            found = asked.answer(self._asked[function].query, resting=True, most=most + 1)
+        except _native.EvaluationFailedError as error:
+            remedy = "The publication goes on without it: correct the query."
+            return Failure(function, f"it cannot be evaluated: {error}", remedy)
+        given: Sequence[Triple] = () if found is None else found[1] or ()
+        longest = max((len(str(triple[2])) for triple in given), default=0)
+        if longest > self._limits.mapping_characters:
+            return Failure(function, _too_long(self._limits.mapping_characters), _NARROW)
+        if len(given) > most:
+            return Failure(function, _too_much(limit), _NARROW)
+        if any(isinstance(term, BlankNode) for triple in given for term in triple):
+            given = named_by_content(given, _is_new(closed, evaluator))
+        rooted = dict.fromkeys((self._root(s), self._root(p), self._root(o)) for s, p, o in given)
+        new = [triple for triple in rooted if triple not in closed]
+        self._given[function] += len(new)
+        if self._given[function] > limit:
+            return Failure(function, _too_much(limit), _NARROW)
+        return new
+
+    def _endless(self, producing: Set[int]) -> Iterator[Failure]:
+        """Yield a failure for each function that keeps itself going; for all if none is seen to."""
+        limit = self._limits.mapping_rounds
+        what = f"it still gives new triples after `mapping_rounds` ({limit}) rounds"
+        looping = {function for function in producing if self._feeds(function, function)}
+        for function in sorted(looping or producing):
+            yield Failure(function, what, _LOOP)
+
+    def _feeds(self, function: int, other: int) -> bool:
+        """Whether one function fed another, by way of any number of them."""
+        agenda = [function]
+        seen: set[int] = set()
+        for current in agenda:
+            agenda += self._fed[current] - seen
+            seen |= self._fed[current]
+        return other in seen
+
+
+def _too_long(limit: int) -> str:
+    return f"it gives a text of more than `mapping_characters` ({limit})"
+
+
+def _too_much(limit: int) -> str:
+    return f"it gives more than `mapping_triples` ({limit})"
+
+
+def _so_far(rooted: Publication, closed: Derived) -> Publication:
+    stated = frozenset(rooted.triples) - rooted.derived
+    derived = frozenset(triple for triple in closed if triple not in stated)
+    return rooted.with_triples(tuple(closed), derived)
+
+
+def _is_new(closed: Derived, evaluator: Evaluator) -> Callable[[BlankNode], bool]:
+    """Return a test for blank nodes that neither the publication nor the ontology has."""
+    known = {term for triple in closed for term in triple if isinstance(term, BlankNode)}
+
+    def is_new(node: BlankNode) -> bool:
+        if node in known:
+            return False
+        return not (evaluator.meets((node, None, None)) or evaluator.meets((None, None, node)))
+
+    return is_new
+
+
+# -- new blank nodes -----------------------------------------------------------------------
+
+
+def named_by_content(
+    triples: Sequence[Triple], is_new: Callable[[BlankNode], bool]
+) -> Sequence[Triple]:
+    """Return the triples with each new blank node named by what they say of it.
+
+    A name is a digest of the triples that a node is in, its new neighbours put in by their own
+    digests, as often as there are new nodes: colour refinement. Where it cannot tell two nodes
+    apart, all nodes keep the names that they have. Costs O(nodes · triples).
+
+    Parameters
+    ----------
+    is_new
+        Whether nothing but these triples can speak of a blank node.
+
+    Examples
+    --------
+    >>> from pyoxigraph import Literal, NamedNode
+    >>> x, p = NamedNode("urn:x"), NamedNode("urn:p")
+    >>> one = [(x, p, BlankNode("a")), (BlankNode("a"), p, Literal("1"))]
+    >>> two = [(x, p, BlankNode("b")), (BlankNode("b"), p, Literal("1"))]
+    >>> named_by_content(one, lambda _: True) == named_by_content(two, lambda _: True)
+    True
+    """
+    found = {term for triple in triples for term in triple if isinstance(term, BlankNode)}
+    new = {node for node in found if is_new(node)}
+    if not new:
+        return triples
+    about: defaultdict[BlankNode, list[Triple]] = defaultdict(list)
+    for triple in triples:
+        for term in {term for term in triple if isinstance(term, BlankNode)} & new:
+            about[term].append(triple)
+    names: dict[Term, Term] = {}
+    for part in _parts(about):
+        names |= _names({node: about[node] for node in part})
+    return tuple(
+        dict.fromkeys((names.get(s, s), names.get(p, p), names.get(o, o)) for s, p, o in triples)
+    )
+
+
+def _parts(about: Mapping[BlankNode, Iterable[Triple]]) -> list[list[BlankNode]]:
+    """Return the nodes in groups, those together that triples hold together."""
+    parts: list[list[BlankNode]] = []
+    seen: set[BlankNode] = set()
+    for start in about:
+        if start in seen:
+            continue
+        seen.add(start)
+        part = [start]
+        for node in part:
+            for triple in about[node]:
+                for term in triple:
+                    if isinstance(term, BlankNode) and term in about and term not in seen:
+                        seen.add(term)
+                        part.append(term)
+        parts.append(part)
+    return parts
+
+
+def _names(about: Mapping[BlankNode, Iterable[Triple]]) -> dict[Term, Term]:
+    """Return the names of the nodes of one group; none where two would be called the same."""
+    colours: dict[Term, str] = dict.fromkeys(about, "")
+    for _ in about:
+        colours = {node: _colour(node, triples, colours) for node, triples in about.items()}
+    if len(set(colours.values())) != len(colours):
+        return {}
+    whole = "".join(sorted(colours.values()))  # like nodes of unlike groups are two
+    return {node: BlankNode(f"gm{_digest(colour + whole)}") for node, colour in colours.items()}
+
+
+def _colour(node: BlankNode, triples: Iterable[Triple], colours: Mapping[Term, str]) -> str:
+    def shown(term: Term) -> str:
+        if term == node:
+            return "self"
+        return f"new {colours[term]}" if term in colours else str(term)
+
+    return _digest("\n".join(sorted(" ".join(map(shown, triple)) for triple in triples)))
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=_SIZE).hexdigest()

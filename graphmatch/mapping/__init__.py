@@ -1,1 +1,0 @@
-"""Mapping functions: SPARQL CONSTRUCT queries that add to a publication."""
