@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from html import escape
 from html.entities import html5
 from importlib import import_module
+from typing import NoReturn
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
@@ -26,6 +27,7 @@ from semantic.syntax import after_root_name
 
 _ITEMS = frozenset({"item", "rss:item", "entry", "atom:entry", "atom:item"})
 _MOST_ATTRIBUTES = 10_000
+_LONG_TAG = re.compile(rb"<[^<>]{50000,}")  # as long as one of so many attributes
 _MESSAGES = expat.errors
 _JUNK_AFTER_END = _MESSAGES.codes[_MESSAGES.XML_ERROR_JUNK_AFTER_DOC_ELEMENT]
 _EARLY_END = frozenset(
@@ -100,6 +102,9 @@ document.
     >>> len(document.items)
     1
     """
+    for tag in _LONG_TAG.finditer(data):  # before expat spends seconds on it
+        if tag[0].count(b"=") > _MOST_ATTRIBUTES:
+            _fail_attributes(report, data.count(b"\n", 0, tag.start()) + 1)
     reading = _Reading(data, report, limits)
     error = reading.error
     if error is not None and _is_damage(error):
@@ -114,6 +119,11 @@ document.
     elif error is not None:
         _report_lost(_begun(data) - len(reading.document.items), report)
     return reading.document
+
+
+def _fail_attributes(report: Report, line: int) -> NoReturn:
+    what = f"an element has more than {_MOST_ATTRIBUTES:,} attributes"
+    report.fail(what, "Nobody's feed needs as many: check where it is from.", line)
 
 
 def _is_damage(error: expat.ExpatError) -> bool:
@@ -204,10 +214,11 @@ class _Reading:
         self._depth += 1
         if self._depth > self._limits.xml_depth:
             remedy = "If you trust the document, raise the limit xml_depth."
-            self._fail(f"its elements nest more than {self._limits.xml_depth} deep", remedy)
+            what = f"its elements nest more than {self._limits.xml_depth} deep"
+            line, column = self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber
+            self._report.fail(what, remedy, line, column + 1)
         if len(attributes) > 2 * _MOST_ATTRIBUTES:
-            what = f"an element has more than {_MOST_ATTRIBUTES:,} attributes"
-            self._fail(what, "Nobody's feed needs as many: check where it is from.")
+            _fail_attributes(self._report, self._parser.CurrentLineNumber)
         names = map(_qualified, attributes[::2])
         element = self._builder.start(tag, dict(zip(names, attributes[1::2], strict=True)))
         if self._depth == 1:
@@ -218,10 +229,6 @@ class _Reading:
             self.document.items.append((None, element))
         elif self._item is None:
             self._item = (self._parser.CurrentLineNumber, element, self._depth)
-
-    def _fail(self, what: str, remedy: str) -> None:
-        line, column = self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber
-        self._report.fail(what, remedy, line, column + 1)
 
     def _end(self, name: str) -> None:
         self._builder.end(_qualified(name))
