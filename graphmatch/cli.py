@@ -77,6 +77,9 @@ def check(
     ontology: Ontologies = None,
     json: Json = False,
     entailment: EntailmentOption = "rdfs",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="End with status 1 if there are warnings.")
+    ] = False,
 ) -> None:
     """Say of each subscription what is indexed, what is evaluated, and what is wrong with it.
 
@@ -86,7 +89,7 @@ def check(
     from graphmatch.command.session import Knowing
 
     knowing = Knowing(ontology or [], loading, entailment)
-    ended(lambda: run(subscriptions, knowing, json=json))
+    ended(lambda: run(subscriptions, knowing, json=json, strict=strict))
 
 
 @app.command()
