@@ -2,6 +2,7 @@
 # make test     sets up, and runs the tests
 # make check    what CI runs: lint, types, tests, of Python and of Rust
 # make native   compiles the core anew, in seconds; slower code than what is installed
+# make docs     builds the documentation site in build/site
 # make wheel    builds a wheel of this platform in dist/
 PYTHON ?= python3
 VENV ?= .venv
@@ -13,7 +14,7 @@ CORE := $(CRATE)/Cargo.toml $(wildcard $(CRATE)/src/*.rs $(CRATE)/src/*/*.rs)
 WITH_RUST := $(CRATE)/with-rust.sh
 CARGO := cd $(CRATE) && ./with-rust.sh cargo
 
-.PHONY: demo test test-all check lint types test-native native wheel clean
+.PHONY: demo test test-all check lint types test-native native docs wheel clean
 
 demo: $(VENV)/.base
 	@$(BIN)/graphmatch demo
@@ -44,6 +45,9 @@ test-native: $(VENV)/.dev
 native: $(BIN)/maturin
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(WITH_RUST) $(BIN)/maturin develop --quiet --skip-install
 
+docs: $(VENV)/.dev
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 wheel: $(BIN)/maturin
 	@$(WITH_RUST) $(BIN)/maturin build --quiet --release --out dist
 
@@ -65,4 +69,4 @@ $(BIN)/maturin:
 	@$(MAKE) --no-print-directory $(VENV)/.dev
 
 clean:
-	rm -rf $(VENV) $(CRATE)/target graphmatch/_native.*.so .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build/site $(CRATE)/target graphmatch/_native.*.so .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -130,6 +130,9 @@ def explain(
     publication: Annotated[
         str | None, typer.Option("--publication", "-p", help="Only the one with this id.")
     ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Say how the subscription is indexed, too.")
+    ] = False,
     json: Json = False,
     cut: CutOption = "auto",
     format: FormatOption = None,
@@ -150,7 +153,13 @@ def explain(
     knowing = Knowing(ontology or [], loading, entailment, now=now)
     ended(
         lambda: run(
-            subscription, reading, subscriptions, knowing, publication=publication, json=json
+            subscription,
+            reading,
+            subscriptions,
+            knowing,
+            publication=publication,
+            verbose=verbose,
+            json=json,
         )
     )
 

@@ -71,10 +71,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from graphmatch.explain import Evidence, Explanation
-    from graphmatch.filing import Filed
+    from graphmatch.explain.explanation import Evidence, Explanation
+    from graphmatch.explain.filing import Filed
+    from graphmatch.explain.provenance import Provenance
     from graphmatch.lint import Warned
-    from graphmatch.provenance import Provenance
 
 Document: TypeAlias = bytes | str | Path | Readable
 """What `Engine.filter` reads."""
@@ -106,7 +106,9 @@ class Engine(Matcher):
     limits
         What one document, one subscription and one evaluation may cost.
 
-    It may be used from several threads: publications are matched at the same time, and
+    Notes
+    -----
+    An engine may be used from several threads: publications are matched at the same time, and
     changes are made while none is.
 
     Examples
@@ -791,7 +793,7 @@ class Engine(Matcher):
         UnknownError
             When there is none with this id.
         """
-        from graphmatch.filing import file, suspended
+        from graphmatch.explain.filing import file, suspended
 
         subscription = self._subscription(id)
         knowledge = self._knowledge
@@ -808,8 +810,8 @@ class Engine(Matcher):
         UnknownError
             When there is no subscription with this id.
         """
-        from graphmatch.explain import explain
-        from graphmatch.explaining.placement import Placement
+        from graphmatch.explain.explanation import explain
+        from graphmatch.explain.filing import Placement
 
         with self._changing:
             filed = self.filing(id)
@@ -823,7 +825,7 @@ class Engine(Matcher):
         self, publication: Publication, matches: Iterable[Match]
     ) -> Mapping[str, tuple[Evidence, ...]]:
         """Return, by subscription, the triples that a match rests on, and why they hold."""
-        from graphmatch.explain import evidence
+        from graphmatch.explain.explanation import evidence
 
         several = tuple(matches)
         with self._changing:
@@ -838,7 +840,7 @@ class Engine(Matcher):
 
     def _asking(self, publication: Publication) -> tuple[_native.Evaluation, Provenance]:
         """Prepare questions about one publication, with everything that follows from it."""
-        from graphmatch.provenance import Provenance
+        from graphmatch.explain.provenance import Provenance
 
         now = self._clock()
         knowledge = self._knowledge

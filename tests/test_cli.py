@@ -206,21 +206,28 @@ def test_explanation_of_a_match_and_of_none() -> None:
     text = run(*COMMANDS["explain"]).stdout
     assert (
         "https://notebook.example/almen matches feeds-environment\n"
-        "  indexed: ?item dcterms:subject news:Environment . ?item rss:title ?title\n"
+        "  ✓ ?item dcterms:subject news:Environment\n"
     ) in text
     assert "        because “Klimawandel” in rss:title names news:ClimateChange\n" in text
     assert (
         "https://notebook.example/raumsonde does not match feeds-environment\n"
+        "  ✗ no triple meets ?item dcterms:subject news:Environment\n"
+        "      the nearest: <https://notebook.example/raumsonde> dcterms:subject news:Space"
+    ) in text
+    assert "but news:SpaceProbes is not below news:Environment: nothing is above both\n" in text
+
+
+def test_that_an_explanation_says_how_a_subscription_is_indexed_after_the_answer() -> None:
+    text = run(*COMMANDS["explain"], "-p", "https://notebook.example/raumsonde", "--verbose").stdout
+    assert text.endswith(
+        "\n"
         "  indexed: ?item dcterms:subject news:Environment . ?item rss:title ?title\n"
         "  the index decides: nothing is left to evaluate\n"
         "  access pattern: * dcterms:subject news:Environment: estimated at 0.1 % of publications; "
         "2 rows are filed there\n"
         "    then looked for: * rss:title *\n"
         "  query template: shared with 6 other rows\n"
-        "  ✗ no triple meets ?item dcterms:subject news:Environment\n"
-        "      the nearest: <https://notebook.example/raumsonde> dcterms:subject news:Space"
-    ) in text
-    assert "but news:SpaceProbes is not below news:Environment: nothing is above both\n" in text
+    )
 
 
 def test_explanation_of_one_publication() -> None:

@@ -9,8 +9,7 @@ from rich.text import Text
 
 from graphmatch.command.console import plural, styled
 from graphmatch.command.session import REFUSED, Knowing, Session
-from graphmatch.explain import describe_filing
-from graphmatch.filing import Filed
+from graphmatch.explain.filing import Filed
 from graphmatch.lint import Linter, Warned
 from semantic.errors import GraphMatchError
 
@@ -50,7 +49,7 @@ def run(subscriptions: Sequence[Path], knowing: Knowing, *, json: bool, strict: 
 def _text(filed: Filed, warned: Sequence[Warned], prefixes: Mapping[str, str]) -> Iterator[Text]:
     subscription = filed.subscription
     yield styled((f"✓ {subscription.id}", "green"), "  ", (subscription.comment, "dim"))
-    for line in describe_filing(filed, prefixes):
+    for line in filed.describe(prefixes):
         yield styled(f"    {line}")
     for found in warned:
         yield styled(("    warning", "yellow"), f"  {found.code}: {found.what}. {found.remedy}")

@@ -10,8 +10,8 @@ from graphmatch.command.console import visible
 from graphmatch.command.filter import Reading, read
 from graphmatch.command.session import Knowing, Session
 from graphmatch.engine import Engine
-from graphmatch.explain import Explanation
-from graphmatch.explaining.placement import Placement
+from graphmatch.explain.explanation import Explanation
+from graphmatch.explain.filing import Placement
 from semantic.errors import GraphMatchError, Place, Problem
 from semantic.terms import Triple
 
@@ -23,6 +23,7 @@ def run(
     knowing: Knowing,
     *,
     publication: str | None,
+    verbose: bool,
     json: bool,
 ) -> int:
     """Explain one subscription for each publication; return the exit status."""
@@ -35,7 +36,9 @@ def run(
             raise _unknown(subscription, [known.id for known in engine.subscriptions])
     except GraphMatchError as error:
         return session.fail(error)
-    shown = _explain_all(session, engine, subscription, reading, publication, json=json)
+    shown = _explain_all(
+        session, engine, subscription, reading, publication, verbose=verbose, json=json
+    )
     if not shown:
         return session.fail(_nothing_read(reading, publication))
     return session.status
@@ -65,6 +68,7 @@ def _explain_all(
     reading: Reading,
     wanted: str | None,
     *,
+    verbose: bool,
     json: bool,
 ) -> int:
     shown = 0
@@ -74,7 +78,10 @@ def _explain_all(
             if json:
                 session.out.write_json(_json(explanation))
             else:
-                session.out.print(visible(str(explanation), lines=True))
+                lines = [str(explanation)]
+                if verbose:
+                    lines += (f"  {line}" for line in explanation.internals)
+                session.out.print(visible("\n".join(lines), lines=True))
             shown += 1
     return shown
 
@@ -84,7 +91,7 @@ def _json(explanation: Explanation) -> dict[str, object]:
         "subscription": explanation.subscription,
         "publication": explanation.publication,
         "matches": explanation.match is not None,
-        "filing": explanation.filing,
+        "filing": explanation.filed.describe(explanation.prefixes),
         "index": [_placement(placement) for placement in explanation.placements],
         "evidence": [
             {

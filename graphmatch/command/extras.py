@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from rich.text import Text
 
 from graphmatch.command.console import styled
-from graphmatch.command.view import View
+from graphmatch.command.terms import View
 from graphmatch.mapping.functions import Analysed, MappingFunctions
 from semantic.terms import Mention, compact
 

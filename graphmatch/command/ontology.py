@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
+from pyoxigraph import Literal, NamedNode
 from rich.text import Text
 
 from graphmatch.command.console import plural, styled
-from graphmatch.command.counts import count_all, count_line, problem_as_json, shape_as_json
-from graphmatch.command.describe import Description
 from graphmatch.command.extras import extra_lines, extras_as_json
-from graphmatch.command.find import Found, resolve, search
 from graphmatch.command.options import Loading, Seeing
 from graphmatch.command.session import Session
-from graphmatch.command.statistics import Shape, declared_taxonomies
-from graphmatch.command.tree import Tree
-from graphmatch.command.view import View, named
-from graphmatch.command.ways import Way, ways
+from graphmatch.command.terms import (
+    Found,
+    View,
+    Way,
+    by_name,
+    depths,
+    named,
+    resolve,
+    search,
+    ways,
+)
 from semantic.errors import GraphMatchError, InputError, Place, Problem, Severity
+from semantic.ontology.taxonomy import Taxonomy
+from semantic.terms import Term
+from semantic.vocabulary import DOMAIN, RANGE, RDFS, SKOS
 
+SIBLINGS = 40
+"""How many terms of one level of a tree are shown."""
 FOUND = 40
 """How many terms of a search are shown as text."""
-WAYS = 20
+SHOWN_WAYS = 20
 """How many ways between two terms are shown."""
+LISTED = 12
+"""How many terms of one line of a description are shown."""
+_COMMENTS = (SKOS["definition"], RDFS["comment"], SKOS["scopeNote"])
 
 _SEVERITIES = (
     (Severity.REFUSED, "refused", "refused"),
@@ -54,8 +68,6 @@ def run(
             shown.term(seeing.term)
         elif seeing.path is not None:
             shown.path(*seeing.path)
-        elif seeing.statistics:
-            shown.statistics()
         elif seeing.problems:
             shown.problems()
         elif seeing.svg is not None and around is not None:
@@ -97,7 +109,7 @@ class _Shown:
         for kind, taxonomy in self._view.taxonomies.items():
             if any(named(taxonomy)):
                 self._print(styled((kind, "bold")))
-                for line in Tree(taxonomy, self._view, depth).lines():
+                for line in tree_lines(taxonomy, self._view, depth):
                     self._print(line)
         for line in extra_lines(self._view):
             self._print(line)
@@ -140,18 +152,18 @@ class _Shown:
 
     def term(self, text: str) -> None:
         """Show all that is known of a term."""
-        description = Description.of(self._view, resolve(self._view, text))
+        description = describe(self._view, resolve(self._view, text))
         if self._json:
-            self._write(description.as_json())
+            self._write({key: _plain(value) for key, value in description.items()})
             return
-        for line in description.lines(self._view):
+        for line in _description_lines(self._view, description):
             self._print(line)
 
     def path(self, one: str, other: str) -> None:
         """Show the shortest ways between two terms."""
         start, end = resolve(self._view, one), resolve(self._view, other)
-        found = list(islice(ways(start, end, self._view.parents), WAYS + 1))
-        for way in found[:WAYS]:
+        found = list(islice(ways(start, end, self._view.parents), SHOWN_WAYS + 1))
+        for way in found[:SHOWN_WAYS]:
             if self._json:
                 self._write(
                     {
@@ -162,7 +174,7 @@ class _Shown:
                 )
             else:
                 self._print(self._way(way))
-        if len(found) > WAYS:
+        if len(found) > SHOWN_WAYS:
             self._session.err.print("There are more ways.")
         if not found:
             names = self._view.compact(start), self._view.compact(end)
@@ -180,41 +192,6 @@ class _Shown:
             name = self._view.compact(term)
             parts.append((name, "bold") if place == way.top else name)
         return styled(*parts)
-
-    def statistics(self) -> None:
-        """Show the shape of each hierarchy, and counts."""
-        shapes = {kind: Shape.of(t) for kind, t in self._view.taxonomies.items()}
-        declared = declared_taxonomies(self._view)
-        if self._json:
-            counts = count_all(self._view, self._session.problems) | extras_as_json(self._view)
-            several = {kind: shape_as_json(shape) for kind, shape in shapes.items()}
-            self._write({**counts, "shape": several, "taxonomies": list(map(str, declared))})
-            return
-        for kind, shape in shapes.items():
-            if shape.terms:
-                self._print(styled((kind, "bold")))
-                for line in self._shape(shape):
-                    self._print(line)
-        self._print(styled(("all", "bold")))
-        for name, count in count_all(self._view, self._session.problems).items():
-            if name not in shapes and not name.endswith("links"):
-                self._print(count_line(name, count))
-        if declared:
-            listed = ", ".join(map(self._view.compact, declared))
-            self._print(styled(f"          declared taxonomies: {listed}"))
-
-    def _shape(self, shape: Shape) -> Iterator[Text]:
-        yield count_line("named terms", shape.terms)
-        yield count_line("is-a links", shape.links)
-        yield count_line("tops", shape.tops)
-        yield count_line("leaves", shape.leaves)
-        yield count_line("with several parents", shape.several_parents)
-        yield count_line("depth", shape.depth)
-        width, level = shape.widest
-        yield count_line(f"on the widest level, {level}", width)
-        if shape.most_children is not None:
-            term, children = shape.most_children
-            yield count_line(f"children at most, of {self._view.compact(term)}", children)
 
     def problems(self) -> None:
         """Show what is wrong, grouped by severity and file."""
@@ -236,8 +213,7 @@ class _Shown:
 
     def picture(self, file: Path, around: str, radius: int) -> None:
         """Write a picture of a term's neighbourhood."""
-        from graphmatch.command.neighbourhood import neighbourhood
-        from graphmatch.command.picture import draw
+        from graphmatch.command.picture import draw, neighbourhood
 
         shown = neighbourhood(self._view, resolve(self._view, around), radius)
         try:
@@ -249,3 +225,167 @@ class _Shown:
             self._write({"file": str(file), "terms": [str(box.term) for box in shown.boxes]})
             return
         self._print(styled(f"{file}: {plural(len(shown.boxes), 'term')} shown"))
+
+
+def tree_lines(taxonomy: Taxonomy, view: View, depth: int) -> Iterator[Text]:
+    """Yield a hierarchy as lines, one a term, so many levels from the tops down."""
+
+    def branch(
+        terms: Sequence[NamedNode], indent: str, level: int, above: tuple[NamedNode, ...] = ()
+    ) -> Iterator[Text]:
+        more = len(terms) - SIBLINGS
+        for number, term in enumerate(terms[:SIBLINGS], 1):
+            is_last = number == len(terms)
+            yield styled(indent + ("└── " if is_last else "├── "), *_named(term, view))
+            line = (*above, term)
+            below = [t for t in by_name(taxonomy.children(term)) if t not in line]
+            inner = indent + ("    " if is_last else "│   ")
+            if level < depth:
+                yield from branch(below, inner, level + 1, line)
+            elif below:
+                count = sum(1 for _ in named(taxonomy.descendants(term)))
+                yield styled(f"{inner}└── ", (f"… {count:,} below", "dim"))
+        if more > 0:
+            yield styled(f"{indent}└── ", (f"… and {more:,} more", "dim"))
+
+    return branch(_tops(taxonomy), "", 1)
+
+
+def _named(term: NamedNode, view: View) -> Iterator[str | tuple[str, str]]:
+    yield view.compact(term)
+    if label := view.label(term):
+        yield f"  {label}", "dim"
+    if others := view.ontology.roots.names(term):
+        yield f"  = {', '.join(map(view.compact, others))}", "cyan"
+
+
+def _tops(taxonomy: Taxonomy) -> list[NamedNode]:
+    """Return the named terms with no named parent, those with children first.
+
+    Of a circle that nothing is above, it is the first term.
+    """
+    free = (t for t in named(taxonomy) if not any(named(taxonomy.parents(t))))
+    heads = (next(named(circle), None) for circle in taxonomy.cycles if _is_top(circle, taxonomy))
+    tops = by_name([*free, *filter(None, heads)])
+    return sorted(tops, key=lambda term: not taxonomy.children(term))
+
+
+def _is_top(circle: Sequence[Term], taxonomy: Taxonomy) -> bool:
+    above = (parent for term in circle for parent in named(taxonomy.parents(term)))
+    return all(parent in circle for parent in above)
+
+
+def describe(view: View, term: NamedNode) -> dict[str, Any]:
+    """Return all that an ontology says of one term, terms, texts and counts by name."""
+    triples = view.ontology.triples
+    about = [(p, o) for s, p, o in triples if s == term]
+    above = _above(view, term)
+    below = {t for taxonomy in view.taxonomies.values() for t in taxonomy.descendants(term)}
+    instances = {each: view.instances(each) for each in (term, *named(below))}
+    comments = [o for p, o in about if p in _COMMENTS and isinstance(o, Literal)]
+    comments.sort(key=lambda each: each.language not in ("en", None))
+    return {
+        "term": term,
+        "kinds": view.kinds(term),
+        "labels": view.labels(term),
+        "comments": [comment.value for comment in comments],
+        "names": view.ontology.roots.names(term),
+        "parents": view.parents(term),
+        "children": view.children(term),
+        "ancestors": len(above) - 1,
+        "descendants": len(set(named(below)) - {term}),
+        "depth": depths(above)[term],
+        "domain": [*named(o for p, o in about if p == DOMAIN)],
+        "range": [*named(o for p, o in about if p == RANGE)],
+        "attributes": by_name(s for s, p, o in triples if p == DOMAIN and o == term),
+        "instances": len(instances[term]),
+        "all instances": len({each for several in instances.values() for each in several}),
+    }
+
+
+def _description_lines(view: View, found: Mapping[str, Any]) -> Iterator[Text]:
+    """Yield a description for people; what is empty is left out."""
+    yield styled((view.compact(found["term"]), "bold"), "  ", (found["term"].value, "blue"))
+    lines = {"kinds": "kind", "labels": "labels", "comments": "comment", "names": "other names"}
+    same = ("parents", "children", "domain", "range", "attributes")
+    for key, name in (lines | {key: key for key in same}).items():
+        several = found[key][:1] if key == "comments" else found[key]
+        shown = (
+            view.compact(each) if isinstance(each, NamedNode) else " ".join(str(each).split())
+            for each in several[:LISTED]
+        )
+        more = f" and {len(several) - LISTED:,} more" if len(several) > LISTED else ""
+        if several:
+            yield styled(f"  {name:<12}", ", ".join(shown), (more, "dim"))
+    for key, name in {"depth": "depth", "ancestors": "above", "descendants": "below"}.items():
+        yield styled(f"  {name:<12}", f"{found[key]:,}")
+    if found["all instances"]:
+        counts = f"{found['instances']:,}, with those of terms below {found['all instances']:,}"
+        yield styled(f"  {'instances':<12}", counts)
+
+
+def _plain(value: Any) -> object:
+    """Return a part of a description for JSON, its terms as N-Triples writes them."""
+    return (
+        [*map(str, value)]
+        if isinstance(value, list | tuple)
+        else (value if isinstance(value, int) else str(value))
+    )
+
+
+def _above(view: View, term: NamedNode) -> dict[NamedNode, tuple[NamedNode, ...]]:
+    """Return the term and all above it, each with its parents."""
+    above: dict[NamedNode, tuple[NamedNode, ...]] = {}
+    queue = [term]
+    for current in queue:
+        if current not in above:
+            above[current] = view.parents(current)
+            queue.extend(above[current])
+    return above
+
+
+def count_line(name: str, count: object) -> Text:
+    """Return a count of anything as a line."""
+    if isinstance(count, dict):
+        listed = ", ".join(f"{key} {number:,}" for key, number in count.items())
+        return styled(f"          {name}: {listed or 'none'}")
+    number = count if isinstance(count, int) else len(count) if isinstance(count, list) else 0
+    return styled(f"{number:>8,}  {name}")
+
+
+def count_all(view: View, problems: Sequence[Problem]) -> dict[str, object]:
+    """Count what there is; the keys are those of docs/reference/command.md."""
+    counts: dict[str, object] = {"triples": len(view.ontology.triples)}
+    for kind, taxonomy in view.taxonomies.items():
+        counts[kind] = len(by_name(taxonomy))
+        counts[f"{kind}: is-a links"] = _links(taxonomy)
+    counts["instances"] = _instances(view)
+    counts["labels"] = sum(view.labels_by_language.values())
+    counts["labels by language"] = view.labels_by_language
+    counts["names with another root"] = len(view.ontology.roots)
+    counts["problems"] = [str(problem) for problem in problems]
+    return counts
+
+
+def _links(taxonomy: Taxonomy) -> int:
+    return sum(1 for term in named(taxonomy) for _ in named(taxonomy.parents(term)))
+
+
+def _instances(view: View) -> int:
+    classes = by_name(view.ontology.classes)
+    found = {instance for class_ in classes for instance in view.ontology.instances(class_)}
+    return len(found.difference(view.ontology.classes, view.ontology.properties))
+
+
+def problem_as_json(problem: Problem) -> dict[str, object]:
+    """Return a problem for JSON."""
+    where = problem.where
+    return {
+        "severity": problem.severity.value,
+        "source": where.source,
+        "line": where.line,
+        "column": where.column,
+        "item": where.item,
+        "what": problem.what,
+        "remedy": problem.remedy,
+    }

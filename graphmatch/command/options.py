@@ -179,9 +179,6 @@ class Seeing:
         tuple[str, str] | None,
         typer.Option(metavar="TERM TERM", help="The shortest ways between two terms."),
     ] = None
-    statistics: Annotated[
-        bool, typer.Option("--statistics", help="Depth, width and labels of each hierarchy.")
-    ] = False
     problems: Annotated[
         bool, typer.Option("--problems", help="Only what is wrong, grouped by file.")
     ] = False

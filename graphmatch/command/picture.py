@@ -1,22 +1,155 @@
-"""A neighbourhood as SVG: boxes, with arrows from each term up to what is above it."""
+"""A picture of an ontology, as SVG: the terms around one term, with arrows to what is above each.
+
+Some levels up, some levels down, so many terms of each; what is left out is counted on the box that
+it belongs to. Boxes stand in layers, ordered and placed by igraph (the method of Sugiyama, Tagawa
+and Toda: "Methods for visual understanding of hierarchical system structures", 1981).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import chain, pairwise, zip_longest
+from typing import NamedTuple, TypeAlias
 from unicodedata import combining, east_asian_width
 
-from graphmatch.command.console import visible
-from graphmatch.command.layout import place
-from graphmatch.command.neighbourhood import Box, Neighbourhood
+from pyoxigraph import NamedNode
 
-MARGIN, LAYER_GAP, PADDING = 16.0, 46.0, 12.0
-"""Around the picture, between two layers, and inside a box; in pixels."""
+from graphmatch.command.console import visible
+from graphmatch.command.terms import View, depths
+
+MARGIN, GAP, LAYER_GAP, PADDING = 16.0, 22.0, 46.0, 12.0
+"""Around the picture, between two boxes, between two layers, and inside a box; in pixels."""
 LABEL, SMALL = 14.0, 11.0
 """The sizes of letters, in pixels."""
 LONGEST = 30
 """How many characters of a label are shown; a tooltip has all of them."""
+LEVEL = 8
+"""How many boxes one level may have."""
+INSTANCES = 3
+"""How many of them may be instances."""
+Near: TypeAlias = Callable[[NamedNode], Sequence[NamedNode]]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A term of the picture.
+
+    Parameters
+    ----------
+    label, name
+        What it is called, or ``None``; and its prefixed name or the last part of its IRI.
+    level
+        Negative above the centre, 0 for it, positive below.
+    more
+        How many of its neighbours, farther from the centre, are not shown.
+    """
+
+    term: NamedNode
+    label: str | None
+    name: str
+    level: int
+    is_instance: bool
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """From a term up to one that is directly above it; `is_type` from an instance to its class."""
+
+    lower: NamedNode
+    upper: NamedNode
+    is_type: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """Boxes, the centre first, and the links between them."""
+
+    boxes: tuple[Box, ...]
+    links: tuple[Link, ...]
+
+
+def neighbourhood(view: View, centre: NamedNode, radius: int) -> Neighbourhood:
+    """Choose what is shown around a term.
+
+    Parameters
+    ----------
+    radius
+        How many links up and down; terms with the most children are taken first.
+    """
+
+    def below(term: NamedNode) -> Sequence[NamedNode]:
+        several = sorted(view.children(term), key=lambda child: -len(view.children(child)))
+        if term != centre:
+            return several
+        instances = [each for each in view.instances(term) if each not in several]
+        return (*several[: LEVEL - min(INSTANCES, len(instances))], *instances[:INSTANCES])
+
+    above = _walk(centre, view.parents, radius, {centre})
+    under = _walk(centre, below, radius, {centre, *above})
+    levels = {centre: 0} | _levels(centre, above, view.parents)
+    upwards = {term: view.parents(term) for term in (centre, *above, *under)}
+    below_it = {centre, *under}
+    inner = {term: [p for p in upwards[term] if p in below_it] for term in below_it}
+    for term, level in depths(inner).items():
+        levels.setdefault(term, level)
+    shown = (centre, *above, *under)
+    return Neighbourhood(
+        tuple(_box_of(view, term, levels[term], frozenset(shown)) for term in shown),
+        tuple(
+            Link(term, parent, parent in view.types(term))
+            for term in shown
+            for parent in upwards[term]
+            if parent in levels and parent != term
+        ),
+    )
+
+
+def _walk(
+    start: NamedNode,
+    near: Near,
+    radius: int,
+    seen: set[NamedNode],
+) -> list[NamedNode]:
+    """Return what is reached level by level, each term of a level having its turn."""
+    found: list[NamedNode] = []
+    level = [start]
+    for _ in range(radius):
+        turns = chain.from_iterable(zip_longest(*(near(term) for term in level)))
+        new = dict.fromkeys(term for term in turns if term is not None and term not in seen)
+        level = list(new)[:LEVEL]
+        seen.update(level)
+        found += level
+    return found
+
+
+def _levels(centre: NamedNode, above: Iterable[NamedNode], near: Near) -> dict[NamedNode, int]:
+    """Return how far above the centre terms are, by the longest way."""
+    shown = {centre, *above}
+    children: dict[NamedNode, list[NamedNode]] = {term: [] for term in shown}
+    for term in shown:
+        for parent in near(term):
+            if parent in shown:
+                children[parent].append(term)
+    return {term: -depth for term, depth in depths(children).items() if term != centre}
+
+
+def _box_of(view: View, term: NamedNode, level: int, shown: frozenset[NamedNode]) -> Box:
+    if level < 0:
+        near: set[NamedNode] = set(view.parents(term))
+    else:
+        near = {*view.children(term), *view.instances(term)}
+    return Box(
+        term=term,
+        label=view.label(term),
+        name=view.brief(term),
+        level=level,
+        is_instance="instance" in view.kinds(term) and len(view.kinds(term)) == 1,
+        more=len(near - shown),
+    )
+
 
 _STYLE = """
   text { font-family: system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif;
@@ -67,21 +200,22 @@ def draw(shown: Neighbourhood) -> str:
     first = min(box.level for box in boxes)
     layers = [box.level - first for box in boxes]
     texts = [tuple(_texts(box)) for box in boxes]
-    widths, heights = list(map(_width, texts)), list(map(_height, texts))
+    widths = [max(_text_width(t) * size for _, t, size in s) + 2 * PADDING for s in texts]
+    heights = [sum(size + 4 for _, _, size in several) + PADDING for several in texts]
     position = {box.term: number for number, box in enumerate(boxes)}
     links = [(position[link.lower], position[link.upper]) for link in shown.links]
-    placed = place(layers, widths, links)
+    centres, bends_of = place(layers, max(widths), links)
     rows = _rows(layers, heights)
     areas = [
-        _Area(MARGIN + x, (rows[layer][0] + rows[layer][1]) / 2, width, height)
-        for x, layer, width, height in zip(placed.centres, layers, widths, heights, strict=True)
+        _Area(MARGIN + x, (sum(rows[layer]) - height) / 2, width, height)
+        for x, layer, width, height in zip(centres, layers, widths, heights, strict=True)
     ]
     lines: list[str] = []
-    for link, (lower, upper), bends in zip(shown.links, links, placed.bends, strict=True):
+    for link, (lower, upper), bends in zip(shown.links, links, bends_of, strict=True):
         ways = [(layers[lower], areas[lower].x)]
         ways += [(layer, MARGIN + x) for layer, x in bends]
         ways.append((layers[upper], areas[upper].x))
-        curve = _curve(areas[lower].top, areas[upper].bottom, ways, rows)
+        curve = _curve(areas[lower].top, areas[upper].top + areas[upper].height, ways, rows)
         says = "is a" if link.is_type else "is under"
         tip = f"{boxes[lower].name} {says} {boxes[upper].name}"
         lines.append(
@@ -90,30 +224,66 @@ def draw(shown: Neighbourhood) -> str:
         )
     for box, several, area in zip(boxes, texts, areas, strict=True):
         lines += _box(box, several, area)
-    right = max(
-        [area.x + area.width / 2 for area in areas]
-        + [MARGIN + x for bends in placed.bends for _, x in bends]
-    )
+    bent = [MARGIN + x for bends in bends_of for _, x in bends]
+    right = max([area.x + area.width / 2 for area in areas] + bent)
     about = boxes[0].label or boxes[0].name
     return "\n".join([*_head(about, right + MARGIN, rows[-1][1] + MARGIN), *lines, "</svg>", ""])
 
 
-@dataclass(frozen=True, slots=True)
-class _Area:
-    """Where a box is: its middle, width and height."""
+def place(
+    layers: Sequence[int], width: float, links: Sequence[tuple[int, int]]
+) -> tuple[list[float], list[list[tuple[int, float]]]]:
+    """Place boxes beside each other.
+
+    Parameters
+    ----------
+    layers
+        Each box's layer, from 0 at the top.
+    width
+        That of the widest box, in pixels.
+    links
+        Pairs of the positions of a lower and an upper box.
+
+    Returns
+    -------
+    centres
+        The horizontal middle of each box, in pixels.
+    bends
+        For each link, from its lower end to its upper one, the layers that it passes between, each
+        with a horizontal place.
+
+    Examples
+    --------
+    >>> centres, _ = place([0, 1, 1], 100, [(1, 0), (2, 0)])
+    >>> sorted(centres[1:]), centres[0]
+    ([50.0, 172.0], 111.0)
+    """
+    import igraph  # type: ignore[import-untyped]
+
+    rows = [*layers]
+    edges: list[tuple[int, int]] = []
+    passed: list[list[int]] = []
+    for lower, upper in links:
+        between = range(layers[lower] - 1, layers[upper], -1)
+        points = [*range(len(rows), len(rows) + len(between))]
+        rows += between
+        edges += pairwise([lower, *points, upper])
+        passed.append(points)
+    graph = igraph.Graph(len(rows), [(b, a) for a, b in edges if a != b], directed=True)
+    found = graph.layout_sugiyama(layers=rows, hgap=width + GAP, maxiter=200)
+    left = min(found[position][0] for position in range(len(rows))) - width / 2
+    x = [found[position][0] - left for position in range(len(rows))]
+    bends = [[(rows[point], x[point]) for point in points] for points in passed]
+    return x[: len(layers)], bends
+
+
+class _Area(NamedTuple):
+    """Where a box is: its horizontal middle, top, width and height."""
 
     x: float
-    y: float
+    top: float
     width: float
     height: float
-
-    @property
-    def top(self) -> float:
-        return self.y - self.height / 2
-
-    @property
-    def bottom(self) -> float:
-        return self.y + self.height / 2
 
 
 def _head(about: str, width: float, height: float) -> Iterator[str]:
@@ -156,14 +326,6 @@ def _short(text: str, length: int = LONGEST) -> str:
     text = visible(" ".join(text.split()))
     half = length // 2
     return text if len(text) <= length else f"{text[: half - 1]}…{text[len(text) - half :]}"
-
-
-def _width(texts: Sequence[tuple[str, str, float]]) -> float:
-    return max(_text_width(text) * size for _, text, size in texts) + 2 * PADDING
-
-
-def _height(texts: Sequence[tuple[str, str, float]]) -> float:
-    return sum(size + 4 for _, _, size in texts) + PADDING
 
 
 def _text_width(text: str) -> float:

@@ -9,7 +9,7 @@ from pyoxigraph import Literal
 from rich.text import Text
 
 from graphmatch.command.console import styled
-from graphmatch.explain import Evidence
+from graphmatch.explain.explanation import Evidence
 from graphmatch.matcher import Match
 from semantic.publication import Publication
 from semantic.terms import Term, Triple, compact

@@ -176,30 +176,6 @@ def test_path_of_a_name_of_several(tmp_path: Path) -> None:
     assert "Give one of these, or its IRI." in result.stderr
 
 
-# --- Statistics ----------------------------------------------------------------------------------
-
-
-def test_statistics() -> None:
-    lines = run(NEWS, "--statistics").stdout.splitlines()
-    assert lines[:3] == ["concepts", "      79  named terms", "      85  is-a links"]
-    assert "      16  with several parents" in lines
-    assert "       7  children at most, of news:Economy" in lines
-    assert "     596  labels" in lines
-
-
-def test_statistics_for_machines() -> None:
-    (row,) = rows(NEWS, "--statistics")
-    (counts,) = rows(NEWS)
-    assert {key: row[key] for key in counts} == counts
-    assert set(row) - set(counts) == {"shape", "taxonomies"}
-    shape = row["shape"]["concepts"]
-    assert (shape["terms"], shape["links"]) == (counts["concepts"], counts["concepts: is-a links"])
-    assert shape["depth"] == 4
-    assert shape["widest level"] == {"level": 1, "terms": 37}
-    assert shape["most children"]["children"] == 7
-    assert row["shape"]["classes"]["most children"] is None
-
-
 # --- Problems ------------------------------------------------------------------------------------
 
 
@@ -278,8 +254,8 @@ def test_half_a_picture(options: list[str]) -> None:
 
 
 def test_two_ways_to_look() -> None:
-    result = run(NEWS, "--statistics", "--search", "x", status=2)
-    assert "--search and --statistics are given together" in result.stderr
+    result = run(NEWS, "--problems", "--search", "x", status=2)
+    assert "--search and --problems are given together" in result.stderr
 
 
 # --- Mapping functions and units -----------------------------------------------------------------

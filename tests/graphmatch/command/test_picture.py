@@ -11,10 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
-from graphmatch.command.layout import GAP, place
-from graphmatch.command.neighbourhood import INSTANCES, LEVEL, Neighbourhood, neighbourhood
-from graphmatch.command.picture import draw
-from graphmatch.command.view import View
+from graphmatch.command.picture import (
+    GAP,
+    INSTANCES,
+    LEVEL,
+    Neighbourhood,
+    draw,
+    neighbourhood,
+    place,
+)
+from graphmatch.command.terms import View
 from semantic.ontology.ontology import Ontology
 from semantic.terms import Triple
 from semantic.vocabulary import LABEL, SUBCLASS, TYPE
@@ -159,26 +165,25 @@ def test_no_boxes_overlap(edges: dict[int, list[int]], centre: int, radius: int)
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 3), st.floats(20, 300)), min_size=1, max_size=12),
+    st.lists(st.integers(0, 3), min_size=1, max_size=12),
+    st.floats(20, 300),
     st.sets(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=15),
 )
 def test_boxes_of_a_layer_keep_their_distance(
-    boxes: list[tuple[int, float]], pairs: set[tuple[int, int]]
+    boxes: list[int], width: float, pairs: set[tuple[int, int]]
 ) -> None:
-    used = sorted({layer for layer, _ in boxes})
-    layers = [used.index(layer) for layer, _ in boxes]
-    widths = [width for _, width in boxes]
+    used = sorted(set(boxes))
+    layers = [used.index(layer) for layer in boxes]
     links = [
         (a, b)
         for a, b in sorted(pairs)
         if a < len(boxes) and b < len(boxes) and layers[a] > layers[b]
     ]
-    placed = place(layers, widths, links)
+    centres, bends = place(layers, width, links)
     for layer in range(len(used)):
-        row = [(placed.centres[n], widths[n]) for n in range(len(boxes)) if layers[n] == layer]
-        row += [(x, 1.0) for bends in placed.bends for at, x in bends if at == layer]
-        row.sort()
-        for (x, wide), (to_x, to_wide) in pairwise(row):
-            assert to_x - x > (wide + to_wide) / 2 + GAP - 1e-6
-    assert min(x - w / 2 for x, w in zip(placed.centres, widths, strict=True)) > -1e-6
-    assert [len(bends) for bends in placed.bends] == [layers[a] - layers[b] - 1 for a, b in links]
+        row = [centre for centre, own in zip(centres, layers, strict=True) if own == layer]
+        row += [x for several in bends for at, x in several if at == layer]
+        for x, to_x in pairwise(sorted(row)):
+            assert to_x - x > width + GAP - 1e-6
+    assert min(centres) > width / 2 - 1e-6
+    assert [len(several) for several in bends] == [layers[a] - layers[b] - 1 for a, b in links]

@@ -1,4 +1,4 @@
-"""Ways between terms, and the shape of hierarchies, against networkx."""
+"""Ways between terms, and depths, by looking at all of them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
-from graphmatch.command.statistics import Shape, depths
-from graphmatch.command.ways import WAYS, ways
-from semantic.ontology.taxonomy import Taxonomy
+from graphmatch.command.terms import WAYS, depths, ways
 
 NODES = [NamedNode(f"urn:{n}") for n in range(9)]
 EDGES = st.sets(
@@ -69,27 +67,12 @@ def test_so_many_ways_are_looked_for() -> None:
 
 
 @given(EDGES)
-def test_shape(edges: set[tuple[int, int]]) -> None:
+def test_depths(edges: set[tuple[int, int]]) -> None:
     graph = graph_of(edges)
-    shape = Shape.of(Taxonomy(graph.edges, NODES))
     longest = {
         node: max(len(p) for top in NODES for p in nx.all_simple_paths(graph, node, top)) - 1
         if list(graph.successors(node))
         else 0
         for node in NODES
     }
-    widths = [list(longest.values()).count(level) for level in range(9)]
     assert depths({node: list(graph.successors(node)) for node in NODES}) == longest
-    assert (shape.terms, shape.links) == (9, len(edges))
-    assert shape.depth == max(longest.values())
-    assert shape.widest == (max(widths), widths.index(max(widths)))
-    assert shape.tops == sum(not list(graph.successors(node)) for node in NODES)
-    assert shape.leaves == sum(not list(graph.predecessors(node)) for node in NODES)
-    assert shape.several_parents == sum(len(list(graph.successors(n))) > 1 for n in NODES)
-    most = max(len(list(graph.predecessors(node))) for node in NODES)
-    assert (shape.most_children[1] if shape.most_children else 0) == most
-
-
-def test_the_shape_of_nothing() -> None:
-    shape = Shape.of(Taxonomy([]))
-    assert (shape.terms, shape.depth, shape.widest, shape.most_children) == (0, 0, (0, 0), None)

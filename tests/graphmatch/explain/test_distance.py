@@ -13,7 +13,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
-from graphmatch.explaining.distance import Distances
+from graphmatch.explain.nearest import Distances
 from semantic import Ontology
 from semantic.decision import holds
 from semantic.pattern import (

@@ -1,8 +1,8 @@
 """Why a subscription matches a publication, or what is the first thing that fails.
 
-The necessary part is asked pattern by pattern, then filter by filter, then whole;
-the first question without an answer is the reason. Slow and thorough: it is made
-for a person who wonders about one pair.
+The necessary part is asked pattern by pattern, then filter by filter, then whole; the first
+question without an answer is the reason. Slow and thorough: it is made for a person who wonders
+about one pair.
 """
 
 from __future__ import annotations
@@ -13,14 +13,10 @@ from dataclasses import dataclass, field, replace
 from pyoxigraph import Variable
 
 from graphmatch._native import Evaluation
-from graphmatch.explaining.asking import first, instance
-from graphmatch.explaining.failure import failure
-from graphmatch.explaining.nearest import LOOKED_AT, Near, Nearest
-from graphmatch.explaining.placement import Placement
-from graphmatch.explaining.wording import Wording
-from graphmatch.filing import Filed
+from graphmatch.explain.filing import Filed, Placement
+from graphmatch.explain.nearest import LOOKED_AT, Near, Nearest, Wording, first, instance
+from graphmatch.explain.provenance import Provenance
 from graphmatch.matcher import Match
-from graphmatch.provenance import Provenance
 from semantic.pattern import AnyOf, Branch, Filter, TaxonomyTest, TriplePattern
 from semantic.terms import Solution, Term, Triple, compact
 from semantic.vocabulary import PREFIXES
@@ -55,14 +51,14 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What `Engine.explain` returns; ``str()`` of it is for people.
+    """What `Engine.explain` returns; ``str()`` of it is the answer for people.
 
     Parameters
     ----------
-    filing
+    filed
         How the subscription is filed: what is indexed, what is evaluated, and why.
     placements
-        Its gate and its shape, for each entry in the index.
+        The access pattern and the query template of each of its rows in the index.
     match
         The match, or ``None``.
     evidence
@@ -75,7 +71,7 @@ class Explanation:
 
     subscription: str
     publication: str
-    filing: tuple[str, ...]
+    filed: Filed
     placements: tuple[Placement, ...]
     match: Match | None
     evidence: tuple[Evidence, ...] = ()
@@ -84,18 +80,18 @@ class Explanation:
     prefixes: Mapping[str, str] = field(default_factory=lambda: PREFIXES)
 
     @property
-    def placing(self) -> tuple[str, ...]:
-        """The gates and shapes as lines."""
-        return tuple(line for each in self.placements for line in each.describe(self.prefixes))
+    def internals(self) -> tuple[str, ...]:
+        """How the subscription is indexed, as lines."""
+        placed = (line for each in self.placements for line in each.describe(self.prefixes))
+        return (*self.filed.describe(self.prefixes), *placed)
 
     def __str__(self) -> str:
-        """Return the explanation as lines."""
+        """Return the answer as lines."""
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
         verb = "matches" if self.match else "does not match"
         yield f"{self.publication} {verb} {self.subscription}"
-        yield from (f"  {line}" for line in (*self.filing, *self.placing))
         for evidence in self.evidence:
             yield f"  ✓ {evidence.write(self.prefixes)}"
             if evidence.triple is not None:
@@ -114,21 +110,6 @@ class Explanation:
 
     def _write(self, triple: Triple) -> str:
         return " ".join(compact(term, self.prefixes) for term in triple)
-
-
-def describe_filing(filed: Filed, prefixes: Mapping[str, str]) -> tuple[str, ...]:
-    """Say how a subscription is filed, one line a fact."""
-    lines = []
-    for entry in filed.entries:
-        lines.append("indexed: " + " . ".join(p.write(prefixes) for p in entry.patterns))
-        lines += [f"indexed: FILTER({f.write(prefixes)})" for f in entry.filters]
-    if filed.unindexed:
-        lines.append(f"a candidate of every publication: {'; '.join(filed.unindexed)}")
-    if filed.checks:
-        lines.append(f"evaluated as SPARQL on candidates: {'; '.join(filed.checks)}")
-    else:
-        lines.append("the index decides: nothing is left to evaluate")
-    return tuple(lines)
 
 
 def explain(
@@ -155,7 +136,7 @@ def explain(
     blank = Explanation(
         filed.subscription.id,
         publication.id,
-        describe_filing(filed, prefixes),
+        filed,
         tuple(placements),
         match,
         prefixes=prefixes,
@@ -163,14 +144,14 @@ def explain(
     if match is not None:
         return replace(blank, evidence=tuple(evidence(filed, match, evaluation, provenance)))
     nearest = Nearest(evaluation, provenance)
-    failures = [failure(b, evaluation, nearest, Wording(b, prefixes)) for b in filed.branches]
+    failures = [_failure(b, evaluation, nearest, Wording(b, prefixes)) for b in filed.branches]
     found = [failed for failed in failures if failed is not None]
     if len(found) < len(failures) or not found:
         return replace(blank, failure=_rest_failed(filed))
-    text = found[0].text
+    text, misses = found[0]
     if len(found) > 1:
         text += f" (and likewise in each of the other {len(found) - 1} branches)"
-    return replace(blank, failure=text, nearest=found[0].nearest)
+    return replace(blank, failure=text, nearest=misses)
 
 
 def _rest_failed(filed: Filed) -> str:
@@ -227,3 +208,42 @@ def _variables(pattern: TriplePattern | Filter) -> frozenset[Variable]:
     if isinstance(pattern, TriplePattern):
         return pattern.variables
     return frozenset({pattern.variable})
+
+
+def _failure(
+    branch: Branch, evaluation: Evaluation, nearest: Nearest, words: Wording
+) -> tuple[str, tuple[Near, ...]] | None:
+    """Return the first thing that fails of a branch, and what came nearest to it."""
+    for number, pattern in enumerate(branch.patterns):
+        before = branch.patterns[:number]
+        if first(evaluation, Branch((pattern,))) is None:
+            what = "nothing" if words.of_attributes else "no triple"
+            text = f"{what} meets {words.pattern(pattern)}"
+            return text, nearest.to_pattern(pattern)
+        if first(evaluation, Branch((*before, pattern))) is None:
+            return _not_together(pattern, before, evaluation, nearest, words)
+    for number, filter_ in enumerate(branch.filters):
+        met = Branch(branch.patterns, branch.filters[:number])
+        if first(evaluation, Branch(branch.patterns, branch.filters[: number + 1])) is None:
+            near = list(nearest.to_filter(met, filter_))
+            value = f"{words.variable(filter_.variable)} is {words.term(near[0][0])}"
+            text = f"{words.filter(filter_)} is not true: {value}"
+            return text, tuple(miss for _, miss in near)
+    return None
+
+
+def _not_together(
+    pattern: TriplePattern,
+    before: tuple[TriplePattern, ...],
+    evaluation: Evaluation,
+    nearest: Nearest,
+    words: Wording,
+) -> tuple[str, tuple[Near, ...]]:
+    """Say which patterns are met, each by itself, but not by triples that go together."""
+    met = f"{words.pattern(pattern)} is met, but not together with"
+    for other in before:
+        if first(evaluation, Branch((other, pattern))) is None:
+            apart = nearest.apart(pattern, other, words)
+            text = f"{met} {words.pattern(other)}: {apart}"
+            return text, nearest.of_join(pattern, other)
+    return f"{met} all of {words.conjunction(before)}", ()

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
-from graphmatch.command.find import HOW, folded, resolve, search
-from graphmatch.command.view import View
+from graphmatch.command.terms import HOW, View, folded, resolve, search
 from semantic.errors import GraphMatchError
 from semantic.ontology.ontology import Ontology
 from semantic.terms import Triple

@@ -10,14 +10,23 @@ reason recorded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from pyoxigraph import Variable
 
+from graphmatch import _native
 from graphmatch.knowledge import Knowledge
 from graphmatch.subscription import Query, Subscription
 from semantic.pattern import Branch, TriplePattern
+from semantic.terms import compact
+
+AccessPattern: TypeAlias = Sequence[str | None]
+"""The terms of an access pattern as N-Triples has them; ``None`` for any."""
+
+_LEAST_SHARE = 0.00001
+"""Smaller shares of publications are not told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +60,20 @@ class Filed:
     def exact(self) -> bool:
         """Whether the index's solutions are the answer."""
         return not self.checks
+
+    def describe(self, prefixes: Mapping[str, str]) -> tuple[str, ...]:
+        """Say how the subscription is filed, one line a fact."""
+        lines = []
+        for entry in self.entries:
+            lines.append("indexed: " + " . ".join(p.write(prefixes) for p in entry.patterns))
+            lines += [f"indexed: FILTER({f.write(prefixes)})" for f in entry.filters]
+        if self.unindexed:
+            lines.append(f"a candidate of every publication: {'; '.join(self.unindexed)}")
+        if self.checks:
+            lines.append(f"evaluated as SPARQL on candidates: {'; '.join(self.checks)}")
+        else:
+            lines.append("the index decides: nothing is left to evaluate")
+        return tuple(lines)
 
 
 def file(subscription: Subscription, knowledge: Knowledge) -> Filed:
@@ -106,3 +129,59 @@ def _part(branch: Branch, patterns: Iterable[TriplePattern]) -> Branch:
     part = Branch(tuple(patterns))
     bound = part.variables
     return replace(part, filters=tuple(f for f in branch.filters if f.variable in bound))
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """How one row of a subscription is filed.
+
+    Parameters
+    ----------
+    access
+        The access pattern that it is filed under.
+    second
+        The pattern that is looked for next, before the row is joined.
+    frequency
+        The estimated share of publications that have the access pattern.
+    met, sampled
+        How many of the sampled publications had it, and how many these are.
+    postings
+        How many rows are filed under it.
+    alike
+        How many rows have the same join program: the same patterns but for constants.
+    """
+
+    access: AccessPattern
+    second: AccessPattern | None
+    frequency: float
+    met: int
+    sampled: int
+    postings: int
+    alike: int
+
+    def describe(self, prefixes: Mapping[str, str]) -> Iterator[str]:
+        """Yield lines for people."""
+        written = _write(self.access, prefixes)
+        yield f"access pattern: {written}: {self._figures()}; {_filed(self.postings)}"
+        if self.second is not None:
+            yield f"  then looked for: {_write(self.second, prefixes)}"
+        shared = "no other row" if self.alike == 1 else f"{self.alike - 1:,} other rows"
+        yield f"query template: shared with {shared}"
+
+    def _figures(self) -> str:
+        percent = f"{100 * self.frequency:.3g} %"
+        if self.frequency < _LEAST_SHARE:
+            percent = f"less than {100 * _LEAST_SHARE:.3g} %"
+        if self.met:
+            return f"met by {self.met:,} of {self.sampled:,} publications, estimated at {percent}"
+        return f"estimated at {percent} of publications"
+
+
+def _write(pattern: AccessPattern, prefixes: Mapping[str, str]) -> str:
+    return " ".join(
+        "*" if text is None else compact(_native.term(text), prefixes) for text in pattern
+    )
+
+
+def _filed(rows: int) -> str:
+    return "1 row is filed there" if rows == 1 else f"{rows:,} rows are filed there"

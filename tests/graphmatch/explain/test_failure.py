@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from graphmatch import AttributeSubscription, Engine
-from graphmatch.explain import Explanation
+from graphmatch.explain.explanation import Explanation
 from semantic import Ontology, Publication
 from semantic.attributes.events import event as event_of
 from semantic.pattern import Branch, TriplePattern
 from semantic.terms import Node, Term, Triple
 from semantic.vocabulary import SUBCLASS, TYPE, XSD
-from tests.graphmatch.explaining.test_distance import CLASSES, edges, ways
+from tests.graphmatch.explain.test_distance import CLASSES, edges, ways
 from tests.oracle import Filter, Group, Pattern, Query, all_solutions, to_sparql
 from tests.strategies import BASIC, Case, cases, pairs_of
 

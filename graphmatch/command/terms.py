@@ -1,0 +1,372 @@
+"""The terms of an ontology as a person looks for them: names, kinds, neighbours, ways between them.
+
+What restrictions and the reserved vocabularies say (blank nodes; that a class is an
+``owl:Class``) is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from itertools import islice, product
+
+from pyoxigraph import Literal, NamedNode
+
+from semantic.errors import GraphMatchError, Place, Problem
+from semantic.ontology.ontology import Ontology
+from semantic.ontology.taxonomy import Taxonomy
+from semantic.terms import Term, compact
+from semantic.vocabulary import LABEL, RESERVED, SKOS
+
+CANDIDATES = 10
+"""How many terms a message names."""
+WAYS = 100
+"""How many shortest ways up to one term are looked for: there may be exponentially many."""
+
+_LABELS = (LABEL, SKOS["prefLabel"], SKOS["altLabel"], SKOS["hiddenLabel"])
+_CASE = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-.]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name of a term: a label, a synonym, or the last part of its IRI (`local`)."""
+
+    text: str
+    language: str | None
+    term: NamedNode
+    local: bool = False
+
+    def __str__(self) -> str:
+        """Return the name as it is shown."""
+        if self.local:
+            return self.text
+        return f"“{self.text}”" + (f"@{self.language}" if self.language else "")
+
+
+class View:
+    """What the commands that show an ontology ask it.
+
+    Examples
+    --------
+    >>> from semantic.vocabulary import SUBCLASS
+    >>> laptop, computer = NamedNode("urn:x:laptop"), NamedNode("urn:x:computer")
+    >>> view = View(Ontology([(laptop, SUBCLASS, computer)]))
+    >>> view.kinds(laptop), view.parents(laptop), view.local_name(laptop)
+    (('class',), (<NamedNode value=urn:x:computer>,), 'laptop')
+    """
+
+    def __init__(self, ontology: Ontology) -> None:
+        self.ontology = ontology
+        self.taxonomies: Mapping[str, Taxonomy] = {
+            "classes": ontology.classes,
+            "properties": ontology.properties,
+            "concepts": ontology.concepts,
+        }
+
+    def compact(self, term: Term) -> str:
+        """Return a term as the ontology's prefixes write it."""
+        return compact(term, self.ontology.prefixes)
+
+    def brief(self, term: NamedNode) -> str:
+        """Return a prefixed name, or the last part of an IRI that has no prefix."""
+        text = self.compact(term)
+        return self.local_name(term) if text.startswith("<") else text
+
+    def local_name(self, term: NamedNode) -> str:
+        """Return the last part of an IRI."""
+        iri = term.value.rstrip("/#:")
+        return iri[max(iri.rfind(mark) for mark in "/#:") + 1 :]
+
+    @cached_property
+    def terms(self) -> tuple[NamedNode, ...]:
+        """The named classes, properties, concepts and instances."""
+        found: dict[NamedNode, None] = {}
+        for taxonomy in self.taxonomies.values():
+            found.update(dict.fromkeys(named(taxonomy)))
+        found.update(dict.fromkeys(term for term in named(self.ontology.types) if self.types(term)))
+        return tuple(found)
+
+    @cached_property
+    def names(self) -> tuple[Name, ...]:
+        """Every name of every term, labels before local names."""
+        found: dict[Name, None] = {}
+        for term, literals in self._labels.items():
+            found.update((Name(each.value, each.language, term), None) for each in literals)
+        for label in self.ontology.labels():
+            found[Name(label.text, label.language, label.concept)] = None
+        for term in self.terms:
+            found[Name(self.local_name(term), None, term, local=True)] = None
+        for triple in self.ontology.stated:
+            for other in named(triple):
+                root = self.ontology.root(other)
+                if root != other and isinstance(root, NamedNode):
+                    found[Name(self.local_name(other), None, root, local=True)] = None
+        known = frozenset(self.terms)
+        return tuple(name for name in found if name.term in known)
+
+    @cached_property
+    def _labels(self) -> Mapping[NamedNode, tuple[Literal, ...]]:
+        found: defaultdict[NamedNode, dict[Literal, None]] = defaultdict(dict)
+        for subject, predicate, object_ in self.ontology.triples:
+            if (
+                predicate in _LABELS
+                and isinstance(subject, NamedNode)
+                and isinstance(object_, Literal)
+            ):
+                found[subject][object_] = None
+        return {term: tuple(labels) for term, labels in found.items()}
+
+    def labels(self, term: NamedNode) -> tuple[Literal, ...]:
+        """Return what the ontology calls a term, English and no language first."""
+        several = self._labels.get(term, ())
+        return tuple(sorted(several, key=lambda each: each.language not in ("en", None)))
+
+    def label(self, term: NamedNode) -> str | None:
+        """Return one label: English where there is one."""
+        return next((label.value for label in self.labels(term)), None)
+
+    @cached_property
+    def labels_by_language(self) -> Mapping[str, int]:
+        """How many names each language has among those that text is searched for."""
+        labels = self.ontology.labels()
+        return dict(Counter(each.language or "without language" for each in labels).most_common())
+
+    def kinds(self, term: NamedNode) -> tuple[str, ...]:
+        """Return what a term is: class, property, concept, instance."""
+        kinds = [
+            kind
+            for kind, taxonomy in zip(
+                ("class", "property", "concept"), self.taxonomies.values(), strict=True
+            )
+            if term in taxonomy
+        ]
+        return tuple([*kinds, "instance"] if self.types(term) else kinds)
+
+    def types(self, term: Term) -> tuple[NamedNode, ...]:
+        """Return the classes of an instance."""
+        classes = named(self.ontology.types.get(term, ()))
+        return tuple(class_ for class_ in classes if not class_.value.startswith(RESERVED))
+
+    def instances(self, class_: Term) -> tuple[NamedNode, ...]:
+        """Return the named instances of a class, in code point order."""
+        return by_name(self.ontology.instances(class_))
+
+    def parents(self, term: Term) -> tuple[NamedNode, ...]:
+        """Return the named terms directly above, the classes of an instance among them."""
+        above = dict.fromkeys(p for t in self.taxonomies.values() for p in named(t.parents(term)))
+        return tuple(above | dict.fromkeys(self.types(term)))
+
+    def children(self, term: Term) -> tuple[NamedNode, ...]:
+        """Return the named terms directly below that are no instances, in code point order."""
+        below = (child for t in self.taxonomies.values() for child in t.children(term))
+        return by_name(dict.fromkeys(below))
+
+    def count_below(self, term: Term) -> int:
+        """Return how many named terms are below that are no instances."""
+        below = (t for taxonomy in self.taxonomies.values() for t in taxonomy.descendants(term))
+        return len(set(named(below)) - {term})
+
+
+def named(terms: Iterable[Term]) -> Iterator[NamedNode]:
+    """Yield the terms that are IRIs."""
+    return (term for term in terms if isinstance(term, NamedNode))
+
+
+def by_name(terms: Iterable[Term]) -> tuple[NamedNode, ...]:
+    """Return the terms that are IRIs, in code point order."""
+    return tuple(sorted(named(terms), key=str))
+
+
+def resolve(view: View, text: str) -> NamedNode:
+    """Return the term that a text names.
+
+    Tried in this order: an IRI, a prefixed name, the last part of an IRI, a label, and the last
+    two in any case. The first that names something decides.
+
+    Raises
+    ------
+    GraphMatchError
+        When it names nothing, or several terms.
+    """
+    if (term := _iri(view, text)) is not None:
+        return term
+    same: Sequence[Callable[[Name], bool]] = (
+        lambda name: name.local and name.text == text,
+        lambda name: not name.local and name.text == text,
+        lambda name: folded(name.text) == folded(text),
+    )
+    for is_meant in same:
+        found = by_name({name.term for name in view.names if is_meant(name)})
+        if len(found) == 1:
+            return found[0]
+        if found:
+            listed = ", ".join(map(view.compact, found[:CANDIDATES]))
+            more = f" and {len(found) - CANDIDATES} more" if len(found) > CANDIDATES else ""
+            what = f"{len(found)} terms are called so: {listed}{more}"
+            remedy = "Give one of these, or its IRI."
+            raise GraphMatchError(Problem(what, Place(text), remedy))
+    raise GraphMatchError(Problem("no term is called so", Place(text), _advice(view, text)))
+
+
+def _iri(view: View, text: str) -> NamedNode | None:
+    iri = text.removeprefix("<").removesuffix(">")
+    prefix, colon, local = text.partition(":")
+    if colon and prefix in view.ontology.prefixes:
+        iri = view.ontology.prefixes[prefix] + local
+    try:
+        term = view.ontology.root(NamedNode(iri))
+    except ValueError:
+        return None
+    return term if isinstance(term, NamedNode) and view.kinds(term) else None
+
+
+def _advice(view: View, text: str) -> str:
+    names = {folded(name.text): name for name in view.names}
+    near = get_close_matches(folded(text.rpartition(":")[2]), names, 3)
+    meant = dict.fromkeys(view.compact(names[each].term) for each in near)
+    return f"Is {' or '.join(meant)} meant?" if meant else "Look for it with --search."
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A term, its name that the text was found in, and how.
+
+    Parameters
+    ----------
+    how
+        ``exact``, ``prefix``, ``word`` (a word of the name begins so) or ``part``.
+    """
+
+    term: NamedNode
+    name: Name
+    how: str
+
+
+HOW = ("exact", "prefix", "word", "part")
+"""The ways a text is found in a name, the best first."""
+
+
+def search(view: View, text: str) -> list[Found]:
+    """Return the terms with a name in which the text stands, in any case, the best first."""
+    wanted = folded(text)
+    if not wanted:
+        return []
+    by_term: defaultdict[NamedNode, list[tuple[int, Name]]] = defaultdict(list)
+    for name in view.names:
+        rank = min(_rank(form, wanted) for form in _forms(name))
+        if rank < len(HOW):
+            by_term[name.term].append((rank, name))
+    best = [(*min(several, key=_preference), term) for term, several in by_term.items()]
+    best.sort(key=lambda each: (each[0], len(each[1].text), str(each[2])))
+    return [Found(term, name, HOW[rank]) for rank, name, term in best]
+
+
+def _preference(found: tuple[int, Name]) -> tuple[object, ...]:
+    """Order the names of one term: as well found as can be, labels, English, short."""
+    rank, name = found
+    return rank, name.local, name.language not in ("en", None), len(name.text), str(name)
+
+
+def _rank(form: str, wanted: str) -> int:
+    if form == wanted:
+        return 0
+    if form.startswith(wanted):
+        return 1
+    if wanted not in form:
+        return len(HOW)
+    return 2 if re.search(rf"\b{re.escape(wanted)}", form) else 3
+
+
+def _forms(name: Name) -> tuple[str, ...]:
+    """Return a name in one case; ``SolarPower`` is also "solar power"."""
+    if not name.local:
+        return (folded(name.text),)
+    return folded(name.text), folded(_CASE.sub(" ", name.text))
+
+
+def folded(text: str) -> str:
+    """Return a text in one case, with single spaces.
+
+    Examples
+    --------
+    >>> folded(" Solar  Power")
+    'solar power'
+    """
+    return " ".join(text.casefold().split())
+
+
+def depths(above: Mapping[NamedNode, Iterable[NamedNode]]) -> dict[NamedNode, int]:
+    """Return each term's longest way down from a top, all its ancestors being given.
+
+    In a cycle, which a hierarchy has only where it goes through blank nodes or reserved terms,
+    nothing is deeper than 0.
+
+    Examples
+    --------
+    >>> a, b, c = (NamedNode(f"urn:{n}") for n in "abc")
+    >>> depths({a: [b, c], b: [c], c: []})[a]
+    2
+    """
+    try:
+        order = tuple(TopologicalSorter(above).static_order())
+    except CycleError:
+        return dict.fromkeys(above, 0)
+    found: dict[NamedNode, int] = {}
+    for term in order:
+        found[term] = max((found[parent] + 1 for parent in above.get(term, ())), default=0)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Terms from one to another; it goes up to `terms[top]`, and down from there.
+
+    Examples
+    --------
+    >>> from pyoxigraph import NamedNode
+    >>> a, b, c = (NamedNode(f"urn:{n}") for n in "abc")
+    >>> above = {a: (c,), b: (c,)}
+    >>> (way,) = ways(a, b, lambda term: above.get(term, ()))
+    >>> [t.value for t in way.terms], way.meet.value
+    (['urn:a', 'urn:c', 'urn:b'], 'urn:c')
+    """
+
+    terms: tuple[Term, ...]
+    top: int
+
+    @property
+    def meet(self) -> Term:
+        """The term that both ends are under, or one of the ends."""
+        return self.terms[self.top]
+
+
+def ways(one: Term, other: Term, parents: Callable[[Term], Sequence[Term]]) -> Iterator[Way]:
+    """Yield the shortest ways over the lowest common ancestors, the nearest of these first.
+
+    These are the common ancestors, the terms themselves included, that are no parent of another
+    one. Cost: linear in what is above the two terms, and in the ways that are asked for.
+    """
+    import networkx as nx
+
+    graph: nx.DiGraph[Term] = nx.DiGraph()
+    graph.add_nodes_from((one, other))
+    queue = [one, other]
+    for term in queue:
+        new = [parent for parent in parents(term) if parent not in graph]
+        graph.add_edges_from((term, parent) for parent in parents(term))
+        queue += dict.fromkeys(new)
+    left, right = (nx.single_source_shortest_path_length(graph, end) for end in (one, other))
+    common = left.keys() & right.keys()
+    upper = {parent for term in common for parent in graph.successors(term) if parent != term}
+    lowest = common - upper or common  # in a cycle every term is above another
+    for meet in sorted(lowest, key=lambda term: (left[term] + right[term], str(term))):
+        ups, downs = (
+            list(islice(nx.all_shortest_paths(graph, end, meet), WAYS)) for end in (one, other)
+        )
+        for up, down in product(ups, downs):
+            yield Way((*up, *down[-2::-1]), len(up) - 1)

@@ -1,0 +1,547 @@
+"""The nearest miss: what of a publication came closest to a pattern or filter that failed.
+
+Of a triple pattern these are the triples that share the most terms with it, and of these those
+whose object is the fewest is-a links away from the one that is wanted; of a filter, the values
+that are nearest to its constant. Numbers, times and quantities have a distance that is exact where
+both are; a term and a class have the links that lead from one to the other over the nearest term
+above both.
+
+Cost: one look at each triple, or at each of the first 1,000 solutions.
+
+Source of the distance of terms: Rada, Mili, Bicknell and Blettner: Development and application of a
+metric on semantic nets, IEEE Transactions on Systems, Man, and Cybernetics 19(1), 1989.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
+from itertools import islice
+
+from pyoxigraph import BlankNode, Literal, NamedNode, Variable
+
+from graphmatch._native import Evaluation
+from graphmatch.explain.provenance import Provenance
+from semantic.attributes.names import attribute, isa_name_of, name_of, steps
+from semantic.decision import text_of
+from semantic.ontology.walks import Links, Walks
+from semantic.pattern import (
+    AnyOf,
+    Branch,
+    Comparison,
+    Filter,
+    TaxonomyOperator,
+    TaxonomyTest,
+    TriplePattern,
+    Unequal,
+)
+from semantic.terms import Node, Solution, Term, Triple, compact, written
+from semantic.text.folding import folded
+from semantic.text.tests import TextTest, View
+from semantic.values import Instant, Number, Operator, Quantity, compare, value_of
+from semantic.vocabulary import OWL, RDF, RDFS, SKOS, TYPE
+
+LOOKED_AT = 1000
+"""How many solutions are looked at."""
+NEAREST = 3
+"""How many near misses, and how many values of one, are shown."""
+_DAY = 86_400
+_ABOVE_ALL = tuple(namespace.iri for namespace in (OWL, RDF, RDFS, SKOS))
+"""Whose classes are above nearly everything: that two terms are below one says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A triple that came close to what failed.
+
+    Parameters
+    ----------
+    triple
+        One of the publication, stated or derived, or of the ontology.
+    why
+        Why it does not do; empty where the triple says it.
+    reasons
+        Why the triple holds, as in `Evidence`.
+    """
+
+    triple: Triple
+    why: str = ""
+    reasons: tuple[str, ...] = ()
+
+
+class Nearest:
+    """Near misses in one publication.
+
+    Parameters
+    ----------
+    evaluation
+        The publication, ready for queries.
+    provenance
+        Why its triples hold.
+    """
+
+    def __init__(self, evaluation: Evaluation, provenance: Provenance) -> None:
+        self._evaluation, self._provenance = evaluation, provenance
+        self._distances = Distances(provenance.ontology, provenance.links, provenance.prefixes)
+
+    # -- patterns ---------------------------------------------------------------------------
+
+    def to_pattern(self, pattern: TriplePattern) -> tuple[Near, ...]:
+        """Return the triples that come closest to a pattern that no triple meets."""
+        if (name := isa_name_of(pattern.predicate)) is not None:
+            return self._to_class(pattern, name)
+        publication = self._provenance.publication
+        triples = publication.seen_by_any
+        if name_of(pattern.predicate) is not None:
+            triples = publication.triples
+        sharing = {triple: _shared(pattern, triple) for triple in triples}
+        most = max(sharing.values(), default=0)
+        if not most and (name := name_of(pattern.predicate)) is not None:
+            return self._to_attribute(name)
+        found = self._kept([t for t, shared in sharing.items() if shared and shared == most])
+        rest = [t for t, shared in sharing.items() if 0 < shared < most]
+        misses = [(triple, self._object_miss(pattern, triple)) for triple in found]
+        misses.sort(key=lambda each: _rank(each[1]))
+        more = [(triple, None) for triple in sorted(rest, key=lambda t: -sharing[t])]
+        return tuple(self._near(t, miss) for t, miss in [*misses, *more][:NEAREST])
+
+    def _kept(self, triples: Sequence[Triple]) -> list[Triple]:
+        """Leave out those that were derived from others."""
+        chosen = frozenset(triples)
+        return [t for t in triples if not chosen.intersection(self._provenance.sources(t))]
+
+    def _object_miss(self, pattern: TriplePattern, triple: Triple) -> Miss | None:
+        """Say how an object differs from that of a pattern, where nothing else does."""
+        wanted, given = pattern.object, triple[2]
+        if isinstance(wanted, Variable) or wanted == given or pattern.predicate != triple[1]:
+            return None
+        if not isinstance(pattern.subject, Variable) and pattern.subject != triple[0]:
+            return None
+        if isinstance(wanted, Literal):
+            return self._texts(wanted, given)
+        if isinstance(given, Literal | BlankNode) and given not in self._provenance.links:
+            return None
+        if not self._provenance.ontology.parents(wanted) + self._provenance.ontology.children(
+            wanted
+        ):
+            return None
+        return self._distances.not_below(given, wanted)
+
+    def _texts(self, wanted: Literal, given: Term) -> Miss | None:
+        """Say what of a literal is the same as of another one."""
+        if not isinstance(given, Literal):
+            return None
+        if compare(given, Operator.EQ, wanted):
+            return Miss(0, "it is equal by value, but a pattern asks for the very term")
+        if wanted.value == given.value:
+            return Miss(0, "the text is the same, its language or datatype is not")
+        if wanted.value.casefold() == given.value.casefold():
+            return Miss(1, "the text is the same but for upper and lower case")
+        return None
+
+    def _to_class(self, pattern: TriplePattern, name: str) -> tuple[Near, ...]:
+        """Return the values of an attribute, or all classes there are, that come near a class."""
+        triples, wanted = self._provenance.publication.triples, pattern.object
+        found = [t for t in triples if t[1] == attribute(name)] or [
+            t for t in triples if t[1] == TYPE
+        ]
+        if isinstance(wanted, Variable):
+            return tuple(self._near(t, None) for t in found[:NEAREST])
+        misses = [(t, self._class_miss(t[2], wanted)) for t in self._kept(found)]
+        misses.sort(key=lambda each: _rank(each[1]))
+        return tuple(self._near(t, miss) for t, miss in misses[:NEAREST])
+
+    def _class_miss(self, value: Term, wanted: Term) -> Miss | None:
+        classes = self._provenance.classes_called(value) if isinstance(value, Literal) else (value,)
+        misses = [self._distances.not_below(each, wanted) for each in classes]
+        if not misses:
+            return Miss(math.inf, f"no class or concept is called {value}")
+        return min(misses, key=_rank)
+
+    def _to_attribute(self, name: str) -> tuple[Near, ...]:
+        """Return what is said of attributes that share a step with one that is not there."""
+        asked = frozenset(steps(name))
+        shared = {
+            triple: len(asked.intersection(steps(own)))
+            for triple in self._provenance.publication.triples
+            if (own := name_of(triple[1])) is not None
+        }
+        close = sorted((t for t, count in shared.items() if count), key=lambda t: -shared[t])
+        return tuple(self._near(triple, None) for triple in close[:NEAREST])
+
+    # -- filters ----------------------------------------------------------------------------
+
+    def to_filter(self, branch: Branch, filter_: Filter) -> Iterator[tuple[Term, Near]]:
+        """Yield the values that come closest to passing a filter, and where they stand.
+
+        Parameters
+        ----------
+        branch
+            All that is met without the filter.
+        """
+        name = filter_.variable.value
+        values: dict[Term, Triple] = {}
+        for solution in solutions(self._evaluation, branch, None, LOOKED_AT):
+            if solution[name] not in values:
+                binding = next(p for p in branch.patterns if filter_.variable in p.variables)
+                values[solution[name]] = instance(binding, solution)
+        misses = [(value, self._distances.miss(filter_, value)) for value in values]
+        misses.sort(key=lambda each: _rank(each[1]))
+        for value, miss in misses[:NEAREST]:
+            yield value, self._near(values[value], miss)
+
+    # -- joins ------------------------------------------------------------------------------
+
+    def of_join(self, pattern: TriplePattern, other: TriplePattern) -> tuple[Near, ...]:
+        """Return triples that meet each of two patterns that are not met together."""
+        found = (self._meeting(p, NEAREST - 1) for p in (pattern, other))
+        return tuple(self._near(triple, None) for triples in found for triple in triples)
+
+    def _meeting(self, pattern: TriplePattern, most: int) -> list[Triple]:
+        found = solutions(self._evaluation, Branch((pattern,)), None, most)
+        return [instance(pattern, solution) for solution in found]
+
+    def apart(self, pattern: TriplePattern, other: TriplePattern, words: Wording) -> str:
+        """Say which variable of two patterns has no value in common."""
+        for variable in sorted(pattern.variables & other.variables, key=str):
+            one, two = (self._values(p, variable) for p in (pattern, other))
+            if not one.keys() & two.keys():
+                here, there = _some(one, words), _some(two, words)
+                return f"{words.variable(variable)} is {here} in the one, {there} in the other"
+        return "no two triples agree in all that they share"
+
+    def _values(self, pattern: TriplePattern, variable: Variable) -> dict[Term, None]:
+        found = solutions(self._evaluation, Branch((pattern,)))
+        return dict.fromkeys(solution[variable.value] for solution in found)
+
+    def _near(self, triple: Triple, miss: Miss | None) -> Near:
+        reasons = tuple(self._provenance.reasons(triple))
+        return Near(triple, miss.why if miss is not None else "", reasons)
+
+
+def _shared(pattern: TriplePattern, triple: Triple) -> int:
+    """Return how many terms a triple shares with a pattern."""
+    return sum(node == term for node, term in zip(pattern, triple, strict=True))
+
+
+def _rank(miss: Miss | None) -> Fraction | float:
+    return math.inf if miss is None else miss.distance
+
+
+def _some(values: dict[Term, None], words: Wording) -> str:
+    shown = [words.term(value) for value in islice(values, NEAREST)]
+    more = f" or {len(values) - NEAREST:,} more" if len(values) > NEAREST else ""
+    return " or ".join(shown) + more
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """By how much a term misses something.
+
+    Parameters
+    ----------
+    distance
+        What the terms that miss it are ordered by; infinite where there is no distance.
+    why
+        The same for people.
+    """
+
+    distance: Fraction | float
+    why: str
+
+
+class Distances:
+    """Distances under an ontology.
+
+    Parameters
+    ----------
+    ontology
+        What is known.
+    links
+        The is-a links that the publication states itself.
+    prefixes
+        For showing terms.
+
+    Examples
+    --------
+    >>> from pyoxigraph import Variable
+    >>> from semantic.ontology.ontology import Ontology
+    >>> distances = Distances(Ontology(), {}, {})
+    >>> at_most = Comparison(Variable("x"), Operator.LE, Literal(400))
+    >>> distances.miss(at_most, Literal(412)).why
+    '412 is above 400 by 12'
+    """
+
+    def __init__(self, ontology: Walks, links: Links, prefixes: Mapping[str, str]) -> None:
+        self._ontology, self._links, self._prefixes = ontology, links, prefixes
+
+    def miss(self, filter_: Filter, term: Term) -> Miss:
+        """Say by how much a term misses a filter that is not true of it."""
+        match filter_:
+            case AnyOf(_, tests):
+                misses = sorted((self.miss(test, term) for test in tests), key=_rank)
+                shown = dict.fromkeys(miss.why for miss in misses[:NEAREST])
+                more = f"; and {len(misses) - NEAREST} more" if len(misses) > NEAREST else ""
+                return Miss(misses[0].distance if misses else math.inf, "; ".join(shown) + more)
+            case Comparison(_, operator, constant):
+                return self._compared(term, operator, constant)
+            case Unequal(_, constant):
+                return Miss(math.inf, self._not_unequal(term, constant))
+            case TaxonomyTest(_, operator, concept):
+                return self._unrelated(term, operator, concept)
+            case TextTest():
+                return self._text(filter_, term)
+
+    # -- numbers and other values -----------------------------------------------------------
+
+    def _compared(self, term: Term, operator: Operator, constant: NamedNode | Literal) -> Miss:
+        shown, bound = self._write(term), self._write(constant)
+        value = value_of(term) if isinstance(term, Literal) else None
+        wanted = value_of(constant) if isinstance(constant, Literal) else None
+        between = _between(value, wanted)
+        if between is None:
+            if isinstance(value, str) and isinstance(wanted, str) and operator is not Operator.EQ:
+                where = "after" if value > wanted else "before" if value < wanted else "not beside"
+                return Miss(math.inf, f"{shown} comes {where} {bound}")
+            if value is None or wanted is None or type(value) is type(wanted):
+                return Miss(math.inf, f"{shown} is not {bound}")
+            return Miss(math.inf, f"{shown} is of another kind than {bound}")
+        distance, amount = between
+        if not distance:
+            return Miss(distance, f"{bound} itself is left out")
+        if operator is Operator.EQ:
+            return Miss(distance, f"{shown} differs from {bound} by {amount}")
+        where = "above" if operator in (Operator.LT, Operator.LE) else "below"
+        return Miss(distance, f"{shown} is {where} {bound} by {amount}")
+
+    def _not_unequal(self, term: Term, constant: NamedNode | Literal) -> str:
+        shown, bound = self._write(term), self._write(constant)
+        return (
+            f"it is {bound}"
+            if shown == bound
+            else f"{shown} does not certainly differ from {bound}"
+        )
+
+    def _write(self, term: Term) -> str:
+        """Write a term; of one that has a value and is no text, the value alone."""
+        if isinstance(term, Literal) and not isinstance(value_of(term), str | None):
+            return term.value
+        return compact(term, self._prefixes)
+
+    # -- taxonomies -------------------------------------------------------------------------
+
+    def _unrelated(self, term: Term, operator: TaxonomyOperator, concept: Term) -> Miss:
+        if operator is TaxonomyOperator.ANCESTOR:
+            return self.not_below(concept, term)
+        if operator is TaxonomyOperator.CHILD and len(path := self._path(term, concept)) > 1:
+            way = " ⊑ ".join(compact(node, self._prefixes) for node in path)
+            return Miss(len(path) - 2, f"it is not directly below: {way}")
+        return self.not_below(term, concept)
+
+    def not_below(self, low: Term, high: Term) -> Miss:
+        """Say what leads from one term to another that it is not below.
+
+        Examples
+        --------
+        >>> from semantic.ontology.ontology import Ontology
+        >>> from semantic.vocabulary import SUBCLASS
+        >>> phone, laptop, product = (NamedNode(f"urn:{n}") for n in ("phone", "laptop", "product"))
+        >>> known = Ontology([(phone, SUBCLASS, product), (laptop, SUBCLASS, product)])
+        >>> Distances(known, {}, {}).not_below(phone, laptop)
+        Miss(distance=2, why='<urn:phone> is not below <urn:laptop>: both are below <urn:product>')
+        """
+        says = f"{compact(low, self._prefixes)} is not below {compact(high, self._prefixes)}"
+        mine, theirs = self._above(low), self._above(high)
+        both = (term for term in mine if term in theirs and not _is_above_all(term))
+        common = sorted(both, key=lambda term: mine[term] + theirs[term])
+        if not common:
+            return Miss(math.inf, f"{says}: nothing is above both")
+        distance = mine[common[0]] + theirs[common[0]]
+        if self._ontology.root(low) in theirs:
+            return Miss(distance, f"{says}, but above it")
+        return Miss(distance, f"{says}: both are below {compact(common[0], self._prefixes)}")
+
+    def _path(self, low: Term, high: Term) -> tuple[Term, ...]:
+        return self._ontology.path(low, high, self._links)
+
+    def _above(self, term: Term) -> dict[Term, int]:
+        """Return the terms above, with this one, each with how many links lead there."""
+        steps = {self._ontology.root(term): 0}
+        queue = list(steps)
+        for current in queue:
+            for parent in (*self._ontology.parents(current), *self._links.get(current, ())):
+                if parent not in steps:
+                    steps[parent] = steps[current] + 1
+                    queue.append(parent)
+        return steps
+
+    # -- text -------------------------------------------------------------------------------
+
+    def _text(self, test: TextTest, term: Term) -> Miss:
+        found = text_of(term, test.view)
+        if found is None:
+            return Miss(math.inf, f"{compact(term, self._prefixes)} is no text")
+        kind = "language" if test.view is View.LANG else "text"
+        text, language = found
+        return Miss(0, f"the {kind} is {Literal(folded(text, test.folding), language=language)}")
+
+
+def _is_above_all(term: Term) -> bool:
+    return isinstance(term, NamedNode) and term.value.startswith(_ABOVE_ALL)
+
+
+def _between(value: object, wanted: object) -> tuple[Fraction | float, str] | None:
+    """Return how much is between two values, and how to write it; ``None``: they have no scale."""
+    match value, wanted:
+        case Number(_, one), Number(_, other):
+            if not (math.isfinite(one) and math.isfinite(other)):
+                return None
+            exact = isinstance(one, Decimal) and isinstance(other, Decimal)
+            distance = abs(Fraction(one) - Fraction(other))
+            return distance, _amount(distance, exact=exact)
+        case Instant(), Instant() if value.kind == wanted.kind and value.zoned == wanted.zoned:
+            distance = abs(Fraction(value.seconds) - Fraction(wanted.seconds))
+            return distance, _time(distance)
+        case Quantity(one, unit), Quantity(other, same) if unit == same:
+            distance = abs(one - other)
+            return distance, f"{_amount(distance, exact=True)} {unit}"
+    return None
+
+
+def _amount(number: Fraction, *, exact: bool) -> str:
+    """Write a number; of a float six digits."""
+    if number.denominator == 1:
+        return str(number.numerator)
+    quotient = Decimal(number.numerator) / Decimal(number.denominator)
+    return format(quotient.normalize(), "f") if exact else f"{float(number):.6g}"
+
+
+def _time(seconds: Fraction) -> str:
+    days, rest = divmod(seconds, _DAY)
+    if not rest:
+        return f"{days} day" if days == 1 else f"{days} days"
+    return f"{'' if not days else f'{days} d '}{timedelta(seconds=float(rest))}"
+
+
+class Wording:
+    """How a branch is spoken of.
+
+    Parameters
+    ----------
+    branch
+        One that asks for attributes of one subject and nothing else is written as constraints.
+    prefixes
+        For showing terms.
+
+    Examples
+    --------
+    >>> from graphmatch.subscription import AttributeSubscription
+    >>> from semantic.vocabulary import PREFIXES
+    >>> where = {"price.value": {"<=": 400}, "brand": "Acme"}
+    >>> branch = AttributeSubscription.of("alice", where).branches[0]
+    >>> words = Wording(branch, PREFIXES)
+    >>> words.conjunction(branch.patterns), words.filter(branch.filters[0])
+    ('price.value exists and brand = "Acme"', 'price.value <= 400')
+    """
+
+    def __init__(self, branch: Branch, prefixes: Mapping[str, str]) -> None:
+        self.prefixes = prefixes
+        named = [_attribute_of(pattern) for pattern in branch.patterns]
+        subjects = {pattern.subject for pattern in branch.patterns}
+        self.of_attributes = len(subjects) == 1 and all(name is not None for name in named)
+        self._names: dict[Variable, str] = {}
+        if self.of_attributes:
+            for pattern, name in zip(branch.patterns, named, strict=True):
+                if isinstance(pattern.object, Variable) and name is not None:
+                    self._names.setdefault(pattern.object, name)
+
+    def pattern(self, pattern: TriplePattern) -> str:
+        """Write a triple pattern."""
+        name = _attribute_of(pattern)
+        if not self.of_attributes or name is None:
+            return pattern.write(self.prefixes)
+        if isinstance(pattern.object, Variable):
+            return f"{name} exists"
+        sign = "isa" if isa_name_of(pattern.predicate) is not None else "="
+        return f"{name} {sign} {compact(pattern.object, self.prefixes)}"
+
+    def conjunction(self, patterns: Iterable[TriplePattern]) -> str:
+        """Write several triple patterns."""
+        return (" and " if self.of_attributes else " . ").join(map(self.pattern, patterns))
+
+    def variable(self, variable: Variable) -> str:
+        """Write a variable."""
+        return self._names.get(variable, str(variable))
+
+    def filter(self, filter_: Filter) -> str:
+        """Write a filter."""
+        name = self._names.get(filter_.variable)
+        if name is None:
+            return f"FILTER({filter_.write(self.prefixes)})"
+        if isinstance(filter_, AnyOf) and filter_.word != "IN":
+            return " || ".join(map(self.filter, filter_.tests))
+        if isinstance(filter_, Comparison | Unequal):
+            return f"{name} {filter_.word} {self.term(filter_.constant)}"
+        return filter_.write(self.prefixes).replace(str(filter_.variable), name, 1)
+
+    def term(self, term: Term) -> str:
+        """Write a term."""
+        return compact(term, self.prefixes)
+
+
+def _attribute_of(pattern: TriplePattern) -> str | None:
+    """Return the name of the attribute that a pattern asks for."""
+    name = name_of(pattern.predicate)
+    return isa_name_of(pattern.predicate) if name is None else name
+
+
+def solutions(
+    evaluation: Evaluation, branch: Branch, bindings: Solution | None = None, most: int = 1000
+) -> Iterator[Solution]:
+    """Yield the solutions of a branch that agree with bindings, these included; at most so many."""
+    bound = {n: t for n, t in (bindings or {}).items() if not isinstance(t, BlankNode)}
+    if not all(_can_be(pattern, bound) for pattern in branch.patterns):
+        return
+    is_all = len(bound) == len(bindings or {})
+    for solution in evaluation.solutions(_where(branch, bound), most if is_all else None):
+        whole = {**bound, **solution}
+        if all(whole.get(name, term) == term for name, term in (bindings or {}).items()):
+            yield whole
+
+
+def first(
+    evaluation: Evaluation, branch: Branch, bindings: Solution | None = None
+) -> Solution | None:
+    """Return a solution of a branch that agrees with bindings, if there is one."""
+    return next(solutions(evaluation, branch, bindings, 1), None)
+
+
+def instance(pattern: TriplePattern, solution: Solution) -> Triple:
+    """Return the triple that a solution makes of a pattern."""
+    s, p, o = (solution[n.value] if isinstance(n, Variable) else n for n in pattern)
+    return s, p, o
+
+
+def _can_be(pattern: TriplePattern, bindings: Solution) -> bool:
+    """Whether a bound pattern can be a triple: another branch may have bound a property's place."""
+    subject, predicate = (
+        bindings.get(node.value, node) if isinstance(node, Variable) else node
+        for node in (pattern.subject, pattern.predicate)
+    )
+    may_be_subject = isinstance(subject, NamedNode | BlankNode | Variable)
+    return may_be_subject and isinstance(predicate, NamedNode | Variable)
+
+
+def _where(branch: Branch, bindings: Solution) -> str:
+    """Write a branch as a group pattern, with terms for the variables that are bound."""
+
+    def write(node: Node) -> str:
+        return written(bindings.get(node.value, node) if isinstance(node, Variable) else node)
+
+    patterns = " . ".join(" ".join(map(write, pattern)) for pattern in branch.patterns)
+    filters = (f for f in branch.filters if f.variable.value not in bindings)
+    return f"{{ {patterns} {' '.join(f'FILTER({f.write({})})' for f in filters)} }}"

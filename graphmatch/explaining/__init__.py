@@ -1,1 +1,0 @@
-"""What an explanation is made of: gates and shapes, the first failure, and the nearest miss."""
