@@ -137,6 +137,9 @@ def check(
     sparql: Annotated[bool, typer.Option("--sparql", help="Show the queries, too.")] = False,
     json: Json = False,
     entailment: EntailmentOption = "rdfs",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="End with status 1 if there are warnings.")
+    ] = False,
 ) -> None:
     """Say of each subscription what is indexed, what is evaluated, and what is wrong with it.
 
@@ -147,7 +150,7 @@ def check(
 
     subscribing = Subscribing.to(subscriptions or [], wanting)
     knowing = Knowing(ontology or [], loading, entailment)
-    ended(lambda: run(subscribing, knowing, json=json, sparql=sparql))
+    ended(lambda: run(subscribing, knowing, json=json, sparql=sparql, strict=strict))
 
 
 @app.command()

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from graphmatch.explain.explanation import Evidence, Explanation
     from graphmatch.explain.filing import Filed
     from graphmatch.explain.provenance import Provenance
+    from graphmatch.lint import Warned
 
 Document: TypeAlias = bytes | str | Path | Readable
 """What `Engine.filter` reads."""
@@ -430,6 +431,34 @@ class Engine(Matcher):
                 except GraphMatchError as own:
                     refused.append((place, own))
         return refused
+
+    def lint(self, *ids: str) -> Iterator[Warned]:
+        """Yield what is probably wrong with subscriptions, such as a class that doesn't exist.
+
+        Cost: 10 ms for each query that differs in more than its constants; see `graphmatch.lint`.
+
+        Parameters
+        ----------
+        ids
+            Which subscriptions, all by default; those that ask the same are found among these.
+
+        Raises
+        ------
+        UnknownError
+            When there is none with an id.
+
+        Examples
+        --------
+        >>> engine = Engine()
+        >>> engine.subscribe("alice", "SELECT ?titel { ?item rss:title ?title }")
+        >>> [warned.code for warned in engine.lint()]
+        ['unbound-variable', 'matches-everything']
+        """
+        from graphmatch.lint import Linter
+
+        linter = Linter(self.ontology)
+        for id in ids or self._core.ids():
+            yield from linter.lint(self._subscription(id))
 
     # -- the ontology -----------------------------------------------------------------------
 

@@ -144,7 +144,18 @@ def test_check() -> None:
     ) in result.stdout
     count = len(list((ROOT / "data/subscriptions").glob("*.rq")))
     assert result.stdout.count("✓ ") == count
-    assert result.stderr.startswith(f"{count} accepted, 0 refused, ")
+    assert result.stderr.startswith(f"{count} accepted, 0 refused, 0 warnings, ")
+
+
+def test_check_warns(tmp_path: Path) -> None:
+    path = tmp_path / "typo.rq"
+    path.write_text("ASK { ?item rss:titel 'x' }")
+    result = run("check", path)
+    what, remedy = "rss:titel: http://purl.org/rss/1.0/ has no such term", "Did you mean rss:title?"
+    assert f"    warning  unknown-term: {what}. {remedy}\n" in result.stdout
+    assert result.stderr.startswith("1 accepted, 0 refused, 1 warning, ")
+    (row,) = rows(run("check", path, "--strict", "--json", status=1).stdout)
+    assert row["warnings"] == [{"code": "unknown-term", "what": what, "remedy": remedy}]
 
 
 def test_ontology_trees_and_counts() -> None:
@@ -301,9 +312,8 @@ def test_check_as_json() -> None:
     result = run(*COMMANDS["check"], "--json")
     found = rows(result.stdout)
     assert len(found) == int(result.stderr.split()[0])
-    assert {tuple(row) for row in found} == {
-        ("id", "query", "form", "indexed", "unindexed", "evaluated")
-    }
+    keys = ("id", "query", "form", "indexed", "unindexed", "evaluated", "warnings")
+    assert {tuple(row) for row in found} == {keys}
     assert {row["form"] for row in found} == {"SELECT", "ASK", "CONSTRUCT", "DESCRIBE"}
 
 

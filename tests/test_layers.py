@@ -32,7 +32,7 @@ LAYERS = (
     ("graphmatch.enrichment",),
     ("graphmatch.knowledge",),
     ("graphmatch.published",),
-    ("graphmatch.report", "graphmatch.saving"),
+    ("graphmatch.lint", "graphmatch.parse_tree", "graphmatch.report", "graphmatch.saving"),
     ("graphmatch.explain",),
     ("graphmatch.engine",),
     (

@@ -1,53 +1,68 @@
-"""``graphmatch check``: what becomes of each subscription."""
+"""``graphmatch check``: what becomes of each subscription, and what is probably wrong with it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from pyoxigraph import NamedNode
 from rich.text import Text
 
 from graphmatch.command.console import plural, styled
 from graphmatch.command.options import Subscribing
-from graphmatch.command.session import Knowing, Session
-from graphmatch.engine import Engine
+from graphmatch.command.session import REFUSED, Knowing, Session
+from graphmatch.explain.filing import Filed
+from graphmatch.lint import Linter, Warned
 from semantic.errors import GraphMatchError
 from semantic.terms import compact
 
 
-def run(subscribing: Subscribing, knowing: Knowing, *, json: bool, sparql: bool) -> int:
-    """Check, show, sum up; return the exit status."""
+def run(
+    subscribing: Subscribing, knowing: Knowing, *, json: bool, sparql: bool, strict: bool
+) -> int:
+    """Check, show, sum up; return the exit status.
+
+    Parameters
+    ----------
+    sparql
+        Whether queries are shown, too.
+    strict
+        Whether the status of warnings is that of something refused.
+    """
     session = Session()
     try:
         engine = session.engine(knowing)
         session.take_in(engine, subscribing)
     except GraphMatchError as error:
         return session.fail(error)
-    skeletons = set()
+    linter, skeletons, warnings = Linter(engine.ontology), set(), 0
     for subscription in engine.subscriptions:
         skeletons.add(subscription.query.skeleton)
+        filed, warned = engine.filing(subscription.id), linter.lint(subscription)
+        warnings += len(warned)
         if json:
-            session.out.write_json(_json(engine, subscription.id))
+            session.out.write_json(_json(filed, warned))
             continue
-        for line in _text(engine, subscription.id):
+        for line in _text(filed, warned, engine.ontology.prefixes):
             session.out.print(line)
         if sparql:
             text = _compacted(subscription.query.text, engine.ontology.prefixes)
             session.out.print(styled((f"    {text}", "dim")))
     session.err.print(
-        f"{len(engine)} accepted, {session.refused} refused, "
+        f"{len(engine)} accepted, {session.refused} refused, {plural(warnings, 'warning')}, "
         f"{plural(len(skeletons), 'different query', 'different queries')} "
         "but for their constants"
     )
-    return session.status
+    return REFUSED if strict and warnings else session.status
 
 
-def _text(engine: Engine, id: str) -> Iterator[Text]:
-    filed = engine.filing(id)
-    yield styled((f"✓ {id}", "green"), "  ", (filed.subscription.comment, "dim"))
-    for line in filed.describe(engine.ontology.prefixes):
+def _text(filed: Filed, warned: Sequence[Warned], prefixes: Mapping[str, str]) -> Iterator[Text]:
+    subscription = filed.subscription
+    yield styled((f"✓ {subscription.id}", "green"), "  ", (subscription.comment, "dim"))
+    for line in filed.describe(prefixes):
         yield styled(f"    {line}")
+    for found in warned:
+        yield styled(("    warning", "yellow"), f"  {found.code}: {found.what}. {found.remedy}")
 
 
 def _compacted(query: str, prefixes: Mapping[str, str]) -> str:
@@ -59,10 +74,9 @@ def _compacted(query: str, prefixes: Mapping[str, str]) -> str:
     return re.sub(r'"(?:[^"\\]|\\.)*"|\s*<([^<>\s"]*:[^<>\s"]*)>', short, query)
 
 
-def _json(engine: Engine, id: str) -> dict[str, object]:
-    filed = engine.filing(id)
+def _json(filed: Filed, warned: Sequence[Warned]) -> dict[str, object]:
     return {
-        "id": id,
+        "id": filed.subscription.id,
         "query": filed.subscription.query.text,
         "form": filed.subscription.form.value,
         "indexed": [
@@ -74,4 +88,7 @@ def _json(engine: Engine, id: str) -> dict[str, object]:
         ],
         "unindexed": list(filed.unindexed),
         "evaluated": list(filed.checks),
+        "warnings": [
+            {"code": found.code, "what": found.what, "remedy": found.remedy} for found in warned
+        ],
     }

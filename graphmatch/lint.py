@@ -1,0 +1,668 @@
+"""A linter of subscriptions: valid queries that can't mean what somebody wanted.
+
+`lint` warns of what can never match (a term that no vocabulary has, a comparison that is always an
+error, filters that contradict each other), of what matches everything, and of what is there twice.
+Each warning has a code; `CODES` lists them. Terms of namespaces that neither the ontology nor a
+well-known vocabulary defines are left alone, for publications may bring them.
+
+Cost: 10 ms for each query that differs in more than its constants, and 0.3 ms for each of the
+others, so it is asked by `graphmatch check` and `Engine.lint`, not when somebody subscribes. What
+can't be parsed by `graphmatch.parse_tree` gets the warnings that need no expressions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from itertools import chain
+from typing import TypeAlias, TypeVar
+
+from pyoxigraph import Literal, NamedNode, QuerySolutions, Store, Variable
+
+from graphmatch.parse_tree import AGGREGATES, Expression, Op, TreeParser, canonical, unbound
+from graphmatch.subscription import Subscription, SubscriptionParser
+from semantic.errors import Place, Problem, Severity, SubscriptionError
+from semantic.ontology.ontology import Ontology
+from semantic.pattern import Comparison, TriplePattern
+from semantic.terms import Term, compact, local_name
+from semantic.values import Instant, Operator, compare, value_of
+from semantic.vocabulary import CONTENT, DC, DCTERMS, ENCLOSURE, GM, RANGE, RDF, RSS, TYPE, XSD
+
+_TEXT, _NUMBER, _TRUTH, _RESOURCE = "a text", "a number", "a truth value", "an IRI or a blank node"
+_INSTANT, _DATE, _DURATION = "an xsd:dateTime", "an xsd:date", "a duration"
+
+_DATATYPES: Mapping[str, str] = {
+    _TEXT: "string normalizedString token",
+    _NUMBER: "integer long int short byte decimal float double nonNegativeInteger positiveInteger "
+    "unsignedLong unsignedInt unsignedShort unsignedByte nonPositiveInteger negativeInteger",
+    _TRUTH: "boolean",
+    _INSTANT: "dateTime dateTimeStamp",
+    _DATE: "date",
+    _DURATION: "duration dayTimeDuration yearMonthDuration",
+    "an xsd:time": "time",
+    "an xsd:gYear": "gYear",
+    "an xsd:gYearMonth": "gYearMonth",
+}
+_FUNCTIONS: Mapping[str, str] = {
+    _TEXT: "STR LANG LCASE UCASE CONCAT SUBSTR REPLACE STRBEFORE STRAFTER ENCODE_FOR_URI TZ "
+    "STRUUID MD5 SHA1 SHA256 SHA384 SHA512 GROUPCONCAT",
+    _NUMBER: "STRLEN ABS CEIL FLOOR ROUND RAND YEAR MONTH DAY HOURS MINUTES SECONDS COUNT SUM AVG "
+    "neg plus",
+    _TRUTH: "BOUND CONTAINS STRSTARTS STRENDS REGEX LANGMATCHES sameTerm isIRI isURI isBLANK "
+    "isLITERAL isNUMERIC EXISTS NOTEXISTS && || ! = != < > <= >= IN",
+    _INSTANT: "NOW",
+    _DURATION: "TIMEZONE",
+    _RESOURCE: "IRI URI UUID BNODE DATATYPE",
+}
+_KIND_OF_DATATYPE = {n: kind for kind, names in _DATATYPES.items() for n in names.split()}
+_KIND_OF_FUNCTION = {n: kind for kind, names in _FUNCTIONS.items() for n in names.split()}
+
+_ARITHMETIC = ("+", "-", "*", "/")
+
+_OF_ITEMS: Mapping[NamedNode, str] = {
+    RSS["title"]: _TEXT,
+    RSS["description"]: _TEXT,
+    CONTENT["encoded"]: _TEXT,
+    DC["date"]: _INSTANT,
+    DCTERMS["modified"]: _INSTANT,
+    DC["creator"]: _TEXT,
+    DC["subject"]: _TEXT,
+    DC["language"]: _TEXT,
+    DCTERMS["identifier"]: _TEXT,
+    ENCLOSURE["length"]: _NUMBER,
+    ENCLOSURE["type"]: _TEXT,
+}
+"""What kind of value feed items have: docs/reference/feeds.md."""
+_ONCE = (RSS["title"], RSS["link"], RSS["description"], CONTENT["encoded"], DC["date"])
+"""Properties that an item has once."""
+_USUAL = frozenset({TYPE, *_ONCE[:3], DC["date"], DCTERMS["isPartOf"]})
+"""Properties that nearly every item has."""
+_ONLY_ITEMS = frozenset({*_ONCE[:4], ENCLOSURE["enclosure"], RSS["item"]})
+"""Properties, and the class, that make something an item."""
+
+_OWN_VOCABULARIES: Mapping[str, str] = {
+    RSS.iri: "item items channel title link description image textinput name url",
+    CONTENT.iri: "encoded items item format encoding",
+    ENCLOSURE.iri: "enclosure url type length",
+    RDF.iri: "reifies dirLangString li",
+}
+"""Terms of vocabularies that rdflib doesn't list, or not all of."""
+
+_HARMLESS = frozenset({"OPTIONAL", "UNION", "ORDER BY", "LIMIT or OFFSET", "BIND or expression"})
+"""What of a query leaves it as many publications as before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warned(Problem):
+    """A problem with a code; its place is the subscription's id.
+
+    Parameters
+    ----------
+    code
+        One of `CODES`.
+    """
+
+    severity: Severity = Severity.WARNING
+    code: str = ""
+
+
+_Said: TypeAlias = tuple[str, str]
+"""What is wrong, and what to do."""
+_Key = TypeVar("_Key")
+
+
+def lint(subscription: Subscription, ontology: Ontology) -> tuple[Warned, ...]:
+    """Return what is probably wrong with a subscription.
+
+    Parameters
+    ----------
+    ontology
+        What publications are matched by; a term of its namespaces that it doesn't have is warned
+        of.
+
+    Examples
+    --------
+    >>> query = "SELECT ?item { ?item rss:title ?title FILTER(CONTAINS(?titel, 'x')) }"
+    >>> subscription = SubscriptionParser().parse("alice", query)
+    >>> for warning in lint(subscription, Ontology()):
+    ...     print(warning.code, warning)
+    unbound-variable alice: nothing binds ?titel in CONTAINS(?titel, "x"). Did you mean ?title?
+    """
+    return Linter(ontology).lint(subscription)
+
+
+class Linter:
+    """Warns of several subscriptions, also of those that ask the same as one before.
+
+    Parameters
+    ----------
+    ontology
+        As for `lint`.
+    """
+
+    def __init__(self, ontology: Ontology) -> None:
+        self._known = _Known(ontology)
+        self._trees = TreeParser()
+        self._alone: dict[tuple[str, ...], Subscription | None] = {}
+        self._first: dict[str, str] = {}
+
+    def lint(self, subscription: Subscription) -> tuple[Warned, ...]:
+        """Return what is probably wrong with a subscription; see `lint`."""
+        asked = _Asked(subscription, self._trees.parse(subscription.query), self._known)
+        said = [(code, *found) for code, rule in _RULES.items() for found in rule(asked)]
+        said += (("duplicate", *found) for found in self._duplicate(subscription, asked.tree))
+        place = Place(subscription.id)
+        return tuple(
+            Warned(what, place, remedy, code=code) for code, what, remedy in dict.fromkeys(said)
+        )
+
+    def _duplicate(self, subscription: Subscription, tree: Op | None) -> Iterator[_Said]:
+        """Yield a warning where a subscription before asks the same.
+
+        Those with the same constants are compared, written with variables in a canonical order.
+        """
+        key = tuple(sorted(str(term) for term, _ in subscription.query.constants()))
+        if key not in self._alone:
+            self._alone[key] = subscription
+            return
+        if (other := self._alone[key]) is not None:
+            self._first[_written(other, self._trees.parse(other.query))] = other.id
+            self._alone[key] = None
+        first = self._first.setdefault(_written(subscription, tree), subscription.id)
+        if first != subscription.id:
+            what = f"it asks the same as {first}, but for names of variables, order and layout"
+            yield what, "Keep one of the two."
+
+
+def _written(subscription: Subscription, tree: Op | None) -> str:
+    return subscription.query.text if tree is None else canonical(tree)
+
+
+# -- what a query says ----------------------------------------------------------------------
+
+
+class _Asked:
+    """A subscription as the rules see it.
+
+    Parameters
+    ----------
+    tree
+        The query's parse tree, if it could be parsed.
+    """
+
+    def __init__(self, subscription: Subscription, tree: Op | None, known: _Known) -> None:
+        self.subscription = subscription
+        self.tree = tree
+        self.known = known
+        self.ops = () if tree is None else tuple(tree.walk())
+
+    def show(self, expression: Expression) -> str:
+        """Write an expression as SPARQL does."""
+        if isinstance(expression, str):
+            return expression
+        if not isinstance(expression, Op):
+            return compact(expression, self.known.ontology.prefixes)
+        name, shown = expression.name, [self.show(arg) for arg in expression.args]
+        if name in ("IN", "NOT IN"):
+            return f"{shown[0]} {name} ({', '.join(shown[1:])})"
+        if len(shown) > 1 and not name[0].isalpha():
+            return f" {name} ".join(shown)
+        if name in ("!", "neg", "plus"):
+            return {"!": "!", "neg": "-", "plus": "+"}[name] + shown[0]
+        if name == "group":
+            return "{ … }"
+        if name == "call":
+            return f"{shown[0]}({', '.join(shown[1:])})"
+        return f"{name}({', '.join(shown)})"
+
+    @cached_property
+    def triples(self) -> list[tuple[Expression, ...]]:
+        """All triple patterns; those that a solution can rest on where there is no parse tree."""
+        if self.tree is None:
+            return [tuple(pattern) for pattern in self.subscription.supports]
+        return [op.args for op in self.ops if op.name == "triple"]
+
+    @cached_property
+    def properties(self) -> Mapping[Expression, set[Expression]]:
+        """What each subject is asked for: its properties, and its classes."""
+        found = defaultdict(set)
+        for subject, predicate, object_ in self.triples:
+            found[subject].add(object_ if predicate == TYPE else predicate)
+        return found
+
+    @cached_property
+    def items(self) -> frozenset[Expression]:
+        """The subjects that must be feed items."""
+        return frozenset(
+            subject
+            for subject, properties in self.properties.items()
+            if properties & _ONLY_ITEMS and RSS["channel"] not in properties
+        )
+
+    @cached_property
+    def kinds(self) -> Mapping[Expression, str]:
+        """Of which kind the values of variables are, as far as that is certain."""
+        found: defaultdict[Expression, set[str | None]] = defaultdict(set)
+        for subject, predicate, object_ in self.triples:
+            if isinstance(object_, Variable):
+                found[object_].add(self._kind_of_object(subject, predicate))
+        for op in self.ops:
+            if op.name in ("bind", "as"):
+                found[op.args[1]].add(None)  # a kind that may depend on other kinds
+            elif op.name == "values":
+                for variable in op.clause("vars"):
+                    found[variable].add(None)
+        for subject, *_ in self.triples:
+            if isinstance(subject, Variable):
+                found[subject] = {_RESOURCE}
+        return _certain(found)
+
+    def _kind_of_object(self, subject: Expression, predicate: Expression) -> str | None:
+        if not isinstance(predicate, NamedNode):
+            return None
+        foreign = predicate.value.startswith((DC.iri, DCTERMS.iri))
+        if predicate in _OF_ITEMS and (subject in self.items or not foreign):
+            return _OF_ITEMS[predicate]
+        return self.known.ranges.get(self.known.ontology.root(predicate))
+
+    @cached_property
+    def dates(self) -> frozenset[Expression]:
+        """The variables that feeds give as xsd:dateTime, whatever else they may be."""
+        given = (DC["date"], DCTERMS["modified"])
+        return frozenset(o for _, p, o in self.triples if p in given and isinstance(o, Variable))
+
+    def kind(self, expression: Expression) -> str | None:
+        """Return of which kind an expression's value is, if that is certain."""
+        if isinstance(expression, Literal):
+            return _kind_of_datatype(expression.datatype)
+        if isinstance(expression, NamedNode):
+            return _RESOURCE
+        if not isinstance(expression, Op):
+            return self.kinds.get(expression)
+        args = expression.args
+        if expression.name in _ARITHMETIC:
+            kinds = {self.kind(arg) for arg in args}
+            return _NUMBER if kinds == {_NUMBER} else None
+        if expression.name in ("IF", "COALESCE", "MIN", "MAX", "SAMPLE"):
+            kinds = {self.kind(arg) for arg in args[expression.name == "IF" :]}
+            return kinds.pop() if len(kinds) == 1 else None
+        if expression.name == "call" and isinstance(args[0], NamedNode):
+            return _kind_of_datatype(args[0])
+        return _KIND_OF_FUNCTION.get(expression.name)
+
+
+def _kind_of_datatype(datatype: NamedNode) -> str | None:
+    if datatype == RDF["langString"]:
+        return _TEXT
+    return _KIND_OF_DATATYPE.get(datatype.value.removeprefix(XSD.iri))
+
+
+def _certain(found: Mapping[_Key, set[str | None]]) -> dict[_Key, str]:
+    """Return the kinds of what has one kind."""
+    alone = ((key, next(iter(kinds))) for key, kinds in found.items() if len(kinds) == 1)
+    return {key: kind for key, kind in alone if kind is not None}
+
+
+class _Known:
+    """What vocabularies and an ontology have."""
+
+    def __init__(self, ontology: Ontology) -> None:
+        self.ontology = ontology
+
+    @cached_property
+    def vocabularies(self) -> Mapping[str, Sequence[str]]:
+        """The names that well-known namespaces have."""
+        from rdflib import namespace as ns
+
+        listed = (ns.RDF, ns.RDFS, ns.OWL, ns.SKOS, ns.XSD, ns.DC, ns.DCTERMS, ns.FOAF)
+        found = {str(each): [term.removeprefix(str(each)) for term in dir(each)] for each in listed}
+        for iri, names in _OWN_VOCABULARIES.items():
+            found[iri] = [*found.get(iri, ()), *names.split()]
+        return found
+
+    @cached_property
+    def mentioned(self) -> frozenset[Term]:
+        """Every term that the ontology, its synonyms or its mapping functions name."""
+        ontology, parser = self.ontology, SubscriptionParser()
+        made: list[Term] = []
+        for function in ontology.mapping:
+            try:
+                query = parser.query(function.name, function.text)
+            except SubscriptionError:
+                continue  # whoever makes an engine of it is told
+            made += (term for term, _ in query.constants())
+            made += (node for triple in query.template() for node in triple)
+        named = (iri for _, iri in ontology.pairs.labels)
+        return frozenset(chain(chain.from_iterable(ontology.stated), named, made))
+
+    @cached_property
+    def own(self) -> Mapping[str, Mapping[str, Sequence[str]]]:
+        """Which names the ontology has, by kind and namespace, of namespaces that are its own.
+
+        A namespace is its own if a term in it has a text, or a link to another term in it. Many
+        ontologies declare terms of others, or put some above or below their own.
+        """
+        stated, root = self.ontology.stated, self.ontology.root
+        subjects = {s: root(s) for s, _, _ in stated if isinstance(s, NamedNode)}
+        described = {
+            _namespace(s)
+            for s, _, o in stated
+            if isinstance(s, NamedNode)
+            and (isinstance(o, Literal) or (isinstance(o, NamedNode) and _is_beside(s, o)))
+        }
+        trees = {
+            "class": self.ontology.classes,
+            "property": self.ontology.properties,
+            "concept": self.ontology.concepts,
+        }
+        found: dict[str, defaultdict[str, list[str]]] = {}
+        for kind, tree in trees.items():
+            found[kind] = defaultdict(list)
+            for term in (s for s, s_root in subjects.items() if s_root in tree):
+                if (namespace := _namespace(term)) in described:
+                    found[kind][namespace].append(local_name(term))
+        return found
+
+    @cached_property
+    def ranges(self) -> Mapping[Term, str]:
+        """Of which kind the values of the ontology's properties are, by their ranges."""
+        found: defaultdict[Term, set[str | None]] = defaultdict(set)
+        for subject, _, object_ in self.ontology.of(RANGE):
+            if isinstance(object_, NamedNode):
+                found[subject].add(_kind_of_datatype(object_))
+        return _certain(found)
+
+    def is_known(self, term: NamedNode) -> bool:
+        """Whether the ontology names a term."""
+        return term in self.mentioned or self.ontology.root(term) != term
+
+
+def _is_beside(term: NamedNode, other: NamedNode) -> bool:
+    return _namespace(term) == _namespace(other)
+
+
+def _namespace(term: NamedNode) -> str:
+    return term.value.removesuffix(local_name(term))
+
+
+# -- rules ----------------------------------------------------------------------------------
+
+
+def _unknown_terms(asked: _Asked) -> Iterator[_Said]:
+    known = asked.known
+    terms = dict.fromkeys(_places(asked))
+    for term, kinds in terms:
+        if known.is_known(term):
+            continue
+        shown, namespace, name = asked.show(term), _namespace(term), local_name(term)
+        if (names := known.vocabularies.get(namespace)) is not None:
+            if name not in names and not (namespace == RDF.iri and name[1:].isdecimal()):
+                what = f"{shown}: {namespace} has no such term"
+                yield what, _meant(asked, namespace, name, names)
+            continue
+        for kind in kinds:
+            if (names := known.own[kind].get(namespace)) is not None:
+                what = f"{shown}: the ontology has no such {kind}"
+                yield what, _meant(asked, namespace, name, names)
+                break
+
+
+def _places(asked: _Asked) -> Iterator[tuple[NamedNode, tuple[str, ...]]]:
+    """Yield the IRIs of a query, with what each has to be where it stands."""
+    for _, predicate, object_ in asked.triples:
+        steps = predicate.walk() if isinstance(predicate, Op) else ()
+        for step in (predicate, *chain.from_iterable(op.args for op in steps)):
+            if isinstance(step, NamedNode):
+                yield step, ("property",)
+        if isinstance(object_, NamedNode):
+            yield object_, ("class",) if predicate == TYPE else ("concept",)
+        elif isinstance(object_, Literal):
+            yield object_.datatype, ()
+    for op in asked.ops:
+        if op.name == "triple" or op.name.endswith("path"):
+            continue
+        kinds: tuple[str, ...] = ("concept",) if op.name in ("=", "IN", "row") else ()
+        args = op.args
+        if op.name == "call" and isinstance(args[0], NamedNode):
+            if args[0].value.startswith(GM.iri):
+                kinds = ("class", "concept", "property")
+            args = args[1:]
+        for arg in args:
+            if isinstance(arg, NamedNode):
+                yield arg, kinds
+            elif isinstance(arg, Literal):
+                yield arg.datatype, ()
+
+
+def _meant(asked: _Asked, namespace: str, name: str, names: Sequence[str]) -> str:
+    found = _closest(name, names)
+    if found is None:
+        return "Look up its name."
+    return f"Did you mean {asked.show(NamedNode(namespace + found))}?"
+
+
+def _closest(name: str, names: Iterable[str]) -> str | None:
+    by_letters = {other.casefold(): other for other in names}
+    found = get_close_matches(name.casefold(), by_letters, 1, 0.7)
+    return by_letters[found[0]] if found else None
+
+
+def _unbound(asked: _Asked) -> Iterator[_Said]:
+    for variable, where, bound in () if asked.tree is None else unbound(asked.tree):
+        place = "that is selected" if where is None else f"in {asked.show(where)}"
+        place = "here" if where is variable else place
+        found = _closest(variable.value, sorted(v.value for v in bound))
+        remedy = f"Did you mean ?{found}?" if found else "Name one that the pattern binds."
+        yield f"nothing binds {variable} {place}", remedy
+
+
+def _comparisons(asked: _Asked) -> Iterator[_Said]:
+    for op in asked.ops:
+        if op.name not in ("=", "<", ">", "<=", ">=", "IN"):
+            continue
+        one, *others = op.args
+        for other in others:
+            for left, right in ((one, other), (other, one)):
+                if (why := _incomparable(asked, left, right, op.name)) is not None:
+                    what, remedy = why
+                    yield f"{asked.show(op)}: {what}", remedy
+                    break
+
+
+def _incomparable(
+    asked: _Asked, one: Expression, other: Expression, operator: str
+) -> tuple[str, str] | None:
+    """Return why two values never compare, the other being a constant if any is."""
+    kinds = asked.kind(one), asked.kind(other)
+    if one in asked.dates and kinds[1] == _DATE:
+        what = f"feeds give {asked.show(one)} as an xsd:dateTime, which no xsd:date compares with"
+        return what, f"Write {_at_midnight(other)}."
+    is_text = isinstance(other, Literal) and kinds == (None, _TEXT) and one not in asked.dates
+    if is_text and operator not in ("=", "IN") and isinstance(one, Variable):
+        assert isinstance(other, Literal)
+        if value_of(Literal(other.value, datatype=XSD["double"])) is not None:
+            what = f"{asked.show(other)} is a text, and no number compares with it"
+            return what, f"Write {other.value} without quotation marks."
+        if isinstance(value_of(Literal(other.value, datatype=XSD["date"])), Instant):
+            what = f"{asked.show(other)} is a text, and no date or time compares with it"
+            return what, f"Write {_at_midnight(other)}, or xsd:date where the data has dates."
+    if None in kinds or kinds[0] == kinds[1]:
+        return None
+    if _RESOURCE in kinds and isinstance(other if kinds[0] == _RESOURCE else one, Variable):
+        return None  # what is mostly a text may be an IRI, too
+    what = f"{asked.show(one)} is {kinds[0]}, and {asked.show(other)} is {kinds[1]}"
+    return what, _remedy(kinds, other)
+
+
+def _remedy(kinds: tuple[str | None, str | None], other: Expression) -> str:
+    if kinds[0] == _INSTANT and isinstance(other, Literal):
+        return f"Write {_at_midnight(other)}."
+    if kinds == (_NUMBER, _TEXT) and isinstance(other, Literal):
+        return "Write the number without quotation marks."
+    return "Compare values of one kind."
+
+
+def _at_midnight(other: Expression) -> str:
+    text = other.value if isinstance(other, Literal) else ""
+    date = isinstance(value_of(Literal(text, datatype=XSD["date"])), Instant)
+    return f'"{text[:10] if date else "2026-01-31"}T00:00:00Z"^^xsd:dateTime'
+
+
+def _arithmetic(asked: _Asked) -> Iterator[_Said]:
+    for op in asked.ops:
+        if op.name not in _ARITHMETIC:
+            continue
+        kinds = tuple(map(asked.kind, op.args))
+        if None in kinds or set(kinds) == {_NUMBER} or _DURATION in kinds:
+            continue
+        if op.name == "-" and kinds[0] == kinds[1] in (_INSTANT, _DATE):
+            continue
+        what = f"{asked.show(op)}: {kinds[0]} {op.name} {kinds[1]} has no value"
+        remedy = "Calculate with numbers."
+        if kinds[0] in (_INSTANT, _DATE) and op.name in "+-":
+            remedy = f'Write a duration, such as {op.name} "P7D"^^xsd:dayTimeDuration.'
+        yield what, remedy
+
+
+def _literals(asked: _Asked) -> Iterator[_Said]:
+    for op in asked.ops:
+        if op.name not in _KIND_OF_FUNCTION and op.name not in _ARITHMETIC:
+            continue
+        for arg in op.args:
+            if not isinstance(arg, Literal) or value_of(arg) is not None:
+                continue
+            if _kind_of_datatype(arg.datatype) in (_NUMBER, _INSTANT, _DATE, _TRUTH):
+                what = f"{asked.show(op)}: {asked.show(arg)} has no value"
+                remedy = "Write a value of its datatype."
+                if _kind_of_datatype(arg.datatype) == _INSTANT:
+                    remedy = f"Write {_at_midnight(arg)}."
+                yield what, remedy
+
+
+def _regexes(asked: _Asked) -> Iterator[_Said]:
+    for op in asked.ops:
+        if op.name not in ("REGEX", "REPLACE"):
+            continue
+        flags_at = 2 if op.name == "REGEX" else 3
+        pattern, flags = op.args[1], op.args[flags_at] if len(op.args) > flags_at else Literal("")
+        if isinstance(pattern, Literal) and isinstance(flags, Literal):
+            regex = f"{pattern}, {flags}"  # as the evaluator reads it
+            solutions = Store().query(f'SELECT (REGEX("", {regex}) AS ?read) {{}}')
+            assert isinstance(solutions, QuerySolutions)
+            if any(solution["read"] is None for solution in solutions):
+                what = f"{asked.show(op)}: its regular expression or flags can't be read"
+                yield what, "Correct it; look-around and back references are not supported."
+
+
+def _contradictions(asked: _Asked) -> Iterator[_Said]:
+    for branch in asked.subscription.branches:
+        tests: defaultdict[tuple[Variable, object], list[Comparison]] = defaultdict(list)
+        for test in branch.filters:
+            if isinstance(test, Comparison) and (kind := _value_kind(test.constant)) is not None:
+                tests[test.variable, kind].append(test)
+        for several in tests.values():
+            if (pair := _contradiction(several)) is not None:
+                one, other = (test.write(asked.known.ontology.prefixes) for test in pair)
+                what = f"{one} and {other} can't both hold"
+                yield what, "Use || if one of them is enough."
+
+
+def _value_kind(constant: NamedNode | Literal) -> object:
+    """Return what values a constant is ordered with; ``None`` where it is with none."""
+    if isinstance(constant, NamedNode):
+        return None
+    value = value_of(constant)
+    return (value.kind, value.zoned) if isinstance(value, Instant) else value and type(value)
+
+
+def _contradiction(tests: Sequence[Comparison]) -> tuple[Comparison, Comparison] | None:
+    """Return a lower and an upper bound of one variable that exclude each other."""
+    lowest: Comparison | None = None
+    highest: Comparison | None = None
+    for test in tests:
+        of, is_open = test.constant, test.operator in (Operator.LT, Operator.GT)
+        if test.operator not in (Operator.LT, Operator.LE):
+            above = Operator.GE if is_open else Operator.GT
+            lowest = test if lowest is None or compare(of, above, lowest.constant) else lowest
+        if test.operator not in (Operator.GT, Operator.GE):
+            below = Operator.LE if is_open else Operator.LT
+            highest = test if highest is None or compare(of, below, highest.constant) else highest
+    if lowest is None or highest is None:
+        return None
+    is_open = {lowest.operator, highest.operator} & {Operator.LT, Operator.GT} != set()
+    excluded = Operator.GE if is_open else Operator.GT
+    return (lowest, highest) if compare(lowest.constant, excluded, highest.constant) else None
+
+
+def _aggregates(asked: _Asked) -> Iterator[_Said]:
+    once = {o: s for s, p, o in asked.triples if p in _ONCE and s in asked.items}
+    for select in asked.ops:
+        if select.name != "select":
+            continue
+        grouped = select.clause("by")
+        clauses = (select.clause(name) for name in ("project", "having", "order"))
+        parts = (part for clause in clauses for part in clause if isinstance(part, Op))
+        for op in chain.from_iterable(part.walk() for part in parts):
+            over = op.args[-1] if op.name in AGGREGATES else None
+            item = once.get(over, over) if isinstance(over, Variable) else None
+            if item in asked.items and item not in grouped:
+                what = f"{asked.show(op)} is over one feed item: each is a publication of its own"
+                remedy = f"Group by {asked.show(item)} if it is about one item's values."
+                yield what, remedy
+
+
+def _everything(asked: _Asked) -> Iterator[_Said]:
+    subscription = asked.subscription
+    if _HARMLESS.issuperset(subscription.remainder):
+        for branch in subscription.branches:
+            if not branch.filters and _is_met_by_all(branch.patterns):
+                prefixes = asked.known.ontology.prefixes
+                patterns = " . ".join(pattern.write(prefixes) for pattern in branch.patterns)
+                what = f"{patterns} is in every publication, or nearly every feed item"
+                yield what, "Say what is different in those that you want."
+
+
+def _is_met_by_all(patterns: Sequence[TriplePattern]) -> bool:
+    """Whether patterns ask of one subject what everything has."""
+    used = Counter(node for p in patterns for node in (p.predicate, p.object))
+    return len({p.subject for p in patterns}) == 1 and all(
+        isinstance(p.subject, Variable)
+        and p.subject not in used
+        and (isinstance(p.predicate, Variable) or p.predicate in _USUAL)
+        and (
+            (p.predicate, p.object) == (TYPE, RSS["item"])
+            or (isinstance(p.object, Variable) and used[p.object] == 1)
+        )
+        for p in patterns
+    )
+
+
+def _channels(asked: _Asked) -> Iterator[_Said]:
+    parts = {o for s, p, o in asked.triples if p == DCTERMS["isPartOf"] and s in asked.items}
+    for subject, properties in asked.properties.items():
+        is_channel = RSS["channel"] in properties or subject in parts
+        wrong = properties & _ONLY_ITEMS
+        if is_channel and isinstance(subject, Variable) and wrong:
+            shown = ", ".join(sorted(map(asked.show, wrong)))
+            what = f"{subject} is a channel, and only items have {shown}"
+            remedy = "Ask a channel for dcterms:title or dcterms:description."
+            yield what, remedy
+
+
+_RULES: Mapping[str, Callable[[_Asked], Iterator[_Said]]] = {
+    "unknown-term": _unknown_terms,
+    "unbound-variable": _unbound,
+    "never-comparable": _comparisons,
+    "no-arithmetic": _arithmetic,
+    "invalid-literal": _literals,
+    "invalid-regex": _regexes,
+    "contradictory-filters": _contradictions,
+    "aggregate-of-one-item": _aggregates,
+    "matches-everything": _everything,
+    "channel-and-item": _channels,
+}
+CODES = (*_RULES, "duplicate")
+"""What there are warnings of: docs/reference/errors.md says what each means."""
