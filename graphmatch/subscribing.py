@@ -18,7 +18,7 @@ from graphmatch.subscription import Subscription, SubscriptionParser
 from semantic.attributes.lines import RowReader, opened
 from semantic.attributes.subscription import attribute_query, of_row
 from semantic.errors import InputError, OnProblem, Place, Problem, SubscriptionError, warn_problem
-from semantic.folders import files_in, unreadable
+from semantic.files import files_in, unreadable
 from semantic.syntax import HEAD_BYTES, is_html
 
 _REMEDY = 'Write {"id": "…", "query": "…"} on one line.'

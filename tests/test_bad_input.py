@@ -154,8 +154,8 @@ REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
     "cut Turtle": ("a.ttl", '<urn:a> <urn:b> "no end', 0, [":1:17: not valid Turtle: *. " + THERE]),
     "cut TriG": ("a.trig", "{ <urn:a> <urn:b> ", 0, [":1:19: not valid TriG: *. " + THERE]),
     "cut JSON-LD": ("a.jsonld", '{"@id": ', 0, [":1:9: not valid JSON-LD: *. " + THERE]),
-    "bomb in RSS 2.0": ("a.rss", rss("&l9;", doctype=BOMB % "rss"), 0, [":1:364: " + BOMBED]),
-    "bomb in RSS 1.0": ("a.rdf", rss1("&l9;", doctype=BOMB % "a"), 0, [":1:362: " + BOMBED]),
+    "bomb in RSS 2.0": ("a.rss", rss("&l9;", doctype=BOMB % "rss"), 0, [":3:14: " + BOMBED]),
+    "bomb in RSS 1.0": ("a.rdf", rss1("&l9;", doctype=BOMB % "a"), 0, [":4:37: " + BOMBED]),
     "bomb in RDF/XML": ("a.rdf", rdf("&l9;", doctype=BOMB % "a"), 0, [":1:362: " + BOMBED]),
     "deep RDF/XML": (
         "a.rdf",

@@ -15,10 +15,9 @@ from graphmatch.command.show import as_json, as_text
 from graphmatch.engine import Engine
 from graphmatch.matcher import Match, MatchReport
 from graphmatch.subscription import Subscription
-from semantic.cut import Cut
 from semantic.errors import GraphMatchError, InputError, Place, Problem
 from semantic.publication import Publication
-from semantic.reading import check_base
+from semantic.reading import Cut, check_base
 from semantic.syntax import format_of_media_type
 from semantic.vocabulary import DCTERMS
 

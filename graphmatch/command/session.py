@@ -19,11 +19,10 @@ from graphmatch.engine import Engine
 from graphmatch.subscribing import subscribe_files
 from semantic.annotation.annotate import Annotator
 from semantic.clock import utc_now
-from semantic.cut import Cut
 from semantic.errors import GraphMatchError, Problem, Severity
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
-from semantic.reading import read_publications
+from semantic.reading import Cut, read_publications
 
 DONE, REFUSED, FAILED = 0, 1, 2
 """Exit statuses: done; done, with items refused and listed; could not run."""

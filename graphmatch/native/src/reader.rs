@@ -586,6 +586,14 @@ impl Parser {
             Self::Other(parser) => parser.next(),
         }
     }
+
+    fn prefixes(&self) -> Vec<(String, String)> {
+        let owned = |(prefix, namespace): (&str, &str)| (prefix.to_owned(), namespace.to_owned());
+        match self {
+            Self::Xml(parser) => parser.prefixes().map(owned).collect(),
+            Self::Other(parser) => parser.prefixes().map(owned).collect(),
+        }
+    }
 }
 
 enum Input {
@@ -604,6 +612,7 @@ pub struct Reader {
     is_blank: bool,
     has_found: bool,
     has_told: bool,
+    prefixes: Vec<(String, String)>,
 }
 
 impl Reader {
@@ -617,6 +626,7 @@ impl Reader {
             is_blank: true,
             has_found: false,
             has_told: false,
+            prefixes: Vec::new(),
         }
     }
 
@@ -671,6 +681,16 @@ impl Reader {
     /// The faults that were met, which are taken away.
     pub fn faults(&mut self) -> Vec<Fault> {
         std::mem::take(&mut self.build.faults)
+    }
+
+    /// Takes a document without publications for no fault.
+    pub fn allow_nothing(&mut self) {
+        self.has_told = true;
+    }
+
+    /// The prefixes that the document declares, and their namespaces, once it is read.
+    pub fn prefixes(&self) -> &[(String, String)] {
+        &self.prefixes
     }
 
     /// Whether there is nothing more to be read.
@@ -733,6 +753,9 @@ impl Reader {
                 Stop::Graph | Stop::End | Stop::Enough => {}
             }
             if !matches!(stop, Stop::Graph) {
+                if let Input::Quads(quads) = &self.input {
+                    self.prefixes = quads.parser.prefixes();
+                }
                 self.input = Input::End;
             }
             if build.open && !build.full && build.has_room() {

@@ -25,7 +25,7 @@ from urllib.request import url2pathname
 from xml.etree import ElementTree
 
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
-from semantic.folders import files_in, unreadable
+from semantic.files import files_in, unreadable
 from semantic.guards import check_xml, decode_xml
 from semantic.limits import Limits
 from semantic.ontology.reading.documents import read_file

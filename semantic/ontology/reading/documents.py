@@ -1,22 +1,24 @@
 """One RDF document of an ontology: what it states, what it is called, and what it imports.
 
-Parsing is `semantic.quads`' (pyoxigraph), and for OWL's own XML that of
+Parsing is `semantic.reading`'s, and for OWL's own XML that of
 `semantic.ontology.reading.owlxml`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
 from pyoxigraph import NamedNode, RdfFormat
 
 from semantic.errors import InputError, OnProblem, Place, Problem
+from semantic.files import pieces, read_whole
+from semantic.guards import recode_xml
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.reading.owlxml import is_owlxml, read_owlxml
-from semantic.quads import LINE_FORMATS, read_quads, read_whole
-from semantic.stream import pieces
+from semantic.reading import read_rdf
 from semantic.syntax import HEAD_BYTES, tell_syntax
 from semantic.terms import Triple
 from semantic.vocabulary import OWL, TYPE
@@ -115,17 +117,20 @@ def read_document(
         triples = read_owlxml(data, source, on_problem, prefixes, limits)
     else:
         told = syntax or tell_syntax(head, source, _REMEDY)
-        strict = _raise if told in LINE_FORMATS else on_problem
-        quads = read_quads(
-            stream,
+        data_ = pieces(stream)
+        if told == RdfFormat.RDF_XML:
+            data_ = iter([recode_xml(read_whole(data_, source, limits), source)])
+        found = read_rdf(
+            data_,
             told,
             source,
-            on_problem=strict,
+            on_problem=_raise,
             base_iri=base_iri,
-            limits=limits,
+            limits=replace(limits, publication_triples=sys.maxsize),
             prefixes=prefixes,
+            may_be_empty=True,
         )
-        triples = [(q.subject, q.predicate, q.object) for q in quads]
+        triples = [triple for document in found for triple in document.given]
     return _document(source, triples, prefixes)
 
 
@@ -145,4 +150,6 @@ def _document(source: str, triples: list[Triple], prefixes: dict[str, str]) -> D
 
 
 def _raise(problem: Problem) -> None:
-    raise InputError(problem)
+    """Raise the first fault; no option names the syntax of an ontology."""
+    remedy = problem.remedy.replace(", or name its format with --format", "")
+    raise InputError(replace(problem, remedy=remedy))

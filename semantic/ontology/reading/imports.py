@@ -17,7 +17,7 @@ from os.path import realpath
 from pathlib import Path
 
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem, Severity
-from semantic.folders import is_folder
+from semantic.files import is_folder
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.reading.catalogue import Folder, Places, key, rdf_files, read_catalogue
 from semantic.ontology.reading.documents import Document, read_document, read_file

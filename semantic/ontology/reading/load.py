@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem
-from semantic.folders import is_folder, unreadable
+from semantic.files import is_folder, unreadable
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.reading import compiled
 from semantic.ontology.reading.compiled import Compiled
