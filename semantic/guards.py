@@ -35,6 +35,8 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_INSIDE = bytes(range(0x80, 0xC0))
+"""The bytes of UTF-8 with which no character begins."""
 _UNMARKED = ((b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
 _DECLARATION = re.compile(r"\s*<\?xml\s[^>]*?\?>")
 _DECLARED_ENCODING = re.compile(
@@ -80,10 +82,10 @@ def check_xml(data: bytes, source: str, limits: Limits = DEFAULT_LIMITS) -> Faul
 fetched: write its text into the document instead.
     """
     try:
-        text = decode_xml(data)
-    except (UnicodeDecodeError, LookupError):
-        text = data.decode("latin-1")
-    return _Delivery(text, source, limits).check()
+        utf8 = recode_xml(data, source)
+    except InputError:
+        utf8 = data.decode("latin-1").encode()
+    return _Delivery(utf8, source, limits).check()
 
 
 def decode_xml(data: bytes) -> str:
@@ -162,13 +164,13 @@ def _decode(data: bytes) -> str:
 class _Delivery:
     """What expat delivers of a document: how many characters, how deep."""
 
-    def __init__(self, text: str, source: str, limits: Limits) -> None:
-        self._data = text.encode("utf-8", errors="replace")
+    def __init__(self, utf8: bytes, source: str, limits: Limits) -> None:
+        self._data = utf8
         self._source = source
         self._limits = limits
         self._depth = 0
         self._referring = 0
-        self._room = len(text) + limits.xml_expansion
+        self._room: int | None = None
         self._parser = expat.ParserCreate("utf-8")
         self._parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_ALWAYS)  # internal ones
         self._parser.buffer_text = True
@@ -219,8 +221,11 @@ class _Delivery:
         self._referring += value is not None and ("&" in value or "%" in value)
         if self._referring > self._limits.xml_depth:
             _refuse_depth("its entities may refer to each other", self._place(), self._limits)
-        self._parser.CharacterDataHandler = self._deliver
-        self._parser.StartElementHandler = self._start_counting
+        if self._room is None:
+            characters = len(self._data.translate(None, _INSIDE))
+            self._room = characters + self._limits.xml_expansion
+            self._parser.CharacterDataHandler = self._deliver
+            self._parser.StartElementHandler = self._start_counting
 
     def _start_counting(self, name: str, attributes: list[str]) -> None:
         self._start(name, attributes)
@@ -228,7 +233,7 @@ class _Delivery:
             self._deliver(value)
 
     def _deliver(self, characters: str) -> None:
-        self._room -= len(characters)
+        self._room = (self._room or 0) - len(characters)
         if self._room < 0:
             _refuse_expansion(self._place(), self._limits)
 

@@ -86,6 +86,11 @@ pub fn object_named<'py>(py: Python<'py>, text: &[u8], names: &str) -> PyResult<
     if let Some(label) = text.strip_prefix("_:") {
         return blank_object(py, classes, label, names);
     }
+    if let Some(value) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'))
+        && !value.bytes().any(|b| matches!(b, b'"' | b'\\'))
+    {
+        return classes.literal.bind(py).call1((value,));
+    }
     let literal = Literal::from_str(text).map_err(|error| bad(&error))?;
     literal_object(py, classes, &literal)
 }
