@@ -20,6 +20,7 @@ __all__ = [
     "NeedsPythonError",
     "Parser",
     "Pending",
+    "Publications",
     "Query",
     "RefusedError",
     "Report",
@@ -104,6 +105,24 @@ class Document:
     """A document that is being read, one publication after the other."""
 
     def next(self, now: str) -> tuple[list[Report | Pending], int, list[_FaultRow], bool]: ...
+
+@final
+class Publications:
+    """The publications of a document, one after the other."""
+
+    def __new__(
+        cls,
+        stream: _Readable,
+        source: str,
+        format: str,
+        limits: object,
+        cut: str,
+        base: str | None = None,
+        names: str = "",
+        may_be_empty: bool = False,
+    ) -> Publications: ...
+    def next(self) -> tuple[tuple[str, tuple[_Nodes, ...]] | None, list[_FaultRow], bool]: ...
+    def prefixes(self) -> list[tuple[str, str]]: ...
 
 @final
 class Parser:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
 from pyoxigraph import RdfFormat
 
 from graphmatch import _native
-from graphmatch.knowledge import Change, Entailment, Knowledge, Known, plain
+from graphmatch.knowledge import Change, Entailment, Knowledge, Known
 from graphmatch.matcher import (
     Capabilities,
     DuplicateError,
@@ -42,27 +42,30 @@ from semantic.arrow import ArrowBatch, ArrowTable, batches, texts_of_table
 from semantic.attributes.bulk import Rows, rows_of_lines, rows_of_table
 from semantic.attributes.events import Event, EventColumns
 from semantic.clock import Clock, now_text, utc_now
-from semantic.cut import Cut
 from semantic.errors import (
     GraphMatchError,
     InputError,
     OnProblem,
-    Place,
     Problem,
-    Severity,
     SubscriptionError,
     UnknownNameError,
     warn_problem,
 )
-from semantic.feeds import sniff_feed
-from semantic.guards import recode_xml
+from semantic.files import Pieces, Readable, documents, may_wait, pieces, plain, unreadable
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
-from semantic.quads import read_whole
-from semantic.reading import check_base, documents, read_publications, syntax_of
-from semantic.stream import Pieces, Readable, may_wait, pieces
-from semantic.syntax import BLANK, HEAD_BYTES, format_of_media_type
+from semantic.reading import (
+    Cut,
+    Fault,
+    check_base,
+    id_of,
+    problem_of,
+    publication_of,
+    read_publications,
+    recognise,
+)
+from semantic.syntax import HEAD_BYTES, format_of_media_type
 from semantic.tables import TripleTable
 from semantic.terms import Mention, Triple
 from semantic.vocabulary import PREFIXES
@@ -78,9 +81,6 @@ if TYPE_CHECKING:
 
 Document: TypeAlias = bytes | str | Path | Readable
 """What `Engine.filter` reads."""
-
-_Fault: TypeAlias = tuple[str, str, int | None, int | None, str | None, bool]
-"""What is wrong with a document, the remedy, line, column, item, whether something was left out."""
 
 _AT_ONCE = 8192
 """So many subscriptions are taken in between two publications."""
@@ -539,10 +539,10 @@ class Engine(Matcher):
         if isinstance(found, _native.Report):
             if publication is not None:
                 return report_of(publication.id, found, origin=lambda: publication)
-            id = _id(found.publication(), source)
+            id = id_of(found.publication(), source)
             return report_of(id, found, origin=partial(_read_again, found, source))
         if publication is None:
-            publication = _publication(found.id, found.triples(), source)
+            publication = publication_of(found.id, found.triples(), source)
         said = now_text(now)
         problems: tuple[Problem, ...] = ()
         runs, steps = 0, 0
@@ -585,7 +585,7 @@ class Engine(Matcher):
         format
             Media type or extension of the RDF syntax, where neither name nor content tells.
         cut
-            How a document becomes publications; see `semantic.cut`.
+            How a document becomes publications; see `semantic.reading`.
         base
             What relative IRIs are resolved against; without one they are errors.
 
@@ -639,7 +639,7 @@ class Engine(Matcher):
                 if outcome is not None:
                     yield self._reported(outcome, None, now, name)
                 return
-        yield from self._filter_pieces(data, iter(()), name, reading, waits=False)
+        yield from self._filter_pieces(iter([data]), name, reading, waits=False)
 
     def _filter_stream(
         self, stream: Readable, name: str, reading: _Reading
@@ -647,27 +647,37 @@ class Engine(Matcher):
         waits = may_wait(stream)
         enough = 1 if waits and reading.syntax is not None else HEAD_BYTES
         rest = pieces(stream)
-        head = next(rest, b"")
-        while len(head) < enough:
-            piece = next(rest, b"")
-            if not piece:
-                yield from self._filter_bytes(head, name, reading)
-                return
-            head += piece
-        yield from self._filter_pieces(head, rest, name, reading, waits=waits)
+        try:
+            head = next(rest, b"")
+            while (is_more := len(head) < enough) and (piece := next(rest, b"")):
+                head += piece
+        except OSError as error:
+            reading.on_problem(unreadable(name, error))
+            return
+        if is_more:
+            yield from self._filter_bytes(head, name, reading)
+        else:
+            yield from self._filter_pieces(chain([head], rest), name, reading, waits=waits)
 
     def _filter_pieces(
-        self, data: bytes, rest: Iterator[bytes], name: str, reading: _Reading, *, waits: bool
+        self, data: Iterator[bytes], name: str, reading: _Reading, *, waits: bool
     ) -> Iterator[MatchReport]:
-        """Match the publications of a document of which the beginning is read, some together."""
-        head = data[:HEAD_BYTES]
-        whole = Pieces(chain([data], rest), name)
-        cut, syntax = reading.cut, reading.syntax
-        is_feed = syntax is None and cut is Cut.AUTO and sniff_feed(head) is not None
-        if is_feed or cut in (Cut.ITEM, Cut.SUBJECT, Cut.COMPONENT):
+        """Match the publications of a document as it comes, some together."""
+        syntax = None
+        try:
+            if not reading.cut.needs_objects:
+                syntax, data = recognise(data, name, reading.syntax, reading.cut, self._limits)
+        except InputError as error:
+            reading.on_problem(error.problem)
+            return
+        except OSError as error:
+            reading.on_problem(unreadable(name, error))
+            return
+        whole = Pieces(data, name)
+        if syntax is None:
             read = read_publications(
                 whole,
-                cut=cut,
+                cut=reading.cut,
                 format=reading.extension,
                 base_iri=reading.base,
                 on_problem=reading.on_problem,
@@ -675,17 +685,8 @@ class Engine(Matcher):
             )
             yield from map(self.match, read)
             return
-        try:
-            if syntax is None:
-                syntax = syntax_of(head, name) if head.strip(BLANK) else RdfFormat.N_QUADS
-            if syntax == RdfFormat.RDF_XML:
-                data = recode_xml(read_whole(chain([data], rest), name, self._limits), name)
-                whole = Pieces(iter([data]), name)
-        except InputError as error:
-            reading.on_problem(error.problem)
-            return
         document = self._core.document(
-            whole, plain(name), syntax.file_extension, cut.value, waits, reading.base
+            whole, plain(name), syntax.file_extension, reading.cut.value, waits, reading.base
         )
         goes_on = True
         while goes_on:
@@ -719,7 +720,7 @@ class Engine(Matcher):
         for id, lines, numbers in rows.publications(self._on_problem):
 
             def tell(problem: Problem, numbers: NDArray[np.int64] = numbers) -> None:
-                self._on_problem(rows.fault(numbers, problem, self._limits.nesting))
+                self._on_problem(rows.fault(numbers, problem))
 
             reading = _Reading(Cut.DOCUMENT, RdfFormat.N_TRIPLES, None, tell)
             yield from self._filter_bytes(lines, id, reading)
@@ -942,28 +943,16 @@ class _Reading:
         """The syntax, by its extension."""
         return None if self.syntax is None else self.syntax.file_extension
 
-    def tell(self, faults: Iterable[_Fault], name: str) -> None:
+    def tell(self, faults: Iterable[Fault], name: str) -> None:
         """Report what is wrong with a document."""
-        for what, remedy, line, column, item, refused in faults:
-            severity = Severity.REFUSED if refused else Severity.WARNING
-            self.on_problem(Problem(what, Place(name, line, column, item), remedy, severity))
-
-
-def _id(id: str, source: str) -> str:
-    """Return the id of a publication that the core has read: names of files may be no Unicode."""
-    return source if id == plain(source) else id
-
-
-def _publication(id: str, triples: Iterable[Triple], source: str) -> Publication:
-    """Return a publication that the core has read from a document."""
-    id = _id(id, source)
-    return Publication.of(id, triples, Place(source, item=None if id == source else id))
+        for fault in faults:
+            self.on_problem(problem_of(fault, name))
 
 
 def _read_again(found: _native.Report, source: str) -> Publication | None:
     """Return the publication of a report, if it is still kept."""
     triples = found.triples()
-    return None if triples is None else _publication(found.publication(), triples, source)
+    return None if triples is None else publication_of(found.publication(), triples, source)
 
 
 def _said(subscription: Subscription | str, query: str | None) -> tuple[str, str, str]:

@@ -25,6 +25,7 @@ from semantic.annotation.annotate import Annotator
 from semantic.attributes.ontology import Concepts
 from semantic.clock import now_text
 from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
+from semantic.files import plain
 from semantic.limits import DEFAULT_LIMITS
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
@@ -348,11 +349,6 @@ def _prepared(
     stated = [triple for triple in publication.triples if triple not in derived]
     others = [triple for triple in publication.triples if triple in derived]
     return Prepared((*stated, *others), len(stated), done, problems, runs)
-
-
-def plain(id: str) -> str:
-    """Return an id as Unicode: a file's name may have bytes that are none."""
-    return id if id.isascii() else id.encode("utf-8", "replace").decode()
 
 
 class _Terms:

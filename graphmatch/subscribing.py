@@ -25,7 +25,7 @@ from semantic.attributes.constraints import attribute_query, of_row
 from semantic.attributes.ontology import Concepts
 from semantic.attributes.values import LineReader
 from semantic.errors import InputError, OnProblem, Place, Problem, SubscriptionError, warn_problem
-from semantic.folders import files_in, unreadable
+from semantic.files import files_in, unreadable
 from semantic.ontology.ontology import Ontology
 from semantic.syntax import HEAD_BYTES, is_html
 

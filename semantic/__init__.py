@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from semantic.attributes.events import read_events
-    from semantic.cut import Cut
     from semantic.errors import GraphMatchError, Place, Problem, ProblemWarning
     from semantic.limits import Limits
     from semantic.ontology.ontology import Ontology
     from semantic.publication import Publication
-    from semantic.reading import read_publications
+    from semantic.reading import Cut, read_publications
     from semantic.tables import publications_of_table
 
 _MODULES = {
-    "Cut": "cut",
+    "Cut": "reading",
     "GraphMatchError": "errors",
     "Limits": "limits",
     "Ontology": "ontology.ontology",

@@ -1,20 +1,14 @@
-"""Refuse what would take the machine down before it is parsed: entities, and deep nesting.
+"""XML: its encoding, and what would take the machine down, refused before it is parsed.
 
-**XML.** An RDF/XML or feed parser that expands internal entities can be made to fill the memory
-by a document of a few hundred bytes (each entity twice the one before; or one long entity, used
-often). OWL files use entities legitimately, so they cannot simply be forbidden. Two passes:
-
-1. The declarations, read with a regular expression (only where there are any): how long each
-   entity becomes, how deep they refer to each other, and what all references add up to. No
-   text is expanded, and it holds for parsers that are laxer than the standard.
-2. The document, run through expat, which counts what it delivers and how deep elements nest.
-   Cost: about 10 ms a megabyte (30 to 40 with entities), as pyoxigraph's own parse takes 10.
+A parser that expands internal entities can be made to fill the memory by a document of a few
+hundred bytes (each entity twice the one before; or one long entity, used often). OWL files use
+entities legitimately, so they cannot simply be forbidden. So a document is first run through expat,
+which counts what it delivers and how deep elements nest; entities outside of the document are
+refused. Cost: about 10 ms a megabyte, 30 to 40 with entities.
 
 What is not well-formed is returned, not refused: that is up to who reads it. Nothing is fetched.
-
-**JSON-LD and triple terms** are parsed by recursion on the machine's stack; when that overflows
-there is no exception to catch. So depth is counted first. Cost: about a fifth of parsing for JSON,
-and a search for ``<<`` in a text that has none.
+Feeds, OWL/XML and catalogues are read after this, by expat; for RDF/XML the compiled core has a
+check of its own, on the tokenizer of its parser.
 
 Source: XML 1.0 section 4 (entities) and appendix F (detection of encodings).
 """
@@ -41,6 +35,8 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_INSIDE = bytes(range(0x80, 0xC0))
+"""The bytes of UTF-8 with which no character begins."""
 _UNMARKED = ((b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
 _DECLARATION = re.compile(r"\s*<\?xml\s[^>]*?\?>")
 _DECLARED_ENCODING = re.compile(
@@ -49,18 +45,6 @@ _DECLARED_ENCODING = re.compile(
 _NOT_ENCODINGS = frozenset(
     {"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape", "utf-7"}
 )
-
-_ENTITY = re.compile(
-    r"<!ENTITY\s+(?P<parameter>%\s+)?(?P<name>[^\s\"'<>%&;]+)\s+"
-    r"(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)'|(?P<external>SYSTEM|PUBLIC)\b)"
-)
-_REFERENCE = re.compile(r"([&%])([^;#&%\s<>\"']{1,200});")
-_ESCAPED_AMPERSAND = re.compile(r"&#(?:38|x0*26);")
-
-_ESCAPE = re.compile(rb"\\.", re.DOTALL)
-_ALIKE = bytes.maketrans(b"[]", b"{}")
-_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-_TRIPLE_TERM = re.compile(rb"<<\(|\)>>")
 
 
 def check_xml(data: bytes, source: str, limits: Limits = DEFAULT_LIMITS) -> Fault | None:
@@ -98,12 +82,10 @@ def check_xml(data: bytes, source: str, limits: Limits = DEFAULT_LIMITS) -> Faul
 fetched: write its text into the document instead.
     """
     try:
-        text = decode_xml(data)
-    except (UnicodeDecodeError, LookupError):
-        text = data.decode("latin-1")
-    if "<!ENTITY" in text:
-        _Declarations(text, source, limits).check()
-    return _Delivery(text, source, limits).check()
+        utf8 = recode_xml(data, source)
+    except InputError:
+        utf8 = data.decode("latin-1").encode()
+    return _Delivery(utf8, source, limits).check()
 
 
 def decode_xml(data: bytes) -> str:
@@ -149,15 +131,18 @@ def recode_xml(data: bytes, source: str) -> bytes:
             return data
         return decode_xml(data).encode()
     except UnicodeDecodeError as error:
-        before = data[: error.start]
-        column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", errors="replace")) + 1
         what = f"not in its encoding, {error.encoding} ({error.reason})"
         remedy = "Declare the encoding that it is in, or save it as UTF-8."
-        place = Place(source, before.count(b"\n") + 1, column)
-        raise InputError(Problem(what, place, remedy)) from error
+        raise InputError(Problem(what, _place(data, error.start, source), remedy)) from error
     except LookupError as error:
         remedy = "Save the document as UTF-8, and declare that."
         raise InputError(Problem(f"{error}", Place(source, line=1), remedy)) from error
+
+
+def _place(data: bytes, offset: int, source: str) -> Place:
+    before = data[:offset]
+    column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", errors="replace")) + 1
+    return Place(source, before.count(b"\n") + 1, column)
 
 
 def _decode(data: bytes) -> str:
@@ -176,81 +161,16 @@ def _decode(data: bytes) -> str:
     return data.decode(name)
 
 
-class _Declarations:
-    """What the entities of a document amount to, without expanding any."""
-
-    def __init__(self, text: str, source: str, limits: Limits) -> None:
-        self._text = text
-        self._source = source
-        self._limits = limits
-        self._found: dict[str, re.Match[str]] = {}  # "&name" or "%name" to its declaration
-        self._lengths: dict[str, int] = {}
-        self._depths: dict[str, int] = {}
-
-    def check(self) -> None:
-        doctype = self._text.find("<!DOCTYPE")
-        if doctype < 0:
-            return
-        for found in _ENTITY.finditer(self._text, doctype):
-            if found["external"]:
-                place = _place(self._source, self._text, found.start())
-                _refuse_external(found["name"], place)
-            key = ("%" if found["parameter"] else "&") + found["name"]
-            self._found.setdefault(key, found)
-        for key in self._found:
-            self._measure(key)
-        self._check_references(doctype)
-
-    def _check_references(self, doctype: int) -> None:
-        added = -len(self._text)
-        for found in _REFERENCE.finditer(self._text, doctype):
-            added += self._lengths.get(found[1] + found[2], 0)
-            if added > self._limits.xml_expansion:
-                place = _place(self._source, self._text, found.start())
-                _refuse_expansion(place, self._limits)
-
-    def _measure(self, key: str) -> None:
-        """Compute length and depth of an entity after those it refers to, without recursion."""
-        pending = [key]
-        while pending:
-            current = pending[-1]
-            if current in self._depths:
-                pending.pop()
-                continue
-            references = self._references(current)
-            unknown = {name for name in references if name not in self._lengths}
-            if current not in self._lengths and unknown:
-                self._lengths[current] = 0  # a cycle ends here; parsers refuse it
-                pending.extend(unknown)
-            else:
-                self._settle(pending.pop(), references)
-
-    def _settle(self, key: str, references: list[str]) -> None:
-        found = self._found[key]
-        length = len(_value(found)) + sum(self._lengths[name] for name in references)
-        self._lengths[key] = length
-        self._depths[key] = 1 + max((self._depths.get(name, 0) for name in references), default=0)
-        if length > self._limits.xml_expansion:
-            _refuse_expansion(_place(self._source, self._text, found.start()), self._limits)
-        if self._depths[key] > self._limits.xml_depth:
-            place = _place(self._source, self._text, found.start())
-            _refuse_depth("its entities refer to each other", place, self._limits)
-
-    def _references(self, key: str) -> list[str]:
-        value = _ESCAPED_AMPERSAND.sub("&", _value(self._found[key]))
-        names = (found[1] + found[2] for found in _REFERENCE.finditer(value))
-        return [name for name in names if name in self._found]
-
-
 class _Delivery:
     """What expat delivers of a document: how many characters, how deep."""
 
-    def __init__(self, text: str, source: str, limits: Limits) -> None:
-        self._data = text.encode("utf-8", errors="replace")
+    def __init__(self, utf8: bytes, source: str, limits: Limits) -> None:
+        self._data = utf8
         self._source = source
         self._limits = limits
         self._depth = 0
-        self._room = len(text) + limits.xml_expansion
+        self._referring = 0
+        self._room: int | None = None
         self._parser = expat.ParserCreate("utf-8")
         self._parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_ALWAYS)  # internal ones
         self._parser.buffer_text = True
@@ -282,20 +202,35 @@ class _Delivery:
         self,
         name: str,
         _is_parameter: bool,
-        _value: str | None,
+        value: str | None,
         _base: str | None,
         system: str | None,
         _public: str | None,
         _notation: str | None,
     ) -> None:
+        """Refuse an entity that lies outside, and count those that refer to others.
+
+        These are expanded by recursion in older versions of expat, and no
+        deeper than there are such entities.
+        """
         if system is not None:
-            _refuse_external(name, self._place())
+            end = self._parser.CurrentByteIndex + 1
+            begin = max(self._data.rfind(b"<!ENTITY", 0, end), 0)
+            what = f"the entity '{name}' lies outside the document"
+            remedy = "Nothing is fetched: write its text into the document instead."
+            raise InputError(Problem(what, _place(self._data, begin, self._source), remedy))
+        self._referring += value is not None and ("&" in value or "%" in value)
+        if self._referring > self._limits.xml_depth:
+            _refuse_depth("its entities may refer to each other", self._place(), self._limits)
         self._count()
 
     def _count(self, *_declared: object) -> None:
         """Begin to count, now that there is an entity or an attribute's default to deliver."""
-        self._parser.CharacterDataHandler = self._deliver
-        self._parser.StartElementHandler = self._start_counting
+        if self._room is None:
+            characters = len(self._data.translate(None, _INSIDE))
+            self._room = characters + self._limits.xml_expansion
+            self._parser.CharacterDataHandler = self._deliver
+            self._parser.StartElementHandler = self._start_counting
 
     def _start_counting(self, name: str, attributes: list[str]) -> None:
         self._start(name, attributes)
@@ -303,28 +238,13 @@ class _Delivery:
             self._deliver(value)
 
     def _deliver(self, characters: str) -> None:
-        self._room -= len(characters)
+        self._room = (self._room or 0) - len(characters)
         if self._room < 0:
             _refuse_expansion(self._place(), self._limits)
 
     def _place(self) -> Place:
         parser = self._parser
         return Place(self._source, parser.CurrentLineNumber, parser.CurrentColumnNumber + 1)
-
-
-def _value(found: re.Match[str]) -> str:
-    return found["double"] or found["single"] or ""
-
-
-def _place(source: str, text: str, position: int) -> Place:
-    before = text[:position]
-    return Place(source, before.count("\n") + 1, position - before.rfind("\n"))
-
-
-def _refuse_external(name: str, place: Place) -> NoReturn:
-    what = f"the entity '{name}' lies outside the document"
-    remedy = "Nothing is fetched: write its text into the document instead."
-    raise InputError(Problem(what, place, remedy))
 
 
 def _refuse_expansion(place: Place, limits: Limits) -> NoReturn:
@@ -336,50 +256,3 @@ def _refuse_expansion(place: Place, limits: Limits) -> NoReturn:
 def _refuse_depth(what: str, place: Place, limits: Limits) -> NoReturn:
     remedy = "If you trust the document, raise the limit xml_depth."
     raise InputError(Problem(f"{what} more than {limits.xml_depth} deep", place, remedy))
-
-
-def json_depth(document: bytes, most: int) -> int:
-    """Return how deep the objects and lists of a JSON document nest.
-
-    Parameters
-    ----------
-    most
-        Anything deeper is counted as one more than this.
-
-    Examples
-    --------
-    >>> json_depth(b'{"a": [1, {"b": "[[["}]}', most=10)
-    3
-    """
-    plain = _ESCAPE.sub(b"", document) if b"\\" in document else document
-    brackets = b"".join(plain.split(b'"')[::2]).translate(_ALIKE, _NOT_BRACKETS)
-    for depth in range(most + 1):  # each time, take the innermost pairs out
-        rest = brackets.replace(b"{}", b"")
-        if len(rest) == len(brackets):
-            return min(most + 1, depth + rest.count(b"{"))
-        brackets = rest
-    return most + 1
-
-
-def triple_term_depth(text: bytes, start: int = 0) -> tuple[int, int]:
-    """Return how deep triple terms nest in a piece of text, and how deep it is at its end.
-
-    Parameters
-    ----------
-    text
-        A piece of Turtle, TriG, N-Triples or N-Quads. What looks like a triple term in a literal
-        counts too.
-    start
-        How deep it is at the beginning.
-
-    Examples
-    --------
-    >>> triple_term_depth(b"<<( <urn:a> <urn:b> <<( <urn:a> <urn:b> 5 )>> )>> .")
-    (2, 0)
-    """
-    if b"<<" not in text and b">>" not in text:
-        return start, start
-    depths = [start]
-    for found in _TRIPLE_TERM.finditer(text):
-        depths.append(max(0, depths[-1] + (1 if found[0] == b"<<(" else -1)))
-    return max(depths), depths[-1]

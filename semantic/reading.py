@@ -1,47 +1,69 @@
 """Publications from files, folders, standard input and memory, one after the other.
 
-N-Quads, N-Triples and TriG are streamed: a publication is yielded when its last
-triple is read, and forgotten when the caller drops it. One unreadable document is
-reported and the rest goes on.
+All syntaxes of RDF are read by the compiled core, which also matches what it reads
+(`graphmatch.Engine.filter`); feeds are read by `semantic.feeds`. N-Quads, N-Triples, TriG and
+Turtle are streamed: a publication is yielded when its last triple is read. In lines, a bad one is
+reported and the next one is read; of another syntax, the first fault ends the document. One
+unreadable document is reported and the rest goes on.
+
+A document is cut into publications:
+
+| cut | a publication is |
+| --- | --- |
+| `document` | the whole document |
+| `graph` | a named graph, and the default graph as one more |
+| `item` | a feed item, with its channel |
+| `subject` | the concise bounded description of an IRI that is a subject |
+| `component` | a weakly connected part |
+| `auto` | an item of a feed, a graph where there are named ones, else the document |
+
+The concise bounded description is W3C's submission of 2005: the subject's triples,
+and those of blank nodes reached from it. In a component, two triples belong together
+when they share a subject or object that is an IRI or a blank node; the object of
+``rdf:type`` is shared vocabulary and connects nothing.
 """
 
 from __future__ import annotations
 
-import io
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import Enum
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
+from uuid import uuid4
 
-from pyoxigraph import NamedNode, Quad, RdfFormat
+from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat
 
-from semantic.cut import (
-    Cut,
-    by_component,
-    by_document,
-    by_graph,
-    by_item,
-    by_subject,
-    too_large,
-)
+from graphmatch import _native
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity, warn_problem
 from semantic.feeds import FeedFormat, read_feed, sniff_feed
-from semantic.folders import files_in, unreadable
+from semantic.files import (
+    STDIN,
+    Pieces,
+    Readable,
+    documents,
+    pieces,
+    plain,
+    read_whole,
+    unreadable,
+)
+from semantic.guards import recode_xml
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.publication import Publication
-from semantic.quads import read_quads, read_whole
-from semantic.stream import Pieces, Readable, pieces
 from semantic.syntax import BLANK, HEAD_BYTES, format_of_media_type, refuse_foreign, tell_syntax
+from semantic.terms import Term, Triple
+from semantic.vocabulary import DCTERMS, RSS, TYPE
 
 if TYPE_CHECKING:
     import rdflib
 
 Source: TypeAlias = "str | Path | Readable | rdflib.Graph"
+Fault: TypeAlias = tuple[str, str, int | None, int | None, str | None, bool]
+"""What is wrong with a document, the remedy, line, column, item, whether something was left out."""
 
-_DATASETS = frozenset({RdfFormat.N_QUADS, RdfFormat.TRIG, RdfFormat.JSON_LD})
-_STDIN = "<stdin>"
 _NOT_PUBLICATIONS = {
     ".rq": ("a file of a subscription", "Give it with --subscriptions."),
     ".jsonl": ("a file of subscriptions", "Give it with --subscriptions."),
@@ -49,13 +71,20 @@ _NOT_PUBLICATIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Options:
-    cut: Cut
-    format: RdfFormat | None
-    base_iri: str | None
-    on_problem: OnProblem
-    limits: Limits
+class Cut(Enum):
+    """What of a document becomes one publication; see the module's table."""
+
+    AUTO = "auto"
+    DOCUMENT = "document"
+    GRAPH = "graph"
+    ITEM = "item"
+    SUBJECT = "subject"
+    COMPONENT = "component"
+
+    @property
+    def needs_objects(self) -> bool:
+        """Whether a document is cut by its terms, once it is read."""
+        return self in (Cut.ITEM, Cut.SUBJECT, Cut.COMPONENT)
 
 
 def read_publications(
@@ -68,13 +97,15 @@ def read_publications(
 ) -> Iterator[Publication]:
     r"""Yield the publications of the sources, in their order.
 
+    Blank nodes get names that no other document has.
+
     Parameters
     ----------
     sources
         File names, folders (all files in them, sorted by name), ``"-"`` for standard input,
         open binary files, or `rdflib.Graph` objects. The syntax is told by name or content.
     cut
-        How a document becomes publications; see `semantic.cut`.
+        How a document becomes publications; see the module.
     format
         Media type or extension of the RDF syntax, where neither name nor content tells.
     base_iri
@@ -92,36 +123,25 @@ def read_publications(
     >>> [(p.id, len(p.triples)) for p in read_publications(stream)]
     [('urn:g1', 1), ('urn:g2', 1)]
     """
+    cut = Cut(cut)
     syntax = None if format is None else format_of_media_type(format)
     if base_iri is not None:
         check_base(base_iri)
-    options = _Options(Cut(cut), syntax, base_iri, on_problem, limits)
     for source in sources:
-        for publication in _from_source(source, options):
-            if (size := len(publication.triples)) > limits.publication_triples:
-                on_problem(too_large(publication.source, limits, size))
-            else:
-                yield publication
-
-
-def documents(name: str | Path, on_problem: OnProblem) -> Iterator[tuple[str, Readable]]:
-    """Yield the documents of a file, a folder or standard input (``"-"``), open, with their names.
-
-    What cannot be read is reported, and the rest goes on.
-    """
-    if str(name) == "-":
-        if sys.stdin is None:
-            what, remedy = "standard input is closed", "Pipe a document into it."
-            on_problem(Problem(what, Place(_STDIN), remedy))
+        if isinstance(source, str | Path):
+            streams = documents(source, on_problem)
+        elif isinstance(source, Readable):
+            streams = iter([(str(getattr(source, "name", "<stream>")), source)])
         else:
-            yield _STDIN, sys.stdin.buffer
-        return
-    for path in files_in(name, on_problem):
-        try:
-            with path.open("rb") as stream:
-                yield str(path), stream
-        except OSError as error:
-            on_problem(unreadable(str(path), error))
+            yield Publication.from_rdflib(source)
+            continue
+        for name, stream in streams:
+            found = _document(stream, name, cut, syntax, base_iri, on_problem, limits)
+            for publication in found:
+                if (size := len(publication.triples)) > limits.publication_triples:
+                    on_problem(too_large(publication.source, limits, size))
+                else:
+                    yield publication
 
 
 def check_base(base_iri: str) -> None:
@@ -134,143 +154,254 @@ def check_base(base_iri: str) -> None:
         raise InputError(Problem(what, Place("base"), remedy)) from error
 
 
-def _from_source(source: Source, options: _Options) -> Iterator[Publication]:
-    if isinstance(source, str | Path):
-        yield from _from_path(str(source), options)
-    elif isinstance(source, io.BufferedIOBase) or isinstance(source, Readable):  # noqa: SIM101
-        yield from _from_stream(source, str(getattr(source, "name", "<stream>")), options)
-    else:
-        yield Publication.from_rdflib(source)
-
-
-def _from_path(name: str, options: _Options) -> Iterator[Publication]:
-    if name == "-":
-        yield from _from_stdin(options)
-        return
-    for path in files_in(name, options.on_problem):
-        try:
-            with path.open("rb") as stream:
-                yield from _from_stream(stream, str(path), options)
-        except OSError as error:
-            options.on_problem(unreadable(str(path), error))
-
-
-def _from_stdin(options: _Options) -> Iterator[Publication]:
-    if sys.stdin is None:
-        what, remedy = "standard input is closed", "Pipe a document into it."
-        options.on_problem(Problem(what, Place(_STDIN), remedy))
-        return
-    try:
-        yield from _from_stream(sys.stdin.buffer, _STDIN, options)
-    except OSError as error:
-        options.on_problem(unreadable(_STDIN, error))
-
-
-def _from_stream(stream: Readable, source: str, options: _Options) -> Iterator[Publication]:
+def _document(
+    stream: Readable,
+    source: str,
+    cut: Cut,
+    syntax: RdfFormat | None,
+    base_iri: str | None,
+    on_problem: OnProblem,
+    limits: Limits,
+) -> Iterator[Publication]:
     """Yield a document's publications; report the fault that ends it early, or that it has none."""
-    told: list[Problem] = []
-    found = False
+    told = False
 
     def report(problem: Problem) -> None:
-        told.append(problem)
-        options.on_problem(problem)
+        nonlocal told
+        told = True
+        on_problem(problem)
 
+    found = False
     try:
-        for publication in _document(stream, source, options, report):
+        told_syntax, data = recognise(pieces(stream), source, syntax, cut, limits)
+        if told_syntax is None:
+            read = read_feed(b"".join(data), source, on_problem=report, limits=limits)
+        elif cut.needs_objects:
+            every = replace(limits, publication_triples=sys.maxsize)
+            triples = chain.from_iterable(
+                whole.given
+                for whole in read_rdf(
+                    data, told_syntax, source, on_problem=report, base_iri=base_iri, limits=every
+                )
+            )
+            read = _GROUPERS[cut](triples, source)
+        else:
+            read = read_rdf(
+                data,
+                told_syntax,
+                source,
+                on_problem=report,
+                cut=cut,
+                base_iri=base_iri,
+                limits=limits,
+            )
+        for publication in read:
             found = True
             yield publication
     except InputError as error:
         report(error.problem)
+    except OSError as error:
+        report(unreadable(source, error))
     if not found and not told:
-        what = f"it holds no publication, with the cut `{options.cut.value}`"
+        what = f"it holds no publication, with the cut `{cut.value}`"
         remedy = "Check that it is the right file, or use another cut."
         report(Problem(what, Place(source), remedy, Severity.WARNING))
 
 
-def _document(
-    stream: Readable, source: str, options: _Options, report: OnProblem
-) -> Iterator[Publication]:
-    rest = pieces(stream)
-    head = _head(rest, 1 if options.format else HEAD_BYTES)
-    whole = chain([head], rest)
-    if not head.strip(BLANK):
-        raise InputError(_empty(source))
-    feed = sniff_feed(head) if options.format is None else None
-    if feed is not None and options.cut in (Cut.AUTO, Cut.ITEM):
-        data = read_whole(whole, source, options.limits)
-        yield from read_feed(data, source, on_problem=report, limits=options.limits)
-        return
-    syntax = options.format or syntax_of(head, source)
-    if options.format is not None:
-        refuse_foreign(head, source)
-    quads = read_quads(
-        io.BufferedReader(Pieces(whole)),
-        syntax,
-        source,
-        on_problem=report,
-        base_iri=options.base_iri,
-        limits=options.limits,
-        remedy="Correct the document there, or name its format with --format.",
-    )
-    if syntax == RdfFormat.JSON_LD:
-        quads = _of_json(quads, source)
-    yield from _cut(quads, syntax, source, options, report)
+def recognise(
+    data: Iterator[bytes], source: str, syntax: RdfFormat | None, cut: Cut, limits: Limits
+) -> tuple[RdfFormat | None, Iterator[bytes]]:
+    """Tell the syntax of a document of publications, by its name and beginning.
 
+    Parameters
+    ----------
+    data
+        The document, as it comes.
+    syntax
+        What somebody says that it is.
 
-def _of_json(quads: Iterator[Quad], source: str) -> Iterator[Quad]:
-    """Refuse JSON of which nothing becomes a triple: most JSON is no JSON-LD."""
-    first = next(quads, None)
-    if first is None:
-        what = "JSON that is neither a feed nor JSON-LD: nothing in it is a triple"
-        remedy = "Give it a @context that makes its names IRIs."
-        raise InputError(Problem(what, Place(source), remedy))
-    yield first
-    yield from quads
-
-
-def _head(rest: Iterator[bytes], size: int) -> bytes:
-    """Take at least so many bytes, or all there are."""
-    head = b""
-    while len(head) < size and (piece := next(rest, b"")):
-        head += piece
-    return head
-
-
-def _empty(source: str) -> Problem:
-    if source == _STDIN:
-        return Problem("nothing came in", Place(source), "Pipe a document into it.")
-    return Problem("the file is empty", Place(source), "Remove or fill it.")
-
-
-def syntax_of(head: bytes, source: str) -> RdfFormat:
-    """Return the RDF syntax of a document of publications, by its name and beginning.
+    Returns
+    -------
+    syntax
+        ``None`` for a feed that is to be cut into its items.
+    data
+        The document; a feed whole, and RDF/XML whole and in UTF-8.
 
     Raises
     ------
     InputError
-        When it is none, with what it is instead; when it is a feed, which has a reader of its own.
+        When it is empty, or none of these, with what it is instead; when it is larger than
+        ``limits.document_bytes`` and has to be whole, or not in its encoding.
     """
-    if sniff_feed(head) not in (None, FeedFormat.RSS1):
-        what, remedy = "a feed can only be cut into items", "Use the cut `item` or `auto`."
-        raise InputError(Problem(what, Place(source), remedy))
-    if (other := _NOT_PUBLICATIONS.get(Path(source).suffix.lower())) is not None:
-        raise InputError(Problem(f"{other[0]}, not of publications", Place(source), other[1]))
-    return tell_syntax(head, source)
+    head = b""
+    while len(head) < (HEAD_BYTES if syntax is None else 1) and (piece := next(data, b"")):
+        head += piece
+    whole: Iterator[bytes] = chain([head], data)
+    if not head.strip(BLANK):
+        if source == STDIN:
+            raise InputError(Problem("nothing came in", Place(source), "Pipe a document into it."))
+        raise InputError(Problem("the file is empty", Place(source), "Remove or fill it."))
+    if syntax is None:
+        feed = sniff_feed(head)
+        if feed is not None and cut in (Cut.AUTO, Cut.ITEM):
+            return None, iter([read_whole(whole, source, limits)])
+        if feed not in (None, FeedFormat.RSS1):
+            what, remedy = "a feed can only be cut into items", "Use the cut `item` or `auto`."
+            raise InputError(Problem(what, Place(source), remedy))
+        if (other := _NOT_PUBLICATIONS.get(Path(source).suffix.lower())) is not None:
+            raise InputError(Problem(f"{other[0]}, not of publications", Place(source), other[1]))
+        syntax = tell_syntax(head, source)
+    else:
+        refuse_foreign(head, source)
+    if syntax == RdfFormat.RDF_XML:
+        whole = iter([recode_xml(read_whole(whole, source, limits), source)])
+    return syntax, whole
 
 
-def _cut(
-    quads: Iterator[Quad], syntax: RdfFormat, source: str, options: _Options, report: OnProblem
+def read_rdf(
+    data: Iterable[bytes],
+    syntax: RdfFormat,
+    source: str,
+    *,
+    on_problem: OnProblem,
+    cut: Cut = Cut.DOCUMENT,
+    base_iri: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    names: str | None = None,
+    prefixes: dict[str, str] | None = None,
+    may_be_empty: bool = False,
 ) -> Iterator[Publication]:
-    match options.cut:
-        case Cut.SUBJECT:
-            return by_subject(quads, source)
-        case Cut.COMPONENT:
-            return by_component(quads, source)
-        case Cut.ITEM:
-            return by_item(quads, source)
-        case Cut.GRAPH:
-            return by_graph(quads, source, report, options.limits)
-        case Cut.AUTO if syntax in _DATASETS:
-            return by_graph(quads, source, report, options.limits)
-        case _:
-            return by_document(quads, source, report, options.limits)
+    """Yield the publications of an RDF document whose syntax is known.
+
+    Parameters
+    ----------
+    data
+        The document, as it comes; RDF/XML in UTF-8 (`semantic.guards.recode_xml`).
+    source
+        Its name, which is the id of a publication that is the document.
+    on_problem
+        Called with each fault: of a line, or the one that ends the document.
+    cut
+        ``document``, ``graph`` or ``auto``.
+    names
+        What blank nodes' names begin with; by default what no other document's do.
+    prefixes
+        Gets those that the document declares.
+    may_be_empty
+        Whether it is no fault that it has no triples.
+
+    Examples
+    --------
+    >>> (found,) = read_rdf([b"<urn:a> a <urn:b> ."], RdfFormat.TURTLE, "a.ttl", on_problem=print)
+    >>> found.id, len(found.triples)
+    ('a.ttl', 1)
+    """
+    reader = _native.Publications(
+        Pieces(iter(data)),
+        plain(source),
+        syntax.file_extension,
+        limits,
+        cut.value,
+        base_iri,
+        f"b{uuid4().hex}" if names is None else names,
+        may_be_empty,
+    )
+    goes_on = True
+    while goes_on:
+        found, faults, goes_on = reader.next()
+        for fault in faults:
+            on_problem(problem_of(fault, source))
+        if found is not None:
+            yield publication_of(*found, source)
+    if prefixes is not None:
+        prefixes.update(reader.prefixes())
+
+
+def problem_of(fault: Fault, source: str) -> Problem:
+    """Return the problem of a fault that the core has found in a document."""
+    what, remedy, line, column, item, refused = fault
+    severity = Severity.REFUSED if refused else Severity.WARNING
+    return Problem(what, Place(source, line, column, item), remedy, severity)
+
+
+def publication_of(id: str, triples: Iterable[Triple], source: str) -> Publication:
+    """Return a publication that the core has read from a document."""
+    id = id_of(id, source)
+    return Publication.of(id, triples, Place(source, item=None if id == source else id))
+
+
+def id_of(id: str, source: str) -> str:
+    """Return the id of a publication that the core has read: names of files may be no Unicode."""
+    return source if id == plain(source) else id
+
+
+def too_large(place: Place, limits: Limits, size: int) -> Problem:
+    """Return the problem of a publication with too many triples."""
+    what = f"a publication of {size:,} triples, more than {limits.publication_triples:,}"
+    remedy = "Raise the limit `publication_triples`, or cut the document into smaller publications."
+    return Problem(what, place, remedy)
+
+
+# -- cuts by terms --------------------------------------------------------------------------
+
+
+def by_subject(triples: Iterable[Triple], source: str) -> Iterator[Publication]:
+    """Yield the concise bounded description of each IRI that is a subject."""
+    about = _about(triples)
+    for subject in about:
+        if isinstance(subject, NamedNode):
+            place = Place(source, item=subject.value)
+            yield Publication.of(subject.value, _describe(subject, about), place)
+
+
+def by_item(triples: Iterable[Triple], source: str) -> Iterator[Publication]:
+    """Yield each ``rss:item`` of a document with the description of its channel."""
+    about = _about(triples)
+    for subject, stated in about.items():
+        if isinstance(subject, NamedNode) and (subject, TYPE, RSS["item"]) in stated:
+            channels = [o for _, p, o in stated if p == DCTERMS["isPartOf"]]
+            described = [t for s in (subject, *channels) for t in _describe(s, about)]
+            yield Publication.of(subject.value, described, Place(source, item=subject.value))
+
+
+def by_component(triples: Iterable[Triple], source: str) -> Iterator[Publication]:
+    """Yield the weakly connected parts, in the order of their first triples."""
+    triples = list(dict.fromkeys(triples))
+    joined: dict[Term, Term] = {}  # a disjoint-set forest
+
+    def root(term: Term) -> Term:
+        while (above := joined.setdefault(term, term)) != term:
+            joined[term] = joined[above]  # halves the way for those who come next
+            term = above
+        return term
+
+    for subject, predicate, object_ in triples:
+        if predicate != TYPE and not isinstance(object_, Literal):
+            joined[root(object_)] = root(subject)
+    parts: defaultdict[Term, list[Triple]] = defaultdict(list)
+    for triple in triples:
+        parts[root(triple[0])].append(triple)
+    for count, part in enumerate(parts.values(), 1):
+        id = source if len(parts) == 1 else f"{source}#{count}"
+        yield Publication.of(id, part, Place(source, item=f"component {count}"))
+
+
+_GROUPERS = {Cut.SUBJECT: by_subject, Cut.ITEM: by_item, Cut.COMPONENT: by_component}
+
+
+def _describe(subject: Term, about: Mapping[Term, Sequence[Triple]]) -> Iterator[Triple]:
+    """Yield the concise bounded description of a subject."""
+    seen, queue = {subject}, [subject]
+    for node in queue:
+        for triple in about.get(node, ()):
+            yield triple
+            if isinstance(triple[2], BlankNode) and triple[2] not in seen:
+                seen.add(triple[2])
+                queue.append(triple[2])
+
+
+def _about(triples: Iterable[Triple]) -> dict[Term, list[Triple]]:
+    about: defaultdict[Term, list[Triple]] = defaultdict(list)
+    for triple in triples:
+        about[triple[0]].append(triple)
+    return dict(about)

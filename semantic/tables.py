@@ -12,20 +12,21 @@ which whoever has such a table has.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
-from io import BytesIO
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from pyoxigraph import BlankNode, NamedNode, RdfFormat
 
+from graphmatch import _native
 from semantic.arrow import ArrowBatch, ArrowTable, Texts
 from semantic.errors import InputError, OnProblem, Place, Problem, warn_problem
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.publication import Publication
-from semantic.quads import read_quads
-from semantic.terms import read_terms
+from semantic.reading import read_rdf
+from semantic.terms import Term, written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -143,7 +144,7 @@ class TripleTable:
         found[texts.having(other)] = False
         return found
 
-    def problem(self, row: int, nesting: int = DEFAULT_LIMITS.nesting) -> Problem | None:
+    def problem(self, row: int) -> Problem | None:
         """Return what is wrong with a row that is no triple of a publication, if anything is."""
         where = Place(_TABLE, item=f"row {row + 1}")
         id, *texts = (column[row].as_py() for column in self._columns)
@@ -152,7 +153,7 @@ class TripleTable:
         for name, text, kinds, remedy in zip(COLUMNS[1:], texts, _KINDS, _REMEDIES, strict=True):
             if text is None:
                 return Problem(f"no {name}", where, remedy)
-            (term,) = read_terms([text], nesting=nesting)
+            term = _term(text)
             if term is None:
                 what = f"the {name} {text[:_SHOWN]!r} is no term of N-Triples"
                 return Problem(what, where, _WRITING)
@@ -160,15 +161,25 @@ class TripleTable:
                 return Problem(f"{text[:_SHOWN]} cannot be a {name}", where, remedy)
         return None
 
-    def fault(self, numbers: NDArray[np.int64], fault: Problem, nesting: int) -> Problem:
-        """Return what is wrong with a line of a publication, said of its row."""
+    def fault(self, numbers: NDArray[np.int64], fault: Problem) -> Problem:
+        """Return what is wrong with a publication, or with a line of it, said of its row."""
         line = fault.where.line
         if line is None:
-            return fault
+            return replace(fault, where=Place(_TABLE, item=fault.where.source))
         row = int(numbers[line - 1])
-        found = self.problem(row, nesting)
-        where = Place(_TABLE, item=f"row {row + 1}")
-        return found or Problem(fault.what, where, fault.remedy, fault.severity)
+        return self.problem(row) or replace(fault, where=Place(_TABLE, item=f"row {row + 1}"))
+
+
+def _term(text: str) -> Term | None:
+    """Return the term that a text says, as N-Triples writes it; ``None`` where it is none."""
+    if not text.startswith(("<", "_:", '"')) or "\n" in text or "\r" in text:
+        return None
+    try:
+        term: Term = _native.term(text)
+    except ValueError:
+        return None
+    has_comment = text.startswith("<<") and "#" in text and written(term) != text
+    return None if has_comment else term
 
 
 def _texts(table: pa.Table, name: str) -> Any:
@@ -223,27 +234,12 @@ def publications_of_table(
     prefix = f"b{uuid4().hex}" if names is None else names
     rows = TripleTable(table)
     for id, lines, numbers in rows.publications(on_problem):
-        if len(numbers) > limits.publication_triples:
-            on_problem(_too_large(id, limits))
-            continue
 
         def report(fault: Problem, numbers: NDArray[np.int64] = numbers) -> None:
-            on_problem(rows.fault(numbers, fault, limits.nesting))
+            on_problem(rows.fault(numbers, fault))
 
-        quads = read_quads(
-            BytesIO(lines),
-            RdfFormat.N_TRIPLES,
-            _TABLE,
-            on_problem=report,
-            limits=limits,
-            names=prefix,
+        read = read_rdf(
+            [lines], RdfFormat.N_TRIPLES, id, on_problem=report, limits=limits, names=prefix
         )
-        triples = [(quad.subject, quad.predicate, quad.object) for quad in quads]
-        if triples:
-            yield Publication.of(id, triples, Place(_TABLE, item=id))
-
-
-def _too_large(id: str, limits: Limits) -> Problem:
-    what = f"a publication of more than {limits.publication_triples:,} rows"
-    remedy = "Raise the limit `publication_triples`, or cut it into smaller publications."
-    return Problem(what, Place(_TABLE, item=id), remedy)
+        for publication in read:
+            yield Publication.of(publication.id, publication.given, Place(_TABLE, item=id))

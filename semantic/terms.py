@@ -7,23 +7,22 @@ triple is a plain tuple of three of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from collections.abc import Mapping
+from typing import TypeAlias
 
-from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, RdfFormat, Variable, parse
+from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 from pyoxigraph import Triple as TripleTerm
 
-from semantic.guards import triple_term_depth
-from semantic.limits import DEFAULT_LIMITS
 from semantic.vocabulary import PREFIXES
 
 Term: TypeAlias = NamedNode | BlankNode | Literal | TripleTerm
 """An RDF term. `TripleTerm` is RDF 1.2's; it is carried through, never looked into."""
 
 Triple: TypeAlias = tuple[Term, Term, Term]
+"""Subject, predicate, object."""
+
 Mention: TypeAlias = tuple[Term | None, Term | None]
 """A property and an object that a pattern asks for; ``None`` for any."""
-"""Subject, predicate, object."""
 
 Node: TypeAlias = Term | Variable
 """A place of a triple pattern."""
@@ -33,8 +32,6 @@ Solution: TypeAlias = Mapping[str, Term]
 
 
 _LAST_PART = re.compile(r"[^/#:?]+(?=[/#]?$)")
-_Term = TypeVar("_Term")
-_BEFORE, _AFTER = b"<urn:s> <urn:p> ", b" .\n"
 
 
 def compact(term: Node, prefixes: Mapping[str, str] = PREFIXES) -> str:
@@ -103,77 +100,3 @@ def local_name(term: NamedNode) -> str:
     """
     found = _LAST_PART.search(term.value)
     return found[0] if found else term.value
-
-
-def read_terms(
-    texts: Sequence[str], prefix: str = "", nesting: int = DEFAULT_LIMITS.nesting
-) -> list[Term | None]:
-    """Return the terms that texts say, as N-Triples writes them; ``None`` for what is none.
-
-    Parameters
-    ----------
-    prefix
-        Comes before the names of blank nodes.
-    nesting
-        How deep triple terms may nest.
-
-    Examples
-    --------
-    >>> read_terms(["<urn:a>", "_:b", "urn:a"], "x")
-    [<NamedNode value=urn:a>, <BlankNode value=xb>, None]
-    """
-    written = [text.encode("utf-8", "replace") for text in texts]
-    try:
-        found: Sequence[Term | None] = _read(written, nesting)
-    except SyntaxError:
-        found = [_read_alone(text, nesting) for text in written]
-    return [renamed(term, prefix) for term in found] if prefix else list(found)
-
-
-def _read_alone(text: bytes, nesting: int) -> Term | None:
-    try:
-        return _read([text], nesting)[0]
-    except SyntaxError:
-        return None
-
-
-def _read(texts: Sequence[bytes], nesting: int) -> list[Term]:
-    """Parse texts, each as the object of a triple.
-
-    Raises
-    ------
-    SyntaxError
-        When any of them is no term.
-    """
-    document = b"".join((_BEFORE, (_AFTER + _BEFORE).join(texts), _AFTER)) if texts else b""
-    if triple_term_depth(document)[0] > nesting:
-        raise SyntaxError(f"triple terms nest more than {nesting} deep")
-    terms = [quad.object for quad in parse(document, format=RdfFormat.N_TRIPLES)]
-    if len(terms) != len(texts):
-        raise SyntaxError("not one term each")
-    for text, term in zip(texts, terms, strict=True):
-        if b"#" in text and str(term).encode() != text and _has_comment(text):
-            raise SyntaxError("a comment")
-    return terms
-
-
-def _has_comment(text: bytes) -> bool:
-    """Whether what comes after a text would be a part of its comment."""
-    (quad,) = parse(_BEFORE + text + b" <urn:g>" + _AFTER, format=RdfFormat.N_QUADS)
-    return isinstance(quad.graph_name, DefaultGraph)
-
-
-def renamed(term: _Term, prefix: str) -> _Term:
-    """Return a term with a prefix before the names of its blank nodes.
-
-    Examples
-    --------
-    >>> renamed(BlankNode("b"), "x")
-    <BlankNode value=xb>
-    """
-    if isinstance(term, BlankNode):
-        return type(term)(prefix + term.value)
-    if isinstance(term, TripleTerm):
-        subject, object_ = renamed(term.subject, prefix), renamed(term.object, prefix)
-        return type(term)(subject, term.predicate, object_)
-    return term

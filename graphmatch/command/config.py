@@ -18,7 +18,7 @@ import typer
 
 from graphmatch.subscribing import read_tables
 from semantic.errors import InputError, Place, Problem
-from semantic.folders import unreadable
+from semantic.files import unreadable
 
 _NOT_HERE = frozenset({"help", "config"})
 _NAMES_FILES = frozenset({"publications", "events"})

@@ -24,11 +24,10 @@ from graphmatch.explain.explanation import Evidence
 from graphmatch.matcher import Match, MatchReport
 from graphmatch.subscription import Subscription
 from semantic.clock import utc_now
-from semantic.cut import Cut
 from semantic.errors import GraphMatchError, InputError, Place, Problem
-from semantic.folders import files_in
+from semantic.files import files_in
 from semantic.publication import Publication
-from semantic.reading import check_base
+from semantic.reading import Cut, check_base
 from semantic.syntax import format_of_media_type
 from semantic.vocabulary import DCTERMS
 

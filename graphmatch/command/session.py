@@ -27,7 +27,6 @@ from graphmatch.subscribing import subscribe_files, subscribe_topics
 from graphmatch.topics import Topics
 from semantic.annotation.annotate import Annotator
 from semantic.clock import utc_now
-from semantic.cut import Cut
 from semantic.errors import (
     GraphMatchError,
     InputError,
@@ -40,7 +39,7 @@ from semantic.errors import (
 from semantic.limits import DEFAULT_LIMITS
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
-from semantic.reading import read_publications
+from semantic.reading import Cut, read_publications
 from semantic.syntax import HEAD_BYTES, tell_syntax
 from semantic.vocabulary import PREFIXES
 

@@ -22,9 +22,8 @@ from graphmatch.command.session import DONE, REFUSED, Knowing, Session
 from graphmatch.command.spark import Running, settings
 from graphmatch.engine import Engine
 from semantic.clock import utc_now
-from semantic.cut import Cut
 from semantic.errors import GraphMatchError, InputError, Place, Problem, Severity
-from semantic.reading import check_base
+from semantic.reading import Cut, check_base
 from semantic.syntax import format_of_media_type
 from semantic.tables import COLUMNS
 

@@ -20,9 +20,9 @@ from graphmatch.spark.java import SparkError
 from graphmatch.spark.start import connector
 from graphmatch.spark.start import session as spark_session
 from semantic.annotation.annotate import Annotator
-from semantic.cut import Cut
 from semantic.errors import GraphMatchError, OnProblem
 from semantic.ontology.ontology import Ontology
+from semantic.reading import Cut
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

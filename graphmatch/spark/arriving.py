@@ -27,10 +27,9 @@ from graphmatch.spark.rows import ARRIVED, FRAGMENT, REFUSED, Names, detail_of
 from graphmatch.spark.shipping import Shipped
 from graphmatch.spark.tasks import Batches, MatchFragments, Task
 from graphmatch.spark.units import How, lines_of, publications
-from semantic.cut import Cut
 from semantic.errors import InputError, OnProblem, Place, Problem
 from semantic.publication import Publication
-from semantic.reading import read_publications
+from semantic.reading import Cut, read_publications
 
 _COLUMNS: Sequence[tuple[str, pa.DataType]] = (
     ("key", pa.string()),

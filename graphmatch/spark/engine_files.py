@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from semantic.annotation.annotate import Annotator
 from semantic.errors import OnProblem, Problem
-from semantic.folders import files_in
+from semantic.files import files_in
 from semantic.ontology.ontology import Ontology
 
 Load: TypeAlias = Callable[[Sequence[Path], OnProblem], Ontology]

@@ -11,9 +11,9 @@ from pyarrow import fs
 from pyoxigraph import RdfFormat
 
 from graphmatch.spark.units import How, Kind, Unit, system
-from semantic.cut import Cut
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
-from semantic.folders import files_in
+from semantic.files import files_in
+from semantic.reading import Cut
 from semantic.syntax import format_of_media_type, format_of_name
 
 UNIT_BYTES = 16 << 20

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from itertools import groupby
 from operator import itemgetter
 from time import process_time
@@ -18,10 +17,9 @@ from pyoxigraph import RdfFormat
 from graphmatch.spark.rows import Counts, Rows, problem_of
 from graphmatch.spark.shipping import Shipped, Worker
 from graphmatch.spark.units import How, Unit, ids, lines_of, publications
-from semantic.cut import by_document, too_large
 from semantic.errors import InputError, Place, Problem, Severity
 from semantic.publication import Publication
-from semantic.quads import read_quads
+from semantic.reading import read_rdf
 
 Batches = Iterator[pa.RecordBatch]
 _END = b"\n"
@@ -152,22 +150,10 @@ class MatchFragments:
             what = f"rows without the id of a publication: {lines.count(_END)}"
             task.report(Problem(what, Place("<table>"), "Give each publication an id."))
             return
-        quads = read_quads(
-            BytesIO(lines),
-            RdfFormat.N_TRIPLES,
-            id,
-            on_problem=task.report,
-            limits=limits,
-            names="",
-        )
-        try:
-            for publication in by_document(quads, id, task.report, limits):
-                if len(publication.triples) > limits.publication_triples:
-                    task.report(too_large(publication.source, limits, len(publication.triples)))
-                else:
-                    task.match(publication)
-        except InputError as error:
-            task.report(error.problem)
+        for publication in read_rdf(
+            [lines], RdfFormat.N_TRIPLES, id, on_problem=task.report, limits=limits, names=""
+        ):
+            task.match(publication)
 
 
 @dataclass(frozen=True, slots=True)

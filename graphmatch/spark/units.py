@@ -5,7 +5,7 @@ unit       is                                     a publication is
 =========  =====================================  ======================
 table      row groups of a Parquet file           the rows with one id
 lines      a range of bytes of a file of N-Quads  the lines of one graph
-document   a file in any other syntax, or a feed  as `semantic.cut` says
+document   a file in any other syntax, or a feed  as `semantic.reading` says
 =========  =====================================  ======================
 
 Tables and lines are read in parts, so rows of one publication may be in several units; documents
@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from hashlib import blake2b
-from io import BytesIO
 from itertools import chain
 from typing import IO, TypeAlias
 
@@ -29,14 +28,12 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, parse
 
-from semantic.cut import Cut, by_document
-from semantic.errors import InputError, OnProblem, Place, Problem
+from semantic.errors import InputError, OnProblem, Place, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.publication import Publication
-from semantic.quads import read_quads
-from semantic.reading import read_publications
+from semantic.reading import Cut, read_publications, read_rdf, too_large
 from semantic.tables import COLUMNS, publications_of_table
-from semantic.terms import Term
+from semantic.terms import Term, Triple
 
 _GraphName: TypeAlias = NamedNode | BlankNode | DefaultGraph
 
@@ -160,10 +157,7 @@ def ids(unit: Unit, how: How) -> set[str]:
         graphs = set(_graphs(_bytes(unit)))
     except (OSError, pa.ArrowInvalid) as error:
         raise _unreadable(unit, error) from error
-    names = _names(unit.path)
-    found = {_id(graph, unit.path) for graph in graphs if isinstance(graph, NamedNode)}
-    blank = (g for g in graphs if isinstance(g, BlankNode))
-    return found | {_id(BlankNode(names + g.value), unit.path) for g in blank} | {unit.path}
+    return {_id(graph, unit.path) for graph in graphs} | {unit.path}
 
 
 # -- tables ---------------------------------------------------------------------------------
@@ -239,26 +233,33 @@ def _of_lines(unit: Unit, how: How, on_problem: OnProblem) -> Iterator[Publicati
     before: list[int] = []
 
     def report(problem: Problem) -> None:
+        if problem.severity is Severity.WARNING:
+            return  # a graph in several parts, which are put together
         if not before:
             before.append(_lines_before(unit))
         where = problem.where
         line = None if where.line is None else where.line + before[0]
         on_problem(replace(problem, where=replace(where, line=line)))
 
-    graphs: dict[_GraphName, list[Quad]] = {}
-    for quad in read_quads(
-        BytesIO(_bytes(unit)),
+    parts: dict[str, list[Triple]] = {}
+    for part in read_rdf(
+        [_bytes(unit)],
         RdfFormat.N_QUADS,
         unit.path,
         on_problem=report,
+        cut=Cut.GRAPH,
         limits=how.limits,
         names=_names(unit.path),
+        may_be_empty=True,
     ):
-        graphs.setdefault(quad.graph_name, []).append(quad)
-    for graph, quads in graphs.items():
-        id = _id(graph, unit.path)
-        for publication in by_document(quads, id, report, how.limits):
-            yield publication.called(source=Place(unit.path, item=id))
+        parts.setdefault(part.id, []).extend(part.given)
+    for id, triples in parts.items():
+        place = Place(unit.path, item=id)
+        publication = Publication.of(id, triples, place)
+        if (size := len(publication.triples)) > how.limits.publication_triples:
+            report(too_large(place, how.limits, size))
+        else:
+            yield publication
 
 
 def _names(path: str) -> str:

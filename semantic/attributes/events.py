@@ -34,7 +34,7 @@ from semantic.arrow import numbers as numbers_of
 from semantic.attributes.names import attribute
 from semantic.attributes.values import LineReader, TermError, dated, term_of
 from semantic.errors import InputError, OnProblem, Place, Problem, UnplacedError, warn_problem
-from semantic.folders import unreadable
+from semantic.files import unreadable
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
 

@@ -1,14 +1,15 @@
 """One RDF document of an ontology: what it states, what it is called, and what it imports.
 
 It is a file, or, only when the user has asked for it, is fetched over http or https. Parsing is
-`semantic.quads`' (pyoxigraph), and for OWL's own XML that of `semantic.ontology.owlxml`.
+`semantic.reading`'s, and for OWL's own XML that of `semantic.ontology.owlxml`.
 """
 
 from __future__ import annotations
 
 import io
+import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Thread
 from typing import IO, TYPE_CHECKING
@@ -17,10 +18,11 @@ from urllib.parse import urlsplit
 from pyoxigraph import NamedNode, RdfFormat
 
 from semantic.errors import InputError, OnProblem, Place, Problem
+from semantic.files import pieces, read_whole
+from semantic.guards import recode_xml
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.owlxml import is_owlxml, read_owlxml
-from semantic.quads import LINE_FORMATS, read_quads, read_whole
-from semantic.stream import pieces
+from semantic.reading import read_rdf
 from semantic.syntax import HEAD_BYTES, tell_syntax
 from semantic.terms import Triple
 from semantic.vocabulary import OWL, TYPE
@@ -128,17 +130,20 @@ def read_document(
         triples = read_owlxml(data, source, on_problem, prefixes, limits)
     else:
         told = syntax or tell_syntax(head, source, _REMEDY)
-        strict = _raise if told in LINE_FORMATS else on_problem
-        quads = read_quads(
-            stream,
+        parts = pieces(stream)
+        if told == RdfFormat.RDF_XML:
+            parts = iter([recode_xml(read_whole(parts, source, limits), source)])
+        found = read_rdf(
+            parts,
             told,
             source,
-            on_problem=strict,
+            on_problem=_raise,
             base_iri=base_iri,
-            limits=limits,
+            limits=replace(limits, publication_triples=sys.maxsize),
             prefixes=prefixes,
+            may_be_empty=True,
         )
-        triples = [(q.subject, q.predicate, q.object) for q in quads]
+        triples = [triple for document in found for triple in document.given]
     return _document(source, triples, prefixes)
 
 
@@ -158,7 +163,9 @@ def _document(source: str, triples: list[Triple], prefixes: dict[str, str]) -> D
 
 
 def _raise(problem: Problem) -> None:
-    raise InputError(problem)
+    """Raise the first fault; no option names the syntax of an ontology."""
+    remedy = problem.remedy.replace(", or name its format with --format", "")
+    raise InputError(replace(problem, remedy=remedy))
 
 
 # -- over the network -----------------------------------------------------------------------

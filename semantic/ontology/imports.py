@@ -30,7 +30,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 from xml.etree import ElementTree
 
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem, Severity
-from semantic.folders import files_in, is_folder, unreadable
+from semantic.files import files_in, is_folder, unreadable
 from semantic.guards import check_xml, decode_xml
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.documents import Document, fetch_document, read_file

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem
-from semantic.folders import is_folder, unreadable
+from semantic.files import is_folder, unreadable
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology import cache
 from semantic.ontology.cache import Cached

@@ -16,7 +16,6 @@ from typing import Any
 from pyoxigraph import NamedNode
 
 from semantic.errors import OnProblem, OntologyError, Place, Problem
-from semantic.guards import json_depth
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.synonyms import SynonymRow, SynonymRows
 
@@ -102,9 +101,6 @@ def _read_json(path: Path, collector: _Collector, limits: Limits) -> None:
     if len(data) > limits.document_bytes:
         what = f"larger than {limits.document_bytes:,} bytes"
         raise _refused(what, path, "Raise the limit `document_bytes`, or give CSV.")
-    if json_depth(data, limits.nesting) > limits.nesting:
-        what = f"its objects and lists nest more than {limits.nesting} deep"
-        raise _refused(what, path, _FORMS)
     try:
         document = json.loads(
             data.decode("utf-8-sig"),
@@ -114,6 +110,8 @@ def _read_json(path: Path, collector: _Collector, limits: Limits) -> None:
     except json.JSONDecodeError as error:
         what = f"not JSON: {error.msg}"
         raise _refused(what, path, "Correct the file there.", line=error.lineno) from error
+    except RecursionError as error:
+        raise _refused("its objects and lists nest too deep", path, _FORMS) from error
     if isinstance(document, _Object):
         for root, synonyms in document:
             collector.add_list(root, synonyms)

@@ -14,17 +14,17 @@ import pytest
 import rdflib
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, parse, serialize
 
-from semantic.cut import Cut
 from semantic.errors import InputError, Problem, ProblemWarning, Severity
+from semantic.files import PIECE
 from semantic.limits import Limits
 from semantic.publication import Publication
-from semantic.quads import HOPELESS
-from semantic.reading import read_publications
-from semantic.stream import PIECE
+from semantic.reading import Cut, read_publications
 from semantic.terms import Triple
 
 E = "http://example.org/"
 A, B, P, Q = (NamedNode(E + name) for name in ("a", "b", "p", "q"))
+HOPELESS = 100
+"""After so many bad lines and not one good one, a document is given up."""
 TRIPLES: list[Triple] = [
     (A, P, B),
     (A, Q, Literal("naïve \n \"text\" \\ 'quoted'")),
@@ -652,7 +652,6 @@ def test_empty_folder_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_that_the_reference_parser_agrees() -> None:
-    """The lines' own reading, block by block, gives what pyoxigraph's does at once."""
     data = b"".join(lines(graph_size=7, count=5000))
     expected = [(q.subject, q.predicate, q.object) for q in parse(data, format=RdfFormat.N_QUADS)]
     assert [t for p in read(io.BytesIO(data)) for t in p.triples] == expected

@@ -1,21 +1,15 @@
-"""Which syntax a document is in, how deep it may nest, and what parsers' errors become."""
+"""Which syntax a document is in, and how deep it may nest."""
 
 from __future__ import annotations
 
 import io
-import json
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pyoxigraph import RdfFormat
 
-from semantic.errors import InputError, Place, Problem
-from semantic.guards import json_depth, triple_term_depth
+from semantic.errors import InputError, Place
 from semantic.limits import Limits
-from semantic.quads import LINE_REMEDY, problem_of, read_quads
-from semantic.stream import Pieces
+from semantic.reading import read_publications, read_rdf
 from semantic.syntax import (
     format_of_content,
     format_of_media_type,
@@ -194,44 +188,6 @@ def test_html_is_not_told_by_its_middle() -> None:
 # --- Nesting -------------------------------------------------------------------------------------
 
 
-def depth_of(value: Any) -> int:
-    match value:
-        case dict():
-            return 1 + max(map(depth_of, value.values()), default=0)
-        case list():
-            return 1 + max(map(depth_of, value), default=0)
-    return 0
-
-
-TEXTS = st.text(alphabet='[]{}"\\:,a', max_size=6)
-VALUES = st.recursive(
-    TEXTS | st.integers() | st.none(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
-    max_leaves=20,
-)
-
-
-@given(VALUES)
-def test_json_depth(value: Any) -> None:
-    assert json_depth(json.dumps(value).encode(), 100) == depth_of(value)
-
-
-def test_depth_of_cut_json_counts_what_is_open() -> None:
-    assert json_depth(b'{"a": [[[ "cut [[', 100) == 4
-
-
-def test_depth_of_json_is_counted_up_to_a_limit() -> None:
-    assert [json_depth(b"[" * n + b"]" * n, 5) for n in (0, 1, 5, 6, 50)] == [0, 1, 5, 6, 6]
-    assert [json_depth(b"[" * n, 5) for n in (5, 6, 50)] == [5, 6, 6]
-
-
-def test_triple_term_depth_goes_on_from_piece_to_piece() -> None:
-    assert triple_term_depth(b"<<( <<( ") == (2, 2)
-    assert triple_term_depth(b"<<( )>> )>>", 2) == (3, 1)
-    assert triple_term_depth(b" )>> )>> )>> <<(", 1) == (1, 1)
-    assert triple_term_depth(b"<urn:a> <urn:b> 5", 1) == (1, 1)
-
-
 TERM = b"<<( <urn:a> <urn:b> " * 20 + b"5" + b" )>>" * 20
 
 
@@ -239,61 +195,32 @@ TERM = b"<<( <urn:a> <urn:b> " * 20 + b"5" + b" )>>" * 20
 def test_triple_terms_are_counted_across_pieces(size: int) -> None:
     document = b"<urn:a> <urn:b> " + TERM + b" ."
 
-    def read(nesting: int) -> int:
+    def read(nesting: int) -> tuple[int, list[str]]:
+        problems: list[str] = []
         pieces = (document[i : i + size] for i in range(0, len(document), size))
-        quads = read_quads(
-            Pieces(pieces), RdfFormat.TURTLE, "a", on_problem=fail, limits=Limits(nesting=nesting)
+        found = read_rdf(
+            pieces,
+            RdfFormat.TURTLE,
+            "a",
+            on_problem=lambda problem: problems.append(str(problem)),
+            limits=Limits(nesting=nesting),
         )
-        return len(list(quads))
+        return len(list(found)), problems
 
-    assert read(20) == 1
-    with pytest.raises(InputError, match="a: its triple terms nest more than 19 deep"):
-        read(19)
-
-
-def fail(problem: Problem) -> None:
-    raise AssertionError(problem)
+    assert read(20) == (1, [])
+    count, (problem,) = read(19)
+    assert (count, problem[:42]) == (0, "a: its triple terms nest more than 19 deep")
 
 
-# --- Parsers' errors -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("message", "expected"),
-    [
-        (
-            "Parser error at line 1 between columns 2 and 3: a dot is expected.",
-            "a.ttl:1:2: not valid Turtle: a dot is expected. Correct it.",
-        ),
-        (
-            "error while parsing IRI 'b': No scheme found in an absolute IRI",
-            "a.ttl:1:2: a relative IRI (b). Write the whole IRI, or give the document a base: "
-            "in it, or with --base.",
-        ),
-        ("Invalid UTF-8: incomplete", "a.ttl:1:2: not UTF-8. Save the document as UTF-8."),
-        (
-            "No LoadDocumentCallback has been set",
-            "a.ttl:1:2: a remote JSON-LD context. Put the context into the document: nothing is "
-            "fetched.",
-        ),
-    ],
-)
-def test_parsers_errors(message: str, expected: str) -> None:
-    place = Place("a.ttl", 1, 2)
-    problem = problem_of(SyntaxError(message), RdfFormat.TURTLE, place, "Correct it.")
-    assert str(problem) == expected
-
-
-def test_errors_in_a_line_do_not_advise_a_base() -> None:
-    error = SyntaxError("No scheme found in an absolute IRI")
-    problem = problem_of(error, RdfFormat.N_QUADS, Place("a.nq", 1), LINE_REMEDY)
-    expected = "a.nq:1: a relative IRI. Write the whole IRI. Correct the line; it was skipped."
-    assert str(problem) == expected
+def test_prefixes_are_those_of_the_document() -> None:
+    prefixes: dict[str, str] = {}
+    document = b"@prefix e: <urn:e:> . e:a e:b e:c ."
+    list(read_rdf([document], RdfFormat.TURTLE, "a", on_problem=print, prefixes=prefixes))
+    assert prefixes == {"e": "urn:e:"}
 
 
 def test_byte_order_mark_of_xml_wins_over_its_declaration() -> None:
     text = f"<?xml version='1.0' encoding='iso-8859-1'?><rdf:RDF {RDF} xmlns:e='urn:e:'>"
     text += "<rdf:Description rdf:about='urn:a'><e:p>é</e:p></rdf:Description></rdf:RDF>"
-    stream = io.BytesIO(text.encode("utf-8-sig"))
-    (quad,) = read_quads(stream, RdfFormat.RDF_XML, "a.rdf", on_problem=fail)
-    assert str(quad.object) == '"é"'
+    (publication,) = read_publications(io.BytesIO(text.encode("utf-8-sig")))
+    assert str(publication.triples[0][2]) == '"é"'

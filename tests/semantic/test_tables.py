@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyoxigraph import BlankNode, DefaultGraph, RdfFormat, Triple, parse
 
 from semantic.errors import InputError, Problem
 from semantic.limits import Limits
 from semantic.tables import COLUMNS, publications_of_table
-from semantic.terms import read_terms
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
 
@@ -35,15 +35,31 @@ def table(rows: Sequence[Any], names: Sequence[str] = COLUMNS, at_once: int = 3)
     return pa.concat_tables(parts)
 
 
+def read_term(text: str, prefix: str) -> Any:
+    """Return the term that a text is by itself, as pyoxigraph reads it."""
+    try:
+        (quad,) = parse(f"<urn:s> <urn:p> {text} .", format=RdfFormat.N_TRIPLES)
+        (same,) = parse(f"<urn:s> <urn:p> {text} <urn:g> .", format=RdfFormat.N_QUADS)
+    except (SyntaxError, ValueError):
+        return None
+    if isinstance(same.graph_name, DefaultGraph):
+        return None  # the rest was a comment
+    return named(quad.object, prefix)
+
+
+def named(term: Any, prefix: str) -> Any:
+    if isinstance(term, BlankNode):
+        return BlankNode(prefix + term.value)
+    if isinstance(term, Triple):
+        return Triple(named(term.subject, prefix), term.predicate, named(term.object, prefix))
+    return term
+
+
 def row_by_row(rows: Sequence[Sequence[Any]], prefix: str) -> tuple[dict[str, list[Any]], int]:
     found: dict[str, list[Any]] = {}
     bad = 0
     for id, *texts in rows:
-        try:
-            triple = tuple(read_terms([t], prefix)[0] for t in texts)
-        except AttributeError:
-            bad += 1
-            continue
+        triple = tuple(None if t is None else read_term(t, prefix) for t in texts)
         if None in triple:
             bad += 1
             continue

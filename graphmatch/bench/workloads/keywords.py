@@ -29,7 +29,7 @@ from pyoxigraph import Literal, NamedNode
 from graphmatch.bench.workloads.workload import Size, Workload
 from semantic.errors import InputError, Place, Problem
 from semantic.feeds import FeedFormat, read_feed, sniff_feed
-from semantic.folders import files_in
+from semantic.files import files_in
 from semantic.publication import Publication
 from semantic.vocabulary import DCTERMS, RSS, SKOS
 

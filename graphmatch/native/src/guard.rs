@@ -236,7 +236,7 @@ pub(crate) fn check_json(text: &[u8], limits: &Limits) -> Result<(), Fault> {
 /// The fault of something that nests too deep.
 pub(crate) fn nesting(what: &str, most: usize) -> Fault {
     let remedy = "If you trust the document, raise the limit `nesting`.";
-    Fault::new(format!("{what} more than {most} deep"), remedy)
+    Fault::new(format!("{what} more than {} deep", grouped(most as u64)), remedy)
 }
 
 /// How deep triple terms nest at most, and at the end, from a depth on. What looks like one in a
@@ -257,4 +257,96 @@ pub(crate) fn deepest_terms(text: &[u8], mut depth: usize) -> (usize, usize) {
         }
     }
     (deepest, depth)
+}
+
+// --- Brackets --------------------------------------------------------------------------------
+
+/// Where a piece of Turtle, TriG or N3 ends.
+#[derive(Clone, Copy, Default)]
+enum Lexed {
+    #[default]
+    Plain,
+    /// Behind a backslash in a name.
+    Escape,
+    /// Behind a `<`: in an IRI, or before a second one.
+    Less,
+    Greater,
+    Iri,
+    Comment,
+    /// Behind one quote, or two.
+    Quote(u8),
+    Quotes(u8),
+    Text(u8),
+    TextEscape(u8),
+    /// In a long text, behind so many quotes.
+    Long(u8, u8),
+    LongEscape(u8),
+}
+
+/// Counts the brackets of Turtle, TriG and N3 that are open: their parser needs no recursion for
+/// them, but some 200 bytes each. Those in texts, IRIs and comments do not count.
+#[derive(Default)]
+pub(crate) struct Brackets {
+    at: Lexed,
+    open: usize,
+}
+
+impl Brackets {
+    /// Reads the next piece; says whether no more than so many brackets are open at once.
+    pub(crate) fn read(&mut self, piece: &[u8], most: usize) -> bool {
+        for &byte in piece {
+            self.at = match (self.at, byte) {
+                (Lexed::Plain, _) => self.plain(byte),
+                (Lexed::Less, b'<') => {
+                    self.open += 1;
+                    Lexed::Plain
+                }
+                // N3's arrows, or an IRI that is relative: its brackets count.
+                (Lexed::Less, b'=' | b'-') | (Lexed::Less | Lexed::Iri, b'>') => Lexed::Plain,
+                (Lexed::Less | Lexed::Iri, _) => Lexed::Iri,
+                (Lexed::Greater, b'>') => {
+                    self.open = self.open.saturating_sub(1);
+                    Lexed::Plain
+                }
+                (Lexed::Greater, _) => self.plain(byte),
+                (Lexed::Comment, b'\n' | b'\r') | (Lexed::Escape, _) => Lexed::Plain,
+                (Lexed::Comment, _) => Lexed::Comment,
+                (Lexed::Quote(quote), _) if byte == quote => Lexed::Quotes(quote),
+                (Lexed::Quotes(quote), _) if byte == quote => Lexed::Long(quote, 0),
+                (Lexed::Quotes(_), _) => self.plain(byte),
+                (Lexed::Text(quote), _) if byte == quote => Lexed::Plain,
+                (Lexed::Quote(quote) | Lexed::Text(quote), b'\\') => Lexed::TextEscape(quote),
+                (Lexed::Quote(quote) | Lexed::Text(quote) | Lexed::TextEscape(quote), _) => {
+                    Lexed::Text(quote)
+                }
+                (Lexed::Long(quote, 2), _) if byte == quote => Lexed::Plain,
+                (Lexed::Long(quote, count), _) if byte == quote => Lexed::Long(quote, count + 1),
+                (Lexed::Long(quote, _), b'\\') => Lexed::LongEscape(quote),
+                (Lexed::Long(quote, _) | Lexed::LongEscape(quote), _) => Lexed::Long(quote, 0),
+            };
+            if self.open > most {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Whether what was read ends inside a text, an IRI or a comment.
+    pub(crate) fn is_inside(&self) -> bool {
+        !matches!(self.at, Lexed::Plain | Lexed::Less | Lexed::Greater)
+    }
+
+    fn plain(&mut self, byte: u8) -> Lexed {
+        match byte {
+            b'(' | b'[' | b'{' => self.open += 1,
+            b')' | b']' | b'}' => self.open = self.open.saturating_sub(1),
+            b'<' => return Lexed::Less,
+            b'>' => return Lexed::Greater,
+            b'#' => return Lexed::Comment,
+            b'\\' => return Lexed::Escape,
+            b'"' | b'\'' => return Lexed::Quote(byte),
+            _ => {}
+        }
+        Lexed::Plain
+    }
 }

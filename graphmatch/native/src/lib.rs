@@ -33,6 +33,7 @@ mod pattern;
 mod patterns;
 mod plan;
 mod predicates;
+mod publications;
 mod python;
 mod query;
 mod questions;

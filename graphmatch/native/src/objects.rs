@@ -1,6 +1,7 @@
 //! Terms between Python and the core: pyoxigraph's objects and canonical N-Triples texts.
 
 use oxrdf::{BaseDirection, Literal, Term};
+use oxttl::NTriplesParser;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -63,18 +64,45 @@ pub fn write_text(term: &Bound<'_, PyAny>, to: &mut Vec<u8>) -> PyResult<()> {
 
 /// pyoxigraph's object of a canonical N-Triples text.
 pub fn object_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    let text =
-        std::str::from_utf8(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    if let Some(iri) = text.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'))
-        && !iri.starts_with('<')
-    {
-        return classes(py)?.iri.bind(py).call1((iri,));
+    object_named(py, text, "")
+}
+
+/// The same, with something before the names of blank nodes.
+pub fn object_named<'py>(py: Python<'py>, text: &[u8], names: &str) -> PyResult<Bound<'py, PyAny>> {
+    let bad = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+    let text = std::str::from_utf8(text).map_err(|error| bad(&error))?;
+    let classes = classes(py)?;
+    if text.starts_with("<<") {
+        // Unlike `from_str`, the parser of lines needs no stack.
+        let line = format!("<urn:s> <urn:p> {text} .");
+        let mut quads = NTriplesParser::new().for_slice(&line);
+        let triple = quads.next().transpose().map_err(|error| bad(&error))?;
+        let triple = triple.ok_or_else(|| bad(&"no term"))?;
+        return term_object(py, &triple.object, names);
+    }
+    if let Some(iri) = text.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
+        return classes.iri.bind(py).call1((iri,));
     }
     if let Some(label) = text.strip_prefix("_:") {
-        return classes(py)?.blank.bind(py).call1((label,));
+        return blank_object(py, classes, label, names);
     }
-    let term = Term::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    term_object(py, &term)
+    if let Some(value) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'))
+        && !value.bytes().any(|b| matches!(b, b'"' | b'\\'))
+    {
+        return classes.literal.bind(py).call1((value,));
+    }
+    let literal = Literal::from_str(text).map_err(|error| bad(&error))?;
+    literal_object(py, classes, &literal)
+}
+
+fn blank_object<'py>(
+    py: Python<'py>,
+    classes: &Classes,
+    label: &str,
+    names: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let class = classes.blank.bind(py);
+    if names.is_empty() { class.call1((label,)) } else { class.call1((format!("{names}{label}"),)) }
 }
 
 /// pyoxigraph's variable of a name.
@@ -82,17 +110,17 @@ pub fn variable_object<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, 
     classes(py)?.variable.bind(py).call1((name,))
 }
 
-/// pyoxigraph's object of a term.
-pub fn term_object<'py>(py: Python<'py>, term: &Term) -> PyResult<Bound<'py, PyAny>> {
+/// pyoxigraph's object of a term, with something before the names of blank nodes.
+pub fn term_object<'py>(py: Python<'py>, term: &Term, names: &str) -> PyResult<Bound<'py, PyAny>> {
     let classes = classes(py)?;
     match term {
         Term::NamedNode(node) => classes.iri.bind(py).call1((node.as_str(),)),
-        Term::BlankNode(node) => classes.blank.bind(py).call1((node.as_str(),)),
+        Term::BlankNode(node) => blank_object(py, classes, node.as_str(), names),
         Term::Literal(literal) => literal_object(py, classes, literal),
         Term::Triple(triple) => {
-            let subject = term_object(py, &triple.subject.clone().into())?;
-            let predicate = term_object(py, &triple.predicate.clone().into())?;
-            let object = term_object(py, &triple.object)?;
+            let subject = term_object(py, &triple.subject.clone().into(), names)?;
+            let predicate = term_object(py, &triple.predicate.clone().into(), names)?;
+            let object = term_object(py, &triple.object, names)?;
             classes.triple.bind(py).call1((subject, predicate, object))
         }
     }

@@ -13,6 +13,7 @@ use crate::limits::Limits;
 use crate::matching::Worker;
 use crate::objects::{object_of, write_text};
 use crate::ontology::{Fold, Folding, Held, Ontology, Stated, Steps};
+use crate::publications::Publications;
 use crate::query::{Form, QueryError};
 use crate::questions::{Evaluation, EvaluationFailedError, solutions_of, triples_of};
 use crate::reader::{self, Cut, Fault, Next, Options, Publication, Reader};
@@ -95,7 +96,7 @@ pub(crate) fn bad_query(error: QueryError) -> PyErr {
     RefusedError::new_err((error.what, error.remedy, error.line, error.column))
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -496,9 +497,9 @@ fn objects_of<'py>(py: Python<'py>, triples: &[[Vec<u8>; 3]]) -> PyResult<Bound<
 }
 
 /// What is wrong with a document: what, remedy, line, column, item, whether something was left out.
-type FaultRow = (String, String, Option<u64>, Option<u64>, Option<String>, bool);
+pub(crate) type FaultRow = (String, String, Option<u64>, Option<u64>, Option<String>, bool);
 
-fn rows_of(faults: Vec<Fault>) -> Vec<FaultRow> {
+pub(crate) fn rows_of(faults: Vec<Fault>) -> Vec<FaultRow> {
     let row = |fault: Fault| {
         (fault.what, fault.remedy, fault.line, fault.column, fault.item, fault.refused)
     };
@@ -506,9 +507,10 @@ fn rows_of(faults: Vec<Fault>) -> Vec<FaultRow> {
 }
 
 /// A stream of Python's.
-struct Stream {
-    stream: Py<PyAny>,
-    interrupted: Arc<Mutex<Option<PyErr>>>,
+pub(crate) struct Stream {
+    pub(crate) stream: Py<PyAny>,
+    /// What is no fault of the document: an interrupt by the user.
+    pub(crate) interrupted: Arc<Mutex<Option<PyErr>>>,
 }
 
 impl Read for Stream {
@@ -1394,6 +1396,7 @@ pub fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Batch>()?;
     module.add_class::<Document>()?;
     module.add_class::<Pending>()?;
+    module.add_class::<Publications>()?;
     module.add_class::<Evaluation>()?;
     module.add_class::<Parser>()?;
     module.add_class::<Query>()?;

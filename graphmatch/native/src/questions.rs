@@ -136,9 +136,9 @@ pub(crate) fn triples_of<'py, 'a>(
 ) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for Triple { subject, predicate, object } in triples {
-        let subject = term_object(py, &subject.clone().into())?;
-        let predicate = term_object(py, &predicate.clone().into())?;
-        list.append(PyTuple::new(py, [subject, predicate, term_object(py, object)?])?)?;
+        let subject = term_object(py, &subject.clone().into(), "")?;
+        let predicate = term_object(py, &predicate.clone().into(), "")?;
+        list.append(PyTuple::new(py, [subject, predicate, term_object(py, object, "")?])?)?;
     }
     Ok(list)
 }
@@ -150,7 +150,7 @@ pub(crate) fn solutions_of<'py>(py: Python<'py>, answer: &Answer) -> PyResult<Bo
         let solution = PyDict::new(py);
         for (name, term) in answer.variables.iter().zip(row) {
             if let Some(term) = term {
-                solution.set_item(name, term_object(py, term)?)?;
+                solution.set_item(name, term_object(py, term, "")?)?;
             }
         }
         solutions.append(solution)?;

@@ -10,7 +10,7 @@
 //! each term's text.
 
 use crate::dictionary::{self, ANY, Dictionary, Id, LOCAL, LocalTerms};
-use crate::guard::{check_json, check_xml, deepest_terms, nesting, place};
+use crate::guard::{Brackets, check_json, check_xml, deepest_terms, nesting, place};
 use crate::limits::Limits;
 use crate::lines::{LINE_REMEDY, Lines, Stop};
 use foldhash::fast::RandomState;
@@ -34,6 +34,8 @@ pub const FAULTS: usize = 1000;
 const PUBLICATION_BYTES: usize = 1 << 31;
 /// Names may stand for so many bytes, and for so many times the bytes of the document.
 const EXPANSION: (usize, usize) = (1 << 28, 128);
+/// For each level of `nesting`, so many brackets of Turtle, TriG and N3 may be open.
+const BRACKETS: usize = 512;
 /// UTF-8's byte order mark.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 const RELATIVE: &str = "http://relative.invalid/";
@@ -253,6 +255,8 @@ impl Build {
 
     fn clear(&mut self) {
         self.out.clear();
+        self.text.clear();
+        self.text.shrink_to(KEPT);
         (self.open, self.full) = (false, false);
     }
 
@@ -444,6 +448,8 @@ struct Source {
     /// The last bytes that were given, and how many triple terms are open.
     tail: Vec<u8>,
     depth: usize,
+    /// The brackets of a syntax that has them.
+    brackets: Option<Brackets>,
     nesting: usize,
     progress: Arc<Progress>,
 }
@@ -458,12 +464,26 @@ struct Progress {
 
 impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let size = read_some(&mut self.stream, buffer)?;
-        let piece = &buffer[..size];
+        let mut size = 0;
+        loop {
+            let more = read_some(&mut self.stream, &mut buffer[size..])?;
+            let is_inside = self.check(&buffer[size..size + more])?;
+            size += more;
+            // The parser begins a token anew with each read, so that a long one is read at once.
+            if more == 0 || size == buffer.len() || !is_inside {
+                return Ok(size);
+            }
+        }
+    }
+}
+
+impl Source {
+    /// Looks through the next piece; says whether it is the inside of one token.
+    fn check(&mut self, piece: &[u8]) -> io::Result<bool> {
         if !is_blank(piece) {
             self.progress.is_solid.store(true, Ordering::Relaxed);
         }
-        self.progress.bytes.fetch_add(size, Ordering::Relaxed);
+        self.progress.bytes.fetch_add(piece.len(), Ordering::Relaxed);
         self.tail.extend_from_slice(piece);
         let (deepest, depth) = deepest_terms(&self.tail, self.depth);
         if deepest > self.nesting {
@@ -475,7 +495,15 @@ impl Read for Source {
         let is_whole = self.tail.ends_with(b"<<(") || self.tail.ends_with(b")>>");
         let kept = if is_whole { 0 } else { self.tail.len().min(2) };
         self.tail.drain(..self.tail.len() - kept);
-        Ok(size)
+        let Some(brackets) = &mut self.brackets else { return Ok(false) };
+        let was_inside = brackets.is_inside();
+        let most = self.nesting.saturating_mul(BRACKETS);
+        if !brackets.read(piece, most) {
+            let fault = nesting("its brackets nest", most);
+            return Err(io::Error::other(Refused(fault)));
+        }
+        let has_space = || piece.iter().any(u8::is_ascii_whitespace);
+        Ok(was_inside && brackets.is_inside() || !has_space())
     }
 }
 
@@ -586,6 +614,14 @@ impl Parser {
             Self::Other(parser) => parser.next(),
         }
     }
+
+    fn prefixes(&self) -> Vec<(String, String)> {
+        let owned = |(prefix, namespace): (&str, &str)| (prefix.to_owned(), namespace.to_owned());
+        match self {
+            Self::Xml(parser) => parser.prefixes().map(owned).collect(),
+            Self::Other(parser) => parser.prefixes().map(owned).collect(),
+        }
+    }
 }
 
 enum Input {
@@ -604,6 +640,7 @@ pub struct Reader {
     is_blank: bool,
     has_found: bool,
     has_told: bool,
+    prefixes: Vec<(String, String)>,
 }
 
 impl Reader {
@@ -617,6 +654,7 @@ impl Reader {
             is_blank: true,
             has_found: false,
             has_told: false,
+            prefixes: Vec::new(),
         }
     }
 
@@ -671,6 +709,16 @@ impl Reader {
     /// The faults that were met, which are taken away.
     pub fn faults(&mut self) -> Vec<Fault> {
         std::mem::take(&mut self.build.faults)
+    }
+
+    /// Takes a document without publications for no fault.
+    pub fn allow_nothing(&mut self) {
+        self.has_told = true;
+    }
+
+    /// The prefixes that the document declares, and their namespaces, once it is read.
+    pub fn prefixes(&self) -> &[(String, String)] {
+        &self.prefixes
     }
 
     /// Whether there is nothing more to be read.
@@ -733,6 +781,9 @@ impl Reader {
                 Stop::Graph | Stop::End | Stop::Enough => {}
             }
             if !matches!(stop, Stop::Graph) {
+                if let Input::Quads(quads) = &self.input {
+                    self.prefixes = quads.parser.prefixes();
+                }
                 self.input = Input::End;
             }
             if build.open && !build.full && build.has_room() {
@@ -761,11 +812,12 @@ fn begin(stream: Stream, syntax: RdfFormat, options: &Options) -> Result<Input, 
         return Ok(Input::Lines(Blocks { stream, lines, buffer, at: 0, end: 0, is_ended: false }));
     }
     let progress = Arc::new(Progress::default());
+    let (is_xml, is_json) = (syntax == RdfFormat::RdfXml, is_json(syntax));
     let source = |stream| {
         let progress = Arc::clone(&progress);
-        Source { stream, tail: Vec::new(), depth: 0, nesting: limits.nesting, progress }
+        let brackets = (!is_json).then(Brackets::default);
+        Source { stream, tail: Vec::new(), depth: 0, brackets, nesting: limits.nesting, progress }
     };
-    let (is_xml, is_json) = (syntax == RdfFormat::RdfXml, is_json(syntax));
     let mut held = Arc::default();
     let parser = if is_xml || is_json {
         let data = read_whole(stream, limits)?;

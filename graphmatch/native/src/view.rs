@@ -227,7 +227,7 @@ impl Query {
         };
         let made = triples.iter().map(|TriplePattern { subject, predicate, object }| {
             let predicate = match predicate {
-                NamedNodePattern::NamedNode(iri) => term_object(py, &iri.clone().into()),
+                NamedNodePattern::NamedNode(iri) => term_object(py, &iri.clone().into(), ""),
                 NamedNodePattern::Variable(variable) => variable_object(py, variable.as_str()),
             };
             PyTuple::new(
@@ -262,9 +262,9 @@ type ViewRow<'py> =
 fn pattern_object<'py>(py: Python<'py>, node: &TermPattern) -> PyResult<Bound<'py, PyAny>> {
     match node {
         TermPattern::Variable(variable) => variable_object(py, variable.as_str()),
-        TermPattern::NamedNode(iri) => term_object(py, &iri.clone().into()),
-        TermPattern::BlankNode(node) => term_object(py, &node.clone().into()),
-        TermPattern::Literal(literal) => term_object(py, &literal.clone().into()),
+        TermPattern::NamedNode(iri) => term_object(py, &iri.clone().into(), ""),
+        TermPattern::BlankNode(node) => term_object(py, &node.clone().into(), ""),
+        TermPattern::Literal(literal) => term_object(py, &literal.clone().into(), ""),
         TermPattern::Triple(_) => variable_object(py, "_triple"),
     }
 }

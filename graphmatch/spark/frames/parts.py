@@ -1,7 +1,7 @@
 """A big graph cut into publications: its connected parts, found by GraphFrames.
 
-As in `semantic.cut`, two triples belong together when they share a subject or object that is an IRI
-or a blank node; the object of ``rdf:type`` is shared vocabulary and connects nothing.
+As in `semantic.reading`, two triples belong together when they share a subject or object that is an
+IRI or a blank node; the object of ``rdf:type`` is shared vocabulary and connects nothing.
 
 Cost: connected components by rounds of joins, with local checkpoints, so that no folder is needed.
 GraphFrames' `randomized_contraction` is not used: it gave wrong answers in a trial.

@@ -17,7 +17,7 @@ from graphmatch.spark.arriving import ROW, ReadFiles, ReadRecords, first_of_each
 from graphmatch.spark.rows import ARRIVED, FRAGMENT, REFUSED, problem_of
 from graphmatch.spark.sources import of_records
 from graphmatch.spark.units import How
-from semantic.cut import Cut
+from semantic.reading import Cut
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

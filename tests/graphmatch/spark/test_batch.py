@@ -16,8 +16,8 @@ from graphmatch import Engine, read_subscriptions
 from graphmatch.spark.batch import match_files, match_publications, match_table
 from graphmatch.spark.units import How
 from semantic import Ontology, Publication, read_publications
-from semantic.cut import Cut
 from semantic.errors import Problem
+from semantic.reading import Cut
 from semantic.tables import COLUMNS
 from tests.graphmatch.spark.comparing import locally, on_spark, rows_of, shuffled
 from tests.graphmatch.spark.instances import Instances

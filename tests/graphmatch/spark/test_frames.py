@@ -8,7 +8,6 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from pyoxigraph import Quad
 
 from graphmatch import SubscriptionParser
 from graphmatch.spark import connected_parts, match_motif, motif
@@ -16,9 +15,9 @@ from graphmatch.spark.frames import library
 from graphmatch.spark.frames.library import require_frames
 from graphmatch.spark.java import SparkError
 from semantic import Ontology
-from semantic.cut import by_component
 from semantic.errors import SubscriptionError
 from semantic.pattern import Branch
+from semantic.reading import by_component
 from semantic.terms import Node, Triple
 from semantic.vocabulary import TYPE
 from tests.graphmatch.spark import generated_graphs as generated
@@ -105,7 +104,7 @@ def test_connected_parts_are_those_of_one_machine(frames: SparkSession) -> None:
         for a, b in (random.sample(nodes, 2) for _ in range(40))
     ]
     triples += [(random.choice(nodes), EX["name"], text) for text in generated.TEXTS]
-    expected = {frozenset(part.triples) for part in by_component((Quad(*t) for t in triples), "g")}
+    expected = {frozenset(part.triples) for part in by_component(triples, "g")}
     found: dict[str, set[Triple]] = {}
     for row in connected_parts(graph(frames, triples)).collect():
         triple = tuple(row[place] for place in ("subject", "predicate", "object"))

@@ -391,11 +391,18 @@ fn nothing_nests_without_end() {
         }
     }
     assert_eq!(read("a.ttl", term(256)).0.len(), 1);
-    // These need no recursion, but memory for as much as is written.
-    for text in [list(400_000), nodes(400_000), reified(400_000)] {
-        let (found, faults) = read("a.ttl", text);
+    // These need no recursion, but memory.
+    let texts: [Text<'_>; 3] = [&list, &nodes, &reified];
+    for text in texts {
+        let (found, faults) = read("a.ttl", text(130_000));
         assert_eq!((found.len(), faults.len()), (1, 0), "{faults:?}");
+        let (found, faults) = read("a.ttl", text(400_000));
+        assert_eq!((found.len(), faults.len()), (0, 1));
+        assert!(faults[0].contains("its brackets nest more than 131,072 deep"), "{faults:?}");
     }
+    let hidden = r#"<urn:a> a:b '([{' , "\"(" , """([""\"{ """ , <urn:(> , '' , a:\( . # ([{"#;
+    let text = format!("@prefix a: <urn:> . {}", format!("{hidden}\n").repeat(60_000));
+    assert_eq!(read("a.ttl", text).1, Vec::<String>::new());
     assert_eq!(
         read("a.ttl", "<urn:a> <urn:b> '''<<( << [[[''' , \"<<(\" , <urn:<<(> . # <<( [").1.len(),
         1

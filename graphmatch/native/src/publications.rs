@@ -1,0 +1,102 @@
+//! The publications of a document for Python, with pyoxigraph's terms.
+//!
+//! Documents are read as for matching ([`crate::reader`]), without a dictionary. Each distinct term
+//! of a publication becomes one object.
+
+use crate::dictionary::{Id, LOCAL};
+use crate::limits::Limits;
+use crate::objects::object_named;
+use crate::python::{FaultRow, Stream, lock, rows_of};
+use crate::reader::{Cut, Next, Options, Publication, Reader};
+use oxrdfio::RdfFormat;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::sync::{Arc, Mutex};
+
+/// The id and the triples of a publication, the faults that were met, and whether there is more.
+type Step<'py> = (Option<(String, Bound<'py, PyTuple>)>, Vec<FaultRow>, bool);
+
+/// The publications of a document, one after the other.
+#[pyclass(frozen, module = "graphmatch._native")]
+pub(crate) struct Publications {
+    /// The reader, and memory for what it reads.
+    reader: Mutex<(Reader, Publication)>,
+    /// What blank nodes' names begin with.
+    names: String,
+    /// An interrupt by the user, which is no fault of the document.
+    interrupted: Arc<Mutex<Option<PyErr>>>,
+}
+
+#[pymethods]
+impl Publications {
+    /// Reads a document of a stream with a method `read`, in a syntax by its extension. One that
+    /// `may_be_empty` has no fault for it.
+    #[new]
+    #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
+    #[pyo3(signature = (stream, source, format, limits, cut, base = None, names = "", may_be_empty = false))]
+    fn new(
+        stream: Py<PyAny>,
+        source: String,
+        format: &str,
+        limits: Limits,
+        cut: &str,
+        base: Option<String>,
+        names: &str,
+        may_be_empty: bool,
+    ) -> PyResult<Self> {
+        let (Some(cut), Some(syntax)) = (Cut::of(cut), RdfFormat::from_extension(format)) else {
+            return Err(PyValueError::new_err(format!("no cut {cut:?}, or no format {format:?}")));
+        };
+        let options = Options { source, cut, base, limits, ..Options::default() };
+        let interrupted = Arc::default();
+        let stream = Stream { stream, interrupted: Arc::clone(&interrupted) };
+        let mut reader = Reader::new(stream, syntax, options);
+        if may_be_empty {
+            reader.allow_nothing();
+        }
+        let reader = Mutex::new((reader, Publication::default()));
+        Ok(Self { reader, names: names.to_owned(), interrupted })
+    }
+
+    /// Reads on to the end of the next publication, of the document, or of very many faults.
+    fn next<'py>(&self, py: Python<'py>) -> PyResult<Step<'py>> {
+        let (next, publication, faults) = py.detach(|| {
+            let mut guarded = lock(&self.reader);
+            let (reader, memory) = &mut *guarded;
+            let mut publication = std::mem::take(memory);
+            let next = reader.next(None, &mut publication);
+            (next, publication, rows_of(reader.faults()))
+        });
+        if let Some(error) = lock(&self.interrupted).take() {
+            return Err(error);
+        }
+        let found = (next == Next::Publication).then(|| -> PyResult<_> {
+            Ok((publication.id.to_string(), triples_of(py, &publication, &self.names)?))
+        });
+        let found = found.transpose()?;
+        py.detach(|| lock(&self.reader).1 = publication);
+        Ok((found, faults, next != Next::End))
+    }
+
+    /// The prefixes that the document declares, and their namespaces, once it is read.
+    fn prefixes(&self, py: Python<'_>) -> Vec<(String, String)> {
+        py.detach(|| lock(&self.reader).0.prefixes().to_vec())
+    }
+}
+
+/// The triples of a publication whose terms are all its own.
+fn triples_of<'py>(
+    py: Python<'py>,
+    publication: &Publication,
+    names: &str,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let terms = (0..publication.local.len() as Id)
+        .map(|number| object_named(py, publication.local.text(LOCAL + number), names))
+        .collect::<PyResult<Vec<_>>>()?;
+    let triples = publication
+        .triples
+        .iter()
+        .map(|triple| PyTuple::new(py, triple.map(|id| &terms[(id - LOCAL) as usize])));
+    PyTuple::new(py, triples.collect::<PyResult<Vec<_>>>()?)
+}

@@ -1,0 +1,195 @@
+"""Files, folders, pipes and memory: which there are, and the bytes in them as they come."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from stat import S_ISREG
+from typing import Protocol, runtime_checkable
+
+from semantic.errors import InputError, OnProblem, Place, Problem, Severity
+from semantic.limits import Limits
+
+STDIN = "<stdin>"
+"""What messages call standard input."""
+
+PIECE = 1 << 16
+"""How many bytes are asked for at once."""
+
+
+@runtime_checkable
+class Readable(Protocol):
+    """What bytes can be read from."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return at most `size` bytes, fewer only at the end."""
+
+
+def may_wait(stream: Readable) -> bool:
+    """Whether reading may have to wait for somebody: of all but files and bytes in memory.
+
+    Examples
+    --------
+    >>> may_wait(io.BytesIO(b"abc"))
+    False
+    """
+    if isinstance(stream, io.BytesIO):
+        return False
+    try:
+        number = stream.fileno() if isinstance(stream, io.IOBase) else -1
+        return number < 0 or not S_ISREG(os.fstat(number).st_mode)
+    except (OSError, AttributeError, ValueError):  # it is no file of the system, or closed
+        return True
+
+
+def pieces(stream: Readable) -> Iterator[bytes]:
+    """Yield a stream's bytes; of a pipe what has arrived, without waiting for more.
+
+    Examples
+    --------
+    >>> list(pieces(io.BytesIO(b"abc")))
+    [b'abc']
+    """
+    read = stream.read1 if isinstance(stream, io.BufferedIOBase) else stream.read
+    while piece := read(PIECE):
+        yield piece
+
+
+class Pieces(io.RawIOBase):
+    """A stream of the pieces of an iterator.
+
+    Examples
+    --------
+    >>> Pieces(iter([b"ab", b"c"])).read()
+    b'abc'
+    """
+
+    def __init__(self, pieces: Iterator[bytes], name: str = "<stream>") -> None:
+        self.name = name
+        self._pieces = pieces
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        """Return that this stream can be read."""
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        """Fill the buffer from the piece that is begun, or else the next one."""
+        if not self._ready:
+            self._ready = memoryview(next(self._pieces, b""))
+        count = min(len(buffer), len(self._ready))
+        buffer[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
+        return count
+
+
+def read_whole(data: Iterable[bytes], source: str, limits: Limits) -> bytes:
+    """Read a document that has to be held in memory, from its pieces.
+
+    Raises
+    ------
+    InputError
+        When it is larger than ``limits.document_bytes``.
+    """
+    held: list[bytes] = []
+    size = 0
+    for piece in data:
+        held.append(piece)
+        size += len(piece)
+        if size > limits.document_bytes:
+            what = f"larger than {limits.document_bytes:,} bytes"
+            remedy = (
+                "Raise the limit `document_bytes`, or give the data as N-Quads, which is streamed."
+            )
+            raise InputError(Problem(what, Place(source), remedy))
+    return b"".join(held)
+
+
+def documents(name: str | Path, on_problem: OnProblem) -> Iterator[tuple[str, Readable]]:
+    """Yield the documents of a file, a folder or standard input (``"-"``), open, with their names.
+
+    What cannot be read is reported, and the rest goes on.
+    """
+    if str(name) == "-":
+        if sys.stdin is None:
+            what, remedy = "standard input is closed", "Pipe a document into it."
+            on_problem(Problem(what, Place(STDIN), remedy))
+        else:
+            yield STDIN, sys.stdin.buffer
+        return
+    for path in files_in(name, on_problem):
+        try:
+            stream = path.open("rb")
+        except OSError as error:
+            on_problem(unreadable(str(path), error))
+            continue
+        with stream:
+            yield str(path), stream
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is such a folder; what cannot be asked about is none."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False  # opening it says why
+
+
+def files_in(
+    name: str | Path, on_problem: OnProblem, extensions: tuple[str, ...] = ()
+) -> list[Path]:
+    """Return a folder's files, sorted, at any depth; of anything else the path itself.
+
+    Hidden files and folders (``.git``) are left out. A link that leads nowhere is among the
+    files, so that opening it fails for all to see; a pipe or a device is reported, for reading it
+    may never end. A folder without files is reported: as a
+    warning, or, where files of some kind are asked for, as refused.
+
+    Parameters
+    ----------
+    extensions
+        Only files with one of these, where any are given (``.rq``).
+    """
+    path = Path(name)
+    if not is_folder(path):
+        return [path]
+    told: list[OSError] = []
+    files = sorted(_walk(path, told))
+    for error in told:
+        on_problem(unreadable(str(error.filename), error))
+    if extensions:
+        files = [file for file in files if file.suffix.lower() in extensions]
+    if not files and not told:
+        kinds = f"{' or '.join(extensions)} " if extensions else ""
+        what, remedy = f"the folder has no {kinds}files", "Give a folder with some in it."
+        severity = Severity.REFUSED if extensions else Severity.WARNING
+        on_problem(Problem(what, Place(str(path)), remedy, severity))
+    return files
+
+
+def _walk(path: Path, told: list[OSError]) -> list[Path]:
+    found = []
+    for folder, folders, names in os.walk(path, onerror=told.append):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        files = (Path(folder, name) for name in names if not name.startswith("."))
+        for file in files:
+            if file.is_file() or not file.exists():
+                found.append(file)
+            else:
+                told.append(OSError(errno.EINVAL, "not a regular file", str(file)))
+    return found
+
+
+def unreadable(name: str, error: OSError) -> Problem:
+    """Return the problem of a file that the system refuses to read."""
+    reason = error.strerror or str(error)
+    return Problem(f"cannot be read: {reason}", Place(name), "Check the name and permissions.")
+
+
+def plain(id: str) -> str:
+    """Return an id as Unicode: a file's name may have bytes that are none."""
+    return id if id.isascii() else id.encode("utf-8", "replace").decode()
