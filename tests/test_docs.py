@@ -334,7 +334,8 @@ def python_blocks() -> list[object]:
             if block.language == "python":
                 expected = after.text if after.language == "text" else None
                 id = f"{name_of(page)}:{block.line}"
-                found.append(pytest.param(block.text, expected, id=id))
+                marks = [pytest.mark.long] if "graphmatch.spark" in block.text else []
+                found.append(pytest.param(block.text, expected, id=id, marks=marks))
     return found
 
 
