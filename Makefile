@@ -1,5 +1,6 @@
 # make demo     sets up, and filters the sample feeds
-# make test     sets up, and runs the tests
+# make test     sets up, and runs the tests, in minutes
+# make test-all runs the long ones, too, with many generated cases: for hours
 # make check    what CI runs: lint, types, tests, of Python and of Rust
 # make native   compiles the core anew, in seconds; slower code than what is installed
 # make docs     builds the documentation site in build/site
@@ -7,6 +8,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest -q -n auto
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CRATE := graphmatch/native
 CORE := $(CRATE)/Cargo.toml $(wildcard $(CRATE)/src/*.rs $(CRATE)/src/*/*.rs)
@@ -20,10 +22,10 @@ demo: $(VENV)/.base
 	@$(BIN)/graphmatch demo
 
 test: $(VENV)/.dev
-	@$(BIN)/python -m pytest -q -m "not long"
+	@$(PYTEST) -m "not long"
 
 test-all: $(VENV)/.dev
-	@$(BIN)/python -m pytest -q
+	@$(PYTEST) --hypothesis-profile hunt
 
 check: lint types test-native test
 

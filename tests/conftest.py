@@ -1,8 +1,11 @@
-"""Hypothesis profiles: ``pytest --hypothesis-profile hunt`` looks longer and does not shrink.
+"""How tests are run: generated cases, real data, caches, and several processes.
 
-Compiled ontologies go to a folder of the test run's own. The compiled loops of published algorithms
-are forgotten when one of their files has changed: the cache knows only of the file that a loop
-itself is in.
+- Hypothesis tries few cases; ``--hypothesis-profile hunt`` tries many, and does not shrink.
+- Tests marked ``data`` are left out where the folder of real data is not beside the project.
+- Processes of one run (``-n``) take whole files, and one of them all that has to do with Spark.
+- Compiled ontologies go to a folder of the run's own. The compiled loops of published algorithms
+  are forgotten when one of their files has changed: the cache knows only of the file that a loop
+  itself is in.
 """
 
 from __future__ import annotations
@@ -12,24 +15,44 @@ import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
+from xdist.scheduler import LoadScopeScheduling
 
+ROOT = Path(__file__).parents[1]
+DATA = ROOT.parent / "shared" / "data"
+SPARK = "tests/graphmatch/spark/"
 SLOW = (HealthCheck.too_slow, HealthCheck.filter_too_much)
 
-settings.register_profile("default", deadline=None, max_examples=150, suppress_health_check=SLOW)
+settings.register_profile("default", deadline=None, max_examples=30, suppress_health_check=SLOW)
 settings.register_profile(
     "hunt",
     deadline=None,
-    max_examples=3000,
+    max_examples=500,
     phases=(Phase.reuse, Phase.generate),
     suppress_health_check=SLOW,
 )
 settings.register_profile("few", deadline=None, max_examples=8, suppress_health_check=SLOW)
 settings.load_profile("default")
 
-_CACHE = TemporaryDirectory(prefix="graphmatch-tests-")
-atexit.register(_CACHE.cleanup)
-os.environ["XDG_CACHE_HOME"] = _CACHE.name  # where platformdirs looks first on Linux and macOS
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not DATA.is_dir():
+        without = [item for item in items if item.get_closest_marker("data")]
+        config.hook.pytest_deselected(items=without)
+        items[:] = [item for item in items if not item.get_closest_marker("data")]
+
+
+class ByFile(LoadScopeScheduling):
+    """Gives a process one file after the other, so that what a module shares is made once."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return SPARK if file.startswith(SPARK) else file  # one session, one Java
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile:
+    return ByFile(config, log)
 
 
 def _forget_stale_loops(folder: Path) -> None:
@@ -40,4 +63,8 @@ def _forget_stale_loops(folder: Path) -> None:
             file.unlink(missing_ok=True)
 
 
-_forget_stale_loops(Path(__file__).parents[1] / "graphmatch" / "published")
+if "PYTEST_XDIST_WORKER" not in os.environ:  # those that it starts find all this done
+    _CACHE = TemporaryDirectory(prefix="graphmatch-tests-")
+    atexit.register(_CACHE.cleanup)
+    os.environ["XDG_CACHE_HOME"] = _CACHE.name  # where platformdirs looks first
+    _forget_stale_loops(ROOT / "graphmatch" / "published")

@@ -10,20 +10,19 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass
+from functools import cache
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 import pytest
 import typer
@@ -42,6 +41,7 @@ TOLD = [
 
 COMMAND_PAGE = ROOT / "docs/reference/command.md"
 ERRORS_PAGE = ROOT / "docs/reference/errors.md"
+REASONS = ROOT / "docs/decisions/dependencies.md"
 PACKAGES = ("semantic", "graphmatch")
 
 
@@ -79,27 +79,33 @@ def section(name: str) -> str:
     return found[1]
 
 
-def parameters() -> list[object]:
-    return [
-        pytest.param(name, parameter, id=f"{name}-{parameter.name}")
+def not_described(command: Any, parameter: Any, text: str) -> Iterator[str]:
+    """Yield what of an argument or option a section does not say."""
+    if parameter.param_type_name == "argument":
+        if f"| `{parameter.name.upper()}" not in text:
+            yield parameter.name.upper()
+        return
+    for option in (*parameter.opts, *parameter.secondary_opts):
+        if not re.search(rf"`{option}[` ]", text):
+            yield option
+    for choice in choices(command, parameter.name):
+        if f"`{choice}`" not in text:
+            yield f"{parameter.opts[0]} {choice}"
+    default = parameter.default
+    told = not isinstance(default, str | int) or isinstance(default, bool)
+    if not told and f"`{default}`" not in text:
+        yield f"{parameter.opts[0]}: its default {default}"
+
+
+def test_every_parameter_is_described() -> None:
+    missing = [
+        f"{name}: {what}"
         for name, command in commands().items()
         for parameter in command.params
         if parameter.name != "help"
+        for what in not_described(command, parameter, section(name))
     ]
-
-
-@pytest.mark.parametrize(("name", "parameter"), parameters())
-def test_parameter_is_described(name: str, parameter: Any) -> None:
-    text = section(name)
-    if parameter.param_type_name == "argument":
-        assert f"| `{parameter.name.upper()}" in text
-        return
-    for option in (*parameter.opts, *parameter.secondary_opts):
-        assert re.search(rf"`{option}[` ]", text), option
-    for choice in choices(commands()[name], parameter.name):
-        assert f"`{choice}`" in text, choice
-    if isinstance(parameter.default, str | int) and not isinstance(parameter.default, bool):
-        assert f"`{parameter.default}`" in text
+    assert not missing, f"not in {name_of(COMMAND_PAGE)}: {missing}"
 
 
 def test_no_command_is_described_that_is_not_there() -> None:
@@ -128,6 +134,10 @@ class Sink:
     position: int
 
 
+Call: TypeAlias = tuple[ast.Call, ast.FunctionDef, str | None]
+"""A call, the function that it is in, and the class that this is a method of."""
+
+
 class Messages:
     """The messages in the sources, "…" for what differs.
 
@@ -142,11 +152,11 @@ class Messages:
             Sink("LexicalError", "message", 0),  # becomes a Problem by way of an attribute
             Sink("TermError", "what", 0),  # likewise
         }
-        self.modules = [
-            ast.parse(path.read_text(encoding="utf-8"))
-            for package in PACKAGES
-            for path in sorted((ROOT / package).rglob("*.py"))
-        ]
+        self.calls: dict[str, list[Call]] = {}
+        for package in PACKAGES:
+            for path in sorted((ROOT / package).rglob("*.py")):
+                for name, call in calls_of(ast.parse(path.read_text(encoding="utf-8"))):
+                    self.calls.setdefault(name, []).append(call)
         while True:
             known = len(self.sinks)
             self.found = set(self._collect())
@@ -154,20 +164,11 @@ class Messages:
                 break
 
     def _collect(self) -> Iterator[str]:
-        for module in self.modules:
-            functions = [n for n in ast.walk(module) if isinstance(n, ast.FunctionDef)]
-            for function in functions:
-                for call in ast.walk(function):
-                    if isinstance(call, ast.Call):
-                        for value in self._messages(call):
-                            yield from self._texts(value, function, class_of(module, function))
-
-    def _messages(self, call: ast.Call) -> Iterator[ast.expr]:
-        called = call.func
-        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-        for sink in [sink for sink in self.sinks if sink.name == name]:
-            named = [k.value for k in call.keywords if k.arg == sink.parameter]
-            yield from named or call.args[sink.position : sink.position + 1]
+        for sink in list(self.sinks):
+            for call, function, class_ in self.calls.get(sink.name, ()):
+                named = [k.value for k in call.keywords if k.arg == sink.parameter]
+                for value in named or call.args[sink.position : sink.position + 1]:
+                    yield from self._texts(value, function, class_)
 
     def _texts(
         self, value: ast.expr, function: ast.FunctionDef, class_: str | None
@@ -196,11 +197,19 @@ class Messages:
             self.sinks.add(Sink(called, name, names.index(name)))
 
 
-def class_of(module: ast.Module, function: ast.FunctionDef) -> str | None:
-    return next(
-        (n.name for n in ast.walk(module) if isinstance(n, ast.ClassDef) and function in n.body),
-        None,
-    )
+def calls_of(module: ast.Module) -> Iterator[tuple[str, Call]]:
+    """Yield the calls in a module's functions, by the name of what is called."""
+    nodes = list(ast.walk(module))
+    methods = {
+        child: node.name for node in nodes if isinstance(node, ast.ClassDef) for child in node.body
+    }
+    for function in nodes:
+        if isinstance(function, ast.FunctionDef):
+            for call in ast.walk(function):
+                if isinstance(call, ast.Call):
+                    to = call.func
+                    name = to.attr if isinstance(to, ast.Attribute) else getattr(to, "id", "")
+                    yield name, (call, function, methods.get(function))
 
 
 def assignments(function: ast.FunctionDef, name: str) -> Iterator[ast.expr]:
@@ -217,39 +226,32 @@ def assignments(function: ast.FunctionDef, name: str) -> Iterator[ast.expr]:
                         yield right
 
 
-MESSAGES = sorted({" ".join(text.replace("`", "").split()) for text in Messages().found} - {"…"})
-
-
-def test_messages_are_found() -> None:
+def test_every_message_is_described() -> None:
+    """Each literal part of a message stands in one line of the page, in this order."""
+    messages = {" ".join(text.replace("`", "").split()) for text in Messages().found} - {"…"}
     samples = {
         "this id has a subscription already",  # a literal, by way of a name
         "there is text after the document's end, at …",  # by way of a method
         "its elements nest",  # by way of a function that adds to it
         "not expressible here: …",  # in a constructor
     }
-    assert samples <= set(MESSAGES)
-
-
-@pytest.mark.parametrize("message", MESSAGES)
-def test_message_is_described(message: str) -> None:
-    """Each literal part stands in one line of the page, in this order."""
+    assert samples <= messages, "this test finds no longer all messages"
     page = ERRORS_PAGE.read_text(encoding="utf-8").replace("`", "")
+    missing = [message for message in sorted(messages) if not re.search(pattern(message), page)]
+    assert not missing, f"not in {name_of(ERRORS_PAGE)}: {missing}"
+
+
+def pattern(message: str) -> str:
     parts = [re.escape(part.strip()) for part in message.split("…") if part.strip()]
-    assert re.search("[^\n|]*?".join(parts), page), message
+    return "[^\n|]*?".join(parts)
 
 
 # --- Links ---------------------------------------------------------------------------------------
 
 
-def links() -> list[object]:
-    return [
-        pytest.param(page, target, id=f"{name_of(page)}-{target}")
-        for page in PAGES
-        for target in dict.fromkeys(
-            re.findall(r"\]\(([^()\s]+)\)", without_code(page.read_text(encoding="utf-8")))
-        )
-        if not target.startswith(("http:", "https:", "mailto:"))
-    ]
+def links(page: Path) -> list[str]:
+    text = without_code(page.read_text(encoding="utf-8"))
+    return re.findall(r"\]\(([^()\s]+)\)", text)
 
 
 def without_code(text: str) -> str:
@@ -260,22 +262,36 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-@pytest.mark.parametrize(("page", "target"), links())
-def test_link_leads_somewhere(page: Path, target: str) -> None:
+@cache
+def slugs(page: Path) -> frozenset[str]:
+    text = page.read_text(encoding="utf-8")
+    return frozenset(map(slug, re.findall(r"^#+ (.+)$", text, re.MULTILINE)))
+
+
+def leads_somewhere(page: Path, target: str) -> bool:
     name, _, fragment = target.partition("#")
     path = (page.parent / name).resolve() if name else page
-    assert path.is_relative_to(ROOT)
-    assert path.exists()
-    if fragment:
-        text = path.read_text(encoding="utf-8")
-        assert fragment in {slug(h) for h in re.findall(r"^#+ (.+)$", text, re.MULTILINE)}
+    there = path.is_relative_to(ROOT) and path.exists()
+    return there and (not fragment or fragment in slugs(path))
+
+
+def test_every_link_leads_somewhere() -> None:
+    checked = [
+        (page, target)
+        for page in PAGES
+        for target in links(page)
+        if not target.startswith(("http:", "https:", "mailto:"))
+    ]
+    assert len(checked) > 100
+    dead = [f"{name_of(page)}: {to}" for page, to in checked if not leads_somewhere(page, to)]
+    assert not dead, f"these lead nowhere: {dead}"
 
 
 def test_every_page_is_linked_to() -> None:
     reached = {
         (page.parent / target.partition("#")[0]).resolve()
         for page in PAGES
-        for target in re.findall(r"\]\(([^()\s]+)\)", page.read_text(encoding="utf-8"))
+        for target in links(page)
         if "://" not in target
     }
     assert [name_of(p) for p in PAGES if p not in reached and p.name != "README.md"] == []
@@ -318,7 +334,8 @@ def python_blocks() -> list[object]:
             if block.language == "python":
                 expected = after.text if after.language == "text" else None
                 id = f"{name_of(page)}:{block.line}"
-                found.append(pytest.param(block.text, expected, id=id))
+                marks = [pytest.mark.long] if "graphmatch.spark" in block.text else []
+                found.append(pytest.param(block.text, expected, id=id, marks=marks))
     return found
 
 
@@ -373,26 +390,26 @@ def output(command: str, folder: Path) -> str:
     if command == "make test":
         return ""
     shows_status = STATUS.search(command) is not None
-    bare = STATUS.sub("", command)
-    if bare.startswith(".venv/bin/graphmatch ") and not re.search(r"[|<>$;&]", bare):
-        result = CliRunner().invoke(app, shlex.split(bare)[1:], prog_name="graphmatch")
-        if shows_status:
-            return f"{result.output}\nexit status {result.exit_code}\n"
-        assert result.exit_code == 0, result.output
-        return result.output
-    return shell(command, folder)
+    bare, *piped = STATUS.sub("", command).split(" | ", 1)
+    if not bare.startswith(".venv/bin/graphmatch "):
+        return shell(command, folder)
+    assert not re.search(r"[|<>$;&]", bare), f"{bare} is run without a shell"
+    result = CliRunner().invoke(app, shlex.split(bare)[1:], prog_name="graphmatch")
+    if shows_status:
+        return f"{result.output}\nexit status {result.exit_code}\n"
+    assert result.exit_code == 0, result.output
+    return result.stderr + shell(piped[0], folder, result.stdout) if piped else result.output
 
 
-def shell(command: str, folder: Path) -> str:
+def shell(command: str, folder: Path, input: str = "") -> str:
     if "jq " in command and shutil.which("jq") is None:
         pytest.skip("jq is not installed")
-    ours = f"{shlex.quote(sys.executable)} -m graphmatch.cli"
     result = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", command.replace(".venv/bin/graphmatch", ours)],
+        ["bash", "-o", "pipefail", "-c", command],
+        input=input,
         capture_output=True,
         text=True,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
         check=False,
         timeout=60,
     )
@@ -432,22 +449,24 @@ def dependencies() -> list[str]:
     return [*project["dependencies"], *(each for several in extras for each in several)]
 
 
-@pytest.mark.parametrize("dependency", dependencies())
-def test_dependency_has_its_reason(dependency: str) -> None:
-    name = re.match(r"[\w-]+", dependency)
-    assert name is not None
-    page = (ROOT / "docs/decisions/dependencies.md").read_text(encoding="utf-8")
-    described = f"`{name[0]}` `{dependency.removeprefix(name[0])}`"
-    assert described in page.replace("` | `", "` `")
+def test_every_dependency_has_its_reason() -> None:
+    page = REASONS.read_text(encoding="utf-8").replace("` | `", "` `")
+    names = [re.match(r"[\w-]+", dependency) for dependency in dependencies()]
+    missing = [
+        dependency
+        for dependency, name in zip(dependencies(), names, strict=True)
+        if name is None or f"`{name[0]}` `{dependency.removeprefix(name[0])}`" not in page
+    ]
+    assert not missing, f"not in {name_of(REASONS)}: {missing}"
 
 
-def crates() -> list[object]:
+def test_every_crate_has_its_reason() -> None:
     manifest = (ROOT / "graphmatch/native/Cargo.toml").read_text(encoding="utf-8")
-    found = tomllib.loads(manifest)["dependencies"].items()
-    return [(name, crate if isinstance(crate, str) else crate["version"]) for name, crate in found]
-
-
-@pytest.mark.parametrize(("name", "version"), crates())
-def test_crate_has_its_reason(name: str, version: str) -> None:
-    page = (ROOT / "docs/decisions/dependencies.md").read_text(encoding="utf-8")
-    assert f"| `{name}` | `{version}` |" in page
+    page = REASONS.read_text(encoding="utf-8")
+    missing = [
+        name
+        for name, crate in tomllib.loads(manifest)["dependencies"].items()
+        for version in [crate if isinstance(crate, str) else crate["version"]]
+        if f"| `{name}` | `{version}` |" not in page
+    ]
+    assert not missing, f"not in {name_of(REASONS)}: {missing}"

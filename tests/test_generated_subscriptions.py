@@ -19,10 +19,10 @@ from semantic.terms import Term, Triple
 from semantic.vocabulary import BROADER, GM, PREFIXES, SUBCLASS, SUBPROPERTY, TYPE, XSD
 from tests.feed_subscriptions import FeedSubscriptions, one_of_each, rooted
 from tests.oracle import Answer
-from tests.test_real_feeds import FEEDS, everything
 from tests.test_real_feeds import engine as with_dbpedia
+from tests.test_real_feeds import everything
 
-pytestmark = pytest.mark.skipif(not FEEDS, reason="the real feeds are not here")
+pytestmark = pytest.mark.data
 
 
 @cache

@@ -18,7 +18,7 @@ DATA = Path(__file__).parents[2] / "shared" / "data"
 FEEDS = sorted((DATA / "feeds").glob("*.*"))
 SUBSCRIPTIONS = Path(__file__).parent / "dbpedia"
 
-pytestmark = pytest.mark.skipif(not FEEDS, reason="the real feeds are not here")
+pytestmark = pytest.mark.data
 
 
 @cache

@@ -73,10 +73,9 @@ def collect() -> list[EvaluationTest]:
 
 
 TESTS = collect()
-needs_suites = pytest.mark.skipif(not SUITES.is_dir(), reason="the W3C suites are not here")
 
 
-@needs_suites
+@pytest.mark.data
 def test_that_all_suites_are_read() -> None:
     assert len(TESTS) == EXPECTED_TESTS
     assert set(IMPOSSIBLE) <= {test.name for test in TESTS}
@@ -107,7 +106,7 @@ def cases() -> list[object]:
     ]
 
 
-@needs_suites
+@pytest.mark.data
 @pytest.mark.parametrize(("case", "made"), cases())
 def test_same_solutions(case: EvaluationTest, made: Callable[[], Matcher]) -> None:
     matcher = made()

@@ -1057,7 +1057,6 @@ def test_a_hostile_feed_takes_little_time_and_memory(kind: str) -> None:
 
 # Real feeds ---------------------------------------------------------------------------------
 
-needs_real_feeds = pytest.mark.skipif(not REAL_FEEDS, reason="needs the feeds of ../shared/data")
 _CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>|<!--.*?-->", re.DOTALL)
 
 
@@ -1069,7 +1068,7 @@ def count(text: str, pattern: str) -> int:
     return sum(bool(re.search(pattern, item, re.DOTALL)) for item in items)
 
 
-@needs_real_feeds
+@pytest.mark.data
 @pytest.mark.parametrize("path", REAL_FEEDS, ids=lambda path: path.name)
 def test_nothing_of_a_real_feed_is_lost(path: Path) -> None:
     text = path.read_text("utf-8-sig")
@@ -1118,7 +1117,7 @@ def titles_of(publication: Publication) -> list[str]:
     return values(publication, RSS["title"], nodes[0])
 
 
-@needs_real_feeds
+@pytest.mark.data
 def test_real_feeds_have_the_problems_that_they_have() -> None:
     problems: list[Problem] = []
     publications = [

@@ -281,7 +281,7 @@ def test_feedparser_reads_the_same(path: Path) -> None:
             assert rule is not None, (field, getattr(case.ours, field), getattr(case.theirs, field))
 
 
-@pytest.mark.skipif(not REAL, reason="needs the feeds of ../shared/data")
+@pytest.mark.data
 def test_each_rule_is_needed_and_none_covers_more_than_it_did() -> None:
     used = Counter(rule for path in FEEDS for case in cases(path) for _, rule in differences(case))
     assert used == {

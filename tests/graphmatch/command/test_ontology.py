@@ -35,13 +35,6 @@ def rows(*arguments: object, status: int = 0) -> list[dict[str, Any]]:
     ]
 
 
-def real(name: str) -> Path:
-    path = REAL / name
-    if not path.exists():
-        pytest.skip(f"{name} is not beside the project")
-    return path
-
-
 # --- Searching -----------------------------------------------------------------------------------
 
 
@@ -284,6 +277,7 @@ def test_mapping_functions_and_units_for_machines() -> None:
 # --- Real ontologies -----------------------------------------------------------------------------
 
 
+@pytest.mark.data
 @pytest.mark.parametrize(
     ("file", "term", "iri"),
     [
@@ -298,14 +292,15 @@ def test_mapping_functions_and_units_for_machines() -> None:
 )
 def test_real_picture(file: str, term: str, iri: str, tmp_path: Path) -> None:
     path = tmp_path / "a.svg"
-    run(real(file), "--svg", path, "--around", term)
+    run(REAL / file, "--svg", path, "--around", term)
     boxes = picture(path)
     assert boxes[iri] == "box centre"
     assert 10 < len(boxes) < 50
 
 
+@pytest.mark.data
 def test_real_search_and_path() -> None:
-    first = run(real("dbpedia.owl"), "--search", "musical artist").stdout.splitlines()[0]
+    first = run(REAL / "dbpedia.owl", "--search", "musical artist").stdout.splitlines()[0]
     assert first.startswith("dbo:MusicalArtist  “musical artist”@en  class, under dbo:")
-    found = run(real("dbpedia.owl"), "--path", "Writer", "Athlete").stdout
+    found = run(REAL / "dbpedia.owl", "--path", "Writer", "Athlete").stdout
     assert found == "dbo:Writer ⊑ dbo:Person ⊒ dbo:Athlete\n"

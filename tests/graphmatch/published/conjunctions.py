@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hypothesis import event as note
 from hypothesis import strategies as st
-from pyoxigraph import Literal, Variable
+from pyoxigraph import Literal, NamedNode, Variable
 
 from graphmatch import SubscriptionParser
 from graphmatch.matcher import MatchReport
@@ -29,6 +29,7 @@ from tests.oracle import (
     Query,
     World,
     answer_in,
+    compare,
     to_sparql,
 )
 from tests.strategies import EX, Scenario
@@ -80,39 +81,76 @@ def _publications(draw: st.DrawFn, kinds: Collection[type], number: int) -> Publ
 
 
 @st.composite
-def _queries(draw: st.DrawFn, kinds: Sequence[type]) -> Query:
+def _queries(draw: st.DrawFn, kinds: Sequence[type], publications: Sequence[Publication]) -> Query:
+    """Draw constraints: of three subscriptions two hold of a resource of some publication."""
+    triples = draw(st.sampled_from(publications)).triples
+    subject = draw(st.sampled_from([s for s, *_ in triples] or [EX["ann"]]))
+    held = {p: o for s, p, o in triples if s == subject and _kinds_of(o, kinds)}
+    if not held or not draw(st.sampled_from([True, True, False])):
+        held = {}
     patterns: list[Pattern] = []
     filters: list[Filter] = []
-    chosen = draw(st.lists(st.sampled_from(ATTRIBUTES), min_size=1, max_size=4, unique=True))
-    for number, attribute in enumerate(chosen):
-        value = Variable(f"v{number}")
-        match draw(st.sampled_from(kinds)).__name__:
+    names = list(held) or list(ATTRIBUTES)
+    for number, attribute in enumerate(
+        draw(st.lists(st.sampled_from(names), min_size=1, max_size=4, unique=True))
+    ):
+        variable, value = Variable(f"v{number}"), held.get(attribute)
+        pattern = Pattern(EVENT, attribute, variable)
+        match draw(st.sampled_from(_kinds_of(value, kinds))).__name__:
             case Interval.__name__:
-                patterns.append(Pattern(EVENT, attribute, value))
-                filters += draw(_comparisons(value))
-            case Equal.__name__ if draw(st.booleans()):
-                constant = draw(st.sampled_from([*TEXTS, *CLASSES]))
-                patterns.append(Pattern(EVENT, attribute, value))
-                filters.append(Compare(value, "=", constant))
+                filters += draw(_comparisons(variable, value))
+            case Equal.__name__ if value is None and draw(st.booleans()):
+                filters.append(Compare(variable, "=", draw(st.sampled_from([*TEXTS, *CLASSES]))))
+            case Equal.__name__ if value in (*TEXTS, *CLASSES) and draw(st.booleans()):
+                filters.append(Compare(variable, "=", value))
             case Equal.__name__:
-                patterns.append(Pattern(EVENT, attribute, draw(_values(kinds))))
+                pattern = Pattern(EVENT, attribute, value or draw(_values(kinds)))
             case Below.__name__:
-                patterns.append(Pattern(EVENT, attribute, value))
-                filters.append(Isa(value, "descendantOf", draw(st.sampled_from(CLASSES))))
+                above = CLASSES if value is None else _above(value)
+                filters.append(Isa(variable, "descendantOf", draw(st.sampled_from(above))))
             case Present.__name__:
-                patterns.append(Pattern(EVENT, attribute, value))
+                pass
+        patterns.append(pattern)
     projection = draw(st.sampled_from([None, (EVENT,)]))
     ask, distinct = draw(st.sampled_from([(False, False), (False, True), (True, False)]))
     where = Group(tuple(patterns), tuple(filters))
     return Query(where, None if ask else projection, distinct, ask)
 
 
+def _kinds_of(value: Term | None, kinds: Sequence[type]) -> list[type]:
+    """Return the constraints that may hold of a value; all, if it is none."""
+    if value is None:
+        return list(kinds)
+    holds = {Equal, Present}
+    if isinstance(value, NamedNode):
+        holds.add(Below)
+    elif value not in TEXTS:
+        holds.add(Interval)
+    return [kind for kind in kinds if kind in holds]
+
+
+def _above(value: Term) -> tuple[NamedNode, ...]:
+    """Return a class of the tree, and those above it."""
+    place, found = CLASSES.index(value) + 1, list[NamedNode]()
+    while place:
+        found.append(CLASSES[place - 1])
+        place //= 2
+    return tuple(found)
+
+
 @st.composite
-def _comparisons(draw: st.DrawFn, variable: Variable) -> list[Filter]:
-    operators = draw(st.lists(st.sampled_from(_COMPARED), min_size=1, max_size=3))
-    if set(operators) == {"!="}:
-        operators.append(">=")
-    return [Compare(variable, operator, draw(NUMBERS)) for operator in operators]
+def _comparisons(draw: st.DrawFn, variable: Variable, value: Term | None) -> list[Filter]:
+    """Draw comparisons with numbers, that hold of a value if there is one."""
+
+    def one(operators: Sequence[Operator]) -> Filter:
+        constant = draw(NUMBERS if value is None else NUMBERS | st.just(value))
+        true = [sign for sign in operators if value is None or compare(value, sign, constant)]
+        return Compare(variable, draw(st.sampled_from(true)), constant)
+
+    found = [one(_COMPARED) for _ in range(draw(st.integers(1, 3)))]
+    if all(each.operator == "!=" for each in found):
+        found.append(one(("<=", ">=")))
+    return found
 
 
 @st.composite
@@ -120,9 +158,9 @@ def conjunctions(
     draw: st.DrawFn, kinds: Sequence[type], ontology: tuple[Triple, ...] = TREE
 ) -> Scenario:
     """Draw subscriptions with constraints of these kinds, and publications of some events."""
-    queries = draw(st.lists(_queries(kinds), min_size=1, max_size=6))
     count = draw(st.integers(1, 3))
     publications = tuple(draw(_publications(kinds, number)) for number in range(count))
+    queries = draw(st.lists(_queries(kinds, publications), min_size=1, max_size=6))
     return Scenario(ontology, (), publications, tuple(queries))
 
 

@@ -16,7 +16,7 @@ from semantic import Ontology
 from tests.graphmatch.published.conjunctions import DOMAIN, agree, conjunctions
 from tests.strategies import Scenario
 
-P, Q = NamedNode("urn:p"), NamedNode("urn:q")
+P = NamedNode("urn:p")
 
 
 @pytest.mark.parametrize("boxes", [1, 4, 50])
@@ -65,11 +65,6 @@ def test_that_each_part_is_decided_as_it_should(part: str) -> None:
     assert tally.candidates == looked * len(ends)
     assert tally.probes == 3 + 3 + 2 + 2 + 2  # A, B, C, D, and E for both ends: F is left out
     assert bool(tally.gates) == (part != "F")
-
-
-def test_that_a_missing_attribute_matches_nobody_who_asks_for_it() -> None:
-    made = gem(both={P: Interval(), Q: Interval(0, 1)}, one={P: Interval(0, 1)})
-    assert list(made.matched(Event({}, {P: 1.0}), Tally())) == [1]
 
 
 def test_that_unsubscribing_gives_the_space_back() -> None:

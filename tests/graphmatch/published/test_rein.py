@@ -16,7 +16,7 @@ from semantic import Ontology
 from tests.graphmatch.published.conjunctions import DOMAIN, agree, conjunctions
 from tests.strategies import Scenario
 
-P, Q = NamedNode("urn:p"), NamedNode("urn:q")
+P = NamedNode("urn:p")
 
 
 @pytest.mark.parametrize("buckets", [1, 4, 1000])
@@ -45,11 +45,6 @@ def test_that_only_what_does_not_hold_is_marked() -> None:
     tally = Tally()
     assert list(made.matched(Event({}, {P: 5.4}), tally)) == [0]
     assert (tally.probes, tally.candidates) == (3, 1)
-
-
-def test_that_a_missing_attribute_matches_nobody_who_asks_for_it() -> None:
-    made = rein(both={P: Interval(), Q: Interval(0, 1)}, one={P: Interval(0, 1)})
-    assert list(made.matched(Event({}, {P: 1.0}), Tally())) == [1]
 
 
 def test_that_unsubscribing_gives_the_space_back() -> None:

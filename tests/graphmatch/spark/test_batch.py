@@ -94,7 +94,7 @@ def test_files_of_every_kind(spark: SparkSession) -> None:
     matched.close()
 
 
-@pytest.mark.skipif(not FEEDS, reason="the real feeds are not here")
+@pytest.mark.data
 def test_real_feeds(spark: SparkSession) -> None:
     folder = str(Path(FEEDS[0]).parent.absolute())
     engine = with_dbpedia()
@@ -250,7 +250,7 @@ def test_the_same_run_gives_the_same_rows(spark: SparkSession, tmp_path: Path) -
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not FEEDS, reason="the real ontologies are not here")
+@pytest.mark.data
 def test_twenty_thousand_publications(spark: SparkSession, tmp_path: Path) -> None:
     ontology = with_dbpedia().ontology
     made = Instances(ontology)

@@ -24,6 +24,7 @@ def rows(*options: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.long
 def test_rows() -> None:
     found = rows("--subscriptions", "200", "--events", "40")
     assert [(row["engine"], row.get("cores")) for row in found] == [

@@ -8,12 +8,14 @@ import sys
 from pathlib import Path
 
 import pyspark
+import pytest
 
 from graphmatch.spark.java import java_home
 
 ROOT = Path(__file__).parents[3]
 
 
+@pytest.mark.long
 def test_an_engine_is_brought_to_a_cluster() -> None:
     """Two workers of a process each, as Spark starts them for tests; it wants to know its home."""
     home = {"SPARK_HOME": str(Path(pyspark.__file__).parent)}

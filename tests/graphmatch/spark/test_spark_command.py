@@ -50,6 +50,7 @@ def test_help_has_an_example() -> None:
         assert f"Example: graphmatch spark {name} " in " ".join(text.split())
 
 
+@pytest.mark.long
 def test_samples(tmp_path: Path) -> None:
     bad = tmp_path / "bad.nq"
     bad.write_text("no line\n<urn:a> <urn:b> <urn:c> <urn:g> .\n")
@@ -76,6 +77,7 @@ def test_samples(tmp_path: Path) -> None:
     assert again.startswith(f"error    {out}: is there already. Name a folder")
 
 
+@pytest.mark.long
 def test_an_empty_folder(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     out = tmp_path / "out"
@@ -86,6 +88,7 @@ def test_an_empty_folder(tmp_path: Path) -> None:
     assert pq.read_table(out / "matches").num_rows == 0
 
 
+@pytest.mark.long
 def test_a_worker_without_the_package(tmp_path: Path) -> None:
     """Workers whose Python hides the package, as one does in which it is not installed."""
     hiding = tmp_path / "sitecustomize.py"

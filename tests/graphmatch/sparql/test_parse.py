@@ -27,7 +27,6 @@ from semantic.terms import Triple
 from semantic.vocabulary import EQUIVALENT_PROPERTY, PREFIXES, RDF
 
 SUITES = Path(__file__).parents[4] / "shared" / "data" / "sparql"
-needs_suites = pytest.mark.skipif(not SUITES.is_dir(), reason="the W3C suites are not here")
 
 REFUSED = re.compile(r"a subscription does not reach out|nothing at all|it has no WHERE")
 """What the contract refuses of SPARQL, by the reasons given."""
@@ -75,11 +74,12 @@ def shown(term: object) -> str:
     return "blank" if isinstance(term, BlankNode) else str(term)
 
 
-@needs_suites
+@pytest.mark.data
 def test_that_the_suites_have_queries() -> None:
     assert len(list(SUITES.rglob("*.rq"))) > 200
 
 
+@pytest.mark.data
 @pytest.mark.parametrize(
     "path", [pytest.param(p, id=str(p.relative_to(SUITES))) for p in sorted(SUITES.rglob("*.rq"))]
 )

@@ -508,7 +508,7 @@ def class_labels() -> list[Label]:
     ]
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="needs the folder of real data, ../shared/data")
+@pytest.mark.data
 def test_classes_of_dbpedia_in_real_feeds() -> None:
     labels = [each for each in class_labels() if each.language == "en"]
     words = {each.text.casefold() for each in labels if re.fullmatch("[A-Za-z]{3,}", each.text)}

@@ -110,7 +110,7 @@ def test_hostile_markup_takes_linear_time(piece: str) -> None:
     assert len(plain_text(piece * 200_000)) <= len(piece) * 200_000
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="needs the folder of real data, ../shared/data")
+@pytest.mark.data
 def test_agrees_with_a_parser_on_real_descriptions() -> None:
     count = 0
     for path in sorted((DATA / "feeds").glob("????????????????.rss")):

@@ -49,7 +49,7 @@ PROPERTIES = """{
   } ?term a ?kind FILTER(isIRI(?term))
 }"""
 
-pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the published ontologies are not here")
+pytestmark = pytest.mark.data
 
 
 def terms(declared: str, link: str) -> str:

@@ -145,11 +145,10 @@ class Inferred:
 
 @pytest.fixture(scope="module", params=list(Reasoner))
 def inferred(request: pytest.FixtureRequest) -> Inferred:
-    if not SHARED.exists():
-        pytest.skip("needs the folder of real data, ../shared/data")
     return Inferred(request.param)
 
 
+@pytest.mark.data
 def test_pizza_gains_its_vegetarian_pizzas(inferred: Inferred) -> None:
     stated = Ontology(inferred.stated, on_problem=lambda _: None)
     assert not set(stated.classes.descendants(NamedNode(PIZZA + "VegetarianPizza")))
@@ -159,6 +158,7 @@ def test_pizza_gains_its_vegetarian_pizzas(inferred: Inferred) -> None:
     assert inferred.below("NonVegetarianPizza") == sorted(NOT_VEGETARIAN)
 
 
+@pytest.mark.data
 def test_equivalent_classes_are_folded(inferred: Inferred) -> None:
     pairs = [("VegetarianPizzaEquivalent1", "VegetarianPizzaEquivalent2")]
     pairs += [("SpicyPizza", "SpicyPizzaEquivalent")]
@@ -167,6 +167,7 @@ def test_equivalent_classes_are_folded(inferred: Inferred) -> None:
     assert inferred.below("SpicyPizza") == SPICY
 
 
+@pytest.mark.data
 def test_the_reasoner_restores_what_the_classified_file_states(inferred: Inferred) -> None:
     published = Ontology(
         read_file(SHARED / "pizza.owl", unexpected).triples, on_problem=lambda _: None
@@ -185,6 +186,7 @@ def test_the_reasoner_restores_what_the_classified_file_states(inferred: Inferre
     assert links(published) == links(inferred.ontology)
 
 
+@pytest.mark.data
 def test_unsatisfiable_classes_are_named_and_not_folded(inferred: Inferred) -> None:
     (problem,) = inferred.problems
     assert problem.severity is Severity.WARNING
