@@ -25,6 +25,7 @@ from graphmatch.command.options import (
     OntologyFiles,
     Publications,
     Seeing,
+    StemOption,
     Subscriptions,
     grouped,
 )
@@ -55,6 +56,7 @@ def filter(
     base: BaseOption = None,
     entailment: EntailmentOption = "rdfs",
     annotate: AnnotateOption = True,
+    stem: StemOption = True,
     now: NowOption = None,
 ) -> None:
     """Match publications against subscriptions, and show the matches.
@@ -65,7 +67,7 @@ def filter(
     from graphmatch.command.session import Knowing
 
     reading = Reading(publications or [], cut, format, base, events or [])
-    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, now=now)
+    knowing = Knowing(ontology or [], loading, entailment, annotate, stem, now)
     ended(lambda: run(reading, subscriptions, knowing, json=json))
 
 

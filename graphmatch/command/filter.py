@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from graphmatch.command.console import plural
+from graphmatch.command.console import plural, reader_language
 from graphmatch.command.session import Knowing, Session
 from graphmatch.command.show import as_json, as_text
 from graphmatch.engine import Engine
@@ -132,7 +133,8 @@ def _show(
     *,
     json: bool,
 ) -> None:
-    evidence = engine.evidence(publication, matches)
+    language = reader_language(os.environ)
+    evidence = engine.evidence(publication, matches, language)
     if json:
         for match in matches:
             session.out.write_json(as_json(publication, match, evidence[match.subscription]))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
 from rich.text import Text
 
-from graphmatch.command.console import plural, styled
+from graphmatch.command.console import plural, reader_language, styled
 from graphmatch.command.counts import count_all, count_line, problem_as_json, shape_as_json
 from graphmatch.command.describe import Description
 from graphmatch.command.extras import extra_lines, extras_as_json
@@ -46,7 +47,7 @@ def run(
     session = Session(quiet=seeing.problems)
     try:
         _check(seeing, around)
-        view = View(session.ontology(files, loading))
+        view = View(session.ontology(files, loading), reader_language(os.environ))
         shown = _Shown(session, view, json=json)
         if seeing.search is not None:
             shown.search(seeing.search)

@@ -45,6 +45,7 @@ class Knowing:
     loading: Loading = field(default_factory=Loading)
     entailment: str = "rdfs"
     annotate: bool = True
+    stem: bool = True
     now: datetime | None = None
 
 
@@ -117,11 +118,14 @@ class Session:
         OntologyError
             When a file cannot be read.
         """
-        annotator = None if knowing.annotate else Annotator([])
         now = knowing.now
         with _uncollected():
+            ontology = self.ontology(knowing.files, knowing.loading)
+            annotator = None if knowing.annotate else Annotator([])
+            if knowing.annotate and not knowing.stem:
+                annotator = Annotator(ontology.labels(), stem=False)
             return Engine(
-                self.ontology(knowing.files, knowing.loading),
+                ontology,
                 entailment=knowing.entailment,
                 annotator=annotator,
                 clock=utc_now if now is None else lambda: now,

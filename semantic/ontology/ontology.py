@@ -29,7 +29,7 @@ from semantic.ontology.building import (
     rooted,
 )
 from semantic.ontology.inference import Inference
-from semantic.ontology.names import LABELS, Names, Said, TermNames, said_by
+from semantic.ontology.names import LABELS, Names, Said, ShownNames, TermNames, said_by
 from semantic.ontology.synonym_rows import settle
 from semantic.ontology.synonyms import DEFAULT_SYNONYM_OPTIONS, SynonymOptions, SynonymPairs
 from semantic.ontology.taxonomy import Taxonomy
@@ -232,6 +232,11 @@ class Ontology(Walks):
         its labels. Properties have no part in it: no text is about a property.
         """
         return list(self._names.labels(self._said, self._is_topic))
+
+    @cached_property
+    def shown_names(self) -> ShownNames:
+        """What terms are called when they are shown."""
+        return ShownNames(self.of(*LABELS), self.prefixes)
 
     @cached_property
     def _said(self) -> list[Said]:
