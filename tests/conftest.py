@@ -30,6 +30,7 @@ settings.load_profile("default")
 _CACHE = TemporaryDirectory(prefix="graphmatch-tests-")
 atexit.register(_CACHE.cleanup)
 os.environ["XDG_CACHE_HOME"] = _CACHE.name  # where platformdirs looks first on Linux and macOS
+os.environ["LC_ALL"] = "C.UTF-8"  # or labels would be shown in the developer's language
 
 
 def _forget_stale_loops(folder: Path) -> None:

@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from itertools import chain
+from itertools import chain, islice
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
@@ -39,7 +39,7 @@ _READ = _LONG | {RSS["title"], DC["subject"], TYPE, _LANGUAGE}
 _EVERY_LANGUAGE: frozenset[str] = frozenset()
 _TRIES, _WORDS, _LONGEST_WORD = 16, 32_768, 64
 """How many sets of languages have a trie, how many words each caches, and how long ones."""
-_SHORTEST, _ACRONYM = 3, 5
+_SHORTEST, _ACRONYM, _GUESSED = 3, 5, 500
 _SIGNS = frozenset("+#＋＃")  # noqa: RUF001
 _ATTACHED = frozenset({"Mn", "Mc", "Me", "Cf"})
 _JOINTS = frozenset(".-\u2010\u2011_&/\\*^$=<>|@#+")
@@ -317,9 +317,9 @@ class Annotator:
                 of.setdefault(subject, set()).update(_languages(value.value))
             elif subject in items and isinstance(predicate, NamedNode) and predicate != TYPE:
                 read = readable_text if predicate in _LONG else plain_text
-                text, own, known = read(value.value), _languages(value.language), items[subject]
-                if predicate != _CONTENT or all(text != other.text for other in known):
-                    known.append(_Text(subject, predicate, text, tokenize(text), own))
+                plain, own, known = read(value.value), _languages(value.language), items[subject]
+                if predicate != _CONTENT or all(plain != other.text for other in known):
+                    known.append(_Text(subject, predicate, plain, tokenize(plain), own))
         channels = {s for s, p, o in said if p == TYPE and o == _CHANNEL}
         channel = frozenset[str]().union(*(of.get(subject, ()) for subject in channels))
         for item, texts in items.items():
@@ -334,7 +334,7 @@ class Annotator:
     def _guess(self, words: Iterable[str]) -> frozenset[str]:
         if self._languages is not Languages.ITEM:
             return _EVERY_LANGUAGE
-        guess = guess_language(map(str.casefold, words))
+        guess = guess_language(map(str.casefold, islice(words, _GUESSED)))
         return _EVERY_LANGUAGE if guess is None else frozenset({guess})
 
     def _occurrences(

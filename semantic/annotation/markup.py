@@ -23,7 +23,7 @@ _BLOCK_NAMES = """
     figure footer form h1 h2 h3 h4 h5 h6 head header hgroup hr html legend li main menu nav ol
     optgroup option p pre section select summary table tbody td tfoot th thead title tr ul
 """
-_BLOCKS = frozenset(_BLOCK_NAMES.split())
+_BREAKS = dict.fromkeys(_BLOCK_NAMES.split(), PARAGRAPH_BREAK) | {"br": "\n"}
 
 _MARKUP = re.compile(
     r"""
@@ -82,7 +82,11 @@ def plain_text(markup: str) -> str:
     '2 < 3, they say'
     """
     if "<" in markup:
-        markup = _MARKUP.sub(_replacement, markup)
+        pieces = _MARKUP.split(markup)  # text, two groups, text, …
+        names = pieces[2::3]
+        pieces[1::3] = [""] * len(names)
+        pieces[2::3] = [_BREAKS.get(name.lower(), "") if name else "" for name in names]
+        markup = "".join(pieces)
     return html.unescape(_LONG_REFERENCE.sub("\ufffd", markup)) if "&" in markup else markup
 
 
@@ -118,10 +122,3 @@ def _without(text: str, beginning: str, middle: str) -> str:
             done = end
         at = text.find(beginning, max(at + 1, done))
     return "".join((*kept, text[done:]))
-
-
-def _replacement(tag: re.Match[str]) -> str:
-    name = (tag[2] or "").lower()
-    if name == "br":
-        return "\n"
-    return PARAGRAPH_BREAK if name in _BLOCKS else ""

@@ -39,8 +39,8 @@ class DictionaryPeer(Peer):
     """A dictionary and a check, of the kind that the workload needs."""
 
     name: ClassVar = "dictionary"
-    name: ClassVar = "dictionary"
     requires: ClassVar = "ahocorasick_rs"
+    forms: ClassVar = {"graph": ("integers",), "concepts": ("integers",), "keywords": ("titles",)}
 
     @classmethod
     def takes(cls, parameters: Mapping[str, Any]) -> bool:
