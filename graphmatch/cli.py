@@ -27,6 +27,7 @@ from graphmatch.command.options import (
     Publications,
     Quiet,
     Seeing,
+    StemOption,
     Subscribing,
     Subscriptions,
     Verbose,
@@ -88,6 +89,7 @@ def filter(
     base: BaseOption = None,
     entailment: EntailmentOption = "rdfs",
     annotate: AnnotateOption = True,
+    stem: StemOption = True,
     now: NowOption = None,
 ) -> None:
     """Match publications against subscriptions, and show the matches.
@@ -98,7 +100,9 @@ def filter(
     from graphmatch.command.session import Knowing
 
     reading = Reading(publications or [], cut, format, base, events or [])
-    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, now=now, saved=engine)
+    knowing = Knowing(
+        ontology or [], loading, entailment, annotate=annotate, stem=stem, now=now, saved=engine
+    )
     ended(lambda: run(reading, subscribing, knowing, delivering))
 
 

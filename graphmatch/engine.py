@@ -803,8 +803,13 @@ class Engine(Matcher):
         except SubscriptionError as error:
             return suspended(subscription, error.problem.what)
 
-    def explain(self, id: str, publication: Publication) -> Explanation:
+    def explain(self, id: str, publication: Publication, language: str = "en") -> Explanation:
         """Say why a subscription matches a publication, or what fails first.
+
+        Parameters
+        ----------
+        language
+            The reader's: in which labels terms are shown.
 
         Raises
         ------
@@ -817,20 +822,26 @@ class Engine(Matcher):
         with self._changing:
             filed = self.filing(id)
             placed = tuple(Placement(*row) for row in self._core.placements(id))
-            evaluation, provenance = self._asking(publication)
+            evaluation, provenance = self._asking(publication, language)
             report = self.match(publication)
             match = next((m for m in report if m.subscription == id), None)
             return explain(filed, placed, match, evaluation, provenance)
 
     def evidence(
-        self, publication: Publication, matches: Iterable[Match]
+        self, publication: Publication, matches: Iterable[Match], language: str = "en"
     ) -> Mapping[str, tuple[Evidence, ...]]:
-        """Return, by subscription, the triples that a match rests on, and why they hold."""
+        """Return, by subscription, the triples that a match rests on, and why they hold.
+
+        Parameters
+        ----------
+        language
+            The reader's: in which labels terms are shown.
+        """
         from graphmatch.explain.explanation import evidence
 
         several = tuple(matches)
         with self._changing:
-            evaluation, provenance = self._asking(publication)
+            evaluation, provenance = self._asking(publication, language)
             return {
                 m.subscription: tuple(
                     evidence(self.filing(m.subscription), m, evaluation, provenance)
@@ -839,14 +850,17 @@ class Engine(Matcher):
                 if m.subscription in self  # it may have gone since
             }
 
-    def _asking(self, publication: Publication) -> tuple[_native.Evaluation, Provenance]:
+    def _asking(
+        self, publication: Publication, language: str
+    ) -> tuple[_native.Evaluation, Provenance]:
         """Prepare questions about one publication, with everything that follows from it."""
         from graphmatch.explain.provenance import Provenance
 
         now = self._clock()
         knowledge = self._knowledge
         enriched = knowledge.enrich(publication, now, self._mentions())
-        provenance = Provenance(knowledge.ontology, enriched, entailment=knowledge.rdfs)
+        known = knowledge.ontology
+        provenance = Provenance(known, enriched, entailment=knowledge.rdfs, language=language)
         return knowledge.evaluation(enriched.publication, now), provenance
 
     # -- saving -----------------------------------------------------------------------------

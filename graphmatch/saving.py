@@ -205,12 +205,13 @@ def _placed(place: Place) -> tuple[str, int | None, int | None, str | None]:
 
 
 def _told(annotator: Annotator) -> dict[str, Any]:
-    labels, short_labels, stop_words, languages = annotator.made_of
+    labels, short_labels, stop_words, languages, stem = annotator.made_of
     return {
         "labels": [(one.text, one.language, one.concept.value) for one in labels],
         "short_labels": short_labels.value,
         "stop_words": None if stop_words is None else sorted(stop_words),
         "languages": languages.value,
+        "stem": stem,
     }
 
 
@@ -219,10 +220,12 @@ def _annotator(
     short_labels: str,
     stop_words: list[str] | None,
     languages: str,
+    stem: bool,
 ) -> Annotator:
     return Annotator(
         (Label(text, language, NamedNode(concept)) for text, language, concept in labels),
         short_labels=ShortLabels(short_labels),
         stop_words=stop_words,
         languages=Languages(languages),
+        stem=stem,
     )

@@ -18,7 +18,7 @@ from difflib import get_close_matches
 
 from pyoxigraph import Literal
 
-from semantic.annotation.folding import FoldedText
+from semantic.annotation.tokens import unspaced
 from semantic.attributes.names import concept
 from semantic.attributes.ontology import Concepts
 from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
@@ -180,8 +180,8 @@ def _resolved(name: str, concepts: Concepts, place: Place) -> Term:
 
 def _word(words: str, number: int) -> str:
     pattern = r"\s+".join(map(_escaped, words.split()))
-    before = "" if _is_unspaced(words.strip()[0]) else f"(^|{_LETTER.replace('[', '[^', 1)})"
-    after = "" if _is_unspaced(words.strip()[-1]) else f"($|{_LETTER.replace('[', '[^', 1)})"
+    before = "" if unspaced(words.strip()[0]) else f"(^|{_LETTER.replace('[', '[^', 1)})"
+    after = "" if unspaced(words.strip()[-1]) else f"($|{_LETTER.replace('[', '[^', 1)})"
     written = Literal(f"{before}{pattern}{after}")
     variable = f"?text{number}"
     return f'?item {_TEXTS} {variable} .\n    FILTER REGEX({variable}, {written}, "i")'
@@ -189,11 +189,6 @@ def _word(words: str, number: int) -> str:
 
 def _escaped(word: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", word)
-
-
-def _is_unspaced(letter: str) -> bool:
-    """Whether a letter is of a script that is written without spaces."""
-    return len(FoldedText.of(letter * 2).line.split()) == 2
 
 
 def _exists(pattern: str, negated: str = "") -> str:

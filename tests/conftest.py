@@ -66,5 +66,6 @@ def _forget_stale_loops(folder: Path) -> None:
 if "PYTEST_XDIST_WORKER" not in os.environ:  # those that it starts find all this done
     _CACHE = TemporaryDirectory(prefix="graphmatch-tests-")
     atexit.register(_CACHE.cleanup)
+    os.environ["LC_ALL"] = "C.UTF-8"  # or labels would be shown in the developer's language
     os.environ["XDG_CACHE_HOME"] = _CACHE.name  # where platformdirs looks first
     _forget_stale_loops(ROOT / "graphmatch" / "published")

@@ -272,6 +272,20 @@ def test_entailment_and_annotation_can_be_left_out() -> None:
     assert count[0] > count[2] > 0
 
 
+def test_plurals_can_be_left_out_and_labels_are_in_the_readers_language(tmp_path: Path) -> None:
+    ontology, subscription = tmp_path / "food.ttl", tmp_path / "food.rq"
+    ontology.write_text(
+        "@prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix v: <urn:v:> .\n"
+        'v:17 a skos:Concept ; skos:prefLabel "soup"@en, "Suppe"@de .'
+    )
+    subscription.write_text("SELECT ?item { ?item dcterms:subject <urn:v:17> }")
+    options = ("filter", "data/feeds/daily.rss", "-o", ontology, "-s", subscription)
+    found = run(*options, LC_ALL="de_DE.UTF-8").stdout
+    assert "because “soups” in rss:title names Suppe (v:17), as a form of “soup”\n" in found
+    assert "names soup (v:17)" in run(*options).stdout
+    assert run(*options, "--no-stem").stdout == ""
+
+
 def test_standard_input() -> None:
     feed = (ROOT / "data/feeds/daily.rss").read_bytes()
     piped = run("filter", "-", *FILTER[2:], stdin=feed)

@@ -9,13 +9,29 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import IO
 
 from rich.console import Console
 from rich.text import Text
 
+from semantic.annotation.languages import primary_subtag
+
 _HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _HIDDEN_BUT_LINES = re.compile(_HIDDEN.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))
+
+
+def reader_language(environment: Mapping[str, str]) -> str:
+    """Return the language of the user's locale; English where there is none.
+
+    Examples
+    --------
+    >>> reader_language({"LANG": "de_AT.UTF-8"}), reader_language({"LC_ALL": "C", "LANG": "fr"})
+    ('de', 'en')
+    """
+    chosen = (environment.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    locale = next(filter(None, chosen), "C").partition(".")[0]
+    return "en" if locale in ("C", "POSIX") else primary_subtag(locale) or "en"
 
 
 class CommandConsole(Console):

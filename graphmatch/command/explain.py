@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from graphmatch.command.console import visible
+from graphmatch.command.console import reader_language, visible
 from graphmatch.command.filter import Reading, read
 from graphmatch.command.session import Knowing, Session
 from graphmatch.engine import Engine
@@ -74,7 +75,7 @@ def _explain_all(
     shown = 0
     for publication in read(session, reading):
         if wanted is None or publication.id == wanted:
-            explanation = engine.explain(subscription, publication)
+            explanation = engine.explain(subscription, publication, reader_language(os.environ))
             if json:
                 session.out.write_json(_json(explanation))
             else:

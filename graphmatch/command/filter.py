@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from graphmatch.command.console import CommandConsole, plural
+from graphmatch.command.console import CommandConsole, plural, reader_language
 from graphmatch.command.options import Delivering, Subscribing
 from graphmatch.command.output import TextWriter, Writer, described, reasons, writer, written
 from graphmatch.command.seen import Seen, fingerprint
@@ -231,7 +231,11 @@ def filter_all(
         tally.matches += len(matches)
         tally.matched += bool(matches)
         if matches:
-            results.write(publication, matches, engine.evidence(publication, matches))
+            results.write(
+                publication,
+                matches,
+                engine.evidence(publication, matches, reader_language(os.environ)),
+            )
     return tally
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from pyoxigraph import Literal, NamedNode
 from rich.text import Text
 
-from graphmatch.command.console import plural, styled
+from graphmatch.command.console import plural, reader_language, styled
 from graphmatch.command.options import Loading, Seeing
 from graphmatch.command.session import Session
 from graphmatch.command.terms import (
@@ -60,7 +61,7 @@ def run(
     session = Session(quiet=seeing.problems)
     try:
         _check(seeing, around)
-        view = View(session.ontology(files, loading))
+        view = View(session.ontology(files, loading), reader_language(os.environ))
         shown = _Shown(session, view, json=json)
         if seeing.search is not None:
             shown.search(seeing.search)

@@ -68,6 +68,8 @@ EntailmentOption = Annotated[
 ]
 AnnotateOption = Annotated[bool, typer.Option(help="Look for the ontology's labels in feed items.")]
 
+StemOption = Annotated[bool, typer.Option(help="Find labels in other forms, too: plurals, cases.")]
+
 
 def parse_time(text: str) -> datetime:
     """Read a date or a time as ISO 8601 writes it; one without a zone is in UTC.

@@ -70,6 +70,7 @@ class Knowing:
     loading: Loading = field(default_factory=Loading)
     entailment: str = "rdfs"
     annotate: bool = True
+    stem: bool = True
     now: datetime | None = None
     saved: Path | None = None
 
@@ -197,15 +198,18 @@ class Session:
         SavedError
             When the engine cannot be opened.
         """
-        annotator = None if knowing.annotate else Annotator([])
         now = knowing.now
         clock = utc_now if now is None else lambda: now
         saved = knowing.checked().saved
         if saved is not None:
             return Engine.open(saved, clock=clock, on_problem=self.report)
         with _uncollected():
+            ontology = self.ontology(knowing.files, knowing.loading)
+            annotator = None if knowing.annotate else Annotator([])
+            if knowing.annotate and not knowing.stem:
+                annotator = Annotator(ontology.labels(), stem=False)
             return Engine(
-                self.ontology(knowing.files, knowing.loading),
+                ontology,
                 entailment=knowing.entailment,
                 annotator=annotator,
                 clock=clock,

@@ -21,14 +21,13 @@ from semantic.errors import GraphMatchError, Place, Problem
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.taxonomy import Taxonomy
 from semantic.terms import Term, compact
-from semantic.vocabulary import LABEL, RESERVED, SKOS
+from semantic.vocabulary import RESERVED
 
 CANDIDATES = 10
 """How many terms a message names."""
 WAYS = 100
 """How many shortest ways up to one term are looked for: there may be exponentially many."""
 
-_LABELS = (LABEL, SKOS["prefLabel"], SKOS["altLabel"], SKOS["hiddenLabel"])
 _CASE = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-.]+")
 
 
@@ -51,6 +50,11 @@ class Name:
 class View:
     """What the commands that show an ontology ask it.
 
+    Parameters
+    ----------
+    language
+        The reader's, for labels.
+
     Examples
     --------
     >>> from semantic.vocabulary import SUBCLASS
@@ -60,8 +64,9 @@ class View:
     (('class',), (<NamedNode value=urn:x:computer>,), 'laptop')
     """
 
-    def __init__(self, ontology: Ontology) -> None:
+    def __init__(self, ontology: Ontology, language: str = "en") -> None:
         self.ontology = ontology
+        self._language = language
         self.taxonomies: Mapping[str, Taxonomy] = {
             "classes": ontology.classes,
             "properties": ontology.properties,
@@ -95,8 +100,10 @@ class View:
     def names(self) -> tuple[Name, ...]:
         """Every name of every term, labels before local names."""
         found: dict[Name, None] = {}
-        for term, literals in self._labels.items():
-            found.update((Name(each.value, each.language, term), None) for each in literals)
+        for term in self.terms:
+            found.update(
+                (Name(each.value, each.language, term), None) for each in self.labels(term)
+            )
         for label in self.ontology.labels():
             found[Name(label.text, label.language, label.concept)] = None
         for term in self.terms:
@@ -109,25 +116,12 @@ class View:
         known = frozenset(self.terms)
         return tuple(name for name in found if name.term in known)
 
-    @cached_property
-    def _labels(self) -> Mapping[NamedNode, tuple[Literal, ...]]:
-        found: defaultdict[NamedNode, dict[Literal, None]] = defaultdict(dict)
-        for subject, predicate, object_ in self.ontology.triples:
-            if (
-                predicate in _LABELS
-                and isinstance(subject, NamedNode)
-                and isinstance(object_, Literal)
-            ):
-                found[subject][object_] = None
-        return {term: tuple(labels) for term, labels in found.items()}
-
     def labels(self, term: NamedNode) -> tuple[Literal, ...]:
-        """Return what the ontology calls a term, English and no language first."""
-        several = self._labels.get(term, ())
-        return tuple(sorted(several, key=lambda each: each.language not in ("en", None)))
+        """Return what the ontology calls a term, the best for the reader first."""
+        return self.ontology.shown_names.labels(term, self._language)
 
     def label(self, term: NamedNode) -> str | None:
-        """Return one label: English where there is one."""
+        """Return the label that a term is shown by."""
         return next((label.value for label in self.labels(term)), None)
 
     @cached_property

@@ -12,14 +12,14 @@ from functools import cached_property
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch.enrichment import Enriched
-from semantic.annotation.annotate import Annotation
+from semantic.annotation.annotate import Annotation, Form
 from semantic.attributes.names import isa_name_of
 from semantic.attributes.ontology import Concepts
 from semantic.decision import taxonomy_test
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import is_text
 from semantic.pattern import TaxonomyOperator, TaxonomyTest
-from semantic.terms import Term, Triple, compact
+from semantic.terms import Term, Triple
 from semantic.vocabulary import BROADER, DOMAIN, INVERSE_OF, NARROWER, RANGE, TYPE
 
 
@@ -34,6 +34,8 @@ class Provenance:
         The publication, and how its triples came about.
     entailment
         Whether its rules were applied: roots and base units are put in.
+    language
+        The reader's: in which labels terms are shown.
 
     Attributes
     ----------
@@ -41,11 +43,19 @@ class Provenance:
         The is-a links that the publication states itself.
     """
 
-    def __init__(self, ontology: Ontology, enriched: Enriched, *, entailment: bool = True) -> None:
+    def __init__(
+        self,
+        ontology: Ontology,
+        enriched: Enriched,
+        *,
+        entailment: bool = True,
+        language: str = "en",
+    ) -> None:
         self.ontology = ontology
         self.publication = enriched.publication
         self.links = ontology.links(enriched.stated)
         self.prefixes = ontology.prefixes
+        self._language = language
         self._parents = enriched.origins
         self._mapped = enriched.mapped
         known = ontology if entailment else Ontology()
@@ -106,14 +116,23 @@ class Provenance:
         if (function := self._mapped.get(triple)) is not None:
             steps.append(f"the mapping function {function} gives it")
         elif (annotation := self._found.get(triple)) is not None:
-            where = self._write(annotation.property)
-            steps.append(f"“{annotation.label.text}” in {where} names {self._write(triple[2])}")
+            steps.append(self._naming(annotation, triple[2]))
         elif (stated := self._rooted.get(triple, triple)) != triple:
             changed = zip(stated, triple, strict=True)
             steps += [
                 f"{self._write(a)} is a name of {self._write(b)}" for a, b in changed if a != b
             ]
         return steps
+
+    def _naming(self, annotation: Annotation, concept: Term) -> str:
+        """Say where a text names a concept, and by which label."""
+        found, name = annotation.occurrence, self._write(concept)
+        where, label = self._write(annotation.property), f"“{found.label.text}”"
+        if found.form is Form.SAME:
+            return f"{label} in {where} names {name}"
+        if found.form is Form.INFLECTED:
+            return f"“{found.text}” in {where} names {name}, as a form of {label}"
+        return f"“{found.text}” in {where} contains {label}, which names {name}"
 
     def _conversion(self, measured: Triple, triple: Triple) -> str:
         """Say what a quantity was before it was brought to base units."""
@@ -181,4 +200,4 @@ class Provenance:
         return " ⊑ ".join(self._write(term) for term in path) if len(path) > 1 else ""
 
     def _write(self, term: Term) -> str:
-        return compact(term, self.prefixes)
+        return self.ontology.shown_names.shown(term, self._language)

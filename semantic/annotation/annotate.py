@@ -1,47 +1,66 @@
-"""Concepts in the text of feed items: the labels of an ontology, found by one automaton.
+"""Concepts in the text of feed items: the labels of an ontology, found word by word.
 
 A plain RSS item states no concepts. `Annotator` finds the labels of an ontology in its
-title, description and categories, so that each concept found can be added to it as
-``dcterms:subject``. All labels are looked for at once: text and labels are folded into
-lines of words (`semantic.annotation.folding`), and an Aho-Corasick automaton over the labels' lines
-reports every label in one pass over the text's, however many labels there are.
-Construction is linear in the labels of the languages that texts are in, and done for the first
-text of each.
-
-References
-----------
-A. V. Aho, M. J. Corasick: Efficient string matching: an aid to bibliographic search.
-Communications of the ACM 18 (6), 1975.
+title, description, content and categories, so that each concept found can be added to it as
+``dcterms:subject``. All labels are looked for at once: they are a trie of folded words, and what
+a word of a text may stand for in it (itself, the word of which it is another form, parts of a
+compound) is cached per word. Most words of a text stand for nothing, so that a text costs one
+look-up a word, however many labels there are. The trie is made of the labels of the languages
+that texts are in, for the first text of each.
 """
 
 from __future__ import annotations
 
 import builtins
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum
-from typing import NamedTuple
+from enum import Enum, IntEnum
+from itertools import chain, islice
+from operator import itemgetter
+from typing import NamedTuple, TypeAlias
 
-from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
 from pyoxigraph import Literal, NamedNode
 
-from semantic.annotation.folding import FoldedText, folded_words
-from semantic.annotation.labels import Label, Pattern, StopWords, compile_label
-from semantic.annotation.language import guess_language, primary_subtag
-from semantic.annotation.markup import plain_text
+from semantic.annotation.languages import STOP_WORDS, Stems, guess_language, primary_subtag
+from semantic.annotation.markup import plain_text, readable_text
+from semantic.annotation.tokens import BREAK, fold, letter_count, spans, tokenize, unspaced
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
-from semantic.vocabulary import DC, DCTERMS, RSS, TYPE
+from semantic.vocabulary import CONTENT, DC, DCTERMS, RSS, TYPE
 
-__all__ = ["Annotation", "Annotator", "Label", "Languages", "Mention", "ShortLabels"]
+__all__ = ["Annotation", "Annotator", "Form", "Label", "Languages", "Occurrence", "ShortLabels"]
 
 _ITEM, _SUBJECT = RSS["item"], DCTERMS["subject"]
 _CHANNEL, _LANGUAGE = RSS["channel"], DC["language"]
-_TEXTS = frozenset({RSS["title"], RSS["description"], DC["subject"]})
-_READ = _TEXTS | {TYPE, _LANGUAGE}
+_CONTENT = CONTENT["encoded"]
+_LONG = frozenset({RSS["description"], _CONTENT})
+_READ = _LONG | {RSS["title"], DC["subject"], TYPE, _LANGUAGE}
 _EVERY_LANGUAGE: frozenset[str] = frozenset()
-_KEPT = 16
-"""For so many sets of languages automata are kept."""
+_TRIES, _WORDS, _LONGEST_WORD = 16, 32_768, 64
+"""How many sets of languages have a trie, how many words each caches, and how long ones."""
+_SHORTEST, _ACRONYM, _GUESSED = 3, 5, 500
+_SIGNS = frozenset("+#＋＃")  # noqa: RUF001
+_ATTACHED = frozenset({"Mn", "Mc", "Me", "Cf"})
+_JOINTS = frozenset(".-\u2010\u2011_&/\\*^$=<>|@#+")
+
+
+class Label(NamedTuple):
+    """A name of a concept.
+
+    Parameters
+    ----------
+    text
+        The name, as the ontology writes it.
+    language
+        Its language tag; ``None`` for a name that holds in every language.
+    concept
+        What it names.
+    """
+
+    text: str
+    language: str | None
+    concept: NamedNode
 
 
 class ShortLabels(Enum):
@@ -59,8 +78,16 @@ class Languages(Enum):
     ALL = "all"  # every one
 
 
+class Form(IntEnum):
+    """How a text has a label; of two labels in one place the earlier form is found."""
+
+    SAME = 0  # but for case, Unicode form and punctuation
+    INFLECTED = 1  # with a word in another form: "soups" for "soup"
+    COMPOUND = 2  # as a part of a word: "Klimapolitik" for "Klima"
+
+
 @dataclass(frozen=True, slots=True)
-class Mention:
+class Occurrence:
     """A label found in a text.
 
     Parameters
@@ -68,12 +95,18 @@ class Mention:
     label
         The label.
     start, end
-        The part of the text that is it, in code points.
+        Where it is in the text, in code points; of a compound, the whole word.
+    text
+        That part of the text.
+    form
+        How the text has it.
     """
 
     label: Label
     start: int
     end: int
+    text: str
+    form: Form = Form.SAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,29 +117,22 @@ class Annotation:
     ----------
     item
         The item.
-    concept
-        The concept.
-    label
-        The label by which the concept was found.
     property
-        Where it was found: ``rss:title``, ``rss:description`` or ``dc:subject``.
-    start, end
-        The part of that property's text that is the label, in code points of
-        `semantic.annotation.markup.plain_text` of the literal: HTML tags are gone, character
-        references decoded.
+        Where it was found: ``rss:title``, ``rss:description``, ``content:encoded`` or
+        ``dc:subject``.
+    occurrence
+        The label by which it was found, and where in the `semantic.annotation.markup.plain_text`
+        of the literal; of a description or content, in its `readable_text`.
     """
 
     item: Term
-    concept: NamedNode
-    label: Label
     property: NamedNode
-    start: int
-    end: int
+    occurrence: Occurrence
 
     @builtins.property  # the name is a field's here
     def triple(self) -> Triple:
         """The triple that the annotation adds to the publication."""
-        return (self.item, _SUBJECT, self.concept)
+        return (self.item, _SUBJECT, self.occurrence.label.concept)
 
 
 @dataclass(slots=True)
@@ -115,7 +141,8 @@ class _Text:
 
     item: Term
     property: NamedNode
-    folded: FoldedText
+    text: str
+    words: list[str]
     languages: frozenset[str]
 
 
@@ -123,10 +150,9 @@ class _Place(NamedTuple):
     """Words of a text that are labels."""
 
     first: int
-    """Where they begin in the text's line."""
     last: int
-    """Where they end there, with the space behind them."""
-    patterns: list[Pattern]
+    form: Form
+    patterns: list[_Pattern]
     """The labels, one a concept."""
 
 
@@ -134,15 +160,20 @@ class Annotator:
     """Finds the labels of an ontology in text.
 
     A label is found where its words stand one after the other, whatever the case, the Unicode
-    form and the punctuation (`semantic.annotation.folding.FoldedText` says what a word is),
-    inside one paragraph. Of labels that overlap the longest is found (by letters, folded; the
-    first of
+    form and the punctuation (`semantic.annotation.tokens.tokenize` says what a word is), inside
+    one paragraph. Of labels that overlap the longest is found (by letters, folded; the first of
     several as long); all concepts of that label are.
 
     A label without a *telling* word (three letters or digits, a Han character counting for
     two, and no stop word), such as "US", "C++", "AT&T" or "The Who", is found only where the
     text has it letter by letter, case and punctuation included, and not as a part of something
     that goes on ("C" in "C++", 国 in 中国). A label without a letter or digit is never found.
+
+    Other labels are found in other forms, too (`semantic.annotation.languages.Stems`): each word
+    may be a plural or another case. Words with capitals inside (*iPhone*, *NATO*) have no other
+    forms; where a label's word has a capital that is not its beginning's, another form has one,
+    too. A label of one word is also found as a part of a German compound. The forms are those of
+    the label's language; of one without a language, the text's, or English where that is unknown.
 
     Parameters
     ----------
@@ -153,11 +184,13 @@ class Annotator:
         What to do with labels that have no telling word.
     stop_words
         Words that tell nothing, in any case; ``None`` for
-        `semantic.annotation.stopwords.STOP_WORDS` of the label's language (of all its
+        `semantic.annotation.languages.STOP_WORDS` of the label's language (of all its
         languages for a label without one).
     languages
         In which languages labels are looked for. Languages are compared by their primary
         subtag (``en`` is ``en-GB``'s); labels without a language are always looked for.
+    stem
+        Whether other forms of labels are found.
 
     Examples
     --------
@@ -165,9 +198,11 @@ class Annotator:
     >>> annotator = Annotator([Label("climate change", "en", climate)])
     >>> [(found.start, found.end) for found in annotator.find("On Climate-change policy")]
     [(3, 17)]
+    >>> annotator.find("Climate changes", "en")[0].form
+    <Form.INFLECTED: 1>
     """
 
-    __slots__ = ("_labels", "_languages", "_lines", "_short_labels", "_stops", "made_of")
+    __slots__ = ("_labels", "_languages", "_short_labels", "_stem", "_stops", "_tries", "made_of")
 
     def __init__(
         self,
@@ -176,15 +211,17 @@ class Annotator:
         short_labels: ShortLabels = ShortLabels.EXACT,
         stop_words: Collection[str] | None = None,
         languages: Languages = Languages.ITEM,
+        stem: bool = True,
     ) -> None:
         labels = tuple(labels)
-        self.made_of = labels, short_labels, stop_words, languages
-        """The arguments, for whoever saves it: an automaton has no other form."""
+        self.made_of = labels, short_labels, stop_words, languages, stem
+        """The arguments, for whoever saves it."""
         self._labels = labels
         self._short_labels = short_labels
-        self._stops = StopWords(stop_words)
+        self._stops = _StopWords(stop_words)
         self._languages = languages
-        self._lines: dict[frozenset[str], _Lines] = {}
+        self._stem = stem
+        self._tries: dict[frozenset[str], _Trie] = {}
 
     def concerns(self, term: Term) -> bool:
         """Whether there may be something to find in a publication that has a term."""
@@ -196,9 +233,9 @@ class Annotator:
         Parameters
         ----------
         publication
-            Its subjects of type ``rss:item`` are looked at: the literals of their
-            ``rss:title``, ``rss:description`` and ``dc:subject``. A literal's language is its
-            tag; without one the item's ``dc:language``, without that the channel's; without
+            Its subjects of type ``rss:item`` are looked at: the literals of their ``rss:title``,
+            ``rss:description``, ``content:encoded`` and ``dc:subject``. A literal's language is
+            its tag; without one the item's ``dc:language``, without that the channel's; without
             that it is guessed from all the texts of the item.
 
         Returns
@@ -216,11 +253,9 @@ class Annotator:
         <NamedNode value=http://example.org/E>
         """
         return [
-            Annotation(
-                text.item, found.label.concept, found.label, text.property, found.start, found.end
-            )
+            Annotation(text.item, text.property, found)
             for text in self._texts(publication.triples)
-            for found in self._mentions(text.folded, text.languages)
+            for found in self._occurrences(text.text, text.words, text.languages)
         ]
 
     def concepts(self, triples: Iterable[Triple]) -> list[Triple]:
@@ -241,12 +276,12 @@ class Annotator:
         found = {
             (text.item, pattern.label.concept): None
             for text in self._texts(triples)
-            for place in self._places(text.folded, text.languages)
+            for place in self._trie(text.languages).places(text.text, text.words)
             for pattern in place.patterns
         }
         return [(item, _SUBJECT, concept) for item, concept in found]
 
-    def find(self, text: str, language: str | None = None) -> list[Mention]:
+    def find(self, text: str, language: str | None = None) -> list[Occurrence]:
         """Return the labels in a plain text, by position.
 
         Parameters
@@ -263,10 +298,10 @@ class Annotator:
         >>> len(annotator.find("US tells us")), len(annotator.find("US", "fr"))
         (1, 0)
         """
-        folded = FoldedText.of(text)
+        words = tokenize(text)
         known = primary_subtag(language)
-        languages = self._guess([folded]) if known is None else frozenset({known})
-        return self._mentions(folded, languages)
+        languages = self._guess(words) if known is None else frozenset({known})
+        return self._occurrences(text, words, languages)
 
     def _texts(self, triples: Iterable[Triple]) -> list[_Text]:
         """Return the texts of items, item by item, each with the languages that it is in."""
@@ -281,117 +316,350 @@ class Annotator:
             if predicate == _LANGUAGE:
                 of.setdefault(subject, set()).update(_languages(value.value))
             elif subject in items and isinstance(predicate, NamedNode) and predicate != TYPE:
-                folded = FoldedText.of(plain_text(value.value))
-                own = _languages(value.language)
-                items[subject].append(_Text(subject, predicate, folded, own))
+                read = readable_text if predicate in _LONG else plain_text
+                plain, own, known = read(value.value), _languages(value.language), items[subject]
+                if predicate != _CONTENT or all(plain != other.text for other in known):
+                    known.append(_Text(subject, predicate, plain, tokenize(plain), own))
         channels = {s for s, p, o in said if p == TYPE and o == _CHANNEL}
         channel = frozenset[str]().union(*(of.get(subject, ()) for subject in channels))
         for item, texts in items.items():
             stated = frozenset(of[item]) if of.get(item) else channel
             unknown = [text for text in texts if not text.languages]
             if unknown and not stated:
-                stated = self._guess(text.folded for text in texts)
+                stated = self._guess(chain.from_iterable(text.words for text in texts))
             for text in unknown:
                 text.languages = stated
         return [text for texts in items.values() for text in texts]
 
-    def _guess(self, texts: Iterable[FoldedText]) -> frozenset[str]:
+    def _guess(self, words: Iterable[str]) -> frozenset[str]:
         if self._languages is not Languages.ITEM:
             return _EVERY_LANGUAGE
-        guess = guess_language(word for text in texts for word in text.words())
+        guess = guess_language(map(str.casefold, islice(words, _GUESSED)))
         return _EVERY_LANGUAGE if guess is None else frozenset({guess})
 
-    def _mentions(self, folded: FoldedText, languages: frozenset[str]) -> list[Mention]:
+    def _occurrences(
+        self, text: str, words: list[str], languages: frozenset[str]
+    ) -> list[Occurrence]:
         """Return the labels in a text that is in some languages, by position."""
         found = []
-        for place in self._places(folded, languages):
-            first, last = folded.span(place.first, place.last)
+        places = self._trie(languages).places(text, words)
+        ends = spans(text) if places else []
+        for place in places:
+            first, last = ends[place.first][0], ends[place.last - 1][1]
             for pattern in place.patterns:
-                span = pattern.span(folded.text, first, last)
+                span = pattern.span(text, first, last)
                 if span is not None:
-                    found.append(Mention(pattern.label, *span))
-        return sorted(found, key=lambda mention: mention.start)
+                    start, end = span
+                    found.append(Occurrence(pattern.label, start, end, text[start:end], place.form))
+        return sorted(found, key=lambda occurrence: occurrence.start)
 
-    def _places(self, folded: FoldedText, languages: frozenset[str]) -> list[_Place]:
-        """Return where labels are in the line of a text that is in some languages."""
+    def _trie(self, languages: frozenset[str]) -> _Trie:
+        """Return the labels of some languages, ready to be found; of all for none."""
         if self._languages is Languages.ALL:
             languages = _EVERY_LANGUAGE
-        lines = self._lines_in(languages)
-        hits = lines.automaton.find_matches_as_indexes(folded.line, overlapping=True)
-        if len(hits) > 1:
-            hits.sort(key=_longest_first)
-        taken = bytearray(len(folded.line))
-        places = []
-        for number, start, end in hits:
-            # What is taken is at least as long as this, so it would cover one of its ends.
-            if taken[start + 1] or taken[end - 2]:
-                continue
-            is_enough, patterns = lines.patterns(number)
-            if not is_enough:
-                span = folded.span(start, end)
-                patterns = _one_a_concept(p for p in patterns if p.span(folded.text, *span))
-            if patterns:
-                taken[start + 1 : end - 1] = b"\1" * (end - start - 2)
-                places.append(_Place(start, end, patterns))
-        return places
-
-    def _lines_in(self, languages: frozenset[str]) -> _Lines:
-        """Return the labels of some languages, ready to be found; of all for none."""
-        found = self._lines.get(languages)
+        found = self._tries.get(languages)
         if found is None:
-            if len(self._lines) >= _KEPT:
-                self._lines.clear()
-            found = self._lines[languages] = _Lines(self._in(languages), self._stops)
+            if len(self._tries) >= _TRIES:
+                self._tries.clear()
+            found = self._tries[languages] = _Trie(
+                self._in(languages),
+                self._stops,
+                next(iter(languages)) if len(languages) == 1 else "en",
+                short=self._short_labels is ShortLabels.EXACT,
+                stem=self._stem,
+            )
         return found
 
     def _in(self, languages: frozenset[str]) -> Iterator[Label]:
         is_wanted: dict[str | None, bool] = {}
         for label in self._labels:
-            tag = label.language
-            wanted = is_wanted.get(tag)
+            wanted = is_wanted.get(label.language)
             if wanted is None:
-                language = primary_subtag(tag)
+                language = primary_subtag(label.language)
                 wanted = not languages or language is None or language in languages
-                is_wanted[tag] = wanted
-            if wanted and not (self._short_labels is ShortLabels.NEVER and self._is_short(label)):
+                is_wanted[label.language] = wanted
+            if wanted:
                 yield label
 
-    def _is_short(self, label: Label) -> bool:
-        return compile_label(label, self._stops).surface is not None
+
+class _Node:
+    """A place in the trie: the labels that end here, and the words that go on."""
+
+    __slots__ = ("labels", "next", "patterns", "same")
+
+    def __init__(self) -> None:
+        self.labels: list[Label] = []
+        self.next: dict[str, _Node] = {}
+        self.patterns: list[_Pattern] = []
+        self.same: list[_Pattern] = []
+        """Those that folded words are enough for, one a concept; none if one needs more."""
 
 
-class _Lines:
-    """Labels by the lines of their folded words, and the automaton that finds the lines."""
+class _Reading(NamedTuple):
+    """A label word that a word of a text may stand for."""
 
-    __slots__ = ("_compiled", "_labels", "_stops", "automaton")
+    word: str
+    form: Form
+    language: str | None
+    """Whose form it is; none of the same word."""
+    node: _Node | None
+    """Where labels begin that begin with it."""
 
-    def __init__(self, labels: Iterable[Label], stops: StopWords) -> None:
-        lines: dict[str, list[Label]] = {}
+
+_Hit: TypeAlias = tuple[int, Form, int, int, str | None, _Node]
+"""Labels found: letters (negative), form, first word, end, and language of the form."""
+
+
+class _Trie(dict[str, tuple[_Reading, ...]]):
+    """Labels by their folded words; as a dictionary, what each word of a text may stand for.
+
+    Parameters
+    ----------
+    labels
+        The labels.
+    stops
+        Words that tell nothing.
+    default
+        The language of labels that have none.
+    short
+        Whether labels without a telling word are found.
+    stem
+        Whether other forms are.
+    """
+
+    def __init__(
+        self, labels: Iterable[Label], stops: _StopWords, default: str, *, short: bool, stem: bool
+    ) -> None:
+        super().__init__()
+        self._stops, self._default = stops, default
+        self._root = _Node()
+        self._words: set[str] = set()
+        inflected: dict[str, list[str]] = {}
         for label in labels:
-            if line := folded_words(label.text.strip()):
-                lines.setdefault(line, []).append(label)
-        self._labels = list(lines.values())
-        self._stops = stops
-        self._compiled: dict[int, tuple[bool, list[Pattern]]] = {}
-        self.automaton = AhoCorasick(
-            lines,
-            matchkind=MatchKind.Standard,
-            store_patterns=False,
-            implementation=Implementation.ContiguousNFA,
-        )
+            words = _words(map(fold, tokenize(label.text)))
+            language = primary_subtag(label.language)
+            if not words or not (short or _is_telling(words, stops.of(language))):
+                continue
+            node = self._root
+            for word in words:
+                node = node.next.get(word) or node.next.setdefault(word, _Node())
+            node.labels.append(label)
+            self._words.update(words)
+            if stem:
+                inflected.setdefault(language or default, []).extend(words)
+        self._stems = {language: Stems(language, words) for language, words in inflected.items()}
 
-    def patterns(self, number: int) -> tuple[bool, list[Pattern]]:
-        """Return whether the words of a line are enough, and the labels that have these words.
-
-        What a place has to look like is found at the first hit.
-        """
-        found = self._compiled.get(number)
-        if found is None:
-            patterns = [compile_label(label, self._stops) for label in self._labels[number]]
-            is_enough = all(pattern.surface is None for pattern in patterns)
-            found = is_enough, _one_a_concept(patterns) if is_enough else patterns
-            self._compiled[number] = found
+    def __missing__(self, word: str) -> tuple[_Reading, ...]:
+        found = tuple(self._readings(word))
+        if len(word) <= _LONGEST_WORD:
+            if len(self) >= _WORDS:
+                self.clear()
+            self[word] = found
         return found
+
+    def _readings(self, written: str) -> Iterator[_Reading]:
+        word, begin = fold(written), self._root.next.get
+        if word in self._words:
+            yield _Reading(word, Form.SAME, None, begin(word))
+        for language, stems in self._stems.items():
+            for other in stems.forms(word):
+                yield _Reading(other, Form.INFLECTED, language, begin(other))
+            for part in stems.parts(word) if written.istitle() else ():
+                node = begin(part)
+                if node is not None and node.labels:
+                    yield _Reading(part, Form.COMPOUND, language, node)
+
+    def places(self, text: str, words: list[str]) -> list[_Place]:
+        """Return where labels are in a text, the longest first.
+
+        Parameters
+        ----------
+        words
+            `tokenize` of the text.
+        """
+        readings = [*map(self.__getitem__, words), ()]
+        hits: list[_Hit] = []
+        for first, several in enumerate(readings):
+            for word, form, language, node in several:
+                if node is not None:
+                    hit = -len(word), form, first, first + 1, language, node
+                    if node.labels:
+                        hits.append(hit)
+                    if node.next and readings[first + 1] and form is not Form.COMPOUND:
+                        _go_on(hit, readings, hits)
+        hits.sort(key=itemgetter(0, 1, 2))
+        taken = bytearray(len(words))  # 1 + the form
+        ends: list[tuple[int, int]] = []
+        places = []
+        for _, form, first, last, language, node in hits:
+            # What is taken is at least as long as this, so it would cover one of its ends.
+            by = taken[first] or taken[last - 1]
+            if by and not (by - 1 == form == Form.COMPOUND):
+                continue
+            if not node.patterns:
+                self._compile(node)
+            patterns = node.same
+            if form is not Form.SAME:
+                given = words[first:last]
+                patterns = _one_a_concept(p for p in node.patterns if p.may_be(given, language))
+            elif not patterns:
+                ends = ends or spans(text)
+                here = ends[first][0], ends[last - 1][1]
+                patterns = _one_a_concept(p for p in node.patterns if p.span(text, *here))
+            if patterns:
+                taken[first:last] = bytes([1 + form]) * (last - first)
+                places.append(_Place(first, last, form, patterns))
+        return places
+
+    def _compile(self, node: _Node) -> None:
+        """Find out what a place in a text has to look like, at the first hit of a label."""
+        for label in node.labels:
+            text, language = label.text.strip(), primary_subtag(label.language)
+            written = _words(tokenize(text))
+            telling = _is_telling(list(map(fold, written)), self._stops.of(language))
+            surface = None if telling else _Surface.of(text)
+            node.patterns.append(_Pattern(label, language or self._default, written, surface))
+        if all(pattern.surface is None for pattern in node.patterns):
+            node.same = _one_a_concept(node.patterns)
+
+
+def _go_on(hit: _Hit, readings: list[tuple[_Reading, ...]], hits: list[_Hit]) -> None:
+    """Find the labels that begin with words of a text and go on behind them."""
+    ways = [hit]
+    while ways:
+        minus, form, first, last, language, node = ways.pop()
+        for word, own, of, _ in readings[last]:
+            below = node.next.get(word)
+            if below is None or own is Form.COMPOUND or (of and language and of != language):
+                continue
+            longer = (minus - len(word) - 1, max(form, own), first, last + 1, of or language, below)
+            if below.labels:
+                hits.append(longer)
+            if below.next:
+                ways.append(longer)
+
+
+@dataclass(frozen=True, slots=True)
+class _Surface:
+    """What a label looks like, where it has to be found letter by letter.
+
+    Parameters
+    ----------
+    text
+        The label in Unicode's NFC.
+    before, after
+        How many code points of the label stand before its first and after its last word.
+    """
+
+    text: str
+    before: int
+    after: int
+
+    @classmethod
+    def of(cls, text: str) -> _Surface:
+        """Return the surface of a label that has a word."""
+        ends = spans(text)
+        return cls(unicodedata.normalize("NFC", text), ends[0][0], len(text) - ends[-1][1])
+
+    def span(self, text: str, first: int, last: int) -> tuple[int, int] | None:
+        """Return where the label is, whose words are in a text from first to last.
+
+        ``None`` where the text differs, or goes on: with ``+`` or ``#``, with a letter of a
+        script without spaces, or, round a single character, with what initials and formulas
+        have there (*J.R.*, *T-shirt*).
+        """
+        start, end = first - self.before, last + self.after
+        if start < 0 or unicodedata.normalize("NFC", text[start:end]) != self.text:
+            return None
+        before, after = text[start - 1 : start], text[end : end + 1]
+        if after in _SIGNS or (end - start == 1 and {before, after} & _JOINTS):
+            return None
+        if _goes_on(text, start) or _goes_on(text, end):
+            return None
+        return start, end
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """A label made ready to be found.
+
+    Parameters
+    ----------
+    label
+        The label.
+    language
+        Whose forms its words have.
+    words
+        Its words as it writes them.
+    surface
+        What it has to look like; ``None`` where its folded words are enough.
+    """
+
+    label: Label
+    language: str
+    words: list[str]
+    surface: _Surface | None
+
+    def span(self, text: str, first: int, last: int) -> tuple[int, int] | None:
+        """Return where in a text the label is, whose words are there from first to last."""
+        return (first, last) if self.surface is None else self.surface.span(text, first, last)
+
+    def may_be(self, words: list[str], language: str | None) -> bool:
+        """Whether words of a text, with forms of a language, may be the label in another form."""
+        if self.surface is not None or language != self.language:
+            return False
+        has_first = language == "de" and len(words) == 1
+        for at, (own, word) in enumerate(zip(self.words, words, strict=True)):
+            if fold(own) == fold(word):
+                continue
+            if own[1:] != own[1:].lower() and not (own.isupper() and len(own) > _ACRONYM):
+                return False
+            if own[0].isupper() and (at or has_first) and not word[0].isupper():
+                return False
+        return True
+
+
+class _StopWords:
+    """Which words tell nothing, by language: given, or those of `STOP_WORDS`."""
+
+    __slots__ = ("_folded", "_given")
+
+    def __init__(self, given: Collection[str] | None) -> None:
+        self._given = given
+        self._folded: dict[str | None, frozenset[str]] = {}
+
+    def of(self, language: str | None) -> frozenset[str]:
+        """Return a language's stop words, folded; those of all languages for ``None``."""
+        found = self._folded.get(language)
+        if found is None:
+            words: Iterable[str] = STOP_WORDS.get(language or "", ())
+            if self._given is not None:
+                words = chain.from_iterable(map(tokenize, self._given))
+            elif language is None:
+                words = chain.from_iterable(STOP_WORDS.values())
+            found = self._folded[language] = frozenset(map(fold, words))
+        return found
+
+
+def _words(words: Iterable[str]) -> list[str]:
+    """Return words without empty lines."""
+    return [word for word in words if fold(word) != BREAK]
+
+
+def _is_telling(words: list[str], stop_words: Collection[str]) -> bool:
+    """Whether folded words of a label say enough to be found in any case and punctuation."""
+    if any(unspaced(word[0]) for word in words):
+        return sum(map(letter_count, words)) >= _SHORTEST
+    return any(letter_count(word) >= _SHORTEST and word not in stop_words for word in words)
+
+
+def _goes_on(text: str, place: int) -> bool:
+    """Whether letters of scripts without spaces stand on both sides of a place."""
+    if not unspaced(text[place : place + 1]):
+        return False
+    while place > 0 and unicodedata.category(text[place - 1]) in _ATTACHED:
+        place -= 1
+    return unspaced(text[place - 1 : place])
 
 
 def _languages(tag: str | None) -> frozenset[str]:
@@ -400,13 +668,8 @@ def _languages(tag: str | None) -> frozenset[str]:
     return _EVERY_LANGUAGE if language is None else frozenset({language})
 
 
-def _longest_first(hit: tuple[int, int, int]) -> tuple[int, int]:
-    _, start, end = hit
-    return start - end, start
-
-
-def _one_a_concept(patterns: Iterable[Pattern]) -> list[Pattern]:
-    found: dict[NamedNode, Pattern] = {}
+def _one_a_concept(patterns: Iterable[_Pattern]) -> list[_Pattern]:
+    found: dict[NamedNode, _Pattern] = {}
     for pattern in patterns:
         found.setdefault(pattern.label.concept, pattern)
     return list(found.values())

@@ -23,7 +23,7 @@ _BLOCK_NAMES = """
     figure footer form h1 h2 h3 h4 h5 h6 head header hgroup hr html legend li main menu nav ol
     optgroup option p pre section select summary table tbody td tfoot th thead title tr ul
 """
-_BLOCKS = frozenset(_BLOCK_NAMES.split())
+_BREAKS = dict.fromkeys(_BLOCK_NAMES.split(), PARAGRAPH_BREAK) | {"br": "\n"}
 
 _MARKUP = re.compile(
     r"""
@@ -38,6 +38,24 @@ _MARKUP = re.compile(
 
 # No character has so long a number, and `int` refuses one of thousands of digits.
 _LONG_REFERENCE = re.compile(r"&#[0-9]{20,};?")
+
+# What feeds add: how it begins, and what else it has in its line.
+_ADDED = (
+    *((link, "") for link in (
+        "Continue reading", "Keep reading", "Read more", "Read the full", "Read the rest",
+        "Weiterlesen", "Lire la suite", "Leer más", "Seguir leyendo", "Continua a leggere",
+        "Leggi tutto", "Lees verder", "Leia mais", "Click to share", "Share on ", "Share this",
+    )),
+    ("The post ", " appeared first on "),
+    ("Der Beitrag ", " erschien zuerst auf "),
+    ("L’article ", " est apparu en premier sur "),  # noqa: RUF001
+    ("La entrada ", " se publicó primero en "),
+    ("L'articolo ", " proviene da "),
+    ("Het bericht ", " verscheen eerst op "),
+    ("O post ", " apareceu primeiro em "),
+)  # fmt: skip
+_LONGEST_ADDED = 200
+_ENDS = frozenset({"", *"\n.…!?:])»”"})
 
 
 def plain_text(markup: str) -> str:
@@ -64,12 +82,43 @@ def plain_text(markup: str) -> str:
     '2 < 3, they say'
     """
     if "<" in markup:
-        markup = _MARKUP.sub(_replacement, markup)
+        pieces = _MARKUP.split(markup)  # text, two groups, text, …
+        names = pieces[2::3]
+        pieces[1::3] = [""] * len(names)
+        pieces[2::3] = [_BREAKS.get(name.lower(), "") if name else "" for name in names]
+        markup = "".join(pieces)
     return html.unescape(_LONG_REFERENCE.sub("\ufffd", markup)) if "&" in markup else markup
 
 
-def _replacement(tag: re.Match[str]) -> str:
-    name = (tag[2] or "").lower()
-    if name == "br":
-        return "\n"
-    return PARAGRAPH_BREAK if name in _BLOCKS else ""
+def readable_text(markup: str) -> str:
+    """Return `plain_text` without what feeds add to an item's text: links to it, share buttons.
+
+    A phrase of such a thing counts behind the end of a sentence or of a line, where the rest of
+    the line has at most 200 characters, and is no sentence itself; that rest is left out.
+
+    Examples
+    --------
+    >>> readable_text("Solar power grows. <a href='/x'>Read more about coal</a>")
+    'Solar power grows. '
+    >>> readable_text("They should. Read more books, says the minister.")
+    'They should. Read more books, says the minister.'
+    """
+    text = plain_text(markup)
+    for beginning, middle in _ADDED:
+        if beginning in text:
+            text = _without(text, beginning, middle)
+    return text
+
+
+def _without(text: str, beginning: str, middle: str) -> str:
+    kept, done, at = [], 0, text.find(beginning, 1)
+    while at > 0:
+        end = text.find("\n", at, at + _LONGEST_ADDED)
+        end = min(len(text), at + _LONGEST_ADDED + 1) if end < 0 else end
+        line, before = text[at:end].rstrip(), text[max(0, at - 8) : at].rstrip(' \t\xa0([“"→')
+        is_whole = middle in line if middle else not line.endswith(".") or line.endswith("..")
+        if before[-1:] in _ENDS and end - at <= _LONGEST_ADDED and is_whole:
+            kept.append(text[done:at])
+            done = end
+        at = text.find(beginning, max(at + 1, done))
+    return "".join((*kept, text[done:]))

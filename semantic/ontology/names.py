@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, starmap
 from typing import TypeAlias
 
 from pyoxigraph import Literal, NamedNode
 
 from semantic.annotation.annotate import Label
+from semantic.annotation.languages import primary_subtag
 from semantic.ontology.entailment import Derived, is_reserved
 from semantic.ontology.synonyms import Roots, SynonymPairs, is_text
 from semantic.ontology.taxonomy import Taxonomy
-from semantic.terms import Term, Triple, local_name
+from semantic.terms import Term, Triple, compact, local_name
 from semantic.vocabulary import LABEL, SKOS
 
 LABELS = (LABEL, SKOS["prefLabel"], SKOS["altLabel"], SKOS["hiddenLabel"])
 """The properties whose texts are names."""
+_RANKED = (SKOS["prefLabel"], LABEL, SKOS["altLabel"], SKOS["hiddenLabel"])
 
 
 Said: TypeAlias = tuple[str, str | None, NamedNode]
@@ -124,6 +126,64 @@ class Names:
             if isinstance(object_, Literal) and is_text(object_) and not is_reserved(predicate)
             for term in self._by_text.get(self._fold(object_.value), ())
         }
+
+
+class ShownNames:
+    """What terms are called when they are shown to a person.
+
+    Of a term's labels those come first that may be shown alone (``skos:prefLabel`` and
+    ``rdfs:label``); of these the user's language, no language, English, any other; of these
+    ``skos:prefLabel``.
+
+    Parameters
+    ----------
+    triples
+        Those with `LABELS`.
+    prefixes
+        By which IRIs are shortened.
+
+    Examples
+    --------
+    >>> solar, known = NamedNode("http://e/voc/4711"), {"voc": "http://e/voc/"}
+    >>> labels = [Literal("Solar power", language="en"), Literal("Solarenergie", language="de")]
+    >>> names = ShownNames([(solar, SKOS["prefLabel"], label) for label in labels], known)
+    >>> names.shown(solar), names.shown(solar, "de"), names.shown(NamedNode("http://e/voc/a"))
+    ('Solar power (voc:4711)', 'Solarenergie (voc:4711)', 'voc:a')
+    """
+
+    def __init__(self, triples: Iterable[Triple], prefixes: Mapping[str, str]) -> None:
+        self._prefixes = prefixes
+        self._labels: defaultdict[Term, dict[Literal, int]] = defaultdict(dict)
+        ranks: dict[Term, int] = {property_: rank for rank, property_ in enumerate(_RANKED)}
+        for subject, predicate, label in triples:
+            if isinstance(label, Literal) and isinstance(subject, NamedNode):
+                rank, known = ranks.get(predicate, 1), self._labels[subject]
+                known[label] = min(rank, known.get(label, rank))
+
+    def labels(self, term: Term, language: str = "en") -> tuple[Literal, ...]:
+        """Return all labels of a term, the best for a reader of a language first."""
+        several = self._labels.get(term)
+        if several is None:
+            return ()
+        order = (language, None, "en")
+
+        def worth(label: Literal) -> tuple[bool, int, int]:
+            tag, rank = primary_subtag(label.language), several[label]
+            return rank > 1, order.index(tag) if tag in order else len(order), rank
+
+        return tuple(sorted(several, key=worth))
+
+    def shown(self, term: Term, language: str = "en") -> str:
+        """Write a term: label and IRI, or the IRI alone where it says what the label says."""
+        written, several = compact(term, self._prefixes), self.labels(term, language)
+        if not several or not isinstance(term, NamedNode):
+            return written
+        label = several[0].value
+        return written if _bare(local_name(term)) == _bare(label) else f"{label} ({written})"
+
+
+def _bare(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 class TermNames:

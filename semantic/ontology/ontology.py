@@ -32,7 +32,7 @@ from semantic.ontology.equivalence import (
     report_literals,
     rooted,
 )
-from semantic.ontology.names import LABELS, Names, Said, TermNames, said_by
+from semantic.ontology.names import LABELS, Names, Said, ShownNames, TermNames, said_by
 from semantic.ontology.synonyms import (
     DEFAULT_SYNONYM_OPTIONS,
     SynonymOptions,
@@ -357,6 +357,11 @@ class Ontology:
         its labels. Properties have no part in it: no text is about a property.
         """
         return list(self.names.labels(self._said, self._is_topic))
+
+    @cached_property
+    def shown_names(self) -> ShownNames:
+        """What terms are called when they are shown."""
+        return ShownNames(self.of(*LABELS), self.prefixes)
 
     @cached_property
     def _said(self) -> list[Said]:

@@ -156,6 +156,18 @@ def test_that_a_feed_item_is_annotated_and_its_topics_are_widened() -> None:
     assert len(made.match(Publication.of(ITEM.value, [title]))) == 0
 
 
+def test_that_a_part_of_a_word_is_a_reason() -> None:
+    climate = NamedNode(EX + "17")
+    ontology = Ontology([(climate, SKOS["prefLabel"], Literal("Klima", language="de"))])
+    made = engine(ontology, s="SELECT ?x { ?x dcterms:subject :17 }")
+    title = (ITEM, RSS["title"], Literal("Neue Klimapolitik", language="de"))
+    item = Publication.of(ITEM.value, [(ITEM, TYPE, RSS["item"]), title])
+    reason = f"“Klimapolitik” in rss:title contains “Klima”, which names Klima (<{EX}17>)"
+    (evidence,) = made.evidence(item, made.match(item))["s"]
+    assert evidence.reasons == (reason,)
+    assert made.explain("s", item, "de").evidence == (evidence,)
+
+
 def test_that_a_parsed_subscription_is_taken_too() -> None:
     made = Engine()
     made.subscribe(SubscriptionParser().parse("s", f"ASK {{ ?x <{PRICE.value}> ?p }}"))

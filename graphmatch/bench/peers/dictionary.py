@@ -21,7 +21,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-from ahocorasick_rs import AhoCorasick, MatchKind
 from numpy.typing import NDArray
 
 from graphmatch.bench.peers.peer import Peer
@@ -40,6 +39,7 @@ class DictionaryPeer(Peer):
     """A dictionary and a check, of the kind that the workload needs."""
 
     name: ClassVar = "dictionary"
+    requires: ClassVar = "ahocorasick_rs"
     forms: ClassVar = {"graph": ("integers",), "concepts": ("integers",), "keywords": ("titles",)}
 
     @classmethod
@@ -163,6 +163,8 @@ class _Concepts:
 
 class _Keywords:
     def __init__(self, workload: KeywordWorkload) -> None:
+        from ahocorasick_rs import AhoCorasick, MatchKind
+
         often = Counter(word for words in workload.subscriptions for word in words)
         self._words = list(often)
         self._automaton = AhoCorasick(self._words, matchkind=MatchKind.Standard)

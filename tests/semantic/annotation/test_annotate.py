@@ -13,12 +13,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, parse
 
-from semantic.annotation import folding
-from semantic.annotation.annotate import Annotator, Label, Languages, ShortLabels
+from semantic.annotation import tokens
+from semantic.annotation.annotate import Annotator, Form, Label, Languages, ShortLabels
 from semantic.annotation.markup import plain_text
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
-from semantic.vocabulary import DC, DCTERMS, LABEL, OWL, RSS, TYPE
+from semantic.vocabulary import CONTENT, DC, DCTERMS, LABEL, OWL, RSS, TYPE
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 ITEM = NamedNode("http://example.org/item")
@@ -46,7 +46,7 @@ def found(text: str, *labels: str, language: str | None = None) -> list[str]:
     ("text", "wanted", "surfaces"),
     [
         ("Climate policy", "climate", ["Climate"]),
-        ("acclimated climates", "climate", []),
+        ("acclimated climate", "climate", ["climate"]),
         ("climate_change", "climate change", ["climate_change"]),
         ("climate,\n change", "climate change", ["climate,\n change"]),
         ("of covid 19, COVID-19 and COVID19", "COVID-19", ["covid 19", "COVID-19"]),
@@ -184,6 +184,10 @@ def test_short_labels_can_be_left_out() -> None:
     assert [m.label.text for m in annotator.find("US, USA, The Who")] == ["USA"]
 
 
+def test_a_label_without_words_may_be_short() -> None:
+    assert Annotator([label("!")], short_labels=ShortLabels.NEVER).find("Oh!") == []
+
+
 def test_stop_words_are_those_of_the_labels_language() -> None:
     annotator = Annotator([label("war", "en"), label("war", "de", "d")], languages=Languages.ALL)
     assert [m.label.language for m in annotator.find("War, war")] == ["en", "en", "de"]
@@ -193,6 +197,82 @@ def test_stop_words_can_be_given() -> None:
     annotator = Annotator([label("Straße"), label("the")], stop_words=["STRASSE"])
     assert [(m.start, m.end) for m in annotator.find("THE strasse Straße")] == [(0, 3), (12, 18)]
     assert len(Annotator([label("the")], stop_words=[]).find("THE")) == 1
+
+
+# --- other forms --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "wanted", "surfaces"),
+    [
+        ("en", "Five soups, and a Soup", "soup", ["soups", "Soup"]),
+        ("en", "solar panels in Universities", "Solar panel", ["solar panels"]),
+        ("en", "the universe, marketing, news and a booking", "university", []),
+        ("en", "marketing", "market", []),
+        ("en", "Attorneys general", "attorney general", ["Attorneys general"]),
+        ("en", "aids", "AID", []),
+        ("en", "NATOs", "NATO", []),
+        ("en", "iPhones", "iPhone", []),
+        (
+            "en",
+            "two new york times, New York Time",
+            "New York Times",
+            ["new york times", "New York Time"],
+        ),
+        ("en", "cries of the Whos", "The Who", []),
+        ("de", "Häuser, der Häuser, häuser", "Haus", ["Häuser", "Häuser"]),
+        ("de", "Arbeiter, Arbeiten", "Arbeit", ["Arbeiten"]),
+        ("de", "Erneuerbaren Energien", "Erneuerbare Energie", ["Erneuerbaren Energien"]),
+        ("fr", "les énergies renouvelables", "énergie renouvelable", ["énergies renouvelables"]),
+        ("fr", "les ports, les journaux", "journal", ["journaux"]),
+        ("es", "las elecciones", "elección", ["elecciones"]),
+        ("it", "le macchine", "macchina", ["macchine"]),
+        ("sv", "flickorna", "flicka", ["flickorna"]),
+        ("xx", "soups", "soup", []),
+    ],
+)
+def test_plurals_and_cases_are_forms_of_a_label(
+    language: str, text: str, wanted: str, surfaces: list[str]
+) -> None:
+    mentions = Annotator([label(wanted, language)]).find(text, language)
+    assert [mention.text for mention in mentions] == surfaces
+    assert [mention.text for mention in Annotator([label(wanted)]).find(text, language)] == surfaces
+    without = Annotator([label(wanted, language)], stem=False).find(text, language)
+    assert without == [mention for mention in mentions if mention.form is Form.SAME]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Klimapolitik", ["Politik", "Klima"]),
+        ("Solaranlagen", ["Anlage"]),
+        ("Sprachschule", ["Schule", "Sprache"]),
+        ("Gegenstand gegenstand", []),
+        ("klimapolitik", []),
+        ("Klimapolitik-Rat", ["Politik", "Klima"]),
+        ("KlimaPolitik", []),
+    ],
+)
+def test_german_compounds_have_parts(text: str, wanted: list[str]) -> None:
+    names = ("Klima", "Politik", "Anlage", "Sprache", "Schule", "Stand", "Rat", "Politik der Mitte")
+    annotator = Annotator([label(name, "de", name[:3] + name[-3:]) for name in names])
+    parts = [m for m in annotator.find(text, "de") if m.form is Form.COMPOUND]
+    assert {mention.label.text for mention in parts} == set(wanted)
+    assert annotator.find(text, "en") == []
+
+
+def test_the_same_word_is_found_before_other_forms_and_parts() -> None:
+    labels = [label("Arm", "de", "arm"), label("Arme", "de", "poor")]
+    assert [m.label.text for m in Annotator(labels).find("Arme", "de")] == ["Arme"]
+    labels = [label("Klima", "de", "climate"), label("Klimapolitik", "de", "policy")]
+    assert [m.label.text for m in Annotator(labels).find("Klimapolitik", "de")] == ["Klimapolitik"]
+    assert [m.label.text for m in Annotator(labels).find("Klimapolitik", "en")] == []
+
+
+def test_forms_are_those_of_the_labels_language() -> None:
+    labels = [label("soup", "en", "en"), label("soup", "de", "de"), label("soup", None, "any")]
+    mentions = Annotator(labels, languages=Languages.ALL).find("soups")
+    assert {m.label.language for m in mentions} == {"en", None}
 
 
 # --- languages --------------------------------------------------------------------------
@@ -230,7 +310,7 @@ def publication(*triples: tuple[Term, NamedNode, Term]) -> Publication:
 
 
 def concepts_of(annotator: Annotator, *triples: tuple[Term, NamedNode, Term]) -> list[NamedNode]:
-    return [annotation.concept for annotation in annotator.annotate(publication(*triples))]
+    return [found.occurrence.label.concept for found in annotator.annotate(publication(*triples))]
 
 
 def test_title_description_and_categories_are_looked_at_in_order() -> None:
@@ -243,22 +323,36 @@ def test_title_description_and_categories_are_looked_at_in_order() -> None:
             (ITEM, RSS["description"], Literal(html)),
             (ITEM, RSS["title"], Literal("energy &amp; climate")),
             (ITEM, RSS["link"], Literal("climate")),
+            (ITEM, CONTENT["encoded"], Literal("<p>Energy.</p>Read more about climate")),
         )
     )
     texts = {
         DC["subject"]: "Energy",
         RSS["description"]: plain_text(html),
         RSS["title"]: "energy & climate",
+        CONTENT["encoded"]: "\n\nEnergy.\n\n",
     }
-    assert [(a.property, texts[a.property][a.start : a.end]) for a in annotations] == [
+    places = [(a.property, a.occurrence) for a in annotations]
+    assert [(p, texts[p][found.start : found.end]) for p, found in places] == [
         (DC["subject"], "Energy"),
         (RSS["description"], "climate"),
         (RSS["description"], "climate"),
         (RSS["title"], "energy"),
         (RSS["title"], "climate"),
+        (CONTENT["encoded"], "Energy"),
     ]
     assert annotations[0].triple == (ITEM, DCTERMS["subject"], concept("energy"))
-    assert annotations[1].label == label("climate", "en", "climate")
+    assert annotations[1].occurrence.label == label("climate", "en", "climate")
+
+
+def test_content_that_is_the_description_is_looked_at_once() -> None:
+    texts = [
+        (ITEM, RSS["description"], Literal("climate")),
+        (ITEM, CONTENT["encoded"], Literal("climate")),
+    ]
+    assert len(concepts_of(Annotator([label("climate")]), *texts)) == 1
+    other = (ITEM, CONTENT["encoded"], Literal("the climate"))
+    assert len(concepts_of(Annotator([label("climate")]), *texts, other)) == 2
 
 
 def test_only_items_are_annotated() -> None:
@@ -466,7 +560,7 @@ def texts_with_labels(draw: st.DrawFn) -> tuple[str, list[Label]]:
 @example(("US US.", [label("US."), label("us")]))
 def test_finds_what_the_naive_reference_finds(example: tuple[str, list[Label]]) -> None:
     text, labels = example
-    mentions = Annotator(labels, stop_words=STOPS).find(text, "en")
+    mentions = Annotator(labels, stop_words=STOPS, stem=False).find(text, "en")
     expected = naive_find(text, labels, "en")
     assert {(m.start, m.end, m.label.concept) for m in mentions} == expected
     assert len(mentions) == len(expected)
@@ -512,7 +606,7 @@ def class_labels() -> list[Label]:
 def test_classes_of_dbpedia_in_real_feeds() -> None:
     labels = [each for each in class_labels() if each.language == "en"]
     words = {each.text.casefold() for each in labels if re.fullmatch("[A-Za-z]{3,}", each.text)}
-    annotator = Annotator(labels, languages=Languages.ALL, stop_words=[])
+    annotator = Annotator(labels, languages=Languages.ALL, stop_words=[], stem=False)
     one_word = re.compile(rf"(?i)(?<![^\W_])(?:{'|'.join(words)})(?![^\W_])")
     count = 0
     for text in feed_texts():
@@ -528,8 +622,21 @@ def test_classes_of_dbpedia_in_real_feeds() -> None:
     assert count > 300
 
 
+PIECES = [
+    *"aZé²ªœß_+#.:/ \n\t\0’“—€→😀\xad\xa0\u2009\u200b\u200c\u202f\u2029\u3000\u0301的か★１＋",  # noqa: RUF001
+    *("http://x.y ", "WWW.a.b ", "\n\n", " .NET", "C++"),
+]
+
+
+@settings(max_examples=500)
+@given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
+def test_words_are_where_their_spans_are(text: str) -> None:
+    cut = [text[start:end] for start, end in tokens.spans(text)]
+    assert list(map(tokens.fold, tokens.tokenize(text))) == list(map(tokens.fold, cut))
+
+
 def test_that_every_combining_mark_is_known() -> None:
-    attached = re.compile(f"[{folding._marks()}]")
+    attached = re.compile(f"[{tokens._marks()}]")
     codes = [*range(0x300, 0xD800), *range(0xE000, 0x110000)]
     marks = [chr(c) for c in codes if unicodedata.category(chr(c)).startswith("M")]
     assert len(marks) > 2000

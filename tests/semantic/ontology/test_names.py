@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import pytest
-from pyoxigraph import NamedNode
+from pyoxigraph import Literal, NamedNode
 
 from semantic.ontology.names import TermNames
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.taxonomy import Taxonomy
 from semantic.terms import local_name
-from semantic.vocabulary import Namespace
+from semantic.vocabulary import LABEL, SKOS, Namespace
 
 EX = Namespace("http://example.org/")
 
@@ -29,6 +29,38 @@ def test_that_names_know_synonyms() -> None:
     ontology = Ontology.load("ontologies/products.ttl", "ontologies/synonyms.csv")
     names = ontology.value_names
     assert names.terms("Notebook") == names.terms("LaptopPC") == (shop["LaptopPC"],)
+
+
+def test_that_a_term_is_shown_by_the_preferred_label_of_the_readers_language() -> None:
+    sun, labels = (
+        EX["4711"],
+        [
+            (SKOS["altLabel"], "Sonnenstrom", "de"),
+            (LABEL, "Solarenergie", "de-AT"),
+            (SKOS["prefLabel"], "Solarstrom", "de"),
+            (LABEL, "énergie solaire", "fr"),
+            (LABEL, "solar", None),
+            (SKOS["hiddenLabel"], "sun power", "en"),
+        ],
+    )
+    stated = [(sun, property_, Literal(text, language=tag)) for property_, text, tag in labels]
+    names = Ontology(stated, prefixes={"ex": EX.iri}).shown_names
+    shown = {language: names.shown(sun, language) for language in ("de", "en", "fr", "it")}
+    assert shown == {
+        "de": "Solarstrom (ex:4711)",
+        "en": "solar (ex:4711)",
+        "fr": "énergie solaire (ex:4711)",
+        "it": "solar (ex:4711)",
+    }
+    assert [label.value for label in names.labels(sun, "de")] == [
+        "Solarstrom",
+        "Solarenergie",
+        "solar",
+        "énergie solaire",
+        "Sonnenstrom",
+        "sun power",
+    ]
+    assert names.shown(EX["4712"]) == "ex:4712"
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from semantic.annotation.folding import FoldedText
-from semantic.annotation.language import guess_language, primary_subtag
-from semantic.annotation.stopwords import STOP_WORDS
+from semantic.annotation.languages import STOP_WORDS, guess_language, primary_subtag
+from semantic.annotation.tokens import fold, tokenize
 
 SENTENCES = {
     "en": "Ministers have agreed on a plan to cut emissions before the end of the year",
@@ -31,18 +30,22 @@ OTHERS = (
 )
 
 
+def words_of(text: str) -> list[str]:
+    return list(map(fold, tokenize(text)))
+
+
 @pytest.mark.parametrize("language", SENTENCES)
 def test_a_sentence_tells_its_language(language: str) -> None:
-    assert guess_language(FoldedText.of(SENTENCES[language]).words()) == language
+    assert guess_language(words_of(SENTENCES[language])) == language
 
 
 @pytest.mark.parametrize("text", OTHERS)
 def test_what_is_not_clear_is_left_open(text: str) -> None:
-    assert guess_language(FoldedText.of(text).words()) is None
+    assert guess_language(words_of(text)) is None
 
 
 def test_a_text_half_and_half_is_left_open() -> None:
-    words = FoldedText.of(SENTENCES["en"] + " " + SENTENCES["de"]).words()
+    words = words_of(SENTENCES["en"] + " " + SENTENCES["de"])
     assert guess_language(words) is None
 
 
@@ -57,4 +60,4 @@ def test_primary_subtag(tag: str | None, primary: str | None) -> None:
 @pytest.mark.parametrize("language", STOP_WORDS)
 def test_stop_words_are_folded_words(language: str) -> None:
     for word in STOP_WORDS[language]:
-        assert FoldedText.of(word).words() == [word]
+        assert words_of(word) == [word]
