@@ -399,6 +399,8 @@ class _Reading(NamedTuple):
     """A label word that a word of a text may stand for."""
 
     word: str
+    size: int
+    """How many letters of the text it is."""
     form: Form
     language: str | None
     """Whose form it is; none of the same word."""
@@ -460,14 +462,16 @@ class _Trie(dict[str, tuple[_Reading, ...]]):
     def _readings(self, written: str) -> Iterator[_Reading]:
         word, begin = fold(written), self._root.next.get
         if word in self._words:
-            yield _Reading(word, Form.SAME, None, begin(word))
+            yield _Reading(word, len(word), Form.SAME, None, begin(word))
         for language, stems in self._stems.items():
             for other in stems.forms(word):
-                yield _Reading(other, Form.INFLECTED, language, begin(other))
+                yield _Reading(other, len(word), Form.INFLECTED, language, begin(other))
             for part in stems.parts(word) if written.istitle() else ():
                 node = begin(part)
                 if node is not None and node.labels:
-                    yield _Reading(part, Form.COMPOUND, language, node)
+                    yield _Reading(
+                        part, min(len(part), len(word) - 1), Form.COMPOUND, language, node
+                    )
 
     def places(self, text: str, words: list[str]) -> list[_Place]:
         """Return where labels are in a text, the longest first.
@@ -480,9 +484,9 @@ class _Trie(dict[str, tuple[_Reading, ...]]):
         readings = [*map(self.__getitem__, words), ()]
         hits: list[_Hit] = []
         for first, several in enumerate(readings):
-            for word, form, language, node in several:
+            for _, size, form, language, node in several:
                 if node is not None:
-                    hit = -len(word), form, first, first + 1, language, node
+                    hit = -size, form, first, first + 1, language, node
                     if node.labels:
                         hits.append(hit)
                     if node.next and readings[first + 1] and form is not Form.COMPOUND:
@@ -528,11 +532,11 @@ def _go_on(hit: _Hit, readings: list[tuple[_Reading, ...]], hits: list[_Hit]) ->
     ways = [hit]
     while ways:
         minus, form, first, last, language, node = ways.pop()
-        for word, own, of, _ in readings[last]:
+        for word, size, own, of, _ in readings[last]:
             below = node.next.get(word)
             if below is None or own is Form.COMPOUND or (of and language and of != language):
                 continue
-            longer = (minus - len(word) - 1, max(form, own), first, last + 1, of or language, below)
+            longer = (minus - size - 1, max(form, own), first, last + 1, of or language, below)
             if below.labels:
                 hits.append(longer)
             if below.next:

@@ -264,6 +264,7 @@ def test_german_compounds_have_parts(text: str, wanted: list[str]) -> None:
 def test_the_same_word_is_found_before_other_forms_and_parts() -> None:
     labels = [label("Arm", "de", "arm"), label("Arme", "de", "poor")]
     assert [m.label.text for m in Annotator(labels).find("Arme", "de")] == ["Arme"]
+    assert [m.label.text for m in Annotator(labels).find("Arm", "de")] == ["Arm"]
     labels = [label("Klima", "de", "climate"), label("Klimapolitik", "de", "policy")]
     assert [m.label.text for m in Annotator(labels).find("Klimapolitik", "de")] == ["Klimapolitik"]
     assert [m.label.text for m in Annotator(labels).find("Klimapolitik", "en")] == []
