@@ -86,7 +86,7 @@ class Nearest:
 
     def __init__(self, evaluation: Evaluation, provenance: Provenance) -> None:
         self._evaluation, self._provenance = evaluation, provenance
-        self._distances = Distances(provenance.ontology, provenance.links, provenance.prefixes)
+        self._distances = Distances(provenance.ontology, provenance.links, provenance.language)
 
     # -- patterns ---------------------------------------------------------------------------
 
@@ -263,21 +263,21 @@ class Distances:
         What is known.
     links
         The is-a links that the publication states itself.
-    prefixes
-        For showing terms.
+    language
+        The reader's: in which labels terms are shown.
 
     Examples
     --------
     >>> from pyoxigraph import Variable
     >>> from semantic.ontology.ontology import Ontology
-    >>> distances = Distances(Ontology(), {}, {})
+    >>> distances = Distances(Ontology(), {})
     >>> at_most = Comparison(Variable("x"), Operator.LE, Literal(400))
     >>> distances.miss(at_most, Literal(412)).why
     '412 is above 400 by 12'
     """
 
-    def __init__(self, ontology: Ontology, links: Links, prefixes: Mapping[str, str]) -> None:
-        self._ontology, self._links, self._prefixes = ontology, links, prefixes
+    def __init__(self, ontology: Ontology, links: Links, language: str = "en") -> None:
+        self._ontology, self._links, self._language = ontology, links, language
 
     def miss(self, filter_: Filter, term: Term) -> Miss:
         """Say by how much a term misses a filter that is not true of it."""
@@ -326,11 +326,14 @@ class Distances:
             else f"{shown} does not certainly differ from {bound}"
         )
 
+    def _shown(self, term: Term) -> str:
+        return self._ontology.shown_names.shown(term, self._language)
+
     def _write(self, term: Term) -> str:
         """Write a term; of one that has a value and is no text, the value alone."""
         if isinstance(term, Literal) and not isinstance(value_of(term), str | None):
             return term.value
-        return compact(term, self._prefixes)
+        return self._shown(term)
 
     # -- taxonomies -------------------------------------------------------------------------
 
@@ -338,7 +341,7 @@ class Distances:
         if operator is TaxonomyOperator.ANCESTOR:
             return self.not_below(concept, term)
         if operator is TaxonomyOperator.CHILD and len(path := self._path(term, concept)) > 1:
-            way = " ⊑ ".join(compact(node, self._prefixes) for node in path)
+            way = " ⊑ ".join(self._shown(node) for node in path)
             return Miss(len(path) - 2, f"it is not directly below: {way}")
         return self.not_below(term, concept)
 
@@ -351,10 +354,10 @@ class Distances:
         >>> from semantic.vocabulary import SUBCLASS
         >>> phone, laptop, product = (NamedNode(f"urn:{n}") for n in ("phone", "laptop", "product"))
         >>> known = Ontology([(phone, SUBCLASS, product), (laptop, SUBCLASS, product)])
-        >>> Distances(known, {}, {}).not_below(phone, laptop)
+        >>> Distances(known, {}).not_below(phone, laptop)
         Miss(distance=2, why='<urn:phone> is not below <urn:laptop>: both are below <urn:product>')
         """
-        says = f"{compact(low, self._prefixes)} is not below {compact(high, self._prefixes)}"
+        says = f"{self._shown(low)} is not below {self._shown(high)}"
         mine, theirs = self._above(low), self._above(high)
         both = (term for term in mine if term in theirs and not _is_above_all(term))
         common = sorted(both, key=lambda term: mine[term] + theirs[term])
@@ -363,7 +366,7 @@ class Distances:
         distance = mine[common[0]] + theirs[common[0]]
         if self._ontology.root(low) in theirs:
             return Miss(distance, f"{says}, but above it")
-        return Miss(distance, f"{says}: both are below {compact(common[0], self._prefixes)}")
+        return Miss(distance, f"{says}: both are below {self._shown(common[0])}")
 
     def _path(self, low: Term, high: Term) -> tuple[Term, ...]:
         return self._ontology.path(low, high, self._links)
@@ -384,7 +387,7 @@ class Distances:
     def _text(self, test: TextTest, term: Term) -> Miss:
         found = text_of(term, test.view)
         if found is None:
-            return Miss(math.inf, f"{compact(term, self._prefixes)} is no text")
+            return Miss(math.inf, f"{self._shown(term)} is no text")
         kind = "language" if test.view is View.LANG else "text"
         text, language = found
         return Miss(0, f"the {kind} is {Literal(folded(text, test.folding), language=language)}")

@@ -55,7 +55,7 @@ class Provenance:
         self.publication = enriched.publication
         self.links = ontology.links(enriched.stated)
         self.prefixes = ontology.prefixes
-        self._language = language
+        self.language = language
         self._parents = enriched.origins
         self._mapped = enriched.mapped
         known = ontology if entailment else Ontology()
@@ -200,4 +200,4 @@ class Provenance:
         return " ⊑ ".join(self._write(term) for term in path) if len(path) > 1 else ""
 
     def _write(self, term: Term) -> str:
-        return self.ontology.shown_names.shown(term, self._language)
+        return self.ontology.shown_names.shown(term, self.language)

@@ -138,7 +138,7 @@ def test_a_feed_item_in_json() -> None:
         "2026-01-02T03:04:05Z",
         "tag:1",
     )
-    assert first["solutions"] == [{"item": {"type": "uri", "value": "https://e.org/1"}}]
+    assert first["solutions"] == [{"item": {"type": "uri", "value": "tag:1"}}]
     assert (second["date"], second["guid"]) == (None, None)
 
 

@@ -30,11 +30,11 @@ from semantic.pattern import (
 )
 from semantic.terms import Term
 from semantic.values import Operator
-from semantic.vocabulary import BROADER, OWL, PREFIXES, SKOS, SUBCLASS, TYPE, XSD
+from semantic.vocabulary import BROADER, OWL, SKOS, SUBCLASS, TYPE, XSD
 
 X = Variable("x")
 CLASSES = tuple(NamedNode(f"urn:c{n}") for n in range(6))
-PLAIN = Distances(Ontology(), {}, PREFIXES)
+PLAIN = Distances(Ontology(), {})
 
 
 def decimal(text: str) -> Literal:
@@ -153,7 +153,7 @@ def test_distance_of_terms(
     links: list[tuple[int, int]], property_: NamedNode, operator: TaxonomyOperator
 ) -> None:
     ontology = Ontology([(CLASSES[a], property_, CLASSES[b]) for a, b in links])
-    distances, steps = Distances(ontology, {}, {}), ways(links)
+    distances, steps = Distances(ontology, {}), ways(links)
     for low, high in product(range(len(CLASSES)), repeat=2):
         term, concept = low, high
         if operator is TaxonomyOperator.ANCESTOR:
@@ -184,9 +184,9 @@ def test_that_what_is_above_everything_brings_nothing_nearer() -> None:
     """Classes of the ontology languages, that is; and that a publication's links count."""
     one, other, third = CLASSES[:3]
     ontology = Ontology([(one, TYPE, SKOS["Concept"]), (other, TYPE, SKOS["Concept"])])
-    assert Distances(ontology, {}, {}).not_below(one, other).distance == math.inf
+    assert Distances(ontology, {}).not_below(one, other).distance == math.inf
     ontology = Ontology([(one, SUBCLASS, OWL["Thing"]), (other, SUBCLASS, OWL["Thing"])])
-    assert Distances(ontology, {}, {}).not_below(one, other).distance == math.inf
+    assert Distances(ontology, {}).not_below(one, other).distance == math.inf
     links = {one: (third,), other: (third,)}
     assert Distances(ontology, links, {}).not_below(one, other).distance == 2
 
