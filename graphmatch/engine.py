@@ -82,6 +82,8 @@ if TYPE_CHECKING:
 Document: TypeAlias = bytes | str | Path | Readable
 """What `Engine.filter` reads."""
 
+_FILINGS = 1024
+"""So many filings are kept for explanations."""
 _AT_ONCE = 8192
 """So many subscriptions are taken in between two publications."""
 
@@ -158,6 +160,8 @@ class Engine(Matcher):
         self._changing = RLock()
         self._labels: tuple[list[Label], Annotator] | None = None
         self._known: Knowledge | None = None
+        self._filings: dict[str, Filed] = {}
+        """How subscriptions are filed that somebody asked about, until something changes."""
         self._saved: tuple[Options, bytes] | None = None
         """What is known, as it is saved: while it stays."""
 
@@ -188,6 +192,7 @@ class Engine(Matcher):
         """
         change = self._core.set_ontology(knowledge, **knowledge.stated(self._known))
         self._known, self._saved = knowledge, None
+        self._filings.clear()
         return change
 
     @property
@@ -279,6 +284,7 @@ class Engine(Matcher):
             except _native.NeedsPythonError:
                 filed = self._knowledge.filed(self._parser, id, text)
                 found = self._core.replace(id, text, comment, filed)
+            self._filings.pop(id, None)
         if not found:
             raise UnknownError(id)
 
@@ -291,6 +297,7 @@ class Engine(Matcher):
             When there is none with this id.
         """
         with self._changing:
+            self._filings.pop(id, None)
             if not self._core.unsubscribe(id):
                 raise UnknownError(id)
 
@@ -796,12 +803,18 @@ class Engine(Matcher):
         """
         from graphmatch.explain.filing import file, suspended
 
-        subscription = self._subscription(id)
-        knowledge = self._knowledge
-        try:
-            return file(subscription, knowledge)
-        except SubscriptionError as error:
-            return suspended(subscription, error.problem.what)
+        with self._changing:
+            if (filed := self._filings.get(id)) is not None:
+                return filed
+            subscription = self._subscription(id)
+            try:
+                filed = file(subscription, self._knowledge)
+            except SubscriptionError as error:
+                filed = suspended(subscription, error.problem.what)
+            if len(self._filings) >= _FILINGS:
+                self._filings.clear()
+            self._filings[id] = filed
+            return filed
 
     def explain(self, id: str, publication: Publication, language: str = "en") -> Explanation:
         """Say why a subscription matches a publication, or what fails first.

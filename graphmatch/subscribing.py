@@ -20,7 +20,7 @@ from typing import Any
 
 from graphmatch.engine import Engine
 from graphmatch.subscription import Subscription, SubscriptionParser
-from graphmatch.topics import Topics, known_concepts
+from graphmatch.topics import SURROGATE, Topics, known_concepts
 from semantic.attributes.constraints import attribute_query, of_row
 from semantic.attributes.ontology import Concepts
 from semantic.attributes.values import LineReader
@@ -31,6 +31,7 @@ from semantic.syntax import HEAD_BYTES, is_html
 
 _REMEDY = 'Write {"id": "…", "query": "…"} on one line.'
 _TOML_REMEDY = "Write id and query, where, topics or words below [[subscription]]."
+_KEY_PARTS = 100
 _TABLE = re.compile(r"^[ \t]*\[\[[ \t]*subscription[ \t]*\]\]", re.MULTILINE)
 
 
@@ -127,14 +128,23 @@ def read_tables(path: Path) -> tuple[dict[str, Any], list[int]]:
     """
     text = _decoded(path.read_bytes(), Place(str(path)))
     try:
-        table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        table = _loaded(text)
+    except (ValueError, RecursionError) as error:
         found = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
         line, column = (int(found[1]), int(found[2])) if found else (None, None)
         said = str(error)[: found.start()] if found else str(error)
         what, remedy = f"not TOML: {said}", "Correct it there."
         raise InputError(Problem(what, Place(str(path), line, column), remedy)) from error
     return table, [text.count("\n", 0, found.start()) + 1 for found in _TABLE.finditer(text)]
+
+
+def _loaded(text: str) -> dict[str, Any]:
+    """Read TOML; a key of very many parts would take memory by the square of their number."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.partition("=")[0].count(".") > _KEY_PARTS and not line.startswith("#"):
+            what = f"a key of more than {_KEY_PARTS} parts (at line {number}, column 1)"
+            raise ValueError(what)
+    return tomllib.loads(text)
 
 
 @dataclass
@@ -308,4 +318,7 @@ def _field(row: dict[str, object], name: str, place: Place, remedy: str) -> str:
         raise InputError(Problem(f"the field `{name}` is missing", place, remedy))
     if not isinstance(value, str) or not (value.strip() or name == "comment"):
         raise InputError(Problem(f"the field `{name}` is not a text", place, remedy))
+    if SURROGATE.search(value):
+        what = f"the field `{name}` is not Unicode: a surrogate"
+        raise InputError(Problem(what, place, "Write the text again."))
     return value

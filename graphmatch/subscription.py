@@ -149,7 +149,7 @@ def rewritten(query: Query, root: Callable[[Term], Term], units: Units | None = 
         When it names a class that is unknown.
     """
     terms: list[Term] = [root(term) if replaced else term for term, replaced in query.constants()]
-    if units is not None:
+    if units is not None and units.concern(terms):
         of: defaultdict[int, list[Use]] = defaultdict(list)
         for constant, attribute, siblings in query.uses():
             beside = ((terms[p], None if value is None else terms[value]) for p, value in siblings)

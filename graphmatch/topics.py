@@ -27,6 +27,7 @@ from semantic.terms import Term
 
 _TEXTS = "rss:title|rss:description|content:encoded"
 _LETTER = r"[\p{L}\p{M}\p{N}_]"
+SURROGATE = re.compile("[\ud800-\udfff]")
 _SPECIAL = re.compile(r"[\\.*+?^$|(){}\[\]-]")
 KEYS = ("id", "topics", "words", "not-words", "match", "comment")
 """What a row of a file of subscriptions may have that names topics or words."""
@@ -133,6 +134,9 @@ class Topics:
         for text in (*self.topics, *self.words, *self.without):
             if not text.strip():
                 what, remedy = "a topic or word is empty", "Give a text, or leave it out."
+                raise SubscriptionError(Problem(what, place, remedy))
+            if SURROGATE.search(text):
+                what, remedy = "a topic or word is not Unicode: a surrogate", "Write it again."
                 raise SubscriptionError(Problem(what, place, remedy))
         about = [_topic(topic, n, concepts, place) for n, topic in enumerate(self.topics, 1)]
         said = [_word(word, n) for n, word in enumerate(self.words, 1)]

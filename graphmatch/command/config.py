@@ -96,15 +96,20 @@ def _value(parameter: _Parameter, value: Any, folder: Path, context: Any, place:
         return value
     several = getattr(parameter, "multiple", False) or parameter.nargs == -1
     listed = value if several and isinstance(value, list) else [value]
-    if not all(isinstance(one, str | int | float | date) for one in listed) or any(
-        isinstance(one, bool) for one in listed
-    ):
-        what = f"`{key}` is no {'list of texts' if several else 'text'}"
-        remedy = f'Write {key} = ["…"].' if several else f'Write {key} = "…".'
+    is_number = parameter.type.name.startswith(("int", "float"))
+    fitting = (int, float) if is_number else (str, date)
+    if not all(isinstance(one, fitting) and not isinstance(one, bool) for one in listed):
+        kind = "number" if is_number else "list of texts" if several else "text"
+        example = "1" if is_number else '["…"]' if several else '"…"'
+        remedy = f"Write {key} = {example}."
+        what = f"`{key}` is no {kind}"
         raise InputError(Problem(what, place, remedy))
     texts = [one.isoformat() if isinstance(one, date | datetime) else str(one) for one in listed]
     if parameter.name in _NAMES_FILES or parameter.type.name in ("path", "file", "directory"):
         texts = [text if text == "-" or "://" in text else str(folder / text) for text in texts]
+    if any("\0" in text for text in texts):
+        what = f"`{key}` has a NUL character"
+        raise InputError(Problem(what, place, "Leave it out."))
     try:
         parameter.type_cast_value(context, texts if several else texts[0])
     except typer.BadParameter as error:

@@ -28,11 +28,9 @@ from typing import Self
 
 from pyoxigraph import BlankNode
 
-from graphmatch.command.output import described
 from graphmatch.matcher import Match
 from semantic.errors import GraphMatchError, Place, Problem
 from semantic.publication import Publication
-from semantic.vocabulary import DCTERMS
 
 KEPT_DAYS = 90
 """For so many days after it was last in the sources, a publication is known."""
@@ -132,16 +130,15 @@ class Seen:
 
     def new(self, publication: Publication, matches: Sequence[Match]) -> list[Match]:
         """Return the matches that were not delivered before, and take them for delivered."""
-        names = tuple(_names(publication))
-        return [match for match in matches if self._is_new(match.subscription, names)]
+        name = _name(publication)
+        return [match for match in matches if self._is_new(match.subscription, name)]
 
-    def _is_new(self, subscription: str, names: Sequence[str]) -> bool:
-        keys = [_digest(subscription, name) for name in names]
-        select = "SELECT day FROM delivered WHERE key = ?"
-        days = [day for key in keys for (day,) in self._run(select, key)]
-        if len(days) < len(keys) or min(days) < self._day:
-            for key in keys:
-                self._run("INSERT OR REPLACE INTO delivered VALUES (?, ?)", key, self._day)
+    def _is_new(self, subscription: str, name: str) -> bool:
+        key = _digest(subscription, name)
+        select = "SELECT CAST(day AS INTEGER) FROM delivered WHERE key = ?"
+        days = [day for (day,) in self._run(select, key)]
+        if not days or days[0] < self._day:
+            self._run("INSERT OR REPLACE INTO delivered VALUES (?, ?)", key, self._day)
         return not days
 
     def unread(self, path: Path) -> Iterator[Path]:
@@ -154,7 +151,7 @@ class Seen:
             yield path
             return
         key = _digest(self._by.hex(), os.fsencode(path).hex(), before)
-        found = self._run("SELECT day FROM files WHERE key = ?", key)
+        found = self._run("SELECT CAST(day AS INTEGER) FROM files WHERE key = ?", key)
         if found and found[0][0] > self._day - READ_DAYS:
             return
         yield path
@@ -199,20 +196,22 @@ def _state(path: Path) -> str | None:
         return None
 
 
-def _names(publication: Publication) -> Iterator[str]:
-    """Yield what a publication is known by."""
-    if publication.graph_name().value != publication.id:  # the name of a file, say
-        lines = sorted(
-            " ".join("_:" if isinstance(term, BlankNode) else str(term) for term in triple)
-            for triple in publication.triples
-        )
-        yield _digest("triples", *lines).hex()
-        return
-    yield publication.id
-    about = described(publication)
-    if about.guid is not None:
-        feeds = sorted(str(o) for _, p, o in publication.triples if p == DCTERMS["isPartOf"])
-        yield _digest("guid", about.guid, about.title or "", about.date or "", *feeds).hex()
+def _name(publication: Publication) -> str:
+    """Return what a publication is known by.
+
+    An item without a guid is known by its link and title: other items may have the link, too, and
+    a feed's oldest item then has no more to its id than that (docs/decisions/feeds.md).
+    """
+    about = publication.link is not None and publication.guid is None
+    if about and publication.title is not None:
+        return _digest("link", publication.link or "", publication.title).hex()
+    if publication.graph_name().value == publication.id and not about:
+        return publication.id
+    lines = sorted(
+        " ".join("_:" if isinstance(term, BlankNode) else str(term) for term in triple)
+        for triple in publication.triples
+    )
+    return _digest("triples", *lines).hex()
 
 
 def _digest(*texts: str) -> bytes:

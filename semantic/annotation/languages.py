@@ -147,6 +147,8 @@ _UMLAUT = frozenset({("", "er"), ("", "ern")})  # no plural without: *Spieler* i
 _SHORTEST = 3
 _PART, _REST = 5, 4
 _VOWELS = frozenset("aeiouyäöü")
+_NO_WORDS = ("tran", "mael", "mahl")
+"""What is left of words that only look like compounds: Transport, Maelstrom."""
 
 
 def primary_subtag(tag: str | None) -> str | None:
@@ -292,7 +294,10 @@ def _has_forms(word: str) -> bool:
 
 
 def _is_rest(rest: str) -> bool:
-    return rest not in STOP_WORDS["de"] and not _VOWELS.isdisjoint(rest)
+    """Whether the rest of a compound may be words; *Transport* has no *Sport*."""
+    if rest in STOP_WORDS["de"] or rest.endswith(_NO_WORDS):
+        return False
+    return not _VOWELS.isdisjoint(rest)
 
 
 def _unaccented(word: str) -> str:

@@ -312,6 +312,15 @@ class Units:
 
     # -- subscriptions ----------------------------------------------------------------------
 
+    def concern(self, terms: Iterable[Term]) -> bool:
+        """Whether a query with these constants may have to be brought to base units."""
+        return any(
+            term in self._value_attributes
+            or term in self._unit_attributes
+            or (isinstance(term, Literal) and is_quantity(term))
+            for term in terms
+        )
+
     def constant(self, term: Term, uses: Sequence[Use]) -> Term:
         """Return what a query's constant, with roots put in, is in publications' base units.
 

@@ -237,3 +237,18 @@ def test_a_table_of_triples_is_matched_publication_by_publication() -> None:
             ("three", 0),
         ]
         assert reports[0].matches[0].solutions == ({"x": NamedNode("urn:a")},)
+
+
+def test_that_a_filing_is_kept_until_something_changes() -> None:
+    own = Engine()
+    own.subscribe("s", "ASK { ?x a <urn:A> }")
+    first = own.filing("s")
+    assert own.filing("s") is first
+    own.replace("s", "ASK { ?x a <urn:B> }")
+    assert own.filing("s").query.text != first.query.text
+    second = own.filing("s")
+    own.update_ontology(added=[(NamedNode("urn:A"), SUBCLASS, NamedNode("urn:B"))], removed=[])
+    assert own.filing("s") is not second
+    own.unsubscribe("s")
+    with pytest.raises(UnknownError):
+        own.filing("s")

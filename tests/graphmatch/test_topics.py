@@ -104,6 +104,7 @@ def test_an_unknown_topic() -> None:
     [
         (Topics(without=("a",)), "there is no topic and no word to look for"),
         (Topics(words=(" ",)), "a topic or word is empty"),
+        (Topics(words=("so\ud800up",)), "a topic or word is not Unicode: a surrogate"),
     ],
 )
 def test_nothing_to_look_for(topics: Topics, said: str) -> None:

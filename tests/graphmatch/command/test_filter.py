@@ -315,6 +315,25 @@ def test_a_changed_address_of_a_known_guid() -> None:
     assert titles("a.rss", *SEEN) == ["Soup 4"]
 
 
+def test_items_that_share_a_guid_and_say_little_else() -> None:
+    said = [entry(n, guid="post", title="", description=f"Soup, no. {n}") for n in (1, 2, 3)]
+    feed(Path("a.rss"), *said)
+    run("filter", "a.rss", "--word", "soup", *SEEN, "--output", "o.jsonl", "--json")
+    assert len(Path("o.jsonl").read_text().splitlines()) == 3
+
+
+def test_items_without_a_guid_that_share_a_link() -> None:
+    shared = [entry(n, link="https://e.org/live") for n in range(5)]
+    feed(Path("a.rss"), shared[1], shared[0])
+    assert titles("a.rss", *SEEN) == ["Soup 1", "Soup 0"]
+    feed(Path("a.rss"), shared[3], shared[2])  # all others have dropped off
+    assert titles("a.rss", *SEEN) == ["Soup 3", "Soup 2"]
+    feed(Path("a.rss"), shared[4], shared[3])
+    assert titles("a.rss", *SEEN) == ["Soup 4"]
+    feed(Path("a.rss"), shared[4])
+    assert titles("a.rss", *SEEN) == []
+
+
 def test_a_document_is_known_by_its_triples() -> None:
     def write(title: str) -> None:
         item = f"<urn:a> a <{RSS['item'].value}> ; <urn:by> [ <urn:name> 'x' ] ;"
@@ -486,6 +505,10 @@ def test_a_configuration() -> None:
         ("quiet = 1", ":1: `quiet` is neither true nor false. Write true or false."),
         ("seen = true", ":1: `seen` is no text."),
         ("seen = ['a']", ":1: `seen` is no text."),
+        ("word = 5", ":1: `word` is no list of texts."),
+        ('output = "a\\u0000b"', ":1: `output` has a NUL character. Leave it out."),
+        (f"word = {'9' * 5000}", ": not TOML: Exceeds the limit"),
+        (f"{'a.' * 5000}a = 1", ":1:1: not TOML: a key of more than 100 parts"),
         ("since = 'soon'", ":1: `since`: 'soon' is no date such as 2026-01-02, and no duration"),
         ("cut = 'half'", ":1: `cut`: 'half' is not one of "),
         ("[subscription]\nid = 'a'", ":1: `subscription` is no list of tables. Write [[subscr"),

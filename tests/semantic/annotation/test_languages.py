@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semantic.annotation.languages import STOP_WORDS, guess_language, primary_subtag
+from semantic.annotation.languages import STOP_WORDS, Stems, guess_language, primary_subtag
 from semantic.annotation.tokens import fold, tokenize
 
 SENTENCES = {
@@ -61,3 +61,9 @@ def test_primary_subtag(tag: str | None, primary: str | None) -> None:
 def test_stop_words_are_folded_words(language: str) -> None:
     for word in STOP_WORDS[language]:
         assert words_of(word) == [word]
+
+
+def test_words_that_only_look_like_compounds() -> None:
+    stems = Stems("de", ["sport", "strom"])
+    words = ("transport", "gütertransporte", "maelstrom", "wassersport", "stromnetz")
+    assert [stems.parts(word) for word in words] == [[], [], [], ["sport"], ["strom"]]
