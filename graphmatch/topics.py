@@ -19,11 +19,11 @@ from difflib import get_close_matches
 from pyoxigraph import Literal
 
 from semantic.annotation.tokens import unspaced
-from semantic.attributes.names import concept
+from semantic.attributes.names import concept, concept_name_of
 from semantic.attributes.ontology import Concepts
 from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
 from semantic.ontology.ontology import Ontology
-from semantic.terms import Term
+from semantic.terms import Term, local_name
 
 _TEXTS = "rss:title|rss:description|content:encoded"
 _LETTER = r"[\p{L}\p{M}\p{N}_]"
@@ -175,8 +175,12 @@ def _topic(name: str, number: int, concepts: Concepts | None, place: Place) -> s
 
 
 def _resolved(name: str, concepts: Concepts, place: Place) -> Term:
+    term = concept(name.strip())
+    if concept_name_of(term) is None and not concepts.known(term.value):
+        what = f"the ontology has no class or concept {term}"
+        raise SubscriptionError(Problem(what, place, concepts.advice(local_name(term))))
     try:
-        return concepts.resolved(concept(name.strip()))
+        return concepts.resolved(term)
     except UnknownNameError as error:
         problem = Problem(error.problem.what, place, error.problem.remedy)
         raise SubscriptionError(problem) from error

@@ -168,7 +168,7 @@ class CsvWriter:
 
     def __init__(self, console: CommandConsole) -> None:
         self._console = console
-        self._row((*_COLUMNS, "solutions", "because"))
+        self._is_empty = True
 
     def write(
         self,
@@ -176,7 +176,10 @@ class CsvWriter:
         matches: Sequence[Match],
         evidence: Mapping[str, Sequence[Evidence]],
     ) -> None:
-        """Write the matches of one publication."""
+        """Write the matches of one publication, and before the first the names of the columns."""
+        if self._is_empty:
+            self._row((*_COLUMNS, "solutions", "because"))
+        self._is_empty = False
         for match in matches:
             row = as_json(publication, match, evidence.get(match.subscription, ()))
             cells = [str(row[name] or "") for name in _COLUMNS]

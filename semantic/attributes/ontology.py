@@ -156,7 +156,7 @@ class Concepts:
             return found[0]
         if not found:
             what = f"the ontology has no class or concept called {name!r}"
-            raise UnknownNameError(Problem(what, Place(name), self._advice(name)))
+            raise UnknownNameError(Problem(what, Place(name), self.advice(name)))
         listed = ", ".join(sorted(map(self._compact, found))[:_LISTED])
         more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
         what = f"{len(found)} classes or concepts are called {name!r}: {listed}{more}"
@@ -177,12 +177,13 @@ class Concepts:
         """Return the classes and concepts that a name may stand for."""
         prefix, colon, local = name.partition(":")
         if colon and (namespace := self._ontology.prefixes.get(prefix)) is not None:
-            return self._known(namespace + local)
+            return self.known(namespace + local)
         found = self._ontology.value_names.terms(name)
         named = tuple(t for t in found if isinstance(t, NamedNode) and local_name(t) == name)
         return named or found or self._folded.get(_folded(name), ())
 
-    def _known(self, iri: str) -> tuple[Term, ...]:
+    def known(self, iri: str) -> tuple[Term, ...]:
+        """Return the class, concept or instance with an IRI, by its root; empty for none."""
         try:
             term = self._ontology.root(NamedNode(iri))
         except ValueError:
@@ -200,7 +201,8 @@ class Concepts:
             found[_folded(name)].update(dict.fromkeys(names.terms(name)))
         return {name: tuple(terms) for name, terms in found.items()}
 
-    def _advice(self, name: str) -> str:
+    def advice(self, name: str) -> str:
+        """Say what may be meant by a name that nothing has."""
         near = get_close_matches(_folded(name.rpartition(":")[2]), list(self._folded), 3)
         meant = dict.fromkeys(self._compact(term) for each in near for term in self._folded[each])
         if meant:

@@ -97,6 +97,8 @@ def test_a_topic_is_found_by_label_name_and_iri(name: str) -> None:
 def test_an_unknown_topic() -> None:
     with pytest.raises(SubscriptionError, match=r"called 'suop'. Is my:Soup meant\?"):
         subscribe_topics(Engine(KNOWN), Topics(("suop",)))
+    with pytest.raises(SubscriptionError, match=r"concept <http://e/food#Suop>. Is my:Soup meant"):
+        subscribe_topics(Engine(KNOWN), Topics(("http://e/food#Suop",)))
 
 
 @pytest.mark.parametrize(

@@ -300,6 +300,7 @@ def test_nothing_is_delivered_twice() -> None:
     assert titles("f", *SEEN) == ["Soup 1", "Soup 2"]
     result = run("filter", "f", "--word", "soup", *SEEN, "--quiet")
     assert (result.stdout, result.stderr) == ("", "")
+    assert run("filter", "f", "--word", "soup", *SEEN, "--as", "csv").stdout == ""
     feed(Path("f/a.rss"), entry(3), entry(1), entry(2))
     assert titles("f", *SEEN) == ["Soup 3"]
     feed(Path("f/b.rss"), entry(3, description="elsewhere"), entry(4))
