@@ -230,7 +230,7 @@ class Stems:
         self._stemmer: Any = None
         try:
             self._stemmer = Stemmer.Stemmer(language, 0)  # whoever asks has a cache of their own
-        except KeyError:
+        except (KeyError, UnicodeEncodeError):
             return
         distinct = [word for word in dict.fromkeys(words) if _has_forms(word)]
         for word, stem in zip(distinct, self._stemmer.stemWords(distinct), strict=True):

@@ -67,3 +67,8 @@ def test_words_that_only_look_like_compounds() -> None:
     stems = Stems("de", ["sport", "strom"])
     words = ("transport", "gütertransporte", "maelstrom", "wassersport", "stromnetz")
     assert [stems.parts(word) for word in words] == [[], [], [], ["sport"], ["strom"]]
+
+
+@pytest.mark.parametrize("language", ["xx", "\ufffd", "日本", ""])
+def test_a_language_without_a_stemmer(language: str) -> None:
+    assert Stems(language, ["soup"]).forms("soups") == []
