@@ -815,7 +815,7 @@ fn begin(stream: Stream, syntax: RdfFormat, options: &Options) -> Result<Input, 
     let (is_xml, is_json) = (syntax == RdfFormat::RdfXml, is_json(syntax));
     let source = |stream| {
         let progress = Arc::clone(&progress);
-        let brackets = (!is_json).then(Brackets::default);
+        let brackets = (!is_json && !is_xml).then(Brackets::default);
         Source { stream, tail: Vec::new(), depth: 0, brackets, nesting: limits.nesting, progress }
     };
     let mut held = Arc::default();
