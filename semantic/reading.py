@@ -252,7 +252,7 @@ def recognise(
             raise InputError(Problem(f"{other[0]}, not of publications", Place(source), other[1]))
         syntax = tell_syntax(head, source)
     else:
-        refuse_foreign(head, source)
+        refuse_foreign(head[:HEAD_BYTES], source)
     if syntax == RdfFormat.RDF_XML:
         whole = iter([recode_xml(read_whole(whole, source, limits), source)])
     return syntax, whole

@@ -185,15 +185,15 @@ def refuse_foreign(head: bytes, source: str) -> None:
             raise InputError(Problem(what, Place(source), "Unpack it first."))
     body = decode_head(head).lstrip()
     if _XML.match(body):
-        _refuse_other_xml(head, body, source)
+        _refuse_other_xml(body, source)
     elif _is_wide(head):
         what = "UTF-16 or UTF-32, where this syntax is always in UTF-8"
         raise InputError(Problem(what, Place(source), "Save the document as UTF-8."))
 
 
-def _refuse_other_xml(head: bytes, body: str, source: str) -> None:
+def _refuse_other_xml(body: str, source: str) -> None:
     name = root_element(body)[0]
-    if is_html(head):
+    if _is_html(body, name):
         what = "an HTML page, not RDF or a feed"
         remedy = "Give the address of the data itself; a page often names its feed in a <link>."
     elif _RDF_NAMESPACE in body:
@@ -221,7 +221,11 @@ def _is_wide(head: bytes) -> bool:
 def is_html(head: bytes) -> bool:
     """Whether a document begins like an HTML page."""
     body = decode_head(head).lstrip()
-    return body[:14].lower() == "<!doctype html" or root_element(body)[0].lower() == "html"
+    return _is_html(body, root_element(body)[0])
+
+
+def _is_html(body: str, root: str) -> bool:
+    return body[:14].lower() == "<!doctype html" or root.lower() == "html"
 
 
 def root_element(text: str) -> tuple[str, dict[str, str]]:

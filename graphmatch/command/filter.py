@@ -11,16 +11,15 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from graphmatch.command.console import CommandConsole, plural, reader_language
 from graphmatch.command.options import Delivering, Subscribing
 from graphmatch.command.output import TextWriter, Writer, described, reasons, writer, written
-from graphmatch.command.seen import Seen, fingerprint
 from graphmatch.command.session import Knowing, Session
 from graphmatch.engine import Engine
-from graphmatch.explain.explanation import Evidence
 from graphmatch.matcher import Match, MatchReport
 from graphmatch.subscription import Subscription
 from semantic.clock import utc_now
@@ -30,6 +29,10 @@ from semantic.publication import Publication
 from semantic.reading import Cut, check_base
 from semantic.syntax import format_of_media_type
 from semantic.vocabulary import DCTERMS
+
+if TYPE_CHECKING:
+    from graphmatch.command.seen import Seen
+    from graphmatch.explain.explanation import Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,12 @@ def _delivered(
 ) -> Tally:
     """Filter and write; what was written is remembered when all of it was."""
     cutoff = None if delivering.since is None else delivering.since.cutoff(now)
-    with nullcontext() if delivering.seen is None else Seen(delivering.seen, now, by) as seen:
+    remembered: Seen | nullcontext[None] = nullcontext()
+    if delivering.seen is not None:
+        from graphmatch.command.seen import Seen  # SQLite only where something is remembered
+
+        remembered = Seen(delivering.seen, now, by)
+    with remembered as seen:
         with written(delivering.output, session.out) as console:
             made = writer(form, console, engine)
             tally = filter_all(session, engine, reading, made, cutoff, seen)
@@ -166,6 +174,8 @@ def _read_by(
     reading: Reading, subscribing: Subscribing, knowing: Knowing, delivering: Delivering
 ) -> bytes | None:
     """Return a digest of what publications are matched by; ``None`` where more than files is."""
+    from graphmatch.command.seen import fingerprint
+
     loading = knowing.loading
     if loading.imports is not None or loading.fetch_imports or loading.reason is not None:
         return None

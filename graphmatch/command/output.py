@@ -11,19 +11,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 from rich.text import Text
 
 from graphmatch.command.console import CommandConsole, styled, to_json, visible
 from graphmatch.engine import Engine
-from graphmatch.explain.explanation import Evidence
 from graphmatch.matcher import Match
 from semantic.errors import InputError, Place, Problem
 from semantic.publication import Publication
 from semantic.terms import Term, Triple, compact
 from semantic.vocabulary import DC, DCTERMS, LABEL, RSS, TYPE, XSD
+
+if TYPE_CHECKING:
+    from graphmatch.explain.explanation import Evidence
 
 _TITLES = (RSS["title"], DCTERMS["title"], DC["title"], LABEL)
 _DATES = (DC["date"], DCTERMS["date"], DCTERMS["issued"], DCTERMS["modified"])
