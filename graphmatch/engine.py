@@ -51,7 +51,16 @@ from semantic.errors import (
     UnknownNameError,
     warn_problem,
 )
-from semantic.files import Pieces, Readable, documents, may_wait, pieces, plain, unreadable
+from semantic.files import (
+    PIECE,
+    Pieces,
+    Readable,
+    documents,
+    may_wait,
+    pieces,
+    plain,
+    unreadable,
+)
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
@@ -634,25 +643,24 @@ class Engine(Matcher):
 
     def _filter_bytes(self, data: bytes, name: str, reading: _Reading) -> Iterator[MatchReport]:
         """Match a document in memory: in one call where it is one publication."""
-        if reading.syntax != RdfFormat.RDF_XML:  # which may have to be recoded
-            now = self._clock()
-            cut, base = reading.cut.value, reading.base
-            found = self._core.match_bytes(
-                data, plain(name), now_text(now), reading.extension, cut, base
-            )
-            if found is not None:
-                outcome, faults = found
-                reading.tell(faults, name)
-                if outcome is not None:
-                    yield self._reported(outcome, None, now, name)
-                return
+        now = self._clock()
+        cut, base = reading.cut.value, reading.base
+        found = self._core.match_bytes(
+            data, plain(name), now_text(now), reading.extension, cut, base
+        )
+        if found is not None:
+            outcome, faults = found
+            reading.tell(faults, name)
+            if outcome is not None:
+                yield self._reported(outcome, None, now, name)
+            return
         yield from self._filter_pieces(iter([data]), name, reading, waits=False)
 
     def _filter_stream(
         self, stream: Readable, name: str, reading: _Reading
     ) -> Iterator[MatchReport]:
         waits = may_wait(stream)
-        enough = 1 if waits and reading.syntax is not None else HEAD_BYTES
+        enough = PIECE if not waits else HEAD_BYTES if reading.syntax is None else 1
         rest = pieces(stream)
         try:
             head = next(rest, b"")
