@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from graphmatch.command.bench import Figures, Generating, Measuring, What
 from graphmatch.command.options import (
     AnnotateOption,
     BaseOption,
@@ -35,16 +36,33 @@ from graphmatch.command.options import (
     ended,
     grouped,
 )
-from graphmatch.command.spark import spark_app
+
+_LATER = {"bench": "graphmatch.command.bench", "spark": "graphmatch.command.spark"}
+"""Commands with many options of their own, to the modules that have them as ``app``."""
+
+
+class Commands(TyperGroup):
+    """The commands; ``filter`` does not wait for the options of ``bench`` and ``spark``."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        return list(dict.fromkeys((*super().list_commands(ctx), *_LATER)))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; one that is not there yet has the others loaded."""
+        if cmd_name not in self.commands:
+            for name, module in _LATER.items():
+                self.commands[name] = typer.main.get_command(import_module(module).app)
+        return super().get_command(ctx, cmd_name)
+
 
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     help="Says which standing SPARQL subscriptions a new RDF graph or feed item matches.",
 )
-
-app.add_typer(spark_app, name="spark")
 
 
 def _show_version(wanted: bool) -> None:
@@ -240,31 +258,6 @@ def demo(
     from graphmatch.command.filter import demo as run
 
     ended(lambda: run(folder))
-
-
-@app.command()
-@grouped
-def bench(
-    what: Annotated[What, typer.Argument(help="What to measure.")],
-    measuring: Measuring,
-    generating: Generating,
-    figures: Figures,
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            help="Ontology files; those of one ontology joined by +. "
-            "paper: names of experiments, or LIST."
-        ),
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Measure how long things take, and how much memory.
-
-    Example: `graphmatch bench ontology ontologies/products.ttl`
-    """
-    from graphmatch.command.bench import run
-
-    ended(lambda: run(what, files or [], measuring, generating, figures, json=json))
 
 
 def main() -> None:

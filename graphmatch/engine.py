@@ -35,12 +35,8 @@ from graphmatch.matcher import (
     UnknownError,
 )
 from graphmatch.report import EventReports, report_of
-from graphmatch.saving import Options, opened, read, save, written
 from graphmatch.subscription import Query, Subscription, SubscriptionParser, refusal
 from semantic.annotation.annotate import Annotator, Label
-from semantic.arrow import ArrowBatch, ArrowTable, batches, texts_of_table
-from semantic.attributes.bulk import Rows, rows_of_lines, rows_of_table
-from semantic.attributes.events import Event, EventColumns
 from semantic.clock import Clock, now_text, utc_now
 from semantic.errors import (
     GraphMatchError,
@@ -66,7 +62,6 @@ from semantic.reading import (
     recognise,
 )
 from semantic.syntax import HEAD_BYTES, format_of_media_type
-from semantic.tables import TripleTable
 from semantic.terms import Mention, Triple
 from semantic.vocabulary import PREFIXES
 
@@ -74,10 +69,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from graphmatch.explain.explanation import Evidence, Explanation
+    from graphmatch.explain.evidence import Evidence
+    from graphmatch.explain.explanation import Explanation
     from graphmatch.explain.filing import Filed
     from graphmatch.explain.provenance import Provenance
     from graphmatch.lint import Warned
+    from graphmatch.saving import Options
+    from semantic.arrow import ArrowBatch, ArrowTable
+    from semantic.attributes.bulk import Rows
+    from semantic.attributes.events import Event
 
 Document: TypeAlias = bytes | str | Path | Readable
 """What `Engine.filter` reads."""
@@ -383,6 +383,9 @@ class Engine(Matcher):
         InputError
             When there is no column of ids, or a column's name is no constraint.
         """
+        from semantic.arrow import texts_of_table
+        from semantic.attributes.bulk import Rows, rows_of_table
+
         if query in table.schema.names:
             return self.subscribe_many(texts_of_table(table, id, query))
         refused: list[tuple[int, GraphMatchError]] = []
@@ -410,6 +413,8 @@ class Engine(Matcher):
         OSError
             When the file cannot be read.
         """
+        from semantic.attributes.bulk import rows_of_lines
+
         refused: list[tuple[int, GraphMatchError]] = []
         for rows, numbers in rows_of_lines(path, self._on_problem):
             refused += ((numbers[n], error) for n, error in self._take_in_rows(rows))
@@ -527,7 +532,7 @@ class Engine(Matcher):
         now = self._clock()
         said = now_text(now)
         id = plain(publication.id)
-        if isinstance(publication, Event):
+        if not isinstance(publication, Publication):
             known = self._core.match_event(id, publication.attributes, said)
             if isinstance(known, _native.Report):
                 return report_of(publication.id, known)
@@ -723,6 +728,8 @@ class Engine(Matcher):
         InputError
             When a column is missing.
         """
+        from semantic.tables import TripleTable
+
         rows = TripleTable(table)
         for id, lines, numbers in rows.publications(self._on_problem):
 
@@ -761,6 +768,9 @@ class Engine(Matcher):
             reports = engine.match_events(pyarrow.table({"price.value": [399, 450]}))
             reports.numbers, reports.offsets, reports[0].subscriptions
         """
+        from semantic.arrow import batches
+        from semantic.attributes.events import EventColumns
+
         parts, before = [], 0
         for batch in batches(table):
             events = EventColumns(batch, id, before)
@@ -850,7 +860,7 @@ class Engine(Matcher):
         language
             The reader's: in which labels terms are shown.
         """
-        from graphmatch.explain.explanation import evidence
+        from graphmatch.explain.evidence import evidence
 
         several = tuple(matches)
         with self._changing:
@@ -889,6 +899,8 @@ class Engine(Matcher):
         SavedError
             When something else is there, or the file cannot be written.
         """
+        from graphmatch.saving import Options, save, written
+
         with self._changing:
             if self._saved is None:
                 synonyms = self.ontology.roots.options
@@ -934,6 +946,8 @@ class Engine(Matcher):
         >>> "alice" in again
         True
         """
+        from graphmatch.saving import opened, read
+
         path = Path(path)
         core, options, known = opened(path, limits)
         engine = cls.__new__(cls)

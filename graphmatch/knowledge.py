@@ -265,14 +265,15 @@ class Knowledge:
             for term in units.measured:
                 found[terms[term]] |= UNITS
             functions = self.enricher.functions
-            for property_ in functions.reading():
+            for property_ in functions.reading() if functions is not None else ():
                 found[terms[self.ontology.root(property_)]] |= MAPPING
         return found.items()
 
     @property
     def always(self) -> int:
         """The steps that every publication calls for."""
-        return MAPPING if self.rdfs and self.enricher.functions.always else 0
+        functions = self.enricher.functions
+        return MAPPING if functions is not None and functions.always else 0
 
     def _folding(self) -> tuple[bool, Any] | None:
         options = self.ontology.roots.options

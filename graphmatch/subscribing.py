@@ -11,7 +11,6 @@ subscription is reported and the rest goes on.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -144,6 +143,8 @@ def _loaded(text: str) -> dict[str, Any]:
         if line.partition("=")[0].count(".") > _KEY_PARTS and not line.startswith("#"):
             what = f"a key of more than {_KEY_PARTS} parts (at line {number}, column 1)"
             raise ValueError(what)
+    import tomllib
+
     return tomllib.loads(text)
 
 

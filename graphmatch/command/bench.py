@@ -9,6 +9,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
+from graphmatch.command.options import Json, ended, grouped
+
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+
 What: TypeAlias = Literal[
     "all",
     "graph",
@@ -140,6 +144,29 @@ class Generating:
         float | None, _option("keywords: the share of subscriptions that are topics.", min=0, max=1)
     ] = None
     feeds: Annotated[Path | None, _option("keywords, all: where the feeds are.", "FOLDER")] = None
+
+
+@app.command()
+@grouped
+def bench(
+    what: Annotated[What, typer.Argument(help="What to measure.")],
+    measuring: Measuring,
+    generating: Generating,
+    figures: Figures,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Ontology files; those of one ontology joined by +. "
+            "paper: names of experiments, or LIST."
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Measure how long things take, and how much memory.
+
+    Example: `graphmatch bench ontology ontologies/products.ttl`
+    """
+    ended(lambda: run(what, files or [], measuring, generating, figures, json=json))
 
 
 def run(

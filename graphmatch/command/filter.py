@@ -32,7 +32,7 @@ from semantic.vocabulary import DCTERMS
 
 if TYPE_CHECKING:
     from graphmatch.command.seen import Seen
-    from graphmatch.explain.explanation import Evidence
+    from graphmatch.explain.evidence import Evidence
 
 
 @dataclass(frozen=True, slots=True)

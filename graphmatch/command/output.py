@@ -25,7 +25,7 @@ from semantic.terms import Term, Triple, compact
 from semantic.vocabulary import DC, DCTERMS, LABEL, RSS, TYPE, XSD
 
 if TYPE_CHECKING:
-    from graphmatch.explain.explanation import Evidence
+    from graphmatch.explain.evidence import Evidence
 
 _TITLES = (RSS["title"], DCTERMS["title"], DC["title"], LABEL)
 _DATES = (DC["date"], DCTERMS["date"], DCTERMS["issued"], DCTERMS["modified"])

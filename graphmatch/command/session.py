@@ -246,11 +246,12 @@ class Session:
 
     def tracked(self, sources: Sequence[str]) -> Iterable[str]:
         """Yield the sources, with a progress bar on a terminal; addresses are refused."""
+        files = [source for source in sources if not self._is_address(source)]
+        if self.silent or not self.err.is_terminal:
+            return files
         from rich.progress import track
 
-        files = [source for source in sources if not self._is_address(source)]
-        hidden = self.silent or not self.err.is_terminal
-        return track(files, "Filtering", console=self.err, disable=hidden)
+        return track(files, "Filtering", console=self.err)
 
     def _is_address(self, source: str) -> bool:
         if _ADDRESS.match(source) is None or Path(source).exists():
@@ -262,9 +263,9 @@ class Session:
 
     def events(self, sources: Sequence[str]) -> Iterator[Publication]:
         """Yield the events of files of JSON Lines."""
-        from semantic.attributes.events import read_events
-
         for source in sources:
+            from semantic.attributes.events import read_events
+
             yield from read_events(source, on_problem=self.report)
 
     @contextmanager

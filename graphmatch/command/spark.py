@@ -28,7 +28,9 @@ from graphmatch.command.options import (
     grouped,
 )
 
-spark_app = typer.Typer(
+app = typer.Typer(
+    name="spark",
+    add_completion=False,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     help="The same on Spark: publications in bulk, and as they arrive.",
@@ -90,7 +92,7 @@ def settings(conf: Sequence[str]) -> Mapping[str, str]:
     return found
 
 
-@spark_app.command()
+@app.command()
 @grouped
 def filter(
     publications: BulkPublications,
@@ -127,7 +129,7 @@ def filter(
     ended(lambda: run(bulk, subscribing, knowing, running, delivering))
 
 
-@spark_app.command()
+@app.command()
 @grouped
 def watch(
     subscriptions: Subscriptions,

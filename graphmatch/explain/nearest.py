@@ -25,6 +25,7 @@ from itertools import islice
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from graphmatch._native import Evaluation
+from graphmatch.explain.evidence import LOOKED_AT, instance, solutions
 from graphmatch.explain.provenance import Provenance
 from semantic.attributes.names import attribute, isa_name_of, name_of, steps
 from semantic.decision import folded, text_of
@@ -41,12 +42,10 @@ from semantic.pattern import (
     Unequal,
     View,
 )
-from semantic.terms import Node, Solution, Term, Triple, compact, written
+from semantic.terms import Term, Triple, compact
 from semantic.values import Instant, Number, Operator, Quantity, compare, value_of
 from semantic.vocabulary import OWL, RDF, RDFS, SKOS, TYPE
 
-LOOKED_AT = 1000
-"""How many solutions are looked at."""
 NEAREST = 3
 """How many near misses, and how many values of one, are shown."""
 _DAY = 86_400
@@ -500,51 +499,3 @@ def _attribute_of(pattern: TriplePattern) -> str | None:
     """Return the name of the attribute that a pattern asks for."""
     name = name_of(pattern.predicate)
     return isa_name_of(pattern.predicate) if name is None else name
-
-
-def solutions(
-    evaluation: Evaluation, branch: Branch, bindings: Solution | None = None, most: int = 1000
-) -> Iterator[Solution]:
-    """Yield the solutions of a branch that agree with bindings, these included; at most so many."""
-    bound = {n: t for n, t in (bindings or {}).items() if not isinstance(t, BlankNode)}
-    if not all(_can_be(pattern, bound) for pattern in branch.patterns):
-        return
-    is_all = len(bound) == len(bindings or {})
-    for solution in evaluation.solutions(_where(branch, bound), most if is_all else None):
-        whole = {**bound, **solution}
-        if all(whole.get(name, term) == term for name, term in (bindings or {}).items()):
-            yield whole
-
-
-def first(
-    evaluation: Evaluation, branch: Branch, bindings: Solution | None = None
-) -> Solution | None:
-    """Return a solution of a branch that agrees with bindings, if there is one."""
-    return next(solutions(evaluation, branch, bindings, 1), None)
-
-
-def instance(pattern: TriplePattern, solution: Solution) -> Triple:
-    """Return the triple that a solution makes of a pattern."""
-    s, p, o = (solution[n.value] if isinstance(n, Variable) else n for n in pattern)
-    return s, p, o
-
-
-def _can_be(pattern: TriplePattern, bindings: Solution) -> bool:
-    """Whether a bound pattern can be a triple: another branch may have bound a property's place."""
-    subject, predicate = (
-        bindings.get(node.value, node) if isinstance(node, Variable) else node
-        for node in (pattern.subject, pattern.predicate)
-    )
-    may_be_subject = isinstance(subject, NamedNode | BlankNode | Variable)
-    return may_be_subject and isinstance(predicate, NamedNode | Variable)
-
-
-def _where(branch: Branch, bindings: Solution) -> str:
-    """Write a branch as a group pattern, with terms for the variables that are bound."""
-
-    def write(node: Node) -> str:
-        return written(bindings.get(node.value, node) if isinstance(node, Variable) else node)
-
-    patterns = " . ".join(" ".join(map(write, pattern)) for pattern in branch.patterns)
-    filters = (f for f in branch.filters if f.variable.value not in bindings)
-    return f"{{ {patterns} {' '.join(f'FILTER({f.write({})})' for f in filters)} }}"

@@ -27,8 +27,8 @@ LOADING = {"filter", "index", "check", "explain", "ontology"}
 def test_every_command_with_an_ontology_has_the_options_of_loading() -> None:
     group: Any = typer.main.get_command(app)
     names = {field.name for field in fields(Loading)}
-    for name, command in group.commands.items():
-        there = {parameter.name for parameter in command.params}
+    for name in group.list_commands(None):
+        there = {parameter.name for parameter in group.get_command(None, name).params}
         assert (names <= there) == (name in LOADING), name
         assert names <= there or not names & there
 
