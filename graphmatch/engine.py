@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
@@ -259,13 +259,12 @@ class Engine(Matcher):
         DuplicateError
             When the id is taken.
         """
-        id, text, comment = _said(subscription, query)
+        id, text, comment = _row(subscription, query)
         with self._changing, _refusals(id):
             try:
                 self._core.subscribe(id, text, comment)
             except _native.NeedsPythonError:
-                filed = self._knowledge.filed(self._parser, id, text)
-                self._core.subscribe(id, text, comment, filed)
+                self._core.subscribe(id, text, comment, self._filed(id, text))
 
     def replace(self, subscription: Subscription | str, query: str | None = None) -> None:
         """Put a subscription in the place of the one that has its id: also in the order.
@@ -277,16 +276,18 @@ class Engine(Matcher):
         SubscriptionError
             As `subscribe`; then the one that is there stays.
         """
-        id, text, comment = _said(subscription, query)
+        id, text, comment = _row(subscription, query)
         with self._changing, _refusals(id):
             try:
                 found = self._core.replace(id, text, comment)
             except _native.NeedsPythonError:
-                filed = self._knowledge.filed(self._parser, id, text)
-                found = self._core.replace(id, text, comment, filed)
+                found = self._core.replace(id, text, comment, self._filed(id, text))
             self._filings.pop(id, None)
         if not found:
             raise UnknownError(id)
+
+    def _filed(self, id: str, text: str) -> list[str]:
+        return self._knowledge.filed(self._parser, id, text)
 
     def unsubscribe(self, id: str) -> None:
         """Forget a subscription.
@@ -330,7 +331,10 @@ class Engine(Matcher):
         """
         refused: list[GraphMatchError] = []
         rest = iter(rows)
-        while some := [_told(row) for row in islice(rest, _AT_ONCE)]:
+        while some := [
+            _row(row) if isinstance(row, Subscription) else _row(*row)
+            for row in islice(rest, _AT_ONCE)
+        ]:
             with self._changing:
                 refused += self._take_in(some)
         return tuple(refused)
@@ -351,8 +355,7 @@ class Engine(Matcher):
                 id, text, comment = rows[begin]
                 try:
                     with _refusals(id):
-                        filed = self._knowledge.filed(self._parser, id, text)
-                        self._core.subscribe(id, text, comment, filed)
+                        self._core.subscribe(id, text, comment, self._filed(id, text))
                 except GraphMatchError as error:
                     yield error
                 begin += 1
@@ -493,12 +496,11 @@ class Engine(Matcher):
             for id in waiting:
                 text, _ = self._core.subscription(id) or ("", "")
                 try:
-                    self._core.file_again(id, knowledge.filed(self._parser, id, text))
+                    self._core.file_again(id, self._filed(id, text))
                 except SubscriptionError as error:
-                    told = error.problem
-                    what = f"{told.what}; it matches nothing now"
-                    problems.append(Problem(what, told.where, told.remedy))
-        for problem in problems:  # not before: whoever is told may ask the engine
+                    what = f"{error.problem.what}; it matches nothing now"
+                    problems.append(replace(error.problem, what=what))
+        for problem in problems:  # not before: the callback may use the engine
             self._on_problem(problem)
         return Change(triples, names, len(concerned))
 
@@ -530,14 +532,14 @@ class Engine(Matcher):
         ['alice']
         """
         now = self._clock()
-        said = now_text(now)
+        time = now_text(now)
         id = plain(publication.id)
         if not isinstance(publication, Publication):
-            known = self._core.match_event(id, publication.attributes, said)
+            known = self._core.match_event(id, publication.attributes, time)
             if isinstance(known, _native.Report):
                 return report_of(publication.id, known)
             publication = publication.publication()
-        found = self._core.match_triples(id, publication.given, said)
+        found = self._core.match_triples(id, publication.given, time)
         return self._reported(found, publication, now, publication.source.source)
 
     def _reported(
@@ -555,7 +557,7 @@ class Engine(Matcher):
             return report_of(id, found, origin=partial(_read_again, found, source))
         if publication is None:
             publication = publication_of(found.id, found.triples(), source)
-        said = now_text(now)
+        time = now_text(now)
         problems: tuple[Problem, ...] = ()
         runs, steps = 0, 0
         while isinstance(found, _native.Pending):
@@ -566,7 +568,7 @@ class Engine(Matcher):
             found = self._core.match_triples(
                 plain(publication.id),
                 prepared.triples,
-                said,
+                time,
                 prepared.stated,
                 prepared.done,
                 found.version,
@@ -774,9 +776,9 @@ class Engine(Matcher):
         parts, before = [], 0
         for batch in batches(table):
             events = EventColumns(batch, id, before)
-            said = now_text(self._clock())
+            time = now_text(self._clock())
             ids = events.ids.data, events.ids.offsets
-            found = self._core.match_events(ids, events.columns() or [], said)
+            found = self._core.match_events(ids, events.columns() or [], time)
             others = {row: self.match(events.event(row)) for row in found.pending()}
             parts.append((events.ids, found, others))
             before += batch.num_rows
@@ -969,7 +971,7 @@ class _Reading:
     Parameters
     ----------
     cut, syntax, base
-        As `Engine.filter` was told.
+        As `Engine.filter` has them.
     on_problem
         Called with what is wrong with a document.
     """
@@ -996,18 +998,11 @@ def _read_again(found: _native.Report, source: str) -> Publication | None:
     return None if triples is None else publication_of(found.publication(), triples, source)
 
 
-def _said(subscription: Subscription | str, query: str | None) -> tuple[str, str, str]:
+def _row(subscription: Subscription | str, query: str | Query | None = "") -> tuple[str, str, str]:
     """Return the id, the text and the comment of a subscription."""
-    if isinstance(subscription, str):
-        return subscription, query or "", ""
-    return subscription.id, subscription.query.text, subscription.comment
-
-
-def _told(row: Subscription | tuple[str, str | Query]) -> tuple[str, str, str]:
-    if isinstance(row, Subscription):
-        return row.id, row.query.text, row.comment
-    id, query = row
-    return id, query if isinstance(query, str) else query.text, ""
+    if isinstance(subscription, Subscription):
+        return subscription.id, subscription.query.text, subscription.comment
+    return subscription, (query or "") if isinstance(query, str | None) else query.text, ""
 
 
 def _error_of(error: Exception, id: str) -> GraphMatchError:

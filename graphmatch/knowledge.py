@@ -1,4 +1,4 @@
-"""What an engine knows: one ontology, what the core is told of it, and the steps left to Python.
+"""What an engine knows: one ontology, what the core gets of it, and the steps left to Python.
 
 A `Knowledge` is made whole before anybody uses it. The core applies root terms and rules; what is
 done here, for publications with a term that needs it, is annotation, units and mapping functions.
@@ -20,17 +20,16 @@ from weakref import ref
 
 from graphmatch import _native
 from graphmatch.enrichment import Enriched, Enricher
-from graphmatch.subscription import SubscriptionParser, rewritten
+from graphmatch.subscription import SubscriptionParser, rewritten_query
 from semantic.annotation.annotate import Annotator
 from semantic.attributes.ontology import Concepts
 from semantic.clock import now_text
-from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
+from semantic.errors import Problem
 from semantic.files import plain
 from semantic.limits import DEFAULT_LIMITS
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.terms import Mention, Term, Triple, written
-from semantic.units.quantities import UnitError
 from semantic.units.units import Units
 from semantic.vocabulary import PREFIXES, RSS
 
@@ -225,16 +224,10 @@ class Knowledge:
         term = self.concepts.resolved(term)
         return self.ontology.root(term) if self.rdfs else term
 
-    # -- what the core is told --------------------------------------------------------------
+    # -- what the core gets -----------------------------------------------------------------
 
     def stated(self, before: Knowledge | None) -> dict[str, Any]:
-        """Return what the core is told of the ontology: see `_native.Core.set_ontology`.
-
-        Parameters
-        ----------
-        before
-            What was known before.
-        """
+        """Return the arguments of `_native.Core.set_ontology`; `before` was known before."""
         ontology, terms = self.ontology, _Terms()
         names = ontology.names
         everything, changed = self._changed(before)
@@ -301,14 +294,7 @@ class Knowledge:
             When a unit is unknown, or incompatible with its attribute's; when a class is named
             that is unknown.
         """
-        query = parser.query(id, text)
-        try:
-            filed = rewritten(query, self.root, self.units)
-        except UnitError as error:
-            raise SubscriptionError(Problem(error.what, Place(id), error.remedy)) from error
-        except UnknownNameError as error:
-            told = error.problem
-            raise SubscriptionError(Problem(told.what, Place(id), told.remedy)) from error
+        filed = rewritten_query(id, parser.query(id, text), self.root, self.units)
         return [written(term) for term, _ in filed.constants()[: filed.slots]]
 
     def enrich(

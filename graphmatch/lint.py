@@ -109,7 +109,7 @@ class Warned(Problem):
     code: str = ""
 
 
-_Said: TypeAlias = tuple[str, str]
+_Finding: TypeAlias = tuple[str, str]
 """What is wrong, and what to do."""
 _Key = TypeVar("_Key")
 
@@ -152,14 +152,14 @@ class Linter:
     def lint(self, subscription: Subscription) -> tuple[Warned, ...]:
         """Return what is probably wrong with a subscription; see `lint`."""
         asked = _Asked(subscription, self._trees.parse(subscription.query), self._known)
-        said = [(code, *found) for code, rule in _RULES.items() for found in rule(asked)]
-        said += (("duplicate", *found) for found in self._duplicate(subscription, asked.tree))
+        warnings = [(code, *found) for code, rule in _RULES.items() for found in rule(asked)]
+        warnings += (("duplicate", *found) for found in self._duplicate(subscription, asked.tree))
         place = Place(subscription.id)
         return tuple(
-            Warned(what, place, remedy, code=code) for code, what, remedy in dict.fromkeys(said)
+            Warned(what, place, remedy, code=code) for code, what, remedy in dict.fromkeys(warnings)
         )
 
-    def _duplicate(self, subscription: Subscription, tree: Op | None) -> Iterator[_Said]:
+    def _duplicate(self, subscription: Subscription, tree: Op | None) -> Iterator[_Finding]:
         """Yield a warning where a subscription before asks the same.
 
         Those with the same constants are compared, written with variables in a canonical order.
@@ -332,7 +332,7 @@ class _Known:
             try:
                 query = parser.query(function.name, function.text)
             except SubscriptionError:
-                continue  # whoever makes an engine of it is told
+                continue  # making an engine of it raises this
             made += (term for term, _ in query.constants())
             made += (node for triple in query.template() for node in triple)
         named = (iri for _, iri in ontology.pairs.labels)
@@ -391,7 +391,7 @@ def _namespace(term: NamedNode) -> str:
 # -- rules ----------------------------------------------------------------------------------
 
 
-def _unknown_terms(asked: _Asked) -> Iterator[_Said]:
+def _unknown_terms(asked: _Asked) -> Iterator[_Finding]:
     known = asked.known
     terms = dict.fromkeys(_places(asked))
     for term, kinds in terms:
@@ -450,7 +450,7 @@ def _closest(name: str, names: Iterable[str]) -> str | None:
     return by_letters[found[0]] if found else None
 
 
-def _unbound(asked: _Asked) -> Iterator[_Said]:
+def _unbound(asked: _Asked) -> Iterator[_Finding]:
     for variable, where, bound in () if asked.tree is None else unbound(asked.tree):
         place = "that is selected" if where is None else f"in {asked.show(where)}"
         place = "here" if where is variable else place
@@ -459,7 +459,7 @@ def _unbound(asked: _Asked) -> Iterator[_Said]:
         yield f"nothing binds {variable} {place}", remedy
 
 
-def _comparisons(asked: _Asked) -> Iterator[_Said]:
+def _comparisons(asked: _Asked) -> Iterator[_Finding]:
     for op in asked.ops:
         if op.name not in ("=", "<", ">", "<=", ">=", "IN"):
             continue
@@ -511,7 +511,7 @@ def _at_midnight(other: Expression) -> str:
     return f'"{text[:10] if date else "2026-01-31"}T00:00:00Z"^^xsd:dateTime'
 
 
-def _arithmetic(asked: _Asked) -> Iterator[_Said]:
+def _arithmetic(asked: _Asked) -> Iterator[_Finding]:
     for op in asked.ops:
         if op.name not in _ARITHMETIC:
             continue
@@ -527,7 +527,7 @@ def _arithmetic(asked: _Asked) -> Iterator[_Said]:
         yield what, remedy
 
 
-def _literals(asked: _Asked) -> Iterator[_Said]:
+def _literals(asked: _Asked) -> Iterator[_Finding]:
     for op in asked.ops:
         if op.name not in _KIND_OF_FUNCTION and op.name not in _ARITHMETIC:
             continue
@@ -542,7 +542,7 @@ def _literals(asked: _Asked) -> Iterator[_Said]:
                 yield what, remedy
 
 
-def _regexes(asked: _Asked) -> Iterator[_Said]:
+def _regexes(asked: _Asked) -> Iterator[_Finding]:
     for op in asked.ops:
         if op.name not in ("REGEX", "REPLACE"):
             continue
@@ -557,7 +557,7 @@ def _regexes(asked: _Asked) -> Iterator[_Said]:
                 yield what, "Correct it; look-around and back references are not supported."
 
 
-def _contradictions(asked: _Asked) -> Iterator[_Said]:
+def _contradictions(asked: _Asked) -> Iterator[_Finding]:
     for branch in asked.subscription.branches:
         tests: defaultdict[tuple[Variable, object], list[Comparison]] = defaultdict(list)
         for test in branch.filters:
@@ -597,7 +597,7 @@ def _contradiction(tests: Sequence[Comparison]) -> tuple[Comparison, Comparison]
     return (lowest, highest) if compare(lowest.constant, excluded, highest.constant) else None
 
 
-def _aggregates(asked: _Asked) -> Iterator[_Said]:
+def _aggregates(asked: _Asked) -> Iterator[_Finding]:
     once = {o: s for s, p, o in asked.triples if p in _ONCE and s in asked.items}
     for select in asked.ops:
         if select.name != "select":
@@ -614,7 +614,7 @@ def _aggregates(asked: _Asked) -> Iterator[_Said]:
                 yield what, remedy
 
 
-def _everything(asked: _Asked) -> Iterator[_Said]:
+def _everything(asked: _Asked) -> Iterator[_Finding]:
     subscription = asked.subscription
     if _HARMLESS.issuperset(subscription.remainder):
         for branch in subscription.branches:
@@ -640,7 +640,7 @@ def _is_met_by_all(patterns: Sequence[TriplePattern]) -> bool:
     )
 
 
-def _channels(asked: _Asked) -> Iterator[_Said]:
+def _channels(asked: _Asked) -> Iterator[_Finding]:
     parts = {o for s, p, o in asked.triples if p == DCTERMS["isPartOf"] and s in asked.items}
     for subject, properties in asked.properties.items():
         is_channel = RSS["channel"] in properties or subject in parts
@@ -652,7 +652,7 @@ def _channels(asked: _Asked) -> Iterator[_Said]:
             yield what, remedy
 
 
-_RULES: Mapping[str, Callable[[_Asked], Iterator[_Said]]] = {
+_RULES: Mapping[str, Callable[[_Asked], Iterator[_Finding]]] = {
     "unknown-term": _unknown_terms,
     "unbound-variable": _unbound,
     "never-comparable": _comparisons,

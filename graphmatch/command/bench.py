@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from graphmatch.command.options import Json, ended, grouped
+from graphmatch.command.options import Json, grouped
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -161,12 +161,12 @@ def bench(
         ),
     ] = None,
     json: Json = False,
-) -> None:
+) -> int:
     """Measure how long things take, and how much memory.
 
     Example: `graphmatch bench ontology ontologies/products.ttl`
     """
-    ended(lambda: run(what, files or [], measuring, generating, figures, json=json))
+    return run(what, files or [], measuring, generating, figures, json=json)
 
 
 def run(

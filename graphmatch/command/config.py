@@ -1,4 +1,4 @@
-"""``graphmatch.toml``: what ``graphmatch filter`` is told by a file.
+"""``graphmatch.toml``: the options of ``graphmatch filter`` in a file.
 
 A key is an option of the command without its dashes, or ``publications``; the command line goes
 before the file. Names of files are relative to the file's folder. Its ``[[subscription]]`` tables

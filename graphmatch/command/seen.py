@@ -165,15 +165,15 @@ class Seen:
         self._run("COMMIT")
 
 
-def fingerprint(files: Iterable[Path], *said: object) -> bytes | None:
+def fingerprint(files: Iterable[Path], *options: object) -> bytes | None:
     """Return a digest of what publications are read and matched by.
 
     Parameters
     ----------
     files
         Of ontology and subscriptions.
-    said
-        Options; equal ones are written in the same way.
+    options
+        Equal ones are written in the same way.
 
     Returns
     -------
@@ -182,7 +182,7 @@ def fingerprint(files: Iterable[Path], *said: object) -> bytes | None:
     """
     states = [_state(path) for path in files]
     known = [state for state in states if state is not None]
-    return _digest(version("graphmatch"), repr(said), *known) if known == states else None
+    return _digest(version("graphmatch"), repr(options), *known) if known == states else None
 
 
 def _state(path: Path) -> str | None:

@@ -11,14 +11,14 @@ import gc
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from pyoxigraph import NamedNode, RdfFormat, parse
+from pyoxigraph import NamedNode, parse
 
 from graphmatch.command.console import CommandConsole, styled
 from graphmatch.command.options import Loading, Subscribing
@@ -48,23 +48,12 @@ DONE, REFUSED, FAILED = 0, 1, 2
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _VARIES = re.compile(r"(?<!\w)'.*?'(?!\w)|“.*?”|\".*?\"|<[^>\s]*>|\w+://\S+|\d+")
 _NOT_RDF = frozenset({".csv", ".rq"})
-_XML_PREFIX = re.compile(rb"""xmlns:([\w.-]+)\s*=\s*["']([^"'&]+)["']""")
 _PREFIXED = re.compile(r"([^\s:/]*):([^\s/].*)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Knowing:
-    """What an engine knows beside the subscriptions, as the command line says it.
-
-    Parameters
-    ----------
-    files, loading
-        The ontology's, and how they are loaded.
-    now
-        The time of mapping functions; ``None`` for the machine's.
-    saved
-        An engine that was saved: with it there is nothing else to know.
-    """
+    """What an engine knows beside the subscriptions: an ontology and options, or a saved engine."""
 
     files: Sequence[Path]
     loading: Loading = field(default_factory=Loading)
@@ -96,12 +85,8 @@ class Session:
 
     Parameters
     ----------
-    out, err
-        Where results and everything else go.
-    problems
-        Whatever was reported.
     quiet
-        Problems are remembered only: the command shows them itself.
+        Problems are only remembered: the command shows them itself.
     silent
         Neither warnings nor notes nor progress are shown.
     verbose
@@ -236,7 +221,7 @@ class Session:
             subscribe_topics(engine, Topics(topics, words, without, subscribing.any_of))
 
     def publications(
-        self, sources: Sequence[str], *, cut: Cut, format: str | None, base: str | None
+        self, sources: Sequence[str], cut: Cut, format: str | None, base: str | None
     ) -> Iterator[Publication]:
         """Yield the publications of the sources, with a progress bar on a terminal."""
         for source in self.tracked(sources):
@@ -388,22 +373,13 @@ def _declared(files: Sequence[Path]) -> dict[str, str]:
     """Return the prefixes that the files declare before they state anything."""
     prefixes: dict[str, str] = {}
     for path in files:
-        if path.suffix.lower() not in _NOT_RDF:
-            prefixes = {**_prefixes(path), **prefixes}
+        if path.suffix.lower() in _NOT_RDF:
+            continue
+        with suppress(InputError, OSError, SyntaxError, UnicodeDecodeError):  # loading reports it
+            with path.open("rb") as stream:
+                syntax = tell_syntax(stream.read(HEAD_BYTES), str(path))
+                stream.seek(0)
+                quads = parse(stream, format=syntax)
+                next(quads, None)
+            prefixes = {**quads.prefixes, **prefixes}
     return prefixes
-
-
-def _prefixes(path: Path) -> dict[str, str]:
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(HEAD_BYTES)
-            syntax = tell_syntax(head, str(path))
-            if syntax == RdfFormat.RDF_XML:
-                found = _XML_PREFIX.findall(head)
-                return {prefix.decode(): iri.decode() for prefix, iri in found}
-            stream.seek(0)
-            quads = parse(stream, format=syntax)
-            next(quads, None)
-            return quads.prefixes
-    except (InputError, OSError, SyntaxError, UnicodeDecodeError):
-        return {}  # loading it says what is wrong

@@ -162,7 +162,7 @@ class Nearest:
         return min(misses, key=_rank)
 
     def _to_attribute(self, name: str) -> tuple[Near, ...]:
-        """Return what is said of attributes that share a step with one that is not there."""
+        """Return the attributes that share a step with one that is not there."""
         asked = frozenset(steps(name))
         shared = {
             triple: len(asked.intersection(steps(own)))

@@ -123,7 +123,9 @@ def test_a_reasoner_that_there_is_not() -> None:
 # --- Names of taxonomies -------------------------------------------------------------------------
 
 RDF_XML = """<?xml version="1.0"?>
-<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:my="http://e.org/xml#"/>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:my="http://e.org/xml#">
+  <rdf:Description rdf:about="urn:a"><my:in rdf:resource="urn:b"/></rdf:Description>
+</rdf:RDF>
 """
 
 
