@@ -75,8 +75,6 @@ class Enricher:
 
     Parameters
     ----------
-    ontology
-        What is known.
     evaluator
         Evaluates mapping functions, over the same ontology.
     entailment

@@ -178,13 +178,7 @@ class Knowledge:
     # -- questions --------------------------------------------------------------------------
 
     def evaluation(self, publication: Publication, now: datetime) -> _native.Evaluation:
-        """Prepare questions about a publication: queries over it and the ontology.
-
-        Parameters
-        ----------
-        now
-            What ``NOW()`` gives.
-        """
+        """Prepare queries over a publication and the ontology, in which ``NOW()`` is `now`."""
         derived = publication.derived
         shown = publication.seen_by_any
         own = [triple for triple in shown if triple not in derived]
@@ -304,13 +298,7 @@ class Knowledge:
         return self.enricher.enrich(publication, now, mentions)
 
     def prepare(self, publication: Publication, steps: int, now: datetime) -> Prepared:
-        """Do the steps that a publication calls for and the core does not do.
-
-        Parameters
-        ----------
-        steps
-            Those that it calls for.
-        """
+        """Do the steps that a publication calls for and the core does not do."""
         if steps & MAPPING:
             enriched = self.enricher.enrich(publication, now)
             done = ITEM | EVENT | ROOTS | UNITS | MAPPING

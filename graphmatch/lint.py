@@ -97,13 +97,7 @@ _HARMLESS = frozenset({"OPTIONAL", "UNION", "ORDER BY", "LIMIT or OFFSET", "BIND
 
 @dataclass(frozen=True, slots=True)
 class Warned(Problem):
-    """A problem with a code; its place is the subscription's id.
-
-    Parameters
-    ----------
-    code
-        One of `CODES`.
-    """
+    """A problem with a code of `CODES`; its place is the subscription's id."""
 
     severity: Severity = Severity.WARNING
     code: str = ""
@@ -135,13 +129,7 @@ def lint(subscription: Subscription, ontology: Ontology) -> tuple[Warned, ...]:
 
 
 class Linter:
-    """Warns of several subscriptions, also of those that ask the same as one before.
-
-    Parameters
-    ----------
-    ontology
-        As for `lint`.
-    """
+    """Warns of several subscriptions, also of those that ask the same as one before."""
 
     def __init__(self, ontology: Ontology) -> None:
         self._known = _Known(ontology)
@@ -185,13 +173,7 @@ def _written(subscription: Subscription, tree: Op | None) -> str:
 
 
 class _Asked:
-    """A subscription as the rules see it.
-
-    Parameters
-    ----------
-    tree
-        The query's parse tree, if it could be parsed.
-    """
+    """A subscription as the rules see it; `tree` is ``None`` if it could not be parsed."""
 
     def __init__(self, subscription: Subscription, tree: Op | None, known: _Known) -> None:
         self.subscription = subscription

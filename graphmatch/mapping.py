@@ -370,14 +370,10 @@ class _Attempt:
 
     Parameters
     ----------
-    queries
-        The functions, roots put in.
     reads, mentions
         Which functions can rest on a triple, and which depend on it.
     mapped
         What functions gave, each triple with the first function that gave it.
-    runs
-        How many times a function was run.
     """
 
     queries: Sequence[Query]

@@ -36,14 +36,11 @@ def run(
 ) -> int:
     """Explain one subscription for each publication; return the exit status."""
     session, found = Session(), False
-    try:
-        engine = session.engine(knowing)
-        check(reading)
-        session.subscribe(engine, subscriptions)
-        if subscription not in engine:
-            raise _unknown(subscription, [known.id for known in engine.subscriptions])
-    except GraphMatchError as error:
-        return session.fail(error)
+    engine = session.engine(knowing)
+    check(reading)
+    session.subscribe(engine, subscriptions)
+    if subscription not in engine:
+        raise _unknown(subscription, [known.id for known in engine.subscriptions])
     for publication in read(session, reading):
         if shown.publication not in (None, publication.id):
             continue
@@ -55,7 +52,9 @@ def run(
         internals = explanation.internals if shown.verbose else ()
         lines = [str(explanation), *(f"  {line}" for line in internals)]
         session.out.print(visible("\n".join(lines), lines=True))
-    return session.status if found else session.fail(_nothing_read(reading, shown.publication))
+    if not found:
+        raise _nothing_read(reading, shown.publication)
+    return session.status
 
 
 def _unknown(id: str, known: Iterable[str]) -> GraphMatchError:

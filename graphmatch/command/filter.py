@@ -23,7 +23,7 @@ from graphmatch.engine import Engine
 from graphmatch.matcher import Match, MatchReport
 from graphmatch.subscription import Subscription
 from semantic.clock import utc_now
-from semantic.errors import GraphMatchError, InputError, Place, Problem
+from semantic.errors import InputError, Place, Problem
 from semantic.files import files_in
 from semantic.publication import Publication
 from semantic.reading import Cut
@@ -53,22 +53,19 @@ def run(
 ) -> int:
     """Filter, show, sum up; return the exit status."""
     with Session(silent=delivering.quiet, verbose=delivering.verbose) as session:
-        try:
-            form = _form(delivering)
-            check(reading)
-            engine = session.engine(knowing)
-            session.take_in(engine, subscribing)
-            if not len(engine):
-                raise nothing_to_match()
-            _note_topics(session, engine, knowing)
-            started = time.perf_counter()
-            by = None
-            if delivering.seen is not None and not asks_for_time(engine):
-                by = _read_by(reading, subscribing, knowing, delivering)
-            now = knowing.now or utc_now()
-            tally = _delivered(session, engine, reading, delivering, form, now, by)
-        except GraphMatchError as error:
-            return session.fail(error)
+        form = _form(delivering)
+        check(reading)
+        engine = session.engine(knowing)
+        session.take_in(engine, subscribing)
+        if not len(engine):
+            raise nothing_to_match()
+        _note_topics(session, engine, knowing)
+        started = time.perf_counter()
+        by = None
+        if delivering.seen is not None and not asks_for_time(engine):
+            by = _read_by(reading, subscribing, knowing, delivering)
+        now = knowing.now or utc_now()
+        tally = _delivered(session, engine, reading, delivering, form, now, by)
         seconds = time.perf_counter() - started
         session.show_warnings()
         session.note(_summary(session, engine, tally, seconds))
@@ -266,12 +263,9 @@ def index(
 ) -> int:
     """Save an engine to a file; return the exit status."""
     with Session(silent=quiet, verbose=verbose) as session:
-        try:
-            engine = session.engine(knowing)
-            session.take_in(engine, subscribing)
-            engine.save(output)
-        except GraphMatchError as error:
-            return session.fail(error)
+        engine = session.engine(knowing)
+        session.take_in(engine, subscribing)
+        engine.save(output)
         session.show_warnings()
         size = output.stat().st_size
         session.note(
@@ -306,15 +300,12 @@ class _FirstWriter(TextWriter):
 def demo(folder: Path) -> int:
     """Filter the samples in a folder; return the exit status."""
     session = Session()
-    try:
-        ontologies = sorted((folder / "ontologies").glob("*.*"))
-        if not ontologies:
-            what = "there are no samples: no `ontologies` folder"
-            remedy = "Run it in a clone of the project, or name the clone's folder."
-            return session.fail(InputError(Problem(what, Place(str(folder)), remedy)))
-        engine = session.engine(Knowing(ontologies))
-    except GraphMatchError as error:
-        return session.fail(error)
+    ontologies = sorted((folder / "ontologies").glob("*.*"))
+    if not ontologies:
+        what = "there are no samples: no `ontologies` folder"
+        remedy = "Run it in a clone of the project, or name the clone's folder."
+        raise InputError(Problem(what, Place(str(folder)), remedy))
+    engine = session.engine(Knowing(ontologies))
     data = folder / "data"
     session.subscribe(engine, [data / "subscriptions", data / "subscriptions.jsonl"])
     reading = Reading(publications=[str(data / "feeds"), str(data / "publications")])

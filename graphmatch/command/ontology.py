@@ -27,7 +27,7 @@ from graphmatch.command.terms import (
     ways,
 )
 from graphmatch.mapping import Analysed, MappingFunctions
-from semantic.errors import GraphMatchError, InputError, Place, Problem, Severity
+from semantic.errors import InputError, Place, Problem, Severity
 from semantic.ontology.taxonomy import Taxonomy
 from semantic.terms import Mention, Term, compact
 from semantic.vocabulary import DOMAIN, RANGE, RDFS, SKOS
@@ -51,24 +51,21 @@ _SEVERITIES = (
 def run(files: Sequence[Path], loading: Loading, seeing: Seeing, *, json: bool) -> int:
     """Load, show; return the exit status."""
     session = Session(quiet=seeing.problems)
-    try:
-        _check(seeing)
-        view = View(session.ontology(files, loading), reader_language(os.environ))
-        shown = _Shown(session, view, json=json)
-        if seeing.search is not None:
-            shown.search(seeing.search)
-        elif seeing.term is not None:
-            shown.term(seeing.term)
-        elif seeing.path is not None:
-            shown.path(*seeing.path)
-        elif seeing.problems:
-            shown.problems()
-        elif seeing.svg is not None and seeing.around is not None:
-            shown.picture(seeing.svg, seeing.around, seeing.radius)
-        else:
-            shown.trees(seeing.depth)
-    except GraphMatchError as error:
-        return session.fail(error)
+    _check(seeing)
+    view = View(session.ontology(files, loading), reader_language(os.environ))
+    shown = _Shown(session, view, json=json)
+    if seeing.search is not None:
+        shown.search(seeing.search)
+    elif seeing.term is not None:
+        shown.term(seeing.term)
+    elif seeing.path is not None:
+        shown.path(*seeing.path)
+    elif seeing.problems:
+        shown.problems()
+    elif seeing.svg is not None and seeing.around is not None:
+        shown.picture(seeing.svg, seeing.around, seeing.radius)
+    else:
+        shown.trees(seeing.depth)
     return session.status
 
 

@@ -421,22 +421,33 @@ class ConfiguredCommand(TyperCommand):
         if config is None or ctx.resilient_parsing:
             return rest
         from graphmatch.command.config import read_config
-        from graphmatch.command.session import Session
         from semantic.errors import GraphMatchError
 
         try:
             ctx.default_map = read_config(Path(config), self, ctx)
         except GraphMatchError as error:
-            raise SystemExit(Session().fail(error)) from error
+            raise SystemExit(_fail(error)) from error
         ctx.params.clear()
         return super().parse_args(ctx, list(args))
 
 
+def _fail(error: Exception) -> int:
+    """Show the error that ends the run, and return its exit status."""
+    from graphmatch.command.console import CommandConsole, styled
+
+    CommandConsole(stderr=True).print(styled(("error", "red"), f"    {error}"))
+    return 2
+
+
 def _end(run: Callable[[], int]) -> NoReturn:
     """Run a command, and end with its status; an output that is closed early is no error."""
+    from semantic.errors import GraphMatchError
+
     try:
         status = run()
         sys.stdout.flush()
+    except GraphMatchError as error:
+        status = _fail(error)
     except BrokenPipeError:
         status = 0
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the end

@@ -216,8 +216,7 @@ def written(path: Path | None, console: CommandConsole) -> Iterator[CommandConso
     Raises
     ------
     InputError
-        When the file cannot be written. One that was there stays as it is; it also does when
-        anything else goes wrong.
+        When the file cannot be written. One that was there stays, as after any other error.
     """
     if path is None:
         yield console

@@ -28,7 +28,6 @@ from graphmatch.topics import Topics
 from semantic.annotation.annotate import Annotator
 from semantic.clock import utc_now
 from semantic.errors import (
-    GraphMatchError,
     InputError,
     OnProblem,
     OntologyError,
@@ -43,8 +42,8 @@ from semantic.reading import Cut, read_publications
 from semantic.syntax import HEAD_BYTES, tell_syntax
 from semantic.vocabulary import PREFIXES
 
-DONE, REFUSED, FAILED = 0, 1, 2
-"""Exit statuses: done; done, with items refused and listed; could not run."""
+DONE, REFUSED = 0, 1
+"""Exit statuses: done; done, with items refused and listed. 2 is that of an error."""
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _VARIES = re.compile(r"(?<!\w)'.*?'(?!\w)|“.*?”|\".*?\"|<[^>\s]*>|\w+://\S+|\d+")
 _NOT_RDF = frozenset({".csv", ".rq"})
@@ -156,11 +155,6 @@ class Session:
     def status(self) -> int:
         """The exit status so far."""
         return REFUSED if self.refused else DONE
-
-    def fail(self, error: GraphMatchError) -> int:
-        """Show the error that ends the run, and return its exit status."""
-        self.err.print(styled(("error", "red"), f"    {error}"))
-        return FAILED
 
     def ontology(self, files: Sequence[Path], loading: Loading) -> Ontology:
         """Load the ontology files.

@@ -20,7 +20,7 @@ from graphmatch.command.session import DONE, REFUSED, Knowing, Session
 from graphmatch.command.spark import Bulk, Running, settings
 from graphmatch.engine import Engine
 from semantic.clock import utc_now
-from semantic.errors import GraphMatchError, InputError, Place, Problem, Severity
+from semantic.errors import InputError, Place, Problem, Severity
 from semantic.reading import Cut
 from semantic.tables import COLUMNS
 
@@ -72,22 +72,19 @@ def run(
     from graphmatch.spark.start import session as started
 
     with Session(silent=delivering.quiet, verbose=delivering.verbose) as session:
+        _check(bulk)
+        conf = settings(running.conf or ())
+        engine = session.engine(knowing)
+        session.take_in(engine, subscribing)
+        if not len(engine):
+            raise nothing_to_match()
+        with session.waiting("Starting Spark"):
+            spark = started(master=running.master, settings=conf)
         try:
-            _check(bulk)
-            conf = settings(running.conf or ())
-            engine = session.engine(knowing)
-            session.take_in(engine, subscribing)
-            if not len(engine):
-                raise nothing_to_match()
-            with session.waiting("Starting Spark"):
-                spark = started(master=running.master, settings=conf)
-            try:
-                shipped = ship(spark, engine, knowing.now or utc_now())
-                return _filtered(session, bulk, engine, spark, shipped, json=delivering.json)
-            finally:
-                spark.stop()
-        except GraphMatchError as error:
-            return session.fail(error)
+            shipped = ship(spark, engine, knowing.now or utc_now())
+            return _filtered(session, bulk, engine, spark, shipped, json=delivering.json)
+        finally:
+            spark.stop()
 
 
 def _filtered(

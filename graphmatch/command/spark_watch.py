@@ -19,7 +19,7 @@ from graphmatch.spark.java import SparkError
 from graphmatch.spark.start import connector
 from graphmatch.spark.start import session as spark_session
 from semantic.annotation.annotate import Annotator
-from semantic.errors import GraphMatchError, OnProblem
+from semantic.errors import OnProblem
 from semantic.ontology.ontology import Ontology
 from semantic.reading import Cut
 
@@ -35,21 +35,18 @@ def run(stream: Stream, subscriptions: Sequence[Path], knowing: Knowing, running
     """Watch until the end, or until somebody stops it; sum up, and return the exit status."""
     session = Session()
     started = time.perf_counter()
+    package = connector()
+    source = _source(stream)
+    conf = settings(running.conf or ())
+    with session.waiting("Starting Spark"):
+        packages = () if stream.kafka is None else (package,)
+        spark = spark_session(master=running.master, packages=packages, settings=conf)
     try:
-        package = connector()
-        source = _source(stream)
-        conf = settings(running.conf or ())
-        with session.waiting("Starting Spark"):
-            packages = () if stream.kafka is None else (package,)
-            spark = spark_session(master=running.master, packages=packages, settings=conf)
-        try:
-            files = _files(subscriptions, knowing)
-            watching = _watch(session, spark, source, files, knowing, stream)
-            total = _followed(session, watching)
-        finally:
-            spark.stop()
-    except GraphMatchError as error:
-        return session.fail(error)
+        files = _files(subscriptions, knowing)
+        watching = _watch(session, spark, source, files, knowing, stream)
+        total = _followed(session, watching)
+    finally:
+        spark.stop()
     seconds = time.perf_counter() - started
     session.err.print(
         f"{plural(total['batches'], 'batch', 'batches')}: {_counts(total)}, {seconds:.2f} s"

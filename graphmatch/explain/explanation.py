@@ -91,19 +91,7 @@ def explain(
     evaluation: Evaluation,
     provenance: Provenance,
 ) -> Explanation:
-    """Explain one pair.
-
-    Parameters
-    ----------
-    placements
-        How the subscription stands in the index.
-    match
-        What matching them gave.
-    evaluation
-        The publication, enriched, and ready for queries.
-    provenance
-        Why its triples hold.
-    """
+    """Explain one pair; `evaluation` is over the enriched publication."""
     prefixes, publication = provenance.prefixes, provenance.publication
     blank = Explanation(
         filed.subscription.id,

@@ -73,15 +73,7 @@ class Near:
 
 
 class Nearest:
-    """Near misses in one publication.
-
-    Parameters
-    ----------
-    evaluation
-        The publication, ready for queries.
-    provenance
-        Why its triples hold.
-    """
+    """Near misses in one publication."""
 
     def __init__(self, evaluation: Evaluation, provenance: Provenance) -> None:
         self._evaluation, self._provenance = evaluation, provenance
@@ -175,13 +167,7 @@ class Nearest:
     # -- filters ----------------------------------------------------------------------------
 
     def to_filter(self, branch: Branch, filter_: Filter) -> Iterator[tuple[Term, Near]]:
-        """Yield the values that come closest to passing a filter, and where they stand.
-
-        Parameters
-        ----------
-        branch
-            All that is met without the filter.
-        """
+        """Yield the values that come closest to passing a filter, and where they stand."""
         name = filter_.variable.value
         values: dict[Term, Triple] = {}
         for solution in solutions(self._evaluation, branch, None, LOOKED_AT):
@@ -239,31 +225,14 @@ def _some(values: dict[Term, None], words: Wording) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """By how much a term misses something.
-
-    Parameters
-    ----------
-    distance
-        What the terms that miss it are ordered by; infinite where there is no distance.
-    why
-        The same for people.
-    """
+    """By how much a term misses something: to order by, infinite if unknown, and for people."""
 
     distance: Fraction | float
     why: str
 
 
 class Distances:
-    """Distances under an ontology.
-
-    Parameters
-    ----------
-    ontology
-        What is known.
-    links
-        The is-a links that the publication states itself.
-    language
-        The reader's: in which labels terms are shown.
+    """Distances under an ontology, and the is-a links that the publication states itself.
 
     Examples
     --------
@@ -430,14 +399,7 @@ def _time(seconds: Fraction) -> str:
 
 
 class Wording:
-    """How a branch is spoken of.
-
-    Parameters
-    ----------
-    branch
-        One that asks for attributes of one subject and nothing else is written as constraints.
-    prefixes
-        For showing terms.
+    """Writes a branch: as constraints, if it asks for attributes of one subject and nothing else.
 
     Examples
     --------
