@@ -3,48 +3,62 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from graphmatch.command.bench import Figures, Generating, Measuring, What
 from graphmatch.command.options import (
     AnnotateOption,
-    BaseOption,
     ConfiguredCommand,
-    CutOption,
     Delivering,
     EntailmentOption,
-    Events,
-    FormatOption,
     Json,
     Loading,
     NowOption,
     Ontologies,
     OntologyFiles,
-    Publications,
     Quiet,
+    Reading,
     Seeing,
     StemOption,
     Subscribing,
     Subscriptions,
     Verbose,
     Wanting,
-    ended,
     grouped,
 )
-from graphmatch.command.spark import spark_app
+
+_LATER = {"bench": "graphmatch.command.bench", "spark": "graphmatch.command.spark"}
+"""Commands with many options of their own, to the modules that have them as ``app``."""
+
+
+class Commands(TyperGroup):
+    """The commands; ``filter`` does not wait for the options of ``bench`` and ``spark``."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        return list(dict.fromkeys((*super().list_commands(ctx), *_LATER)))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; one that is not there yet has the others loaded."""
+        if cmd_name not in self.commands:
+            for name, module in _LATER.items():
+                self.commands[name] = typer.main.get_command(import_module(module).app)
+        return super().get_command(ctx, cmd_name)
+
 
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     help="Says which standing SPARQL subscriptions a new RDF graph or feed item matches.",
 )
-
-app.add_typer(spark_app, name="spark")
 
 
 def _show_version(wanted: bool) -> None:
@@ -70,8 +84,7 @@ def filter(
     subscribing: Subscribing,
     delivering: Delivering,
     loading: Loading,
-    publications: Publications = None,
-    events: Events = None,
+    reading: Reading,
     ontology: Ontologies = None,
     engine: Annotated[
         Path | None,
@@ -84,26 +97,22 @@ def filter(
             help="Options as TOML; ./graphmatch.toml where nothing to filter is named.",
         ),
     ] = None,
-    cut: CutOption = "auto",
-    format: FormatOption = None,
-    base: BaseOption = None,
     entailment: EntailmentOption = "rdfs",
     annotate: AnnotateOption = True,
     stem: StemOption = True,
     now: NowOption = None,
-) -> None:
+) -> int:
     """Match publications against subscriptions, and show the matches.
 
     Example: `graphmatch filter data/feeds -o ontologies/news.ttl -s data/subscriptions`
     """
-    from graphmatch.command.filter import Reading, run
+    from graphmatch.command.filter import run
     from graphmatch.command.session import Knowing
 
-    reading = Reading(publications or [], cut, format, base, events or [])
     knowing = Knowing(
         ontology or [], loading, entailment, annotate=annotate, stem=stem, now=now, saved=engine
     )
-    ended(lambda: run(reading, subscribing, knowing, delivering))
+    return run(reading, subscribing, knowing, delivering)
 
 
 @app.command()
@@ -117,7 +126,7 @@ def index(
     annotate: AnnotateOption = True,
     quiet: Quiet = False,
     verbose: Verbose = False,
-) -> None:
+) -> int:
     """Save ontology and subscriptions as one file, which `filter --engine` opens at once.
 
     Example: `graphmatch index -o ontologies/news.ttl -s data/subscriptions --output news.gm`
@@ -126,7 +135,7 @@ def index(
     from graphmatch.command.session import Knowing
 
     knowing = Knowing(ontology or [], loading, entailment, annotate=annotate)
-    ended(lambda: run(subscribing, knowing, output, quiet=quiet, verbose=verbose))
+    return run(subscribing, knowing, output, quiet=quiet, verbose=verbose)
 
 
 @app.command()
@@ -144,7 +153,7 @@ def check(
     strict: Annotated[
         bool, typer.Option("--strict", help="End with status 1 if there are warnings.")
     ] = False,
-) -> None:
+) -> int:
     """Say of each subscription what is indexed, what is evaluated, and what is wrong with it.
 
     Example: `graphmatch check data/subscriptions -o ontologies/news.ttl`
@@ -152,26 +161,14 @@ def check(
     from graphmatch.command.check import run
     from graphmatch.command.session import Knowing
 
-    subscribing = Subscribing.to(subscriptions or [], wanting)
+    subscribing = Subscribing(**asdict(wanting), subscriptions=subscriptions)
     knowing = Knowing(ontology or [], loading, entailment)
-    ended(lambda: run(subscribing, knowing, json=json, sparql=sparql, strict=strict))
+    return run(subscribing, knowing, json=json, sparql=sparql, strict=strict)
 
 
 @app.command()
 @grouped
-def ontology(
-    files: OntologyFiles,
-    seeing: Seeing,
-    loading: Loading,
-    json: Json = False,
-    depth: Annotated[int, typer.Option(min=1, help="How many levels of the trees to show.")] = 4,
-    around: Annotated[
-        str | None, typer.Option(metavar="TERM", help="The term in the middle of the picture.")
-    ] = None,
-    radius: Annotated[
-        int, typer.Option(min=0, max=10, help="How many links the picture goes up and down.")
-    ] = 2,
-) -> None:
+def ontology(files: OntologyFiles, seeing: Seeing, loading: Loading, json: Json = False) -> int:
     """Show an ontology: its trees and counts, or one of its terms, ways and problems.
 
     A TERM is an IRI, a prefixed name, the last part of an IRI, or a label.
@@ -180,7 +177,7 @@ def ontology(
     """
     from graphmatch.command.ontology import run
 
-    ended(lambda: run(files, loading, seeing, depth, around, radius, json=json))
+    return run(files, loading, seeing, json=json)
 
 
 @app.command()
@@ -189,8 +186,7 @@ def explain(
     subscription: Annotated[str, typer.Argument(help="The subscription's id.")],
     subscriptions: Subscriptions,
     loading: Loading,
-    publications: Publications = None,
-    events: Events = None,
+    reading: Reading,
     ontology: Ontologies = None,
     publication: Annotated[
         str | None, typer.Option("--publication", "-p", help="Only the one with this id.")
@@ -199,72 +195,34 @@ def explain(
         bool, typer.Option("--verbose", help="Say how the subscription is indexed, too.")
     ] = False,
     json: Json = False,
-    cut: CutOption = "auto",
-    format: FormatOption = None,
-    base: BaseOption = None,
     entailment: EntailmentOption = "rdfs",
     now: NowOption = None,
-) -> None:
+) -> int:
     """Say why a subscription matches publications, or what fails first.
 
     Example: `graphmatch explain ctps-figure-3 data/publications/offers.nq
     -s data/subscriptions -o ontologies/products.ttl`
     """
-    from graphmatch.command.explain import run
-    from graphmatch.command.filter import Reading
+    from graphmatch.command.explain import Shown, run
     from graphmatch.command.session import Knowing
 
-    reading = Reading(publications or [], cut, format, base, events or [])
     knowing = Knowing(ontology or [], loading, entailment, now=now)
-    ended(
-        lambda: run(
-            subscription,
-            reading,
-            subscriptions,
-            knowing,
-            publication=publication,
-            verbose=verbose,
-            json=json,
-        )
-    )
+    shown = Shown(publication, json=json, verbose=verbose)
+    return run(subscription, reading, subscriptions, knowing, shown)
 
 
 @app.command()
+@grouped
 def demo(
     folder: Annotated[Path, typer.Argument(help="Where `ontologies/` and `data/` are.")] = Path(),
-) -> None:
+) -> int:
     """Filter the sample feeds and publications with the sample ontologies.
 
     Example: `graphmatch demo`
     """
     from graphmatch.command.filter import demo as run
 
-    ended(lambda: run(folder))
-
-
-@app.command()
-@grouped
-def bench(
-    what: Annotated[What, typer.Argument(help="What to measure.")],
-    measuring: Measuring,
-    generating: Generating,
-    figures: Figures,
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            help="Ontology files; those of one ontology joined by +. "
-            "paper: names of experiments, or LIST."
-        ),
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Measure how long things take, and how much memory.
-
-    Example: `graphmatch bench ontology ontologies/products.ttl`
-    """
-    from graphmatch.command.bench import run
-
-    ended(lambda: run(what, files or [], measuring, generating, figures, json=json))
+    return run(folder)
 
 
 def main() -> None:

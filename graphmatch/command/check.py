@@ -13,28 +13,16 @@ from graphmatch.command.options import Subscribing
 from graphmatch.command.session import REFUSED, Knowing, Session
 from graphmatch.explain.filing import Filed
 from graphmatch.lint import Linter, Warned
-from semantic.errors import GraphMatchError
 from semantic.terms import compact
 
 
 def run(
     subscribing: Subscribing, knowing: Knowing, *, json: bool, sparql: bool, strict: bool
 ) -> int:
-    """Check, show, sum up; return the exit status.
-
-    Parameters
-    ----------
-    sparql
-        Whether queries are shown, too.
-    strict
-        Whether the status of warnings is that of something refused.
-    """
+    """Check, show, sum up; return the exit status."""
     session = Session()
-    try:
-        engine = session.engine(knowing)
-        session.take_in(engine, subscribing)
-    except GraphMatchError as error:
-        return session.fail(error)
+    engine = session.engine(knowing)
+    session.take_in(engine, subscribing)
     linter, skeletons, warnings = Linter(engine.ontology), set(), 0
     for subscription in engine.subscriptions:
         skeletons.add(subscription.query.skeleton)

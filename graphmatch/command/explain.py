@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
 from graphmatch.command.console import reader_language, visible
-from graphmatch.command.filter import Reading, read
+from graphmatch.command.filter import check, read
+from graphmatch.command.options import Reading
 from graphmatch.command.session import Knowing, Session
-from graphmatch.engine import Engine
 from graphmatch.explain.explanation import Explanation
 from graphmatch.explain.filing import Placement
 from semantic.errors import GraphMatchError, Place, Problem
 from semantic.terms import Triple
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Which publication is explained, all by default, and how."""
+
+    publication: str | None
+    json: bool
+    verbose: bool
 
 
 def run(
@@ -22,26 +32,28 @@ def run(
     reading: Reading,
     subscriptions: Sequence[Path],
     knowing: Knowing,
-    *,
-    publication: str | None,
-    verbose: bool,
-    json: bool,
+    shown: Shown,
 ) -> int:
     """Explain one subscription for each publication; return the exit status."""
-    session = Session()
-    try:
-        engine = session.engine(knowing)
-        reading.checked()
-        session.subscribe(engine, subscriptions)
-        if subscription not in engine:
-            raise _unknown(subscription, [known.id for known in engine.subscriptions])
-    except GraphMatchError as error:
-        return session.fail(error)
-    shown = _explain_all(
-        session, engine, subscription, reading, publication, verbose=verbose, json=json
-    )
-    if not shown:
-        return session.fail(_nothing_read(reading, publication))
+    session, found = Session(), False
+    engine = session.engine(knowing)
+    check(reading)
+    session.subscribe(engine, subscriptions)
+    if subscription not in engine:
+        raise _unknown(subscription, [known.id for known in engine.subscriptions])
+    for publication in read(session, reading):
+        if shown.publication not in (None, publication.id):
+            continue
+        found = True
+        explanation = engine.explain(subscription, publication, reader_language(os.environ))
+        if shown.json:
+            session.out.write_json(_json(explanation))
+            continue
+        internals = explanation.internals if shown.verbose else ()
+        lines = [str(explanation), *(f"  {line}" for line in internals)]
+        session.out.print(visible("\n".join(lines), lines=True))
+    if not found:
+        raise _nothing_read(reading, shown.publication)
     return session.status
 
 
@@ -53,38 +65,13 @@ def _unknown(id: str, known: Iterable[str]) -> GraphMatchError:
 
 
 def _nothing_read(reading: Reading, wanted: str | None) -> GraphMatchError:
-    place = Place(" ".join((*reading.sources, *reading.events)))
+    place = Place(" ".join((*(reading.publications or ()), *(reading.events or ()))))
     if wanted is None:
         what, remedy = "no publication was read", "Give a file with one."
     else:
         what = f"no publication has the id {wanted}"
         remedy = "Leave --publication out to see them all."
     return GraphMatchError(Problem(what, place, remedy))
-
-
-def _explain_all(
-    session: Session,
-    engine: Engine,
-    subscription: str,
-    reading: Reading,
-    wanted: str | None,
-    *,
-    verbose: bool,
-    json: bool,
-) -> int:
-    shown = 0
-    for publication in read(session, reading):
-        if wanted is None or publication.id == wanted:
-            explanation = engine.explain(subscription, publication, reader_language(os.environ))
-            if json:
-                session.out.write_json(_json(explanation))
-            else:
-                lines = [str(explanation)]
-                if verbose:
-                    lines += (f"  {line}" for line in explanation.internals)
-                session.out.print(visible("\n".join(lines), lines=True))
-            shown += 1
-    return shown
 
 
 def _json(explanation: Explanation) -> dict[str, object]:

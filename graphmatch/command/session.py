@@ -11,14 +11,14 @@ import gc
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from pyoxigraph import NamedNode, RdfFormat, parse
+from pyoxigraph import NamedNode, parse
 
 from graphmatch.command.console import CommandConsole, styled
 from graphmatch.command.options import Loading, Subscribing
@@ -28,7 +28,6 @@ from graphmatch.topics import Topics
 from semantic.annotation.annotate import Annotator
 from semantic.clock import utc_now
 from semantic.errors import (
-    GraphMatchError,
     InputError,
     OnProblem,
     OntologyError,
@@ -43,28 +42,17 @@ from semantic.reading import Cut, read_publications
 from semantic.syntax import HEAD_BYTES, tell_syntax
 from semantic.vocabulary import PREFIXES
 
-DONE, REFUSED, FAILED = 0, 1, 2
-"""Exit statuses: done; done, with items refused and listed; could not run."""
+DONE, REFUSED = 0, 1
+"""Exit statuses: done; done, with items refused and listed. 2 is that of an error."""
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _VARIES = re.compile(r"(?<!\w)'.*?'(?!\w)|“.*?”|\".*?\"|<[^>\s]*>|\w+://\S+|\d+")
 _NOT_RDF = frozenset({".csv", ".rq"})
-_XML_PREFIX = re.compile(rb"""xmlns:([\w.-]+)\s*=\s*["']([^"'&]+)["']""")
 _PREFIXED = re.compile(r"([^\s:/]*):([^\s/].*)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Knowing:
-    """What an engine knows beside the subscriptions, as the command line says it.
-
-    Parameters
-    ----------
-    files, loading
-        The ontology's, and how they are loaded.
-    now
-        The time of mapping functions; ``None`` for the machine's.
-    saved
-        An engine that was saved: with it there is nothing else to know.
-    """
+    """What an engine knows beside the subscriptions: an ontology and options, or a saved engine."""
 
     files: Sequence[Path]
     loading: Loading = field(default_factory=Loading)
@@ -96,12 +84,8 @@ class Session:
 
     Parameters
     ----------
-    out, err
-        Where results and everything else go.
-    problems
-        Whatever was reported.
     quiet
-        Problems are remembered only: the command shows them itself.
+        Problems are only remembered: the command shows them itself.
     silent
         Neither warnings nor notes nor progress are shown.
     verbose
@@ -172,11 +156,6 @@ class Session:
         """The exit status so far."""
         return REFUSED if self.refused else DONE
 
-    def fail(self, error: GraphMatchError) -> int:
-        """Show the error that ends the run, and return its exit status."""
-        self.err.print(styled(("error", "red"), f"    {error}"))
-        return FAILED
-
     def ontology(self, files: Sequence[Path], loading: Loading) -> Ontology:
         """Load the ontology files.
 
@@ -236,7 +215,7 @@ class Session:
             subscribe_topics(engine, Topics(topics, words, without, subscribing.any_of))
 
     def publications(
-        self, sources: Sequence[str], *, cut: Cut, format: str | None, base: str | None
+        self, sources: Sequence[str], cut: Cut, format: str | None, base: str | None
     ) -> Iterator[Publication]:
         """Yield the publications of the sources, with a progress bar on a terminal."""
         for source in self.tracked(sources):
@@ -246,11 +225,12 @@ class Session:
 
     def tracked(self, sources: Sequence[str]) -> Iterable[str]:
         """Yield the sources, with a progress bar on a terminal; addresses are refused."""
+        files = [source for source in sources if not self._is_address(source)]
+        if self.silent or not self.err.is_terminal:
+            return files
         from rich.progress import track
 
-        files = [source for source in sources if not self._is_address(source)]
-        hidden = self.silent or not self.err.is_terminal
-        return track(files, "Filtering", console=self.err, disable=hidden)
+        return track(files, "Filtering", console=self.err)
 
     def _is_address(self, source: str) -> bool:
         if _ADDRESS.match(source) is None or Path(source).exists():
@@ -262,9 +242,9 @@ class Session:
 
     def events(self, sources: Sequence[str]) -> Iterator[Publication]:
         """Yield the events of files of JSON Lines."""
-        from semantic.attributes.events import read_events
-
         for source in sources:
+            from semantic.attributes.events import read_events
+
             yield from read_events(source, on_problem=self.report)
 
     @contextmanager
@@ -387,22 +367,13 @@ def _declared(files: Sequence[Path]) -> dict[str, str]:
     """Return the prefixes that the files declare before they state anything."""
     prefixes: dict[str, str] = {}
     for path in files:
-        if path.suffix.lower() not in _NOT_RDF:
-            prefixes = {**_prefixes(path), **prefixes}
+        if path.suffix.lower() in _NOT_RDF:
+            continue
+        with suppress(InputError, OSError, SyntaxError, UnicodeDecodeError):  # loading reports it
+            with path.open("rb") as stream:
+                syntax = tell_syntax(stream.read(HEAD_BYTES), str(path))
+                stream.seek(0)
+                quads = parse(stream, format=syntax)
+                next(quads, None)
+            prefixes = {**quads.prefixes, **prefixes}
     return prefixes
-
-
-def _prefixes(path: Path) -> dict[str, str]:
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(HEAD_BYTES)
-            syntax = tell_syntax(head, str(path))
-            if syntax == RdfFormat.RDF_XML:
-                found = _XML_PREFIX.findall(head)
-                return {prefix.decode(): iri.decode() for prefix, iri in found}
-            stream.seek(0)
-            quads = parse(stream, format=syntax)
-            next(quads, None)
-            return quads.prefixes
-    except (InputError, OSError, SyntaxError, UnicodeDecodeError):
-        return {}  # loading it says what is wrong

@@ -12,20 +12,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from os.path import realpath
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem
 from semantic.files import is_folder, unreadable
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology import cache
 from semantic.ontology.cache import Cached
-from semantic.ontology.documents import read_file
-from semantic.ontology.imports import Closure, importable, places_of
-from semantic.ontology.reasoner import Reasoner, infer
-from semantic.ontology.synonym_files import is_synonym_json, read_synonyms
 from semantic.ontology.synonyms import SynonymPairs, SynonymRows, merged
 from semantic.syntax import HEAD_BYTES
 from semantic.terms import Triple
+
+if TYPE_CHECKING:
+    from semantic.ontology.reasoner import Reasoner
 
 _SMALL = 64 * 1024
 """Files of fewer bytes together are read as fast as from the cache."""
@@ -88,13 +87,15 @@ def loading(
     OntologyError
         There is no such reasoner.
     """
-    try:
-        reasoner = None if reason is None else Reasoner(reason)
-    except ValueError:
-        problem = Problem(
-            f"no reasoner is called {reason!r}", Place("reason"), "Use hermit or pellet."
-        )
-        raise OntologyError(problem) from None
+    reasoner: Reasoner | None = None
+    if reason is not None:
+        from semantic.ontology.reasoner import Reasoner
+
+        try:
+            reasoner = Reasoner(reason)
+        except ValueError:
+            what = f"no reasoner is called {reason!r}"
+            raise OntologyError(Problem(what, Place("reason"), "Use hermit or pellet.")) from None
     where = None if imports is None else Path(imports)
     return Loading(where, fetch, reasoner, cache.cache_folder(folder))
 
@@ -126,6 +127,8 @@ def read_sources(
             if path.suffix.lower() == ".rq":
                 rules.append((path, _text(path)))
             elif _is_of_synonyms(path):
+                from semantic.ontology.synonym_files import read_synonyms
+
                 synonyms.append(read_synonyms(path, on_problem, limits))
             else:
                 rdf.append(path)
@@ -153,6 +156,8 @@ def _refuse_folder(path: Path) -> NoReturn:
 
 def _is_of_synonyms(path: Path) -> bool:
     if path.suffix.lower() == ".json":
+        from semantic.ontology.synonym_files import is_synonym_json
+
         with path.open("rb") as stream:
             return is_synonym_json(stream.read(HEAD_BYTES))
     return path.suffix.lower() == ".csv"
@@ -200,6 +205,8 @@ def _cache_name(paths: Sequence[Path], limits: Limits, options: Loading) -> str 
     files = list(paths)
     unread: list[Path] = []
     if options.imports is not None:
+        from semantic.ontology.imports import importable
+
         for file in importable(options.imports, limits):
             readable = file.is_file() and os.access(file, os.R_OK)
             (files if readable else unread).append(file)
@@ -217,6 +224,9 @@ def _read(
     paths: Sequence[Path], on_problem: OnProblem, limits: Limits, options: Loading
 ) -> tuple[Cached, list[str]]:
     """Read files and imports, and reason; return also what was fetched."""
+    from semantic.ontology.documents import read_file  # not needed for what is in the cache
+    from semantic.ontology.imports import Closure, places_of
+
     problems: list[Problem] = []
 
     def report(problem: Problem) -> None:
@@ -232,6 +242,10 @@ def _read(
         triples += document.triples
         for prefix, namespace in document.prefixes.items():
             prefixes.setdefault(prefix, namespace)
-    inferred = infer(triples, options.reason, report, limits) if options.reason else []
+    inferred: list[Triple] = []
+    if options.reason is not None:
+        from semantic.ontology.reasoner import infer
+
+        inferred = infer(triples, options.reason, report, limits)
     read = Cached(triples + inferred, len(inferred), prefixes, tuple(problems))
     return read, closure.fetched

@@ -13,9 +13,10 @@ from platformdirs import user_cache_path
 from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode
 from pyoxigraph import Triple as Statement
 
+import semantic.ontology.imports  # noqa: F401 - binds `read_file` before it is replaced
 from semantic.errors import Place, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.ontology import cache, loading
+from semantic.ontology import cache, documents
 from semantic.ontology.cache import Cached, cache_folder
 from semantic.ontology.loading import Loading, Sources, read_sources
 from semantic.terms import Term
@@ -91,13 +92,13 @@ class Loads:
         self.path.write_text(TEXT, encoding="utf-8")
         self.problems: list[Problem] = []
         self.reads = 0
-        real = loading.read_file
+        real = documents.read_file
 
         def counting(*args: object) -> object:
             self.reads += 1
             return real(*args)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(loading, "read_file", counting)
+        monkeypatch.setattr(documents, "read_file", counting)
 
     def __call__(
         self, *more: Path, imports: Path | None = None, limits: Limits = DEFAULT_LIMITS
@@ -228,7 +229,7 @@ def test_a_damaged_file_is_made_again(loads: Loads) -> None:
 def test_a_file_that_changes_while_it_is_read_is_not_kept(
     loads: Loads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counting = loading.read_file
+    counting = documents.read_file
 
     def leaving(path: Path, *args: object) -> object:
         found = counting(path, *args)  # type: ignore[arg-type]
@@ -236,7 +237,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(
         return found
 
     with monkeypatch.context() as patched:
-        patched.setattr(loading, "read_file", leaving)
+        patched.setattr(documents, "read_file", leaving)
         loads()
     assert not loads.cache.exists()
     assert len(loads().triples) == 7
