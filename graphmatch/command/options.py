@@ -305,14 +305,14 @@ class Loading:
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Where compiled ontologies are kept, instead of the user's cache folder.",
+            help="Where what a reasoner inferred is kept, instead of the user's cache folder.",
             rich_help_panel=_LOADING,
         ),
     ] = None
     no_cache: Annotated[
         bool,
         typer.Option(
-            "--no-cache", help="Keep and use no compiled ontology.", rich_help_panel=_LOADING
+            "--no-cache", help="Keep nothing that a reasoner infers.", rich_help_panel=_LOADING
         ),
     ] = False
 

@@ -15,7 +15,8 @@ import builtins
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum, IntEnum
+from enum import IntEnum
+from functools import cache
 from itertools import chain, islice
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
@@ -28,8 +29,6 @@ from semantic.annotation.tokens import BREAK, fold, letter_count, spans, tokeniz
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
 from semantic.vocabulary import CONTENT, DC, DCTERMS, RSS, TYPE
-
-__all__ = ["Annotation", "Annotator", "Form", "Label", "Languages", "Occurrence", "ShortLabels"]
 
 _ITEM, _SUBJECT = RSS["item"], DCTERMS["subject"]
 _CHANNEL, _LANGUAGE = RSS["channel"], DC["language"]
@@ -61,21 +60,6 @@ class Label(NamedTuple):
     text: str
     language: str | None
     concept: NamedNode
-
-
-class ShortLabels(Enum):
-    """How a label is found that has no word of three letters but stop words."""
-
-    EXACT = "exact"  # where the text has it letter by letter: "US", not "us"
-    NEVER = "never"
-
-
-class Languages(Enum):
-    """In which languages labels are looked for."""
-
-    ITEM = "item"  # that of the text: as stated, or else as guessed; every one where neither is
-    STATED = "stated"  # that of the text as stated; every one where none is
-    ALL = "all"  # every one
 
 
 class Form(IntEnum):
@@ -175,20 +159,15 @@ class Annotator:
     too. A label of one word is also found as a part of a German compound. The forms are those of
     the label's language; of one without a language, the text's, or English where that is unknown.
 
+    Labels are looked for in the language of the text, as it is stated or else guessed (`_texts`);
+    where neither is known, all are. Languages are compared by their primary subtag (``en`` is
+    ``en-GB``'s); labels without a language are always looked for.
+
     Parameters
     ----------
     labels
         The labels. Where several labels of one concept are found in one place, the first
         is named in the result.
-    short_labels
-        What to do with labels that have no telling word.
-    stop_words
-        Words that tell nothing, in any case; ``None`` for
-        `semantic.annotation.languages.STOP_WORDS` of the label's language (of all its
-        languages for a label without one).
-    languages
-        In which languages labels are looked for. Languages are compared by their primary
-        subtag (``en`` is ``en-GB``'s); labels without a language are always looked for.
     stem
         Whether other forms of labels are found.
 
@@ -202,30 +181,16 @@ class Annotator:
     <Form.INFLECTED: 1>
     """
 
-    __slots__ = ("_labels", "_languages", "_short_labels", "_stem", "_stops", "_tries", "made_of")
+    __slots__ = ("_tries", "labels", "stem")
 
-    def __init__(
-        self,
-        labels: Iterable[Label],
-        *,
-        short_labels: ShortLabels = ShortLabels.EXACT,
-        stop_words: Collection[str] | None = None,
-        languages: Languages = Languages.ITEM,
-        stem: bool = True,
-    ) -> None:
-        labels = tuple(labels)
-        self.made_of = labels, short_labels, stop_words, languages, stem
-        """The arguments, for whoever saves it."""
-        self._labels = labels
-        self._short_labels = short_labels
-        self._stops = _StopWords(stop_words)
-        self._languages = languages
-        self._stem = stem
+    def __init__(self, labels: Iterable[Label], *, stem: bool = True) -> None:
+        self.labels = tuple(labels)
+        self.stem = stem
         self._tries: dict[frozenset[str], _Trie] = {}
 
     def concerns(self, term: Term) -> bool:
         """Whether there may be something to find in a publication that has a term."""
-        return term == _ITEM and bool(self._labels)
+        return term == _ITEM and bool(self.labels)
 
     def annotate(self, publication: Publication) -> list[Annotation]:
         """Return the concepts that a publication's items name.
@@ -300,12 +265,12 @@ class Annotator:
         """
         words = tokenize(text)
         known = primary_subtag(language)
-        languages = self._guess(words) if known is None else frozenset({known})
+        languages = _guess(words) if known is None else frozenset({known})
         return self._occurrences(text, words, languages)
 
     def _texts(self, triples: Iterable[Triple]) -> list[_Text]:
         """Return the texts of items, item by item, each with the languages that it is in."""
-        if not self._labels:
+        if not self.labels:
             return []
         said = [triple for triple in triples if triple[1] in _READ]
         items: dict[Term, list[_Text]] = {s: [] for s, p, o in said if p == TYPE and o == _ITEM}
@@ -326,16 +291,10 @@ class Annotator:
             stated = frozenset(of[item]) if of.get(item) else channel
             unknown = [text for text in texts if not text.languages]
             if unknown and not stated:
-                stated = self._guess(chain.from_iterable(text.words for text in texts))
+                stated = _guess(chain.from_iterable(text.words for text in texts))
             for text in unknown:
                 text.languages = stated
         return [text for texts in items.values() for text in texts]
-
-    def _guess(self, words: Iterable[str]) -> frozenset[str]:
-        if self._languages is not Languages.ITEM:
-            return _EVERY_LANGUAGE
-        guess = guess_language(map(str.casefold, islice(words, _GUESSED)))
-        return _EVERY_LANGUAGE if guess is None else frozenset({guess})
 
     def _occurrences(
         self, text: str, words: list[str], languages: frozenset[str]
@@ -355,24 +314,17 @@ class Annotator:
 
     def _trie(self, languages: frozenset[str]) -> _Trie:
         """Return the labels of some languages, ready to be found; of all for none."""
-        if self._languages is Languages.ALL:
-            languages = _EVERY_LANGUAGE
         found = self._tries.get(languages)
         if found is None:
             if len(self._tries) >= _TRIES:
                 self._tries.clear()
-            found = self._tries[languages] = _Trie(
-                self._in(languages),
-                self._stops,
-                next(iter(languages)) if len(languages) == 1 else "en",
-                short=self._short_labels is ShortLabels.EXACT,
-                stem=self._stem,
-            )
+            default = next(iter(languages)) if len(languages) == 1 else "en"
+            found = self._tries[languages] = _Trie(self._in(languages), default, stem=self.stem)
         return found
 
     def _in(self, languages: frozenset[str]) -> Iterator[Label]:
         is_wanted: dict[str | None, bool] = {}
-        for label in self._labels:
+        for label in self.labels:
             wanted = is_wanted.get(label.language)
             if wanted is None:
                 language = primary_subtag(label.language)
@@ -419,28 +371,22 @@ class _Trie(dict[str, tuple[_Reading, ...]]):
     ----------
     labels
         The labels.
-    stops
-        Words that tell nothing.
     default
         The language of labels that have none.
-    short
-        Whether labels without a telling word are found.
     stem
-        Whether other forms are.
+        Whether other forms are found.
     """
 
-    def __init__(
-        self, labels: Iterable[Label], stops: _StopWords, default: str, *, short: bool, stem: bool
-    ) -> None:
+    def __init__(self, labels: Iterable[Label], default: str, *, stem: bool) -> None:
         super().__init__()
-        self._stops, self._default = stops, default
+        self._default = default
         self._root = _Node()
         self._words: set[str] = set()
         inflected: dict[str, list[str]] = {}
         for label in labels:
             words = _words(map(fold, tokenize(label.text)))
             language = primary_subtag(label.language)
-            if not words or not (short or _is_telling(words, stops.of(language))):
+            if not words:
                 continue
             node = self._root
             for word in words:
@@ -520,7 +466,7 @@ class _Trie(dict[str, tuple[_Reading, ...]]):
         for label in node.labels:
             text, language = label.text.strip(), primary_subtag(label.language)
             written = _words(tokenize(text))
-            telling = _is_telling(list(map(fold, written)), self._stops.of(language))
+            telling = _is_telling(list(map(fold, written)), _stop_words(language))
             surface = None if telling else _Surface.of(text)
             node.patterns.append(_Pattern(label, language or self._default, written, surface))
         if all(pattern.surface is None for pattern in node.patterns):
@@ -623,26 +569,11 @@ class _Pattern:
         return True
 
 
-class _StopWords:
-    """Which words tell nothing, by language: given, or those of `STOP_WORDS`."""
-
-    __slots__ = ("_folded", "_given")
-
-    def __init__(self, given: Collection[str] | None) -> None:
-        self._given = given
-        self._folded: dict[str | None, frozenset[str]] = {}
-
-    def of(self, language: str | None) -> frozenset[str]:
-        """Return a language's stop words, folded; those of all languages for ``None``."""
-        found = self._folded.get(language)
-        if found is None:
-            words: Iterable[str] = STOP_WORDS.get(language or "", ())
-            if self._given is not None:
-                words = chain.from_iterable(map(tokenize, self._given))
-            elif language is None:
-                words = chain.from_iterable(STOP_WORDS.values())
-            found = self._folded[language] = frozenset(map(fold, words))
-        return found
+@cache
+def _stop_words(language: str | None) -> frozenset[str]:
+    """Return a language's stop words, folded; those of all languages for ``None``."""
+    several = STOP_WORDS.values() if language is None else [STOP_WORDS.get(language, frozenset())]
+    return frozenset(map(fold, chain.from_iterable(several)))
 
 
 def _words(words: Iterable[str]) -> list[str]:
@@ -664,6 +595,11 @@ def _goes_on(text: str, place: int) -> bool:
     while place > 0 and unicodedata.category(text[place - 1]) in _ATTACHED:
         place -= 1
     return unspaced(text[place - 1 : place])
+
+
+def _guess(words: Iterable[str]) -> frozenset[str]:
+    guess = guess_language(map(str.casefold, islice(words, _GUESSED)))
+    return _EVERY_LANGUAGE if guess is None else frozenset({guess})
 
 
 def _languages(tag: str | None) -> frozenset[str]:

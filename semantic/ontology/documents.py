@@ -11,6 +11,7 @@ import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from queue import Empty, Queue
 from threading import Thread
 from typing import IO, TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -187,12 +188,19 @@ def fetch_document(address: str, on_problem: OnProblem, limits: Limits) -> Docum
     """
     # In a thread, for neither a look-up of a name nor a server that sends a byte now and then is
     # bounded. A thread that is given up ends at its next piece, or when the server does.
-    task = _Fetching(address, limits)
-    task.start()
-    task.join(limits.fetch_seconds)
-    if task.is_alive():
-        raise _not_fetched(address, _too_slow(limits))
-    got = task.result
+    answer: Queue[_Fetched | InputError] = Queue()
+
+    def fetch() -> None:
+        try:
+            answer.put(_fetch(address, limits))
+        except InputError as error:
+            answer.put(error)
+
+    Thread(target=fetch, daemon=True).start()
+    try:
+        got = answer.get(timeout=limits.fetch_seconds)
+    except Empty:
+        raise _not_fetched(address, _too_slow(limits)) from None
     if isinstance(got, InputError):
         raise got
     return read_document(
@@ -212,24 +220,6 @@ class _Fetched:
     address: str
     data: bytes
     syntax: RdfFormat | None
-
-
-class _Fetching(Thread):
-    """Fetches a document; then `result` is what was fetched, or why it could not be."""
-
-    result: _Fetched | InputError
-
-    def __init__(self, address: str, limits: Limits) -> None:
-        super().__init__(daemon=True)
-        self._address = address
-        self._limits = limits
-
-    def run(self) -> None:
-        """Fetch."""
-        try:
-            self.result = _fetch(self._address, self._limits)
-        except InputError as error:
-            self.result = error
 
 
 def _fetch(address: str, limits: Limits) -> _Fetched:

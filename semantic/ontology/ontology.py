@@ -166,7 +166,8 @@ class Ontology:
         reason
             ``"hermit"`` or ``"pellet"``: what that reasoner infers is taken as stated.
         cache
-            The folder of what was read before; ``None`` for the user's own, ``False`` for none.
+            The folder of what a reasoner inferred before; ``None`` for the user's own, ``False``
+            for none.
         taxonomies
             Properties that make a taxonomy, as if a file said that they are a ``gm:Taxonomy``.
         synonyms
