@@ -73,21 +73,6 @@ class Texts:
         begin, end = self.offsets[number : number + 2].tolist()
         return self.data[begin:end].tobytes().decode()
 
-    def having(self, bytes: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the texts that have some of the bytes, of all of `data`.
-
-        Examples
-        --------
-        >>> texts = Texts.of(["a b", "c", " "])
-        >>> texts.having(texts.data == ord(" ")).tolist()
-        [0, 2]
-        """
-        import numpy as np
-
-        places = np.searchsorted(self.offsets, np.flatnonzero(bytes), side="right") - 1
-        every = np.unique(places)
-        return every[(every >= 0) & (every < len(self.offsets) - 1)]
-
     def may_be_dated(self) -> bool:
         """Whether some text may be a date: its fifth byte is a hyphen."""
         fifth = self.offsets[:-1] + 4

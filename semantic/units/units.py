@@ -41,8 +41,7 @@ from semantic.units.quantities import (
     read_number,
     read_quantity,
 )
-from semantic.units.qudt import iri_of, ucum_of
-from semantic.units.registry import Registry, Unit
+from semantic.units.registry import Registry, Unit, iri_of, ucum_of
 from semantic.values import Number, value_of
 
 Report: TypeAlias = Callable[[Term, UnitError], None]
