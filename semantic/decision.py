@@ -40,16 +40,9 @@ _STRING, _TAGGED = XSD["string"], RDF["langString"]
 
 
 def holds(filter_: Filter, term: Term, isa: IsA | None = None) -> bool:
-    """Whether a filter is true of a term.
+    """Whether a filter of a branch is true of the term that its variable is bound to.
 
-    Parameters
-    ----------
-    filter_
-        As it stands in `Subscription.branches`.
-    term
-        What its variable is bound to.
-    isa
-        Decides taxonomy operators; needed where there are any.
+    `isa` decides taxonomy operators; it is needed where there are any.
 
     Examples
     --------
@@ -80,10 +73,7 @@ def taxonomy_test(
 ) -> bool:
     """Whether one of the taxonomy operators holds between two terms.
 
-    Parameters
-    ----------
-    links
-        The is-a links that the publication states itself.
+    `links` are the is-a links that the publication states itself.
     """
     match operator:
         case TaxonomyOperator.DESCENDANT:
@@ -95,15 +85,7 @@ def taxonomy_test(
 
 
 def text_of(term: Term, view: View) -> tuple[str, str | None] | None:
-    """Return the text that a view of a term shows, and its language tag; ``None`` is an error.
-
-    Examples
-    --------
-    >>> text_of(Literal("mer", language="fr"), View.TERM)
-    ('mer', 'fr')
-    >>> text_of(Literal("5", datatype=XSD["integer"]), View.TERM) is None
-    True
-    """
+    """Return the text that a view of a term shows, and its language tag; ``None`` is an error."""
     if isinstance(term, NamedNode):
         return (term.value, None) if view is View.STR else None
     if not isinstance(term, Literal):
@@ -116,15 +98,7 @@ def text_of(term: Term, view: View) -> tuple[str, str | None] | None:
 
 
 def text_holds(test: TextTest, term: Term) -> bool:
-    """Whether a test of text is true of a term.
-
-    Examples
-    --------
-    >>> from pyoxigraph import Variable
-    >>> test = TextTest(Variable("t"), TextOperator.CONTAINS, Literal("SEA"), folding=Folding.UPPER)
-    >>> text_holds(test, Literal("by the sea", language="en"))
-    True
-    """
+    """Whether a test of text is true of a term."""
     found = text_of(term, test.view)
     if found is None:
         return False

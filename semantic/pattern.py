@@ -21,13 +21,7 @@ _META = frozenset("\\.+*?()|[]{}^$#&-~")
 
 @dataclass(frozen=True, slots=True)
 class TriplePattern:
-    """Three places, each a term or a variable. Blank nodes of a query are variables here.
-
-    Examples
-    --------
-    >>> print(TriplePattern(Variable("x"), NamedNode("urn:p"), NamedNode("urn:o")))
-    ?x <urn:p> <urn:o>
-    """
+    """Three places, each a term or a variable. Blank nodes of a query are variables here."""
 
     subject: Node
     predicate: Node
@@ -159,18 +153,8 @@ class TextOperator(Enum):
 class TextTest:
     """``FILTER(operator(folding(view(?variable)), argument))``; SPARQL 1.1 sections 17.4.2, 17.4.3.
 
-    Parameters
-    ----------
-    variable
-        What it is asked of.
-    operator
-        How the text is compared.
-    argument
-        The constant: a text, with a language tag or without, its case changed already.
-    view
-        Which text of the term.
-    folding
-        What is done with its case.
+    `view` is which text of the term is looked at, `folding` what is done with its case; that of
+    `argument`, a text with a language tag or without, is changed already.
 
     Examples
     --------
@@ -218,12 +202,7 @@ Alternative = Comparison | Unequal | TaxonomyTest | TextTest
 class AnyOf:
     """Tests of one variable of which at least one has to hold: ``||``, or ``IN``.
 
-    Examples
-    --------
-    >>> x = Variable("x")
-    >>> five, six = (Comparison(x, Operator.EQ, NamedNode(f"urn:{n}")) for n in (5, 6))
-    >>> AnyOf(x, (five, six)).write({})
-    '?x = <urn:5> || ?x = <urn:6>'
+    `word` is what the query says.
     """
 
     variable: Variable

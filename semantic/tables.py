@@ -47,17 +47,9 @@ _REMEDIES = ("A subject is an IRI or a blank node.", "A predicate is an IRI.", _
 
 
 class TripleTable:
-    """The rows of a table, publication by publication.
+    """The rows of a table with the columns `COLUMNS`, publication by publication.
 
-    Parameters
-    ----------
-    table
-        A ``pyarrow.Table`` or ``RecordBatch`` with the columns `COLUMNS`, of texts; see the module.
-
-    Raises
-    ------
-    InputError
-        When a column is missing, or has something else.
+    Raises `InputError` when a column is missing, or has something else than texts.
     """
 
     def __init__(self, table: ArrowTable | ArrowBatch) -> None:
@@ -155,13 +147,7 @@ def _term(text: str) -> Term | None:
 
 
 def _texts(table: pa.Table, name: str) -> Any:
-    """Return the texts of a column.
-
-    Raises
-    ------
-    InputError
-        When it is missing, or has something else.
-    """
+    """Return the texts of a column; an `InputError` where it is missing, or has something else."""
     import pyarrow as pa
 
     if name not in table.schema.names:

@@ -63,14 +63,8 @@ class Number:
 class Instant:
     """A point on the time line (``xsd:dateTime``) or the start of a day (``xsd:date``).
 
-    Parameters
-    ----------
-    kind
-        ``"dateTime"`` or ``"date"``: the two do not compare with each other.
-    seconds
-        Since 0001-01-01T00:00:00, in UTC where a zone is given, in local time otherwise.
-    zoned
-        Whether a time zone is given.
+    The two kinds do not compare with each other. `seconds` are since 0001-01-01T00:00:00, in UTC
+    where a zone is given, in local time otherwise.
     """
 
     kind: str
@@ -175,15 +169,7 @@ def value_of(literal: Literal) -> Value | None:
 
 
 def decidable(operator: Operator, constant: NamedNode | Literal) -> bool:
-    """Whether `compare` gives SPARQL's answer for every term against this constant.
-
-    Examples
-    --------
-    >>> decidable(Operator.LT, Literal("5", datatype=XSD["integer"]))
-    True
-    >>> decidable(Operator.LT, Literal("fünf", language="de"))
-    False
-    """
+    """Whether `compare` gives SPARQL's answer for every term against this constant."""
     if isinstance(constant, NamedNode):
         return operator is Operator.EQ
     value = value_of(constant)
@@ -193,15 +179,7 @@ def decidable(operator: Operator, constant: NamedNode | Literal) -> bool:
 
 
 def is_comparable(constant: NamedNode | Literal) -> bool:
-    """Whether it is certain of which kind a constant is, as ``!=`` has to know.
-
-    Examples
-    --------
-    >>> is_comparable(Literal("fünf", language="de"))
-    True
-    >>> is_comparable(Literal("five", datatype=XSD["integer"]))
-    False
-    """
+    """Whether it is certain of which kind a constant is, as ``!=`` has to know."""
     if isinstance(constant, Literal) and constant.datatype == RDF["langString"]:
         return True
     return decidable(Operator.EQ, constant)

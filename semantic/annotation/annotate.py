@@ -45,16 +45,9 @@ _JOINTS = frozenset(".-\u2010\u2011_&/\\*^$=<>|@#+")
 
 
 class Label(NamedTuple):
-    """A name of a concept.
+    """A name of a concept, as the ontology writes it.
 
-    Parameters
-    ----------
-    text
-        The name, as the ontology writes it.
-    language
-        Its language tag; ``None`` for a name that holds in every language.
-    concept
-        What it names.
+    ``None`` as its language is that of a name that holds in every language.
     """
 
     text: str
@@ -74,16 +67,8 @@ class Form(IntEnum):
 class Occurrence:
     """A label found in a text.
 
-    Parameters
-    ----------
-    label
-        The label.
-    start, end
-        Where it is in the text, in code points; of a compound, the whole word.
-    text
-        That part of the text.
-    form
-        How the text has it.
+    `start` and `end` say where, in code points (of a compound: the whole word), and `text` is that
+    part of the text.
     """
 
     label: Label
@@ -97,16 +82,9 @@ class Occurrence:
 class Annotation:
     """A concept that an item names.
 
-    Parameters
-    ----------
-    item
-        The item.
-    property
-        Where it was found: ``rss:title``, ``rss:description``, ``content:encoded`` or
-        ``dc:subject``.
-    occurrence
-        The label by which it was found, and where in the `semantic.annotation.markup.plain_text`
-        of the literal; of a description or content, in its `readable_text`.
+    `property` is where it was found (``rss:title``, ``rss:description``, ``content:encoded`` or
+    ``dc:subject``); `occurrence` is where in the `semantic.annotation.markup.plain_text` of the
+    literal (of a description or content: in its `readable_text`).
     """
 
     item: Term
@@ -195,27 +173,13 @@ class Annotator:
     def annotate(self, publication: Publication) -> list[Annotation]:
         """Return the concepts that a publication's items name.
 
-        Parameters
-        ----------
-        publication
-            Its subjects of type ``rss:item`` are looked at: the literals of their ``rss:title``,
-            ``rss:description``, ``content:encoded`` and ``dc:subject``. A literal's language is
-            its tag; without one the item's ``dc:language``, without that the channel's; without
-            that it is guessed from all the texts of the item.
+        Its subjects of type ``rss:item`` are looked at: the literals of their ``rss:title``,
+        ``rss:description``, ``content:encoded`` and ``dc:subject``. A literal's language is its
+        tag; without one the item's ``dc:language``, without that the channel's; without that it is
+        guessed from all the texts of the item.
 
-        Returns
-        -------
-        list of Annotation
-            Item by item; of an item in the order of its literals, and in each by position. A
-            concept that is named twice is there twice.
-
-        Examples
-        --------
-        >>> item, energy = NamedNode("http://example.org/1"), NamedNode("http://example.org/E")
-        >>> feed = Publication.of("http://example.org/1", [
-        ...     (item, TYPE, RSS["item"]), (item, RSS["title"], Literal("Solar energy"))])
-        >>> Annotator([Label("energy", "en", energy)]).annotate(feed)[0].triple[2]
-        <NamedNode value=http://example.org/E>
+        Items come in their order, and in each its literals; a concept that is named twice is there
+        twice.
         """
         return [
             Annotation(text.item, text.property, found)
@@ -225,11 +189,6 @@ class Annotator:
 
     def concepts(self, triples: Iterable[Triple]) -> list[Triple]:
         """Return the triples that `annotate` finds, each once, without where their labels are.
-
-        Parameters
-        ----------
-        triples
-            Those of a publication.
 
         Examples
         --------
@@ -247,21 +206,9 @@ class Annotator:
         return [(item, _SUBJECT, concept) for item, concept in found]
 
     def find(self, text: str, language: str | None = None) -> list[Occurrence]:
-        """Return the labels in a plain text, by position.
+        """Return the labels in a plain text, by position; markup in it is taken for text.
 
-        Parameters
-        ----------
-        text
-            The text; markup in it is taken for text.
-        language
-            Its language tag; ``None`` where that is not known.
-
-        Examples
-        --------
-        >>> us = NamedNode("http://example.org/US")
-        >>> annotator = Annotator([Label("US", "en", us)])
-        >>> len(annotator.find("US tells us")), len(annotator.find("US", "fr"))
-        (1, 0)
+        Its language is guessed where no tag is given.
         """
         words = tokenize(text)
         known = primary_subtag(language)
@@ -367,14 +314,7 @@ _Hit: TypeAlias = tuple[int, Form, int, int, str | None, _Node]
 class _Trie(dict[str, tuple[_Reading, ...]]):
     """Labels by their folded words; as a dictionary, what each word of a text may stand for.
 
-    Parameters
-    ----------
-    labels
-        The labels.
-    default
-        The language of labels that have none.
-    stem
-        Whether other forms are found.
+    `default` is the language of labels that have none.
     """
 
     def __init__(self, labels: Iterable[Label], default: str, *, stem: bool) -> None:
@@ -420,13 +360,7 @@ class _Trie(dict[str, tuple[_Reading, ...]]):
                     )
 
     def places(self, text: str, words: list[str]) -> list[_Place]:
-        """Return where labels are in a text, the longest first.
-
-        Parameters
-        ----------
-        words
-            `tokenize` of the text.
-        """
+        """Return where labels are in a text, whose words `tokenize` gave; the longest first."""
         readings = [*map(self.__getitem__, words), ()]
         hits: list[_Hit] = []
         for first, several in enumerate(readings):
@@ -491,14 +425,9 @@ def _go_on(hit: _Hit, readings: list[tuple[_Reading, ...]], hits: list[_Hit]) ->
 
 @dataclass(frozen=True, slots=True)
 class _Surface:
-    """What a label looks like, where it has to be found letter by letter.
+    """What a label looks like, where it has to be found letter by letter: in Unicode's NFC.
 
-    Parameters
-    ----------
-    text
-        The label in Unicode's NFC.
-    before, after
-        How many code points of the label stand before its first and after its last word.
+    `before` and `after` say how many code points stand before its first and after its last word.
     """
 
     text: str
@@ -533,16 +462,8 @@ class _Surface:
 class _Pattern:
     """A label made ready to be found.
 
-    Parameters
-    ----------
-    label
-        The label.
-    language
-        Whose forms its words have.
-    words
-        Its words as it writes them.
-    surface
-        What it has to look like; ``None`` where its folded words are enough.
+    `language` is that of its words' forms, `words` are as it writes them, and `surface` is what it
+    has to look like; ``None`` where its folded words are enough.
     """
 
     label: Label

@@ -61,14 +61,7 @@ def rooted(
     With roots put in, more terms may turn out to be the same: two cycles that shared no term
     before, say. So this is repeated until nothing is new.
 
-    Returns
-    -------
-    roots
-        Of every term with more than one name.
-    triples
-        The stated ones, every term replaced by its root.
-    groups
-        These by their properties.
+    Returns the roots, the triples with roots put in, and these by their properties.
     """
     groups = by_predicate(stated)
     if extra := _declared_taxonomies(groups.get(TYPE, ())):
@@ -168,24 +161,8 @@ def report_own_ancestors(
 ) -> None:
     """Report each class, property or concept that is above itself because two names are one.
 
-    Parameters
-    ----------
-    stated
-        The is-a links as they are stated, before roots are put in; other triples do no harm.
-    roots
-        The roots that were found in the end.
-    cycles
-        Members of the cycles that were reported already: what became of one is not told twice.
-
-    Examples
-    --------
-    >>> from semantic.vocabulary import SUBCLASS, Namespace
-    >>> ex = Namespace("http://example.org/")
-    >>> roots = Roots([(ex["Car"], ex["Auto"])], SynonymPairs(), frozenset())
-    >>> stated = [(ex["Car"], SUBCLASS, ex["Auto"])]
-    >>> report_own_ancestors(stated, roots, [], lambda what, remedy: print(what))
-    <http://example.org/Car> is its own ancestor through equivalence: \
-<http://example.org/Auto> is above it, and means the same
+    `stated` has the is-a links before roots are put in; what became of one of the `cycles` is not
+    told twice.
     """
     if not len(roots):
         return

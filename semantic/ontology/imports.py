@@ -44,12 +44,8 @@ _REMEDY = "Load its file, too, or name a folder or catalogue that has it; what i
 def places_of(path: Path, on_problem: OnProblem, limits: Limits = DEFAULT_LIMITS) -> Places:
     """Return where imports lie: a folder, or what a catalogue says.
 
-    Raises
-    ------
-    InputError
-        When a catalogue cannot be understood.
-    OSError
-        When there is no such thing.
+    Raises `InputError` when a catalogue cannot be understood, `OSError` when there is no such
+    thing.
     """
     return Folder(path, on_problem, limits) if is_folder(path) else read_catalogue(path, limits)
 
@@ -64,23 +60,11 @@ def closure(
 ) -> list[Document]:
     """Return documents with all that they import, in the order in which they are found.
 
-    Parameters
-    ----------
-    given
-        The documents that the user names, each with its file.
-    places
-        Where imports are looked for.
-    may_fetch
-        Whether what is not there may be fetched.
+    The given ones are those that the user names, each with its file. What is not in `places` may be
+    fetched if `may_fetch`.
 
-    Raises
-    ------
-    InputError
-        When an imported file is found and cannot be read.
-    OSError
-        The same.
-    OntologyError
-        When there are more documents than `Limits.imported_documents`.
+    Raises `InputError` or `OSError` when an imported file is found and cannot be read, and
+    `OntologyError` when there are more documents than `Limits.imported_documents`.
     """
     found = _Closure(given, places, on_problem, may_fetch, limits)
     for importer in found.documents:  # which grows
@@ -186,12 +170,7 @@ class Catalogue:
 def read_catalogue(path: Path, limits: Limits) -> Catalogue:
     """Read an XML catalogue. Of two places for one name the first holds.
 
-    Raises
-    ------
-    InputError
-        When it is none.
-    OSError
-        When the system refuses.
+    Raises `InputError` when it is none, `OSError` when the system refuses.
     """
     data = path.read_bytes()
     fault = check_xml(data, str(path), limits)
@@ -257,12 +236,8 @@ def _no_place(address: str, reason: str, source: str) -> InputError:
 class Folder:
     """The RDF files of a folder, at any depth, by what they call themselves.
 
-    Parameters
-    ----------
-    path
-        The folder. When the first import is looked for, all its files are read.
-    on_problem
-        Called with each file that cannot be read, and when two files have one name.
+    When the first import is looked for, all its files are read. One that cannot be read is
+    reported, and so are two files with one name.
     """
 
     def __init__(self, path: Path, on_problem: OnProblem, limits: Limits) -> None:

@@ -23,16 +23,8 @@ from semantic.terms import Triple
 class Sources:
     """What the files of an ontology hold together.
 
-    Parameters
-    ----------
-    triples
-        Those of all files and their imports, and those inferred.
-    synonyms
-        The pairs of all synonym files.
-    prefixes
-        Prefix to namespace; of two files that differ the first holds.
-    rules
-        Mapping rules: the file and its text.
+    The triples are those of all files and their imports, and those inferred; of two files that
+    differ in a prefix the first holds; `rules` are mapping rules: the file and its text.
     """
 
     triples: list[Triple]
@@ -45,16 +37,9 @@ class Sources:
 class Loading:
     """How RDF files are read.
 
-    Parameters
-    ----------
-    imports
-        A folder, or an XML catalogue, in which ``owl:imports`` are looked for.
-    fetch
-        Whether imports that are not there are fetched over http or https.
-    reason
-        The reasoner that is asked what follows.
-    cache
-        The folder of what it inferred before; ``None`` for none.
+    `imports` is a folder or an XML catalogue in which ``owl:imports`` are looked for; those that
+    are not there are fetched over http or https if `fetch`. `reason` is the reasoner that is asked
+    what follows, `cache` the folder of what it inferred before.
     """
 
     imports: Path | None = None
@@ -68,10 +53,7 @@ def loading(
 ) -> Loading:
     """Return the options as `Ontology.load` takes them.
 
-    Raises
-    ------
-    OntologyError
-        There is no such reasoner.
+    Raises `OntologyError` where there is no such reasoner.
     """
     try:
         reasoner = None if reason is None else Reasoner(reason)

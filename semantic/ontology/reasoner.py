@@ -124,20 +124,12 @@ def infer(
 
     These are direct ``rdfs:subClassOf`` and ``rdfs:subPropertyOf``, ``owl:equivalentClass`` and
     ``owl:equivalentProperty``, and the direct ``rdf:type`` of individuals. Unsatisfiable classes
-    (which can have no instance) are reported by name and left as they are: they are below
-    every class and equivalent to each other, which would help nobody.
+    (which can have no instance) are reported by name and left as they are: they are below every
+    class and equivalent to each other, which would help nobody.
 
-    Parameters
-    ----------
-    triples
-        All of the ontology: nothing is imported.
-    reasoner
-        Pellet gives no properties, and neither reasons with datatypes outside OWL 2: HermiT is
-        told to ignore them.
-    limits
-        `Limits.reasoning_seconds` and `Limits.reasoning_bytes`.
-    cache
-        The folder of what was inferred before; ``None`` for none.
+    Pellet gives no properties, and neither reasons with datatypes outside OWL 2: HermiT is told to
+    ignore them. Nothing is imported. `Limits.reasoning_seconds` and `Limits.reasoning_bytes` hold;
+    `cache` is the folder of what was inferred before.
 
     Raises
     ------

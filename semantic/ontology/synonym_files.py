@@ -30,12 +30,8 @@ _FEED = re.compile(rb'"version"\s*:\s*"https?:(?:\\?/){2}jsonfeed\.org')
 def is_synonym_json(head: bytes) -> bool:
     """Whether a document begins as JSON that is neither JSON-LD nor a feed.
 
-    A number or a text by itself does, too: it is no synonyms, and nothing else either.
-
-    Parameters
-    ----------
-    head
-        Its first bytes, some thousands.
+    A number or a text by itself does, too: it is no synonyms, and nothing else either. `head` are
+    its first bytes, some thousands.
 
     Examples
     --------
@@ -55,15 +51,12 @@ def read_synonyms(
 ) -> SynonymRows:
     """Read a synonym file: CSV with the columns ``term`` and ``root``, or JSON (``.json``).
 
-    A name is an IRI when it begins with a scheme that IRIs of terms have (``http:``,
-    ``https:``, ``urn:``), and a text otherwise. A text whose root is an IRI is a label of that
-    term. Rows that say nothing usable are reported and passed over.
+    A name is an IRI when it begins with a scheme that IRIs of terms have (``http:``, ``https:``,
+    ``urn:``), and a text otherwise. A text whose root is an IRI is a label of that term. Rows that
+    say nothing usable are reported and passed over.
 
-    Raises
-    ------
-    OntologyError
-        When the file is no such CSV or JSON, is not UTF-8, or is JSON beyond the limits
-        ``document_bytes`` and ``nesting``.
+    Raises `OntologyError` when the file is no such CSV or JSON, is not UTF-8, or is JSON beyond the
+    limits ``document_bytes`` and ``nesting``.
     """
     collector = _Collector(Place(str(path)), on_problem)
     try:

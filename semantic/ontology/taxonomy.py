@@ -27,12 +27,8 @@ if TYPE_CHECKING:
 class Taxonomy:
     """Terms under terms.
 
-    Parameters
-    ----------
-    edges
-        Pairs of child and parent; loops are ignored.
-    members
-        Terms that belong to the taxonomy even without an edge.
+    `edges` are pairs of child and parent, loops among them being ignored; `members` belong to the
+    taxonomy even without an edge.
 
     Examples
     --------
@@ -106,15 +102,7 @@ class Taxonomy:
 
 
 def find_cycles(edges: Iterable[tuple[Term, Term]]) -> list[tuple[Term, ...]]:
-    """Return the groups of terms that are all above each other, each in code point order.
-
-    Examples
-    --------
-    >>> from pyoxigraph import NamedNode
-    >>> a, b, c = (NamedNode(f"urn:{n}") for n in "abc")
-    >>> find_cycles([(a, b), (b, a), (b, c)])
-    [(<NamedNode value=urn:a>, <NamedNode value=urn:b>)]
-    """
+    """Return the groups of terms that are all above each other, each in code point order."""
     return list(Taxonomy(edges).cycles)
 
 

@@ -75,15 +75,10 @@ _METRIC = {
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What the text of a unit means.
+    """What the text of a unit means: a number x of it is ``x * factor + offset`` of `base`.
 
-    Parameters
-    ----------
-    base
-        The base unit of its dimension, in UCUM where UCUM has it: two units can be brought to
-        each other when theirs are the same.
-    factor, offset
-        A number x of this unit is ``x * factor + offset`` of the base unit.
+    That is the base unit of its dimension, in UCUM where UCUM has it: two units can be brought to
+    each other when theirs are the same.
     """
 
     base: str
@@ -127,20 +122,15 @@ COMMON = {
 class Registry:
     """Knows units by their texts.
 
-    Parameters
-    ----------
-    limits
-        `Limits.unit_characters` bounds a text, `Limits.units_remembered` the cache.
+    `Limits.unit_characters` bounds a text, `Limits.units_remembered` the cache.
 
     Examples
     --------
     >>> registry = Registry()
     >>> registry.unit("kB")
     Unit(base='By', factor=Fraction(1000, 1), offset=Fraction(0, 1))
-    >>> registry.unit("[degF]").to_base(Fraction(32))
-    Fraction(5463, 20)
-    >>> registry.unit("$").base
-    'USD'
+    >>> registry.unit("[degF]").to_base(Fraction(32)), registry.unit("$").base
+    (Fraction(5463, 20), 'USD')
     """
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -150,10 +140,8 @@ class Registry:
     def unit(self, text: str) -> Unit:
         """Return what a text means.
 
-        Raises
-        ------
-        UnitError
-            When it is no unit, or one that cannot be converted by a factor and an offset.
+        Raises `UnitError` when it is no unit, or one that cannot be converted by a factor and an
+        offset.
         """
         found = self._found(text.strip()) if len(text) <= self._limits.unit_characters else None
         if found is None:

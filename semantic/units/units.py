@@ -54,15 +54,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class BaseUnit:
-    """The unit that an attribute's numbers are in.
-
-    Parameters
-    ----------
-    term
-        As it was declared: a text or an IRI.
-    unit
-        What that means.
-    """
+    """The unit that an attribute's numbers are in: as it was declared, and what that means."""
 
     term: Term
     unit: Unit
@@ -72,16 +64,12 @@ class BaseUnit:
 class Declarations:
     """What an ontology declares, sub-properties included.
 
+    `base_units` has the base unit of each attribute, `unit_attributes` the attributes that give the
+    unit of a value attribute.
+
     ``A gm:baseUnit "GB"`` says that the numbers of A are gigabytes, and so for A's sub-properties:
     what is said with them is said with A, too. So two base units in one line of properties cannot
     both hold: that is reported, and neither is used for the properties concerned.
-
-    Parameters
-    ----------
-    base_units
-        Attribute to base unit.
-    unit_attributes
-        Value attribute to the attributes that give its unit.
     """
 
     base_units: Mapping[Term, BaseUnit]
@@ -92,13 +80,8 @@ class Declarations:
 class Use:
     """One place of a query's constant: an attribute's value, or compared with one.
 
-    Parameters
-    ----------
-    attribute
-        The property whose object the constant is, or the variable that it is compared with.
-    siblings
-        The properties of the same subject, each with a constant that is its object or equal to
-        it; ``None`` where the query leaves it open.
+    `siblings` are the properties of the same subject, each with a constant that is its object or
+    equal to it; ``None`` where the query leaves it open.
     """
 
     attribute: Term
@@ -107,16 +90,10 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Normal:
-    """Triples with their quantities in base units.
+    """Triples with their quantities in base units, distinct, the derived ones at the end.
 
-    Parameters
-    ----------
-    triples
-        In the order of those given, distinct, with the derived ones at the end.
-    derived
-        The plain number of a quantity node, under the attribute that leads to the node.
-    origins
-        Each changed or derived triple to the triple that it was made of.
+    `derived` are plain numbers of quantity nodes, under the attributes that lead to these;
+    `origins` has the triple that each changed or derived one was made of.
     """
 
     triples: tuple[Triple, ...]
@@ -170,14 +147,8 @@ class Units:
     ) -> Units:
         """Compile what an ontology's triples, with roots put in, say about units.
 
-        Parameters
-        ----------
-        properties
-            The hierarchy in which declarations are inherited.
-        on_problem
-            Called with each declaration that cannot be used.
-        registry
-            Another `Units`' own, to go on with what it has cached.
+        Declarations are inherited in the hierarchy of `properties`; what cannot be used is
+        reported. `registry` is that of other `Units`, to go on with what it has cached.
         """
         registry = registry or Registry(limits)
         return cls(_declarations(triples, properties, registry, on_problem), registry)
@@ -323,16 +294,8 @@ class Units:
     def constant(self, term: Term, uses: Sequence[Use]) -> Term:
         """Return what a query's constant, with roots put in, is in publications' base units.
 
-        Parameters
-        ----------
-        uses
-            Where the query has it.
-
-        Raises
-        ------
-        UnitError
-            When its unit is unknown or does not go together with the attribute's, or when its
-            places ask for different units.
+        Raises `UnitError` when its unit is unknown or does not go together with the attribute's, or
+        when its places in the query ask for different units.
         """
         if isinstance(term, Literal) and is_quantity(term):
             bases = [base for use in uses if (base := self.base_unit(use.attribute)) is not None]
