@@ -108,11 +108,6 @@ class TaxonomyTest:
     concept: Term
 
     @property
-    def variables(self) -> frozenset[Variable]:
-        """The one variable of the filter."""
-        return frozenset({self.variable})
-
-    @property
     def word(self) -> str:
         """The function, as `Subscription.remainder` names it."""
         return str(GM[self.operator.value])
@@ -234,12 +229,6 @@ class Branch:
     def variables(self) -> frozenset[Variable]:
         """The variables that the patterns bind."""
         return frozenset().union(*(pattern.variables for pattern in self.patterns))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the variables, in the order of the text."""
-        nodes = (node for pattern in self.patterns for node in pattern)
-        return tuple(dict.fromkeys(node.value for node in nodes if isinstance(node, Variable)))
 
 
 class Form(Enum):

@@ -17,14 +17,13 @@ Source: OWL 2 Structural Specification, section 3.4 (imports closure); OASIS, XM
 
 from __future__ import annotations
 
-import stat
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from os.path import realpath
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 from urllib.parse import unquote, urljoin, urlsplit
 from xml.etree import ElementTree
 
@@ -47,7 +46,7 @@ def places_of(path: Path, on_problem: OnProblem, limits: Limits = DEFAULT_LIMITS
     Raises `InputError` when a catalogue cannot be understood, `OSError` when there is no such
     thing.
     """
-    return Folder(path, on_problem, limits) if is_folder(path) else read_catalogue(path, limits)
+    return Folder(path, on_problem, limits) if is_folder(path) else Catalogue(path, limits)
 
 
 def closure(
@@ -144,53 +143,44 @@ class _Closure:
 # -- where imports lie -----------------------------------------------------------------------
 
 
-class Places(Protocol):
-    """What knows where imported ontologies lie."""
-
-    def find(self, iri: str) -> Path | str | None:
-        """Return the file, or the address, from which an ontology is to be read."""
-
-
 def _key(iri: str) -> str:
     """Return what of an ontology's IRI counts: some write it with a ``#`` or ``/`` at its end."""
     return iri.rstrip("#/")
 
 
-@dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The places that an XML catalogue gives."""
-
-    places: dict[str, Path | str]
-
-    def find(self, iri: str) -> Path | str | None:
-        """Return the file, or the address, that the catalogue gives for an IRI."""
-        return self.places.get(iri) or self.places.get(_key(iri))
-
-
-def read_catalogue(path: Path, limits: Limits) -> Catalogue:
-    """Read an XML catalogue. Of two places for one name the first holds.
+    """The places that an XML catalogue gives; of two for one name the first holds.
 
     Raises `InputError` when it is none, `OSError` when the system refuses.
     """
-    data = path.read_bytes()
-    fault = check_xml(data, str(path), limits)
+
+    def __init__(self, path: Path, limits: Limits) -> None:
+        root = _parsed(path.read_bytes(), str(path), limits)
+        self._places: dict[str, Path | str] = {}
+        for name, found in _entries(root, Path(realpath(path)).as_uri(), str(path)):
+            self._places.setdefault(name, found)
+            self._places.setdefault(_key(name), found)
+
+    def find(self, iri: str) -> Path | str | None:
+        """Return the file, or the address, that the catalogue gives for an IRI."""
+        return self._places.get(iri) or self._places.get(_key(iri))
+
+
+def _parsed(data: bytes, source: str, limits: Limits) -> ElementTree.Element:
+    fault = check_xml(data, source, limits)
     if fault is not None:
-        place = Place(str(path), fault.lineno, fault.offset + 1)
+        place = Place(source, fault.lineno, fault.offset + 1)
         raise InputError(Problem(f"not an XML catalogue: {fault}", place, _CORRECT))
     try:
         text = decode_xml(data)
     except (UnicodeDecodeError, LookupError) as error:
-        problem = Problem(f"not an XML catalogue: {error}", Place(str(path)), _CORRECT)
+        problem = Problem(f"not an XML catalogue: {error}", Place(source), _CORRECT)
         raise InputError(problem) from error
     root = ElementTree.fromstring(text)  # noqa: S314 -- check_xml has looked through it
     if root.tag != f"{_NAMESPACE}catalog":
         what = f"not an XML catalogue: its root is <{root.tag.rpartition('}')[2]}>"
-        raise InputError(Problem(what, Place(str(path)), _CORRECT))
-    places: dict[str, Path | str] = {}
-    for name, found in _entries(root, Path(realpath(path)).as_uri(), str(path)):
-        places.setdefault(name, found)
-        places.setdefault(_key(name), found)
-    return Catalogue(places)
+        raise InputError(Problem(what, Place(source), _CORRECT))
+    return root
 
 
 def _entries(
@@ -258,12 +248,11 @@ class Folder:
         files = []
         for file in filter(_is_rdf, files_in(self._path, self._tell_skipped)):
             try:
-                regular = stat.S_ISREG(file.stat().st_mode)
+                file.stat()
             except OSError as error:  # a link that leads nowhere
                 self._tell_skipped(unreadable(str(file), error))
             else:
-                if regular:
-                    files.append(file)
+                files.append(file)
         return files
 
     def _tell_skipped(self, problem: Problem) -> None:
@@ -305,6 +294,10 @@ class Folder:
         what = f"several files declare <{iri}>: {', '.join(map(str, found))}"
         remedy = "The first was used: keep one, or name a catalogue."
         self._on_problem(Problem(what, Place(str(found[0])), remedy, Severity.WARNING))
+
+
+Places: TypeAlias = Folder | Catalogue
+"""What knows where imported ontologies lie."""
 
 
 def _is_rdf(file: Path) -> bool:
