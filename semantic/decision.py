@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TypeAlias
 
-from pyoxigraph import BlankNode, Literal, NamedNode, QuerySolutions, Store
+from pyoxigraph import BlankNode, Literal, NamedNode, QuerySolutions
 
 from semantic.ontology.ontology import Links, Ontology
 from semantic.pattern import (
@@ -30,7 +30,16 @@ from semantic.pattern import (
     View,
 )
 from semantic.terms import Term
-from semantic.values import Operator, Quantity, compare, decidable, is_comparable, value_of
+from semantic.values import (
+    Operator,
+    Quantity,
+    asked,
+    compare,
+    decidable,
+    evaluator,
+    is_comparable,
+    value_of,
+)
 from semantic.vocabulary import RDF, XSD
 
 IsA: TypeAlias = Callable[[TaxonomyTest, Term], bool]
@@ -55,7 +64,7 @@ def holds(filter_: Filter, term: Term, isa: IsA | None = None) -> bool:
         case Comparison(_, operator, constant):
             if decidable(operator, constant):
                 return compare(term, operator, constant)
-            return isinstance(term, Literal | NamedNode) and _asked(term, operator.value, constant)
+            return isinstance(term, Literal | NamedNode) and asked(term, operator.value, constant)
         case Unequal(_, constant):
             return _differs(term, constant)
         case TextTest():
@@ -145,7 +154,7 @@ def _differs(term: Term, constant: NamedNode | Literal) -> bool:
         return term != constant
     value = value_of(term)
     if value is None or isinstance(value, Quantity) or not is_comparable(constant):
-        return _asked(term, "!=", constant)
+        return asked(term, "!=", constant)
     return not compare(term, Operator.EQ, constant)
 
 
@@ -177,19 +186,8 @@ def _ascii_lower(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _evaluated(function: str, text: str) -> str:
-    answer = _evaluator().query(f"SELECT ({function}({Literal(text)}) AS ?text) {{}}")
+    answer = evaluator().query(f"SELECT ({function}({Literal(text)}) AS ?text) {{}}")
     assert isinstance(answer, QuerySolutions)
     result = next(iter(answer))["text"]
     assert isinstance(result, Literal)
     return result.value
-
-
-@lru_cache(maxsize=4096)
-def _asked(left: Term, operator: str, right: Term) -> bool:
-    """Ask the evaluator whether a comparison is true; for literals and IRIs."""
-    return bool(_evaluator().query(f"ASK {{ FILTER({left} {operator} {right}) }}"))
-
-
-@lru_cache(maxsize=1)
-def _evaluator() -> Store:
-    return Store()
