@@ -15,7 +15,6 @@ from semantic.vocabulary import GM, PREFIXES
 
 COMPARE = GM["compare"]
 """The function that compares with a quantity, for SPARQL's operators know none."""
-_NO_PREFIXES: Mapping[str, str] = {}
 _META = frozenset("\\.+*?()|[]{}^$#&-~")
 
 
@@ -148,13 +147,12 @@ class TextOperator(Enum):
 class TextTest:
     """``FILTER(operator(folding(view(?variable)), argument))``; SPARQL 1.1 sections 17.4.2, 17.4.3.
 
-    `view` is which text of the term is looked at, `folding` what is done with its case; that of
-    `argument`, a text with a language tag or without, is changed already.
+    `argument` is a text, with a language tag or without, its case changed already.
 
     Examples
     --------
     >>> t, sea = Variable("t"), Literal("sea")
-    >>> TextTest(t, TextOperator.CONTAINS, sea, View.STR, Folding.LOWER).write()
+    >>> TextTest(t, TextOperator.CONTAINS, sea, View.STR, Folding.LOWER).write({})
     'CONTAINS(LCASE(STR(?t)), "sea")'
     """
 
@@ -169,7 +167,7 @@ class TextTest:
         """The operator or function, as `Subscription.remainder` names it."""
         return self.operator.value
 
-    def write(self, _: Mapping[str, str] = _NO_PREFIXES) -> str:
+    def write(self, _: Mapping[str, str]) -> str:
         """Write the filter as SPARQL does."""
         text = str(self.variable)
         return self.applied(f"{self.view.value}({text})" if self.view is not View.TERM else text)

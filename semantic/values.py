@@ -179,10 +179,8 @@ def compare(term: Term, operator: Operator, constant: NamedNode | Literal) -> bo
     Examples
     --------
     >>> five = Literal("5", datatype=XSD["integer"])
-    >>> compare(Literal("5.0", datatype=XSD["decimal"]), Operator.GE, five)
-    True
-    >>> compare(Literal("7"), Operator.GE, five)
-    False
+    >>> [compare(term, Operator.GE, five) for term in (Literal(5.5), Literal("7"))]
+    [True, False]
     """
     if isinstance(constant, NamedNode):
         return operator is Operator.EQ and term == constant

@@ -171,15 +171,12 @@ class Annotator:
         return term == _ITEM and bool(self.labels)
 
     def annotate(self, publication: Publication) -> list[Annotation]:
-        """Return the concepts that a publication's items name.
+        """Return the concepts that a publication's items name, in the order of its literals.
 
         Its subjects of type ``rss:item`` are looked at: the literals of their ``rss:title``,
         ``rss:description``, ``content:encoded`` and ``dc:subject``. A literal's language is its
         tag; without one the item's ``dc:language``, without that the channel's; without that it is
-        guessed from all the texts of the item.
-
-        Items come in their order, and in each its literals; a concept that is named twice is there
-        twice.
+        guessed from all the texts of the item. A concept that is named twice is there twice.
         """
         return [
             Annotation(text.item, text.property, found)
@@ -188,15 +185,7 @@ class Annotator:
         ]
 
     def concepts(self, triples: Iterable[Triple]) -> list[Triple]:
-        """Return the triples that `annotate` finds, each once, without where their labels are.
-
-        Examples
-        --------
-        >>> item, energy = NamedNode("http://example.org/1"), NamedNode("http://example.org/E")
-        >>> feed = [(item, TYPE, RSS["item"]), (item, RSS["title"], Literal("Solar energy"))]
-        >>> Annotator([Label("energy", "en", energy)]).concepts(feed)[0][2]
-        <NamedNode value=http://example.org/E>
-        """
+        """Return the triples that `annotate` finds, each once, without where their labels are."""
         found = {
             (text.item, pattern.label.concept): None
             for text in self._texts(triples)

@@ -71,20 +71,10 @@ Refused: TypeAlias = tuple[int, SubscriptionError]
 class Rows:
     """Subscriptions that differ in constants only.
 
-    Parameters
-    ----------
-    text
-        The SPARQL of one of them.
-    ids
-        Those of all rows of a table.
-    constants
-        In the order of the text: the term that all have, or the column of all rows of the table.
-    chosen
-        Which rows these subscriptions are, shape ``(n,)``.
-    said
-        Gives the SPARQL of a row.
-    names
-        Terms that stand for names of classes, and have to be resolved (`Concepts`).
+    `text` is the SPARQL of one of them, and `said` gives that of a row. `ids` are those of all rows
+    of a table, of which these subscriptions are the `chosen`, shape ``(n,)``. `constants` are in
+    the order of the text: the term that all have, or the column of all rows. `names` stand for
+    names of classes, and have to be resolved (`Concepts`).
     """
 
     text: str

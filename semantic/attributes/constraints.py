@@ -11,15 +11,12 @@
 
 One triple pattern an attribute, one variable for its value: several tests of one attribute are
 about the *same* value. Equality with a text or an IRI needs no variable where nothing else is asked
-of the value: it is a constant of the pattern. Whoever matches knows nothing of attributes: an event
-is a publication with one subject, an attribute is a property, constraints are a query.
+of the value: it is a constant of the pattern.
 
 Constraints are first taken apart into a *shape* (*price.value: > number, <= number; brand: = text;
 target: isa IRI*) and constants (100, 400, "Acme", Computer). Subscriptions of one shape differ in
 constants only, so very many of them are one text and columns of constants
 (`semantic.attributes.bulk`).
-
-Cost: some microseconds a subscription.
 """
 
 from __future__ import annotations

@@ -82,13 +82,6 @@ def event(id: str, attributes: Mapping[str, object], source: Place | None = None
     """Return an event as a publication, as `Event` describes it.
 
     Raises `InputError` when a name or a value cannot be written as RDF.
-
-    Examples
-    --------
-    >>> from semantic.attributes.names import name_of
-    >>> made = event("e1", {"price": {"value": 399}, "tags": ["a", "b"]})
-    >>> [(name_of(property_), value.value) for _, property_, value in made.triples]
-    [('price.value', '399'), ('tags', 'a'), ('tags', 'b')]
     """
     place = source or Place(id)
     try:

@@ -124,13 +124,7 @@ def _property(namespace: str, name: str) -> NamedNode:
 
 
 def name_of(property_: object) -> str | None:
-    """Return the name of the attribute that a property stands for; ``None`` for another term.
-
-    Examples
-    --------
-    >>> name_of(attribute("weight (kg)")), name_of(NamedNode("urn:x"))
-    ('weight (kg)', None)
-    """
+    """Return the name of the attribute that a property stands for; ``None`` for another term."""
     return _after(ATTRIBUTE.iri, property_)
 
 

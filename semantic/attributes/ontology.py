@@ -13,16 +13,11 @@ subproperties, synonyms, ranges, units, mapping functions; and subscriptions wri
 events. A text that names a class, ``target = "desktop PC"``, is also a node of that class. A step
 that the ontology does not know is a property of its own.
 
-*After the rules* the attributes that somebody asks for are found in E(P), and the classes of their
-values. Of all paths through a graph only those are gone that somebody asks for, along a tree of
-steps. ``isa:target`` has as objects the classes that a value of ``target`` belongs to: those of a
-resource, the value itself where it is a class or a concept, what a text is the name of; and all
-that are above them. Only classes that are asked for are written.
+*After the rules* the attributes that somebody asks for are found in E(P) along a tree of steps, and
+the classes of their values: those of a resource, the value itself where it is a class or a concept,
+what a text is the name of; and all that are above them. Only classes that are asked for are written.
 
 The compiled core does the same for matching; this is for mapping functions and explanations.
-
-Cost: nothing where no attribute is asked for; else one pass over the publication, and the steps
-that are asked for. The names of an ontology are gathered when the first one is looked up.
 """
 
 from __future__ import annotations

@@ -293,10 +293,7 @@ class Ontology:
     def parents(self, term: Term, links: Links | None = None) -> tuple[Term, ...]:
         """Return the terms directly above: superclasses, classes of an instance, broader ones.
 
-        Parameters
-        ----------
-        links
-            A publication's own.
+        `links` are a publication's own.
         """
         term = self.root(term)
         above = (
@@ -353,9 +350,7 @@ class Ontology:
     def labels(self) -> list[Label]:
         """Return every name that text may use for a class, a concept or an instance.
 
-        These are ``rdfs:label``, ``skos:prefLabel``, ``altLabel`` and ``hiddenLabel`` in every
-        language, the texts that synonym files give for a term, and those they give for one of
-        its labels. Properties have no part in it: no text is about a property.
+        Properties have no part in it: no text is about a property.
         """
         return list(self.names.labels(self._said, self._is_topic))
 

@@ -30,8 +30,7 @@ _FEED = re.compile(rb'"version"\s*:\s*"https?:(?:\\?/){2}jsonfeed\.org')
 def is_synonym_json(head: bytes) -> bool:
     """Whether a document begins as JSON that is neither JSON-LD nor a feed.
 
-    A number or a text by itself does, too: it is no synonyms, and nothing else either. `head` are
-    its first bytes, some thousands.
+    A number or a text by itself is, too: it is no synonyms, and nothing else either.
 
     Examples
     --------

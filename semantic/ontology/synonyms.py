@@ -42,24 +42,17 @@ _TEXT_TYPES = frozenset({XSD["string"].value, RDF["langString"].value})
 
 @dataclass(frozen=True, slots=True)
 class SynonymOptions:
-    r"""How texts are looked up, and what else gives texts a root.
+    """How texts are looked up, and what else gives texts a root.
 
     Parameters
     ----------
     nfkc
-        Texts are the same when their Unicode compatibility forms are: ``US`` in
-        full-width letters is ``US``.
+        Texts are the same when their Unicode compatibility forms are: ``US`` in full-width letters
+        is ``US``.
     casefold
         Texts are the same when they differ in case only: ``us`` is ``US``.
     labels
         A label of a SKOS concept is a synonym of its preferred label, wherever it is a literal.
-
-    Examples
-    --------
-    >>> SynonymOptions(nfkc=True, casefold=True).fold("\uff35\uff33")
-    'us'
-    >>> SynonymOptions().fold("Us")
-    'Us'
     """
 
     nfkc: bool = False
@@ -244,16 +237,9 @@ def _preference(label: Literal) -> tuple[int, str, str]:
 class Roots:
     """The root of every term that has more than one name.
 
-    Parameters
-    ----------
-    groups
-        Pairs of IRIs that mean the same.
-    pairs
-        Those of synonym files, `settled` under the options; they also say which name is the root.
-    declared
-        Terms that make better roots than others.
-    options
-        How texts are looked up.
+    `groups` are pairs of IRIs that mean the same; `pairs` are those of synonym files, `settled`
+    under the options, and also say which name is the root; terms that are `declared` make better
+    roots than others.
 
     Examples
     --------

@@ -25,7 +25,6 @@ from pyoxigraph import Literal, NamedNode
 
 from semantic.attributes.names import name_of, step_names, steps
 from semantic.errors import OnProblem, Place, Problem, Severity
-from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.taxonomy import Taxonomy
 from semantic.publication import Publication
 from semantic.terms import Term, Triple, compact
@@ -64,12 +63,10 @@ class BaseUnit:
 class Declarations:
     """What an ontology declares, sub-properties included.
 
-    `base_units` has the base unit of each attribute, `unit_attributes` the attributes that give the
-    unit of a value attribute.
-
     ``A gm:baseUnit "GB"`` says that the numbers of A are gigabytes, and so for A's sub-properties:
     what is said with them is said with A, too. So two base units in one line of properties cannot
-    both hold: that is reported, and neither is used for the properties concerned.
+    both hold: that is reported, and neither is used. `unit_attributes` has the attributes that give
+    the unit of a value attribute.
     """
 
     base_units: Mapping[Term, BaseUnit]
@@ -104,16 +101,8 @@ class Normal:
 class Units:
     """What an ontology says about units, applied to publications and subscriptions.
 
-    Parameters
-    ----------
-    declarations
-        Base units and unit attributes.
-    registry
-        Knows what the texts of units mean.
-
     Examples
     --------
-    >>> from pyoxigraph import NamedNode
     >>> from semantic.units.quantities import BASE_UNIT, UCUM
     >>> disk, size = NamedNode("urn:disk"), NamedNode("urn:size")
     >>> units = Units.of([(size, BASE_UNIT, Literal("GB"))], Taxonomy([]), print)
@@ -142,7 +131,6 @@ class Units:
         triples: Iterable[Triple],
         properties: Taxonomy,
         on_problem: OnProblem,
-        limits: Limits = DEFAULT_LIMITS,
         registry: Registry | None = None,
     ) -> Units:
         """Compile what an ontology's triples, with roots put in, say about units.
@@ -150,7 +138,7 @@ class Units:
         Declarations are inherited in the hierarchy of `properties`; what cannot be used is
         reported. `registry` is that of other `Units`, to go on with what it has cached.
         """
-        registry = registry or Registry(limits)
+        registry = registry or Registry()
         return cls(_declarations(triples, properties, registry, on_problem), registry)
 
     def base_unit(self, attribute: Term) -> BaseUnit | None:
