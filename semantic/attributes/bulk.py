@@ -4,9 +4,6 @@ Rows of a table, or lines of a file, that have the same shape (`semantic.attribu
 are `Rows`: the SPARQL of one of them, and by constant the term that all have, or a column. Numbers
 of Arrow stay arrays; of other columns each different value is looked at once. A row of a table
 means what the object of JSON means that says the same.
-
-Cost: some operations of numpy on a column of a table, and some microseconds for each different
-value that is no number; about as much as JSON itself for a line.
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ several nested objects is not kept. Texts are texts here: that one names a class
 event is enriched.
 
 The subject is the id where that is an IRI, and a blank node otherwise.
-
-Cost: that of JSON, and a triple a value.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ events. A text that names a class, ``target = "desktop PC"``, is also a node of 
 that the ontology does not know is a property of its own.
 
 *After the rules* the attributes that somebody asks for are found in E(P) along a tree of steps, and
-the classes of their values: those of a resource, the value itself where it is a class or a concept,
-what a text is the name of; and all that are above them. Only classes that are asked for are written.
+of their values the classes that are asked for: those of a resource, the value itself where it is a
+class or a concept, what a text is the name of; and all that are above them.
 
 The compiled core does the same for matching; this is for mapping functions and explanations.
 """

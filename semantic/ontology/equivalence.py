@@ -16,7 +16,7 @@ from typing import TypeAlias
 from pyoxigraph import Literal, NamedNode
 
 from semantic.ontology.synonyms import Roots, SynonymOptions, SynonymPairs
-from semantic.ontology.taxonomy import Taxonomy, edges_of, find_cycles
+from semantic.ontology.taxonomy import Taxonomy, edges_of
 from semantic.terms import Term, Triple, compact
 from semantic.vocabulary import (
     BROADER,
@@ -42,7 +42,7 @@ LINKS = frozenset({TYPE, SUBCLASS, SUBPROPERTY, BROADER, NARROWER, BROADER_TRANS
 
 _SAMENESS = frozenset({SAME_AS, EQUIVALENT_CLASS, EQUIVALENT_PROPERTY})
 _SHOWN = 10
-"""So many literals in the places of classes are named; the others are counted."""
+"""So many terms or triples are named; the others are counted."""
 
 
 def by_predicate(triples: Iterable[Triple]) -> Groups:
@@ -110,7 +110,7 @@ def _cycles(
     """Find the is-a cycles, report those not known, and return their named members."""
     found = []
     for kind, edges in edges_of(triples).items():
-        for cycle in find_cycles(edges):
+        for cycle in Taxonomy(edges).cycles:
             names = tuple(term for term in cycle if isinstance(term, NamedNode))
             if len(names) < 2 or names[:2] in known:
                 continue
@@ -139,18 +139,10 @@ def _listed(names: Sequence[str]) -> str:
 
 def report_literals(triples: Iterable[Triple], report: Report) -> None:
     """Report literals where a class, a property or a concept should be."""
-    wrong = [triple for triple in triples if isinstance(triple[2], Literal)]
-    for triple in wrong[:_SHOWN]:
-        written = " ".join(map(compact, triple))
-        report(
-            f"a literal where a term should be: {written}",
-            "It says nothing; write an IRI there.",
-        )
-    if len(wrong) > _SHOWN:
-        report(
-            f"{len(wrong) - _SHOWN} more literals where a term should be",
-            "They say nothing; write IRIs there.",
-        )
+    wrong = [" ".join(map(compact, triple)) for triple in triples if isinstance(triple[2], Literal)]
+    if wrong:
+        what = f"a literal where a term should be: {_listed(wrong)}"
+        report(what, "It says nothing; write an IRI there.")
 
 
 def report_own_ancestors(
