@@ -308,11 +308,11 @@ class Loading:
         _option(
             _LOADING,
             metavar="FOLDER",
-            help="Where compiled ontologies are kept, instead of the user's cache folder.",
+            help="Where what a reasoner inferred is kept, instead of the user's cache folder.",
         ),
     ] = None
     no_cache: Annotated[
-        bool, _option(_LOADING, "--no-cache", help="Keep and use no compiled ontology.")
+        bool, _option(_LOADING, "--no-cache", help="Keep nothing that a reasoner infers.")
     ] = False
 
 

@@ -368,7 +368,7 @@ def _is_above_all(term: Term) -> bool:
 def _between(value: object, wanted: object) -> tuple[Fraction | float, str] | None:
     """Return how much is between two values, and how to write it; ``None``: they have no scale."""
     match value, wanted:
-        case Number(_, one), Number(_, other):
+        case Number(one), Number(other):
             if not (math.isfinite(one) and math.isfinite(other)):
                 return None
             exact = isinstance(one, Decimal) and isinstance(other, Decimal)

@@ -66,7 +66,6 @@ pub(crate) fn check_xml(text: &[u8], remedy: &str, limits: &Limits) -> Result<()
         return Err(bad("a control character", text.iter().position(is_control).unwrap_or(0)));
     }
     let mut reader = quick_xml::Reader::from_reader(text);
-    reader.config_mut().check_end_names = false; // that is for the parser to say
     let mut entities = Entities { lengths: HashMap::new(), added: 0, text, limits };
     let mut open: Vec<usize> = Vec::new(); // how many attributes each open element has
     let (mut attributes, mut has_root) = (0, false);

@@ -541,7 +541,7 @@ fn bad_documents_are_refused() {
             b"<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'><rdf:Description>",
             ":1:83: not valid XML: no element found.",
         ),
-        ("a.rdf", b"<e:A xmlns:e='urn:e:'>\n<e:p></e:q></e:A>", ":2:6: not valid RDF/XML: "),
+        ("a.rdf", b"<e:A xmlns:e='urn:e:'>\n<e:p></e:q></e:A>", ":2:6: not valid XML: "),
         (
             "a.rdf",
             b"<e:A xmlns:e='urn:e:'/>\n<e:A xmlns:e='urn:e:'/>",
