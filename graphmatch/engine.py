@@ -12,6 +12,7 @@ publications with a term that needs them: annotation, units, mapping functions
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
 Document: TypeAlias = bytes | str | Path | Readable
 """What `Engine.filter` reads."""
 
+_WORDS = re.compile(r"\bgm:words\b|urn:graphmatch:words>")
 _FILINGS = 1024
 """So many filings are kept for explanations."""
 _AT_ONCE = 8192
@@ -246,6 +248,15 @@ class Engine(Matcher):
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and id in self._core
 
+    def _note_words(self, *texts: str) -> None:
+        """Have ``gm:words`` of feed items made from the first subscription on that names them."""
+        knowledge = self._knowledge
+        if any(_WORDS.search(text) for text in texts) and not knowledge.words:
+            begins = not knowledge.reads_items
+            knowledge.words = True
+            if begins:
+                self._adopt(knowledge)
+
     # -- coming and going -------------------------------------------------------------------
 
     def subscribe(self, subscription: Subscription | str, query: str | None = None) -> None:
@@ -266,6 +277,7 @@ class Engine(Matcher):
             except _native.NeedsPythonError:
                 filed = self._knowledge.filed(self._parser, id, text)
                 self._core.subscribe(id, text, comment, filed)
+            self._note_words(text)
 
     def replace(self, subscription: Subscription | str, query: str | None = None) -> None:
         """Put a subscription in the place of the one that has its id: also in the order.
@@ -285,6 +297,7 @@ class Engine(Matcher):
                 filed = self._knowledge.filed(self._parser, id, text)
                 found = self._core.replace(id, text, comment, filed)
             self._filings.pop(id, None)
+            self._note_words(text)
         if not found:
             raise UnknownError(id)
 
@@ -356,6 +369,7 @@ class Engine(Matcher):
                 except GraphMatchError as error:
                     yield error
                 begin += 1
+        self._note_words(*(text for _, text, _ in rows))
 
     def subscribe_table(
         self, table: ArrowTable | ArrowBatch, id: str = "id", query: str = "query"
