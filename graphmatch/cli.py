@@ -115,6 +115,7 @@ def index(
     ontology: Ontologies = None,
     entailment: EntailmentOption = "rdfs",
     annotate: AnnotateOption = True,
+    stem: StemOption = True,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -125,7 +126,7 @@ def index(
     from graphmatch.command.filter import index as run
     from graphmatch.command.session import Knowing
 
-    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate)
+    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, stem=stem)
     ended(lambda: run(subscribing, knowing, output, quiet=quiet, verbose=verbose))
 
 
@@ -146,6 +147,8 @@ def check(
     ] = False,
 ) -> None:
     """Say of each subscription what is indexed, what is evaluated, and what is wrong with it.
+
+    No feed is read, so it does not matter how labels are found: that is `explain --no-stem`.
 
     Example: `graphmatch check data/subscriptions -o ontologies/news.ttl`
     """
@@ -203,6 +206,8 @@ def explain(
     format: FormatOption = None,
     base: BaseOption = None,
     entailment: EntailmentOption = "rdfs",
+    annotate: AnnotateOption = True,
+    stem: StemOption = True,
     now: NowOption = None,
 ) -> None:
     """Say why a subscription matches publications, or what fails first.
@@ -215,7 +220,7 @@ def explain(
     from graphmatch.command.session import Knowing
 
     reading = Reading(publications or [], cut, format, base, events or [])
-    knowing = Knowing(ontology or [], loading, entailment, now=now)
+    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, stem=stem, now=now)
     ended(
         lambda: run(
             subscription,

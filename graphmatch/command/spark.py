@@ -21,6 +21,7 @@ from graphmatch.command.options import (
     NowOption,
     Ontologies,
     Quiet,
+    StemOption,
     Subscribing,
     Subscriptions,
     Verbose,
@@ -109,6 +110,7 @@ def filter(
     base: BaseOption = None,
     entailment: EntailmentOption = "rdfs",
     annotate: AnnotateOption = True,
+    stem: StemOption = True,
     now: NowOption = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -122,7 +124,7 @@ def filter(
     from graphmatch.command.spark_filter import Bulk, run
 
     bulk = Bulk(publications, output, columns, cut, format, base, overwrite=overwrite)
-    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, now=now)
+    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, stem=stem, now=now)
     delivering = Delivering(json=json, quiet=quiet, verbose=verbose)
     ended(lambda: run(bulk, subscribing, knowing, running, delivering))
 
