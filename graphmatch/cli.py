@@ -13,6 +13,7 @@ from graphmatch.command.bench import Figures, Generating, Measuring, What
 from graphmatch.command.options import (
     AnnotateOption,
     BaseOption,
+    Config,
     ConfiguredCommand,
     CutOption,
     Delivering,
@@ -26,10 +27,10 @@ from graphmatch.command.options import (
     OntologyFiles,
     Publications,
     Quiet,
+    SavedEngine,
     Seeing,
     StemOption,
     Subscribing,
-    Subscriptions,
     Verbose,
     Wanting,
     ended,
@@ -73,17 +74,8 @@ def filter(
     publications: Publications = None,
     events: Events = None,
     ontology: Ontologies = None,
-    engine: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="What `graphmatch index` saved, in place of --ontology."),
-    ] = None,
-    config: Annotated[  # noqa: ARG001  (read by ConfiguredCommand)
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Options as TOML; ./graphmatch.toml where nothing to filter is named.",
-        ),
-    ] = None,
+    engine: SavedEngine = None,
+    config: Config = None,  # noqa: ARG001  (read by ConfiguredCommand)
     cut: CutOption = "auto",
     format: FormatOption = None,
     base: BaseOption = None,
@@ -145,6 +137,8 @@ def check(
     strict: Annotated[
         bool, typer.Option("--strict", help="End with status 1 if there are warnings.")
     ] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Say of each subscription what is indexed, what is evaluated, and what is wrong with it.
 
@@ -157,7 +151,17 @@ def check(
 
     subscribing = Subscribing.to(subscriptions or [], wanting)
     knowing = Knowing(ontology or [], loading, entailment)
-    ended(lambda: run(subscribing, knowing, json=json, sparql=sparql, strict=strict))
+    ended(
+        lambda: run(
+            subscribing,
+            knowing,
+            json=json,
+            sparql=sparql,
+            strict=strict,
+            quiet=quiet,
+            verbose=verbose,
+        )
+    )
 
 
 @app.command()
@@ -174,6 +178,8 @@ def ontology(
     radius: Annotated[
         int, typer.Option(min=0, max=10, help="How many links the picture goes up and down.")
     ] = 2,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Show an ontology: its trees and counts, or one of its terms, ways and problems.
 
@@ -183,14 +189,18 @@ def ontology(
     """
     from graphmatch.command.ontology import run
 
-    ended(lambda: run(files, loading, seeing, depth, around, radius, json=json))
+    ended(
+        lambda: run(
+            files, loading, seeing, depth, around, radius, json=json, quiet=quiet, verbose=verbose
+        )
+    )
 
 
-@app.command()
+@app.command(cls=ConfiguredCommand)
 @grouped
 def explain(
     subscription: Annotated[str, typer.Argument(help="The subscription's id.")],
-    subscriptions: Subscriptions,
+    subscribing: Subscribing,
     loading: Loading,
     publications: Publications = None,
     events: Events = None,
@@ -198,8 +208,14 @@ def explain(
     publication: Annotated[
         str | None, typer.Option("--publication", "-p", help="Only the one with this id.")
     ] = None,
+    engine: SavedEngine = None,
+    config: Config = None,  # noqa: ARG001  (read by ConfiguredCommand)
+    quiet: Quiet = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Say how the subscription is indexed, too.")
+        bool,
+        typer.Option(
+            "--verbose", "-v", help="Say how the subscription is indexed, too; list each warning."
+        ),
     ] = False,
     json: Json = False,
     cut: CutOption = "auto",
@@ -220,14 +236,17 @@ def explain(
     from graphmatch.command.session import Knowing
 
     reading = Reading(publications or [], cut, format, base, events or [])
-    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, stem=stem, now=now)
+    knowing = Knowing(
+        ontology or [], loading, entailment, annotate=annotate, stem=stem, now=now, saved=engine
+    )
     ended(
         lambda: run(
             subscription,
             reading,
-            subscriptions,
+            subscribing,
             knowing,
             publication=publication,
+            quiet=quiet,
             verbose=verbose,
             json=json,
         )

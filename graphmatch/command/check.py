@@ -18,7 +18,14 @@ from semantic.terms import compact
 
 
 def run(
-    subscribing: Subscribing, knowing: Knowing, *, json: bool, sparql: bool, strict: bool
+    subscribing: Subscribing,
+    knowing: Knowing,
+    *,
+    json: bool,
+    sparql: bool,
+    strict: bool,
+    quiet: bool,
+    verbose: bool,
 ) -> int:
     """Check, show, sum up; return the exit status.
 
@@ -29,31 +36,32 @@ def run(
     strict
         Whether the status of warnings is that of something refused.
     """
-    session = Session()
-    try:
-        engine = session.engine(knowing)
-        session.take_in(engine, subscribing)
-    except GraphMatchError as error:
-        return session.fail(error)
-    linter, skeletons, warnings = Linter(engine.ontology), set(), 0
-    for subscription in engine.subscriptions:
-        skeletons.add(subscription.query.skeleton)
-        filed, warned = engine.filing(subscription.id), linter.lint(subscription)
-        warnings += len(warned)
-        if json:
-            session.out.write_json(_json(filed, warned))
-            continue
-        for line in _text(filed, warned, engine.ontology.prefixes):
-            session.out.print(line)
-        if sparql:
-            text = _compacted(subscription.query.text, engine.ontology.prefixes)
-            session.out.print(styled((f"    {text}", "dim")))
-    session.err.print(
-        f"{len(engine)} accepted, {session.refused} refused, {plural(warnings, 'warning')}, "
-        f"{plural(len(skeletons), 'different query', 'different queries')} "
-        "but for their constants"
-    )
-    return REFUSED if strict and warnings else session.status
+    with Session(silent=quiet, verbose=verbose) as session:
+        try:
+            engine = session.engine(knowing)
+            session.take_in(engine, subscribing)
+        except GraphMatchError as error:
+            return session.fail(error)
+        linter, skeletons, warnings = Linter(engine.ontology), set(), 0
+        for subscription in engine.subscriptions:
+            skeletons.add(subscription.query.skeleton)
+            filed, warned = engine.filing(subscription.id), linter.lint(subscription)
+            warnings += len(warned)
+            if json:
+                session.out.write_json(_json(filed, warned))
+                continue
+            for line in _text(filed, warned, engine.ontology.prefixes):
+                session.out.print(line)
+            if sparql:
+                text = _compacted(subscription.query.text, engine.ontology.prefixes)
+                session.out.print(styled((f"    {text}", "dim")))
+        session.show_warnings()
+        session.note(
+            f"{len(engine)} accepted, {session.refused} refused, {plural(warnings, 'warning')}, "
+            f"{plural(len(skeletons), 'different query', 'different queries')} "
+            "but for their constants"
+        )
+        return REFUSED if strict and warnings else session.status
 
 
 def _text(filed: Filed, warned: Sequence[Warned], prefixes: Mapping[str, str]) -> Iterator[Text]:

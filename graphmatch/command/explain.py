@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from difflib import get_close_matches
-from pathlib import Path
 
 from graphmatch.command.console import reader_language, visible
-from graphmatch.command.filter import Reading, read
+from graphmatch.command.filter import Reading, nothing_to_match, read
+from graphmatch.command.options import Subscribing
 from graphmatch.command.session import Knowing, Session
 from graphmatch.engine import Engine
 from graphmatch.explain.explanation import Explanation
@@ -20,29 +20,32 @@ from semantic.terms import Triple
 def run(
     subscription: str,
     reading: Reading,
-    subscriptions: Sequence[Path],
+    subscribing: Subscribing,
     knowing: Knowing,
     *,
     publication: str | None,
+    quiet: bool,
     verbose: bool,
     json: bool,
 ) -> int:
     """Explain one subscription for each publication; return the exit status."""
-    session = Session()
-    try:
-        engine = session.engine(knowing)
-        reading.checked()
-        session.subscribe(engine, subscriptions)
-        if subscription not in engine:
-            raise _unknown(subscription, [known.id for known in engine.subscriptions])
-    except GraphMatchError as error:
-        return session.fail(error)
-    shown = _explain_all(
-        session, engine, subscription, reading, publication, verbose=verbose, json=json
-    )
-    if not shown:
-        return session.fail(_nothing_read(reading, publication))
-    return session.status
+    with Session(silent=quiet, verbose=verbose) as session:
+        try:
+            engine = session.engine(knowing)
+            reading.checked()
+            session.take_in(engine, subscribing)
+            if not len(engine):
+                raise nothing_to_match()
+            if subscription not in engine:
+                raise _unknown(subscription, [known.id for known in engine.subscriptions])
+        except GraphMatchError as error:
+            return session.fail(error)
+        shown = _explain_all(
+            session, engine, subscription, reading, publication, verbose=verbose, json=json
+        )
+        if not shown:
+            return session.fail(_nothing_read(reading, publication))
+        return session.status
 
 
 def _unknown(id: str, known: Iterable[str]) -> GraphMatchError:

@@ -56,28 +56,30 @@ def run(
     radius: int,
     *,
     json: bool,
+    quiet: bool,
+    verbose: bool,
 ) -> int:
     """Load, show; return the exit status."""
-    session = Session(quiet=seeing.problems)
-    try:
-        _check(seeing, around)
-        view = View(session.ontology(files, loading), reader_language(os.environ))
-        shown = _Shown(session, view, json=json)
-        if seeing.search is not None:
-            shown.search(seeing.search)
-        elif seeing.term is not None:
-            shown.term(seeing.term)
-        elif seeing.path is not None:
-            shown.path(*seeing.path)
-        elif seeing.problems:
-            shown.problems()
-        elif seeing.svg is not None and around is not None:
-            shown.picture(seeing.svg, around, radius)
-        else:
-            shown.trees(depth)
-    except GraphMatchError as error:
-        return session.fail(error)
-    return session.status
+    with Session(quiet=seeing.problems, silent=quiet, verbose=verbose) as session:
+        try:
+            _check(seeing, around)
+            view = View(session.ontology(files, loading), reader_language(os.environ))
+            shown = _Shown(session, view, json=json)
+            if seeing.search is not None:
+                shown.search(seeing.search)
+            elif seeing.term is not None:
+                shown.term(seeing.term)
+            elif seeing.path is not None:
+                shown.path(*seeing.path)
+            elif seeing.problems:
+                shown.problems()
+            elif seeing.svg is not None and around is not None:
+                shown.picture(seeing.svg, around, radius)
+            else:
+                shown.trees(depth)
+        except GraphMatchError as error:
+            return session.fail(error)
+        return session.status
 
 
 def _check(seeing: Seeing, around: str | None) -> None:
@@ -128,7 +130,7 @@ class _Shown:
             self._print(self._found(each))
         if len(found) > FOUND:
             self._print(styled((f"… and {len(found) - FOUND:,} more", "dim")))
-        self._session.err.print(f"{plural(len(found), 'term')} found")
+        self._session.note(f"{plural(len(found), 'term')} found")
 
     def _found(self, found: Found) -> Text:
         view, term = self._view, found.term
@@ -176,7 +178,7 @@ class _Shown:
             else:
                 self._print(self._way(way))
         if len(found) > SHOWN_WAYS:
-            self._session.err.print("There are more ways.")
+            self._session.note("There are more ways.")
         if not found:
             names = self._view.compact(start), self._view.compact(end)
             self._session.err.print(styled(f"Nothing is above both {names[0]} and {names[1]}."))
@@ -210,7 +212,7 @@ class _Shown:
                     where = str(problem.where)[len(source) :].lstrip(": ")
                     text = f"{problem.what}. {problem.remedy}"
                     self._print(styled(f"  {where}: {text}" if where else f"  {text}"))
-        self._session.err.print(f"{plural(len(problems), 'problem')}")
+        self._session.note(f"{plural(len(problems), 'problem')}")
 
     def picture(self, file: Path, around: str, radius: int) -> None:
         """Write a picture of a term's neighbourhood."""

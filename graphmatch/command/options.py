@@ -69,6 +69,17 @@ EntailmentOption = Annotated[
 AnnotateOption = Annotated[bool, typer.Option(help="Look for the ontology's labels in feed items.")]
 
 StemOption = Annotated[bool, typer.Option(help="Find labels in other forms, too: plurals, cases.")]
+SavedEngine = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="What `graphmatch index` saved, in place of --ontology."),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Options as TOML; ./graphmatch.toml where nothing to filter is named.",
+    ),
+]
 
 
 def parse_time(text: str) -> datetime:

@@ -116,6 +116,24 @@ def test_warnings_are_grouped_by_kind() -> None:
     assert re.fullmatch(r"refused  none\.rss: .*\n", quiet)
 
 
+@pytest.mark.parametrize("command", ["check", "ontology", "explain"])
+def test_warnings_of_other_commands_are_grouped_too(command: str) -> None:
+    below = "<http://www.w3.org/2000/01/rdf-schema#subClassOf>"
+    circle = "<urn:{0}> {1} <urn:b{0}> . <urn:b{0}> {1} <urn:{0}> .\n"
+    Path("o.ttl").write_text("".join(circle.format(n, below) for n in range(5)))
+    feed(Path("a.rss"), entry(1))
+    options = {
+        "check": ("--word", "soup", "-o", "o.ttl"),
+        "ontology": ("o.ttl",),
+        "explain": ("soup", "a.rss", "--word", "soup", "-o", "o.ttl"),
+    }[command]
+    lines = run(command, *options).stderr.splitlines()
+    assert lines[0].startswith("warning  5 times, first: ontology: a cycle of classes: ")
+    assert lines[1] == "--verbose lists each warning"
+    assert run(command, *options, "--verbose").stderr.count("a cycle of classes") == 5
+    assert run(command, *options, "--quiet").stderr == ""
+
+
 def test_an_address_is_not_fetched() -> None:
     said = run("filter", "https://e.org/a?b=c&d", "--word", "soup", status=1).stderr
     assert (
@@ -493,6 +511,12 @@ def test_a_configuration() -> None:
         assert run("filter").stdout == ""
         assert run("filter", "--seen", "other.db", "--as", "text").stdout.startswith("Soup 1\n")
         assert run("filter", "--word", "bread", "--quiet").stdout == ""
+        shown = run("explain", "soup").stdout
+        assert shown.startswith("https://e.org/1 matches soup\n")
+    assert run("explain", "soup", "--config", "mine/graphmatch.toml").stdout == shown
+    run("index", "-s", "mine/graphmatch.toml", "--output", "saved.gm")
+    assert run("explain", "soup", "mine/feeds", "--engine", "saved.gm").stdout == shown
+    assert "no subscription to match" in run("explain", "soup", "mine/feeds", status=2).stderr
 
 
 @pytest.mark.parametrize(
