@@ -64,6 +64,7 @@ def run(
         try:
             _check(seeing, around)
             view = View(session.ontology(files, loading), reader_language(os.environ))
+            session.show_warnings()
             shown = _Shown(session, view, json=json)
             if seeing.search is not None:
                 shown.search(seeing.search)
