@@ -241,11 +241,10 @@ def filter_all(
         tally.matches += len(matches)
         tally.matched += bool(matches)
         if matches:
-            results.write(
-                publication,
-                matches,
-                engine.evidence(publication, matches, reader_language(os.environ)),
-            )
+            evidence: Mapping[str, Sequence[Evidence]] = {}
+            if results.says_why:
+                evidence = engine.evidence(publication, matches, reader_language(os.environ))
+            results.write(publication, matches, evidence)
     return tally
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 from rich.text import Text
@@ -90,7 +90,15 @@ def _text(term: Term | None) -> str:
 
 
 class Writer(Protocol):
-    """Writes matches in one form, as they come."""
+    """Writes matches in one form, as they come.
+
+    Attributes
+    ----------
+    says_why
+        Whether the evidence is written: others are given none.
+    """
+
+    says_why: ClassVar[bool]
 
     def write(
         self,
@@ -112,6 +120,8 @@ class Writer(Protocol):
 
 class TextWriter:
     """Text for people."""
+
+    says_why = True
 
     def __init__(self, console: CommandConsole, engine: Engine) -> None:
         self._console, self._engine = console, engine
@@ -147,6 +157,8 @@ class TextWriter:
 class JsonLinesWriter:
     """An object a match, one a line; docs/reference/command.md has the keys."""
 
+    says_why = True
+
     def __init__(self, console: CommandConsole) -> None:
         self._console = console
 
@@ -167,6 +179,8 @@ class JsonLinesWriter:
 
 class CsvWriter:
     """A row a match: no cell has a line end in it, and none is a formula to a spreadsheet."""
+
+    says_why = True
 
     def __init__(self, console: CommandConsole) -> None:
         self._console = console
@@ -208,6 +222,8 @@ class SparqlJsonWriter:
     ``_subscription`` and ``_publication`` say whose solution each is. The variables are known when
     all is done, so the head comes last.
     """
+
+    says_why = False
 
     def __init__(self, console: CommandConsole) -> None:
         self._console = console
