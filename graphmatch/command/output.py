@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 from rich.text import Text
@@ -98,7 +98,7 @@ class Writer(Protocol):
         Whether the evidence is written: others are given none.
     """
 
-    says_why: ClassVar[bool]
+    says_why: bool
 
     def write(
         self,
