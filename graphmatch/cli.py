@@ -3,49 +3,62 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from graphmatch.command.bench import Figures, Generating, Measuring, What
 from graphmatch.command.options import (
     AnnotateOption,
-    BaseOption,
     Config,
     ConfiguredCommand,
-    CutOption,
     Delivering,
     EntailmentOption,
-    Events,
-    FormatOption,
     Json,
     Loading,
     NowOption,
     Ontologies,
     OntologyFiles,
-    Publications,
-    Quiet,
+    Reading,
     SavedEngine,
     Seeing,
     StemOption,
     Subscribing,
-    Verbose,
+    Verbosity,
     Wanting,
-    ended,
     grouped,
 )
-from graphmatch.command.spark import spark_app
+
+_LATER = {"bench": "graphmatch.command.bench", "spark": "graphmatch.command.spark"}
+"""Commands with many options of their own, to the modules that have them as ``app``."""
+
+
+class Commands(TyperGroup):
+    """The commands; ``filter`` does not wait for the options of ``bench`` and ``spark``."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        return list(dict.fromkeys((*super().list_commands(ctx), *_LATER)))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; one that is not there yet has the others loaded."""
+        if cmd_name not in self.commands:
+            for name, module in _LATER.items():
+                self.commands[name] = typer.main.get_command(import_module(module).app)
+        return super().get_command(ctx, cmd_name)
+
 
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     help="Says which standing SPARQL subscriptions a new RDF graph or feed item matches.",
 )
-
-app.add_typer(spark_app, name="spark")
 
 
 def _show_version(wanted: bool) -> None:
@@ -70,32 +83,28 @@ def common(
 def filter(
     subscribing: Subscribing,
     delivering: Delivering,
+    verbosity: Verbosity,
     loading: Loading,
-    publications: Publications = None,
-    events: Events = None,
+    reading: Reading,
     ontology: Ontologies = None,
     engine: SavedEngine = None,
     config: Config = None,  # noqa: ARG001  (read by ConfiguredCommand)
-    cut: CutOption = "auto",
-    format: FormatOption = None,
-    base: BaseOption = None,
     entailment: EntailmentOption = "rdfs",
     annotate: AnnotateOption = True,
     stem: StemOption = True,
     now: NowOption = None,
-) -> None:
+) -> int:
     """Match publications against subscriptions, and show the matches.
 
     Example: `graphmatch filter data/feeds -o ontologies/news.ttl -s data/subscriptions`
     """
-    from graphmatch.command.filter import Reading, run
+    from graphmatch.command.filter import run
     from graphmatch.command.session import Knowing
 
-    reading = Reading(publications or [], cut, format, base, events or [])
     knowing = Knowing(
         ontology or [], loading, entailment, annotate=annotate, stem=stem, now=now, saved=engine
     )
-    ended(lambda: run(reading, subscribing, knowing, delivering))
+    return run(reading, subscribing, knowing, delivering, verbosity)
 
 
 @app.command()
@@ -103,14 +112,13 @@ def filter(
 def index(
     subscribing: Subscribing,
     loading: Loading,
+    verbosity: Verbosity,
     output: Annotated[Path, typer.Option(metavar="FILE", help="The file that is written.")],
     ontology: Ontologies = None,
     entailment: EntailmentOption = "rdfs",
     annotate: AnnotateOption = True,
     stem: StemOption = True,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-) -> None:
+) -> int:
     """Save ontology and subscriptions as one file, which `filter --engine` opens at once.
 
     Example: `graphmatch index -o ontologies/news.ttl -s data/subscriptions --output news.gm`
@@ -119,7 +127,7 @@ def index(
     from graphmatch.command.session import Knowing
 
     knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, stem=stem)
-    ended(lambda: run(subscribing, knowing, output, quiet=quiet, verbose=verbose))
+    return run(subscribing, knowing, output, verbosity)
 
 
 @app.command()
@@ -127,6 +135,7 @@ def index(
 def check(
     wanting: Wanting,
     loading: Loading,
+    verbosity: Verbosity,
     subscriptions: Annotated[
         list[Path] | None, typer.Argument(help=".rq, .jsonl and .toml files, or folders.")
     ] = None,
@@ -137,9 +146,7 @@ def check(
     strict: Annotated[
         bool, typer.Option("--strict", help="End with status 1 if there are warnings.")
     ] = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-) -> None:
+) -> int:
     """Say of each subscription what is indexed, what is evaluated, and what is wrong with it.
 
     No feed is read, so it does not matter how labels are found: that is `explain --no-stem`.
@@ -149,19 +156,9 @@ def check(
     from graphmatch.command.check import run
     from graphmatch.command.session import Knowing
 
-    subscribing = Subscribing.to(subscriptions or [], wanting)
+    subscribing = Subscribing(**asdict(wanting), subscriptions=subscriptions)
     knowing = Knowing(ontology or [], loading, entailment)
-    ended(
-        lambda: run(
-            subscribing,
-            knowing,
-            json=json,
-            sparql=sparql,
-            strict=strict,
-            quiet=quiet,
-            verbose=verbose,
-        )
-    )
+    return run(subscribing, knowing, verbosity, json=json, sparql=sparql, strict=strict)
 
 
 @app.command()
@@ -170,17 +167,9 @@ def ontology(
     files: OntologyFiles,
     seeing: Seeing,
     loading: Loading,
+    verbosity: Verbosity,
     json: Json = False,
-    depth: Annotated[int, typer.Option(min=1, help="How many levels of the trees to show.")] = 4,
-    around: Annotated[
-        str | None, typer.Option(metavar="TERM", help="The term in the middle of the picture.")
-    ] = None,
-    radius: Annotated[
-        int, typer.Option(min=0, max=10, help="How many links the picture goes up and down.")
-    ] = 2,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-) -> None:
+) -> int:
     """Show an ontology: its trees and counts, or one of its terms, ways and problems.
 
     A TERM is an IRI, a prefixed name, the last part of an IRI, or a label.
@@ -189,11 +178,7 @@ def ontology(
     """
     from graphmatch.command.ontology import run
 
-    ended(
-        lambda: run(
-            files, loading, seeing, depth, around, radius, json=json, quiet=quiet, verbose=verbose
-        )
-    )
+    return run(files, loading, seeing, verbosity, json=json)
 
 
 @app.command(cls=ConfiguredCommand)
@@ -202,93 +187,50 @@ def explain(
     subscription: Annotated[str, typer.Argument(help="The subscription's id.")],
     subscribing: Subscribing,
     loading: Loading,
-    publications: Publications = None,
-    events: Events = None,
+    verbosity: Verbosity,
+    reading: Reading,
     ontology: Ontologies = None,
     publication: Annotated[
         str | None, typer.Option("--publication", "-p", help="Only the one with this id.")
     ] = None,
     engine: SavedEngine = None,
     config: Config = None,  # noqa: ARG001  (read by ConfiguredCommand)
-    quiet: Quiet = False,
-    verbose: Annotated[
-        bool,
-        typer.Option(
-            "--verbose", "-v", help="Say how the subscription is indexed, too; list each warning."
-        ),
-    ] = False,
     json: Json = False,
-    cut: CutOption = "auto",
-    format: FormatOption = None,
-    base: BaseOption = None,
     entailment: EntailmentOption = "rdfs",
     annotate: AnnotateOption = True,
     stem: StemOption = True,
     now: NowOption = None,
-) -> None:
+) -> int:
     """Say why a subscription matches publications, or what fails first.
+
+    With `--verbose`, also how it is indexed.
 
     Example: `graphmatch explain ctps-figure-3 data/publications/offers.nq
     -s data/subscriptions -o ontologies/products.ttl`
     """
     from graphmatch.command.explain import run
-    from graphmatch.command.filter import Reading
     from graphmatch.command.session import Knowing
 
-    reading = Reading(publications or [], cut, format, base, events or [])
     knowing = Knowing(
         ontology or [], loading, entailment, annotate=annotate, stem=stem, now=now, saved=engine
     )
-    ended(
-        lambda: run(
-            subscription,
-            reading,
-            subscribing,
-            knowing,
-            publication=publication,
-            quiet=quiet,
-            verbose=verbose,
-            json=json,
-        )
+    return run(
+        subscription, reading, subscribing, knowing, verbosity, publication=publication, json=json
     )
 
 
 @app.command()
+@grouped
 def demo(
     folder: Annotated[Path, typer.Argument(help="Where `ontologies/` and `data/` are.")] = Path(),
-) -> None:
+) -> int:
     """Filter the sample feeds and publications with the sample ontologies.
 
     Example: `graphmatch demo`
     """
     from graphmatch.command.filter import demo as run
 
-    ended(lambda: run(folder))
-
-
-@app.command()
-@grouped
-def bench(
-    what: Annotated[What, typer.Argument(help="What to measure.")],
-    measuring: Measuring,
-    generating: Generating,
-    figures: Figures,
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            help="Ontology files; those of one ontology joined by +. "
-            "paper: names of experiments, or LIST."
-        ),
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Measure how long things take, and how much memory.
-
-    Example: `graphmatch bench ontology ontologies/products.ttl`
-    """
-    from graphmatch.command.bench import run
-
-    ended(lambda: run(what, files or [], measuring, generating, figures, json=json))
+    return run(folder)
 
 
 def main() -> None:

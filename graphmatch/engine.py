@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
@@ -36,12 +36,8 @@ from graphmatch.matcher import (
     UnknownError,
 )
 from graphmatch.report import EventReports, report_of
-from graphmatch.saving import Options, opened, read, save, written
 from graphmatch.subscription import Query, Subscription, SubscriptionParser, refusal
 from semantic.annotation.annotate import Annotator, Label
-from semantic.arrow import ArrowBatch, ArrowTable, batches, texts_of_table
-from semantic.attributes.bulk import Rows, rows_of_lines, rows_of_table
-from semantic.attributes.events import Event, EventColumns
 from semantic.clock import Clock, now_text, utc_now
 from semantic.errors import (
     GraphMatchError,
@@ -52,7 +48,16 @@ from semantic.errors import (
     UnknownNameError,
     warn_problem,
 )
-from semantic.files import Pieces, Readable, documents, may_wait, pieces, plain, unreadable
+from semantic.files import (
+    PIECE,
+    Pieces,
+    Readable,
+    documents,
+    may_wait,
+    pieces,
+    plain,
+    unreadable,
+)
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
@@ -67,7 +72,6 @@ from semantic.reading import (
     recognise,
 )
 from semantic.syntax import HEAD_BYTES, format_of_media_type
-from semantic.tables import TripleTable
 from semantic.terms import Mention, Triple
 from semantic.vocabulary import PREFIXES
 
@@ -75,10 +79,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from graphmatch.explain.explanation import Evidence, Explanation
+    from graphmatch.explain.evidence import Evidence
+    from graphmatch.explain.explanation import Explanation
     from graphmatch.explain.filing import Filed
     from graphmatch.explain.provenance import Provenance
     from graphmatch.lint import Warned
+    from graphmatch.saving import Options
+    from semantic.arrow import ArrowBatch, ArrowTable
+    from semantic.attributes.bulk import Rows
+    from semantic.attributes.events import Event
 
 Document: TypeAlias = bytes | str | Path | Readable
 """What `Engine.filter` reads."""
@@ -270,13 +279,12 @@ class Engine(Matcher):
         DuplicateError
             When the id is taken.
         """
-        id, text, comment = _said(subscription, query)
+        id, text, comment = _row(subscription, query)
         with self._changing, _refusals(id):
             try:
                 self._core.subscribe(id, text, comment)
             except _native.NeedsPythonError:
-                filed = self._knowledge.filed(self._parser, id, text)
-                self._core.subscribe(id, text, comment, filed)
+                self._core.subscribe(id, text, comment, self._filed(id, text))
             self._note_words(text)
 
     def replace(self, subscription: Subscription | str, query: str | None = None) -> None:
@@ -289,17 +297,19 @@ class Engine(Matcher):
         SubscriptionError
             As `subscribe`; then the one that is there stays.
         """
-        id, text, comment = _said(subscription, query)
+        id, text, comment = _row(subscription, query)
         with self._changing, _refusals(id):
             try:
                 found = self._core.replace(id, text, comment)
             except _native.NeedsPythonError:
-                filed = self._knowledge.filed(self._parser, id, text)
-                found = self._core.replace(id, text, comment, filed)
+                found = self._core.replace(id, text, comment, self._filed(id, text))
             self._filings.pop(id, None)
             self._note_words(text)
         if not found:
             raise UnknownError(id)
+
+    def _filed(self, id: str, text: str) -> list[str]:
+        return self._knowledge.filed(self._parser, id, text)
 
     def unsubscribe(self, id: str) -> None:
         """Forget a subscription.
@@ -343,7 +353,10 @@ class Engine(Matcher):
         """
         refused: list[GraphMatchError] = []
         rest = iter(rows)
-        while some := [_told(row) for row in islice(rest, _AT_ONCE)]:
+        while some := [
+            _row(row) if isinstance(row, Subscription) else _row(*row)
+            for row in islice(rest, _AT_ONCE)
+        ]:
             with self._changing:
                 refused += self._take_in(some)
         return tuple(refused)
@@ -364,8 +377,7 @@ class Engine(Matcher):
                 id, text, comment = rows[begin]
                 try:
                     with _refusals(id):
-                        filed = self._knowledge.filed(self._parser, id, text)
-                        self._core.subscribe(id, text, comment, filed)
+                        self._core.subscribe(id, text, comment, self._filed(id, text))
                 except GraphMatchError as error:
                     yield error
                 begin += 1
@@ -397,6 +409,9 @@ class Engine(Matcher):
         InputError
             When there is no column of ids, or a column's name is no constraint.
         """
+        from semantic.arrow import texts_of_table
+        from semantic.attributes.bulk import Rows, rows_of_table
+
         if query in table.schema.names:
             return self.subscribe_many(texts_of_table(table, id, query))
         refused: list[tuple[int, GraphMatchError]] = []
@@ -424,6 +439,8 @@ class Engine(Matcher):
         OSError
             When the file cannot be read.
         """
+        from semantic.attributes.bulk import rows_of_lines
+
         refused: list[tuple[int, GraphMatchError]] = []
         for rows, numbers in rows_of_lines(path, self._on_problem):
             refused += ((numbers[n], error) for n, error in self._take_in_rows(rows))
@@ -502,12 +519,11 @@ class Engine(Matcher):
             for id in waiting:
                 text, _ = self._core.subscription(id) or ("", "")
                 try:
-                    self._core.file_again(id, knowledge.filed(self._parser, id, text))
+                    self._core.file_again(id, self._filed(id, text))
                 except SubscriptionError as error:
-                    told = error.problem
-                    what = f"{told.what}; it matches nothing now"
-                    problems.append(Problem(what, told.where, told.remedy))
-        for problem in problems:  # not before: whoever is told may ask the engine
+                    what = f"{error.problem.what}; it matches nothing now"
+                    problems.append(replace(error.problem, what=what))
+        for problem in problems:  # not before: the callback may use the engine
             self._on_problem(problem)
         return Change(triples, names, len(concerned))
 
@@ -539,14 +555,14 @@ class Engine(Matcher):
         ['alice']
         """
         now = self._clock()
-        said = now_text(now)
+        time = now_text(now)
         id = plain(publication.id)
-        if isinstance(publication, Event):
-            known = self._core.match_event(id, publication.attributes, said)
+        if not isinstance(publication, Publication):
+            known = self._core.match_event(id, publication.attributes, time)
             if isinstance(known, _native.Report):
                 return report_of(publication.id, known)
             publication = publication.publication()
-        found = self._core.match_triples(id, publication.given, said)
+        found = self._core.match_triples(id, publication.given, time)
         return self._reported(found, publication, now, publication.source.source)
 
     def _reported(
@@ -564,7 +580,7 @@ class Engine(Matcher):
             return report_of(id, found, origin=partial(_read_again, found, source))
         if publication is None:
             publication = publication_of(found.id, found.triples(), source)
-        said = now_text(now)
+        time = now_text(now)
         problems: tuple[Problem, ...] = ()
         runs, steps = 0, 0
         while isinstance(found, _native.Pending):
@@ -575,7 +591,7 @@ class Engine(Matcher):
             found = self._core.match_triples(
                 plain(publication.id),
                 prepared.triples,
-                said,
+                time,
                 prepared.stated,
                 prepared.done,
                 found.version,
@@ -648,25 +664,24 @@ class Engine(Matcher):
 
     def _filter_bytes(self, data: bytes, name: str, reading: _Reading) -> Iterator[MatchReport]:
         """Match a document in memory: in one call where it is one publication."""
-        if reading.syntax != RdfFormat.RDF_XML:  # which may have to be recoded
-            now = self._clock()
-            cut, base = reading.cut.value, reading.base
-            found = self._core.match_bytes(
-                data, plain(name), now_text(now), reading.extension, cut, base
-            )
-            if found is not None:
-                outcome, faults = found
-                reading.tell(faults, name)
-                if outcome is not None:
-                    yield self._reported(outcome, None, now, name)
-                return
+        now = self._clock()
+        cut, base = reading.cut.value, reading.base
+        found = self._core.match_bytes(
+            data, plain(name), now_text(now), reading.extension, cut, base
+        )
+        if found is not None:
+            outcome, faults = found
+            reading.tell(faults, name)
+            if outcome is not None:
+                yield self._reported(outcome, None, now, name)
+            return
         yield from self._filter_pieces(iter([data]), name, reading, waits=False)
 
     def _filter_stream(
         self, stream: Readable, name: str, reading: _Reading
     ) -> Iterator[MatchReport]:
         waits = may_wait(stream)
-        enough = 1 if waits and reading.syntax is not None else HEAD_BYTES
+        enough = PIECE if not waits else HEAD_BYTES if reading.syntax is None else 1
         rest = pieces(stream)
         try:
             head = next(rest, b"")
@@ -737,6 +752,8 @@ class Engine(Matcher):
         InputError
             When a column is missing.
         """
+        from semantic.tables import TripleTable
+
         rows = TripleTable(table)
         for id, lines, numbers in rows.publications(self._on_problem):
 
@@ -775,12 +792,15 @@ class Engine(Matcher):
             reports = engine.match_events(pyarrow.table({"price.value": [399, 450]}))
             reports.numbers, reports.offsets, reports[0].subscriptions
         """
+        from semantic.arrow import batches
+        from semantic.attributes.events import EventColumns
+
         parts, before = [], 0
         for batch in batches(table):
             events = EventColumns(batch, id, before)
-            said = now_text(self._clock())
+            time = now_text(self._clock())
             ids = events.ids.data, events.ids.offsets
-            found = self._core.match_events(ids, events.columns() or [], said)
+            found = self._core.match_events(ids, events.columns() or [], time)
             others = {row: self.match(events.event(row)) for row in found.pending()}
             parts.append((events.ids, found, others))
             before += batch.num_rows
@@ -864,7 +884,7 @@ class Engine(Matcher):
         language
             The reader's: in which labels terms are shown.
         """
-        from graphmatch.explain.explanation import evidence
+        from graphmatch.explain.evidence import evidence
 
         several = tuple(matches)
         with self._changing:
@@ -903,6 +923,8 @@ class Engine(Matcher):
         SavedError
             When something else is there, or the file cannot be written.
         """
+        from graphmatch.saving import Options, save, written
+
         with self._changing:
             if self._saved is None:
                 synonyms = self.ontology.roots.options
@@ -948,6 +970,8 @@ class Engine(Matcher):
         >>> "alice" in again
         True
         """
+        from graphmatch.saving import opened, read
+
         path = Path(path)
         core, options, known = opened(path, limits)
         engine = cls.__new__(cls)
@@ -969,7 +993,7 @@ class _Reading:
     Parameters
     ----------
     cut, syntax, base
-        As `Engine.filter` was told.
+        As `Engine.filter` has them.
     on_problem
         Called with what is wrong with a document.
     """
@@ -996,18 +1020,11 @@ def _read_again(found: _native.Report, source: str) -> Publication | None:
     return None if triples is None else publication_of(found.publication(), triples, source)
 
 
-def _said(subscription: Subscription | str, query: str | None) -> tuple[str, str, str]:
+def _row(subscription: Subscription | str, query: str | Query | None = "") -> tuple[str, str, str]:
     """Return the id, the text and the comment of a subscription."""
-    if isinstance(subscription, str):
-        return subscription, query or "", ""
-    return subscription.id, subscription.query.text, subscription.comment
-
-
-def _told(row: Subscription | tuple[str, str | Query]) -> tuple[str, str, str]:
-    if isinstance(row, Subscription):
-        return row.id, row.query.text, row.comment
-    id, query = row
-    return id, query if isinstance(query, str) else query.text, ""
+    if isinstance(subscription, Subscription):
+        return subscription.id, subscription.query.text, subscription.comment
+    return subscription, (query or "") if isinstance(query, str | None) else query.text, ""
 
 
 def _error_of(error: Exception, id: str) -> GraphMatchError:

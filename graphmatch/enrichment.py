@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from graphmatch.mapping import Evaluator, MappingFunctions
 from semantic.annotation.annotate import Annotation, Annotator
 from semantic.annotation.words import WORDS, words_of_items
 from semantic.attributes.ontology import Asked, AttributeRules
@@ -28,6 +28,9 @@ from semantic.ontology.entailment import Derived
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.terms import Mention, Triple
+
+if TYPE_CHECKING:
+    from graphmatch.mapping import Evaluator, MappingFunctions
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +76,6 @@ class Enricher:
 
     Parameters
     ----------
-    ontology
-        What is known.
     evaluator
         Evaluates mapping functions, over the same ontology.
     entailment
@@ -116,10 +117,14 @@ class Enricher:
         self._evaluator = evaluator
         self._entailment = entailment
         self._annotator = annotator or Annotator([])
-        self.functions = MappingFunctions(
-            ontology.mapping if entailment else (), ontology.root, limits, ontology.units
-        )
-        """The ontology's mapping functions, as they are run."""
+        self.functions: MappingFunctions | None = None
+        """The ontology's mapping functions, as they are run; ``None`` where it has none."""
+        if entailment and ontology.mapping:
+            from graphmatch.mapping import MappingFunctions  # few ontologies have any
+
+            self.functions = MappingFunctions(
+                ontology.mapping, ontology.root, limits, ontology.units
+            )
         self.attributes = AttributeRules(ontology, limits)
         """Attributes of events and of graphs, and what classes are called in subscriptions."""
 
@@ -168,7 +173,7 @@ class Enricher:
         rooted = ontology.units.normal(ontology.rewrite(stated), problems.append)
         follow = ontology.inference.follow
         closed = follow(rooted.triples)
-        if not len(self.functions):
+        if self.functions is None:
             whole = _with_all(rooted, closed)
             return Enriched(whole, stated, annotations, closed, problems=tuple(problems))
         mapped = self.functions.run(rooted, closed, follow, self._evaluator, now, problems.append)

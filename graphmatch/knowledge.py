@@ -1,4 +1,4 @@
-"""What an engine knows: one ontology, what the core is told of it, and the steps left to Python.
+"""What an engine knows: one ontology, what the core gets of it, and the steps left to Python.
 
 A `Knowledge` is made whole before anybody uses it. The core applies root terms and rules; what is
 done here, for publications with a term that needs it, is annotation, units and mapping functions.
@@ -20,18 +20,17 @@ from weakref import ref
 
 from graphmatch import _native
 from graphmatch.enrichment import Enriched, Enricher
-from graphmatch.subscription import SubscriptionParser, rewritten
+from graphmatch.subscription import SubscriptionParser, rewritten_query
 from semantic.annotation.annotate import Annotator
 from semantic.annotation.words import WORDS, words_of_items
 from semantic.attributes.ontology import Concepts
 from semantic.clock import now_text
-from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
+from semantic.errors import Problem
 from semantic.files import plain
 from semantic.limits import DEFAULT_LIMITS
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.terms import Mention, Term, Triple, written
-from semantic.units.quantities import UnitError
 from semantic.units.units import Units
 from semantic.vocabulary import PREFIXES, RSS
 
@@ -180,13 +179,7 @@ class Knowledge:
     # -- questions --------------------------------------------------------------------------
 
     def evaluation(self, publication: Publication, now: datetime) -> _native.Evaluation:
-        """Prepare questions about a publication: queries over it and the ontology.
-
-        Parameters
-        ----------
-        now
-            What ``NOW()`` gives.
-        """
+        """Prepare queries over a publication and the ontology, in which ``NOW()`` is `now`."""
         derived = publication.derived
         shown = publication.seen_by_any
         own = [triple for triple in shown if triple not in derived]
@@ -226,16 +219,10 @@ class Knowledge:
         term = self.concepts.resolved(term)
         return self.ontology.root(term) if self.rdfs else term
 
-    # -- what the core is told --------------------------------------------------------------
+    # -- what the core gets -----------------------------------------------------------------
 
     def stated(self, before: Knowledge | None) -> dict[str, Any]:
-        """Return what the core is told of the ontology: see `_native.Core.set_ontology`.
-
-        Parameters
-        ----------
-        before
-            What was known before.
-        """
+        """Return the arguments of `_native.Core.set_ontology`; `before` was known before."""
         ontology, terms = self.ontology, _Terms()
         names = ontology.names
         everything, changed = self._changed(before)
@@ -266,7 +253,7 @@ class Knowledge:
             for term in units.measured:
                 found[terms[term]] |= UNITS
             functions = self.enricher.functions
-            for property_ in functions.reading():
+            for property_ in functions.reading() if functions is not None else ():
                 found[terms[self.ontology.root(property_)]] |= MAPPING
         return found.items()
 
@@ -307,14 +294,7 @@ class Knowledge:
             When a unit is unknown, or incompatible with its attribute's; when a class is named
             that is unknown.
         """
-        query = parser.query(id, text)
-        try:
-            filed = rewritten(query, self.root, self.units)
-        except UnitError as error:
-            raise SubscriptionError(Problem(error.what, Place(id), error.remedy)) from error
-        except UnknownNameError as error:
-            told = error.problem
-            raise SubscriptionError(Problem(told.what, Place(id), told.remedy)) from error
+        filed = rewritten_query(id, parser.query(id, text), self.root, self.units)
         return [written(term) for term, _ in filed.constants()[: filed.slots]]
 
     def enrich(
@@ -324,13 +304,7 @@ class Knowledge:
         return self.enricher.enrich(publication, now, mentions)
 
     def prepare(self, publication: Publication, steps: int, now: datetime) -> Prepared:
-        """Do the steps that a publication calls for and the core does not do.
-
-        Parameters
-        ----------
-        steps
-            Those that it calls for.
-        """
+        """Do the steps that a publication calls for and the core does not do."""
         if steps & MAPPING:
             asked = [(WORDS, None)] if self.words else ()
             enriched = self.enricher.enrich(publication, now, asked)

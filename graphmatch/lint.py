@@ -109,19 +109,13 @@ _HARMLESS = frozenset({"OPTIONAL", "UNION", "ORDER BY", "LIMIT or OFFSET", "BIND
 
 @dataclass(frozen=True, slots=True)
 class Warned(Problem):
-    """A problem with a code; its place is the subscription's id.
-
-    Parameters
-    ----------
-    code
-        One of `CODES`.
-    """
+    """A problem with a code of `CODES`; its place is the subscription's id."""
 
     severity: Severity = Severity.WARNING
     code: str = ""
 
 
-_Said: TypeAlias = tuple[str, str]
+_Finding: TypeAlias = tuple[str, str]
 """What is wrong, and what to do."""
 _Key = TypeVar("_Key")
 
@@ -147,13 +141,7 @@ def lint(subscription: Subscription, ontology: Ontology) -> tuple[Warned, ...]:
 
 
 class Linter:
-    """Warns of several subscriptions, also of those that ask the same as one before.
-
-    Parameters
-    ----------
-    ontology
-        As for `lint`.
-    """
+    """Warns of several subscriptions, also of those that ask the same as one before."""
 
     def __init__(self, ontology: Ontology) -> None:
         self._known = _Known(ontology)
@@ -164,14 +152,14 @@ class Linter:
     def lint(self, subscription: Subscription) -> tuple[Warned, ...]:
         """Return what is probably wrong with a subscription; see `lint`."""
         asked = _Asked(subscription, self._trees.parse(subscription.query), self._known)
-        said = [(code, *found) for code, rule in _RULES.items() for found in rule(asked)]
-        said += (("duplicate", *found) for found in self._duplicate(subscription, asked.tree))
+        warnings = [(code, *found) for code, rule in _RULES.items() for found in rule(asked)]
+        warnings += (("duplicate", *found) for found in self._duplicate(subscription, asked.tree))
         place = Place(subscription.id)
         return tuple(
-            Warned(what, place, remedy, code=code) for code, what, remedy in dict.fromkeys(said)
+            Warned(what, place, remedy, code=code) for code, what, remedy in dict.fromkeys(warnings)
         )
 
-    def _duplicate(self, subscription: Subscription, tree: Op | None) -> Iterator[_Said]:
+    def _duplicate(self, subscription: Subscription, tree: Op | None) -> Iterator[_Finding]:
         """Yield a warning where a subscription before asks the same.
 
         Those with the same constants are compared, written with variables in a canonical order.
@@ -197,13 +185,7 @@ def _written(subscription: Subscription, tree: Op | None) -> str:
 
 
 class _Asked:
-    """A subscription as the rules see it.
-
-    Parameters
-    ----------
-    tree
-        The query's parse tree, if it could be parsed.
-    """
+    """A subscription as the rules see it; `tree` is ``None`` if it could not be parsed."""
 
     def __init__(self, subscription: Subscription, tree: Op | None, known: _Known) -> None:
         self.subscription = subscription
@@ -344,7 +326,7 @@ class _Known:
             try:
                 query = parser.query(function.name, function.text)
             except SubscriptionError:
-                continue  # whoever makes an engine of it is told
+                continue  # making an engine of it raises this
             made += (term for term, _ in query.constants())
             made += (node for triple in query.template() for node in triple)
         named = (iri for _, iri in ontology.pairs.labels)
@@ -403,7 +385,7 @@ def _namespace(term: NamedNode) -> str:
 # -- rules ----------------------------------------------------------------------------------
 
 
-def _unknown_terms(asked: _Asked) -> Iterator[_Said]:
+def _unknown_terms(asked: _Asked) -> Iterator[_Finding]:
     known = asked.known
     terms = dict.fromkeys(_places(asked))
     for term, kinds in terms:
@@ -462,7 +444,7 @@ def _closest(name: str, names: Iterable[str]) -> str | None:
     return by_letters[found[0]] if found else None
 
 
-def _unbound(asked: _Asked) -> Iterator[_Said]:
+def _unbound(asked: _Asked) -> Iterator[_Finding]:
     for variable, where, bound in () if asked.tree is None else unbound(asked.tree):
         place = "that is selected" if where is None else f"in {asked.show(where)}"
         place = "here" if where is variable else place
@@ -471,7 +453,7 @@ def _unbound(asked: _Asked) -> Iterator[_Said]:
         yield f"nothing binds {variable} {place}", remedy
 
 
-def _comparisons(asked: _Asked) -> Iterator[_Said]:
+def _comparisons(asked: _Asked) -> Iterator[_Finding]:
     for op in asked.ops:
         if op.name not in ("=", "<", ">", "<=", ">=", "IN"):
             continue
@@ -523,7 +505,7 @@ def _at_midnight(other: Expression) -> str:
     return f'"{text[:10] if date else "2026-01-31"}T00:00:00Z"^^xsd:dateTime'
 
 
-def _arithmetic(asked: _Asked) -> Iterator[_Said]:
+def _arithmetic(asked: _Asked) -> Iterator[_Finding]:
     for op in asked.ops:
         if op.name not in _ARITHMETIC:
             continue
@@ -539,7 +521,7 @@ def _arithmetic(asked: _Asked) -> Iterator[_Said]:
         yield what, remedy
 
 
-def _literals(asked: _Asked) -> Iterator[_Said]:
+def _literals(asked: _Asked) -> Iterator[_Finding]:
     uses: list[tuple[Expression, Sequence[object]]] = [(p, (o,)) for _, p, o in asked.triples]
     uses += (
         (op, op.args) for op in asked.ops if op.name in _KIND_OF_FUNCTION or op.name in _ARITHMETIC
@@ -556,7 +538,7 @@ def _literals(asked: _Asked) -> Iterator[_Said]:
                 yield what, remedy
 
 
-def _regexes(asked: _Asked) -> Iterator[_Said]:
+def _regexes(asked: _Asked) -> Iterator[_Finding]:
     for op in asked.ops:
         if op.name not in ("REGEX", "REPLACE"):
             continue
@@ -571,7 +553,7 @@ def _regexes(asked: _Asked) -> Iterator[_Said]:
                 yield what, "Correct it; look-around and back references are not supported."
 
 
-def _contradictions(asked: _Asked) -> Iterator[_Said]:
+def _contradictions(asked: _Asked) -> Iterator[_Finding]:
     for branch in asked.subscription.branches:
         tests: defaultdict[tuple[Variable, object], list[Comparison]] = defaultdict(list)
         for test in branch.filters:
@@ -584,11 +566,11 @@ def _contradictions(asked: _Asked) -> Iterator[_Said]:
         yield from _disjoint(asked, branch)
 
 
-def _not_both(one: str, other: str) -> _Said:
+def _not_both(one: str, other: str) -> _Finding:
     return f"{one} and {other} can't both hold", "Use || if one of them is enough."
 
 
-def _disjoint(asked: _Asked, branch: Branch) -> Iterator[_Said]:
+def _disjoint(asked: _Asked, branch: Branch) -> Iterator[_Finding]:
     """Yield pairs of filters, at least one with alternatives, of which no two go together.
 
     IRIs are compared only with each other, by their roots.
@@ -642,14 +624,14 @@ def _contradiction(tests: Sequence[Comparison]) -> tuple[Comparison, Comparison]
     return (lowest, highest) if compare(lowest.constant, excluded, highest.constant) else None
 
 
-def _unread(asked: _Asked) -> Iterator[_Said]:
+def _unread(asked: _Asked) -> Iterator[_Finding]:
     text = asked.subscription.query.text
     if asked.tree is None and (len(text) > LONGEST or text.count("(") > _DEEP):
         what = "too long, or nested too deeply: mistakes in its expressions are not looked for"
         yield what, "Write it as several subscriptions, or with fewer brackets."
 
 
-def _aggregates(asked: _Asked) -> Iterator[_Said]:
+def _aggregates(asked: _Asked) -> Iterator[_Finding]:
     once = {o: s for s, p, o in asked.triples if p in _ONCE and s in asked.items}
     for select in asked.ops:
         if select.name != "select":
@@ -666,7 +648,7 @@ def _aggregates(asked: _Asked) -> Iterator[_Said]:
                 yield what, remedy
 
 
-def _everything(asked: _Asked) -> Iterator[_Said]:
+def _everything(asked: _Asked) -> Iterator[_Finding]:
     subscription = asked.subscription
     if _HARMLESS.issuperset(subscription.remainder):
         for branch in subscription.branches:
@@ -692,7 +674,7 @@ def _is_met_by_all(patterns: Sequence[TriplePattern]) -> bool:
     )
 
 
-def _channels(asked: _Asked) -> Iterator[_Said]:
+def _channels(asked: _Asked) -> Iterator[_Finding]:
     parts = {o for s, p, o in asked.triples if p == DCTERMS["isPartOf"] and s in asked.items}
     for subject, properties in asked.properties.items():
         is_channel = RSS["channel"] in properties or subject in parts
@@ -704,7 +686,7 @@ def _channels(asked: _Asked) -> Iterator[_Said]:
             yield what, remedy
 
 
-_RULES: Mapping[str, Callable[[_Asked], Iterator[_Said]]] = {
+_RULES: Mapping[str, Callable[[_Asked], Iterator[_Finding]]] = {
     "unknown-term": _unknown_terms,
     "unbound-variable": _unbound,
     "never-comparable": _comparisons,

@@ -17,7 +17,7 @@ whose turn it is. As long as a function's answer depends on nothing but the trip
 that its patterns ask for, the result is that of running all of them in every round.
 
 A template with blank nodes gives other ones whenever it is filled in. Named by what they stand
-next to, they are the same ones when the same is said of them again (`named_by_content`).
+next to, they are the same ones when the same is derived of them again (`named_by_content`).
 
 Source: M. Petrovic, I. Burcea, H.-A. Jacobsen, "S-ToPSS: Semantic Toronto
 Publish/Subscribe System" (VLDB 2003), section 2. That a function is a query, and that
@@ -32,12 +32,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from pyoxigraph import BlankNode, NamedNode
 
 from graphmatch import _native
-from graphmatch.subscription import Query, Subscription, SubscriptionParser, rewritten
+from graphmatch.subscription import Query, SubscriptionParser, rewritten
 from semantic.clock import utc_now
 from semantic.errors import (
     OnProblem,
@@ -67,9 +67,6 @@ _NARROW = "The publication goes on without it: narrow its pattern, or raise the 
 Follow: TypeAlias = Callable[[Sequence[Triple]], Derived]
 """Returns triples, roots put in, and all that follows from them by rules."""
 
-_SIZE = 16
-"""Bytes of the digest that a blank node is named by."""
-
 
 @dataclass(frozen=True, slots=True)
 class Analysed:
@@ -85,7 +82,7 @@ class Analysed:
         What its solutions can rest on: a property, or ``rdf:type`` and a class; in the order of
         the query. ``None`` stands for any.
     adds
-        What its template has, told in the same way.
+        What its template has, in the same way.
     """
 
     function: MappingFunction
@@ -116,19 +113,16 @@ class Analysed:
         try:
             read = parser.parse(function.name, function.text)
         except SubscriptionError as error:
-            told = error.problem
-            where = Place(place.source, told.where.line, told.where.column)
-            raise OntologyError(Problem(told.what, where, told.remedy)) from error
+            what, where, remedy = error.problem.what, error.problem.where, error.problem.remedy
+            placed = Place(place.source, where.line, where.column)
+            raise OntologyError(Problem(what, placed, remedy)) from error
         if read.form is not Form.CONSTRUCT:
             what = f"a mapping function is a CONSTRUCT query, not {read.form.value}"
             remedy = "Write CONSTRUCT { what it adds } WHERE { what it reads }."
             raise OntologyError(Problem(what, place, remedy))
+        reads = dict.fromkeys(_mention(p.predicate, p.object) for p in read.supports)
         adds = dict.fromkeys(_mention(p, o) for _, p, o in read.query.template())
-        return cls(function, read.query, _reads(read), tuple(sorted(adds, key=str)))
-
-
-def _reads(read: Subscription) -> tuple[Mention, ...]:
-    return tuple(dict.fromkeys(_mention(p.predicate, p.object) for p in read.supports))
+        return cls(function, read.query, tuple(reads), tuple(sorted(adds, key=str)))
 
 
 def _mention(property_: Node, object_: Node) -> Mention:
@@ -212,24 +206,16 @@ class MappingFunctions:
         parser = SubscriptionParser(limits=limits)
         self._functions = tuple(Analysed.of(function, parser) for function in functions)
         self._root = root
-        self._units = units
         self._limits = limits
-        self._asked = tuple(self._ask(function) for function in self._functions)
-        self._reads = Triggers([asked.reads for asked in self._asked])
-        self._depends = Triggers([asked.mentions for asked in self._asked])
+        self._queries = [_in_base_units(function, root, units) for function in self._functions]
 
-    def _ask(self, analysed: Analysed) -> Asked:
-        try:
-            query = rewritten(analysed.query, self._root, self._units)
-        except UnitError as error:
-            place = analysed.function.place
-            raise OntologyError(Problem(error.what, place, error.remedy)) from error
-        root = self._root
-        reads = frozenset(
-            (None if p is None else root(p), None if o is None else root(o))
-            for p, o in analysed.reads
+        def rooted(term: Term | None) -> Term | None:
+            return None if term is None else root(term)
+
+        self._reads = Triggers(
+            [{(rooted(p), rooted(o)) for p, o in f.reads} for f in self._functions]
         )
-        return Asked(query, reads, frozenset(query.mentions()))
+        self._depends = Triggers([set(query.mentions()) for query in self._queries])
 
     @property
     def always(self) -> bool:
@@ -277,25 +263,40 @@ class MappingFunctions:
         """
         if not self._reads.any_of(closed):
             return Mapped(closed)
-        enriching = Enriching(rooted, closed, follow, evaluator, now or utc_now())
         dropped: set[int] = set()
         runs = 0
         while True:
-            attempt = Attempt(self._asked, self._reads, self._depends, self._root, self._limits)
-            result = attempt.go(enriching, dropped)
+            attempt = _Attempt(
+                self._queries,
+                self._reads,
+                self._depends,
+                self._root,
+                self._limits,
+                rooted,
+                follow,
+                evaluator,
+                now or utc_now(),
+                dropped,
+            )
+            result = attempt.go(closed)
             runs += attempt.runs
             if not isinstance(result, list):
                 names = {t: self._functions[n].function.name for t, n in attempt.mapped.items()}
                 return Mapped(result, names, runs)
             for failure in result:
                 dropped.add(failure.function)
-                on_problem(self._problem(failure, rooted))
+                function = self._functions[failure.function].function
+                where = Place(function.place.source, item=rooted.id)
+                what = f"the mapping function `{function.name}` is left out: {failure.what}"
+                on_problem(Problem(what, where, failure.remedy, Severity.WARNING))
 
-    def _problem(self, failure: Failure, publication: Publication) -> Problem:
-        function = self._functions[failure.function].function
-        where = Place(function.place.source, item=publication.id)
-        what = f"the mapping function `{function.name}` is left out: {failure.what}"
-        return Problem(what, where, failure.remedy, Severity.WARNING)
+
+def _in_base_units(analysed: Analysed, root: Callable[[Term], Term], units: Units | None) -> Query:
+    try:
+        return rewritten(analysed.query, root, units)
+    except UnitError as error:
+        place = analysed.function.place
+        raise OntologyError(Problem(error.what, place, error.remedy)) from error
 
 
 # -- rounds --------------------------------------------------------------------------------
@@ -311,52 +312,7 @@ class Evaluator(Protocol):
         """Whether a triple that follows from the ontology has these terms, ``None`` for any."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A mapping function as it is asked: roots put in.
-
-    Parameters
-    ----------
-    query
-        The CONSTRUCT query.
-    reads
-        What its solutions can rest on.
-    mentions
-        What its answer depends on.
-    """
-
-    query: Query
-    reads: frozenset[Mention]
-    mentions: frozenset[Mention]
-
-
-@dataclass(frozen=True, slots=True)
-class Enriching:
-    """A publication on its way, and what it takes to go on with it.
-
-    Parameters
-    ----------
-    rooted
-        The publication, roots put in.
-    closed
-        Its triples and what follows from them by rules.
-    follow
-        Applies the rules.
-    evaluator
-        Evaluates queries.
-    now
-        What ``NOW()`` gives.
-    """
-
-    rooted: Publication
-    closed: Derived
-    follow: Follow
-    evaluator: Evaluator
-    now: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
+class _Failure(NamedTuple):
     """A function that cannot go on, and why."""
 
     function: int
@@ -408,63 +364,47 @@ class Triggers:
         )
 
 
-class Attempt:
-    """One way through the rounds.
+@dataclass(slots=True)
+class _Attempt:
+    """One way through the rounds, without the functions that were dropped.
 
     Parameters
     ----------
-    asked
-        The functions, in their order.
     reads, mentions
         Which functions can rest on a triple, and which depend on it.
-    root
-        Puts roots into what functions give.
-    limits
-        ``mapping_rounds`` and ``mapping_triples``.
+    mapped
+        What functions gave, each triple with the first function that gave it.
     """
 
-    def __init__(
-        self,
-        asked: Sequence[Asked],
-        reads: Triggers,
-        mentions: Triggers,
-        root: Callable[[Term], Term],
-        limits: Limits,
-    ) -> None:
-        self._asked = asked
-        self._reads = reads
-        self._mentions = mentions
-        self._root = root
-        self._limits = limits
-        self.mapped: dict[Triple, int] = {}
-        """What functions gave, each triple with the first function that gave it."""
-        self.runs = 0
-        """How many times a function was run."""
-        self._given: Counter[int] = Counter()
-        self._pending: set[int] = set()
-        self._awake: set[int] = set()
-        self._fed: defaultdict[int, set[int]] = defaultdict(set)
-        """Functions to those for which they made something new to look at."""
+    queries: Sequence[Query]
+    reads: Triggers
+    mentions: Triggers
+    root: Callable[[Term], Term]
+    limits: Limits
+    rooted: Publication
+    follow: Follow
+    evaluator: Evaluator
+    now: datetime
+    dropped: Set[int]
+    mapped: dict[Triple, int] = field(default_factory=dict)
+    runs: int = 0
+    _given: Counter[int] = field(default_factory=Counter)
+    _pending: set[int] = field(default_factory=set)
+    _awake: set[int] = field(default_factory=set)
+    _fed: defaultdict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
+    """Functions to those for which they made something new to look at."""
 
-    def go(self, enriching: Enriching, dropped: Set[int]) -> Derived | list[Failure]:
-        """Return the closure under rules and functions, or who failed.
-
-        Parameters
-        ----------
-        dropped
-            The functions to be left out.
-        """
-        closed = enriching.closed
+    def go(self, closed: Derived) -> Derived | list[_Failure]:
+        """Return the closure under rules and functions, or who failed."""
         fresh: Iterable[Triple] = closed
         rounds = 0
-        while due := self._due(fresh, closed, dropped):
+        while due := self._due(fresh, closed):
             new: dict[Triple, int] = {}
-            failures: list[Failure] = []
-            so_far = _so_far(enriching.rooted, closed)
-            asked = enriching.evaluator.evaluation(so_far, enriching.now)
+            failures: list[_Failure] = []
+            asked = self.evaluator.evaluation(_so_far(self.rooted, closed), self.now)
             for function in due:
-                answer = self._answer(function, closed, asked, enriching.evaluator)
-                if isinstance(answer, Failure):
+                answer = self._answer(function, closed, asked)
+                if isinstance(answer, _Failure):
                     failures.append(answer)
                     continue
                 for triple in answer:
@@ -473,26 +413,26 @@ class Attempt:
                 return failures
             if not new:
                 break
-            if rounds == self._limits.mapping_rounds:
+            if rounds == self.limits.mapping_rounds:
                 return list(self._endless(set(new.values())))
             rounds += 1
             self.mapped |= new
             before = closed
-            closed = enriching.follow((*enriching.rooted.triples, *self.mapped))
+            closed = self.follow((*self.rooted.triples, *self.mapped))
             fresh = [triple for triple in closed if triple not in before]
         return closed
 
-    def _due(self, fresh: Iterable[Triple], closed: Derived, dropped: Set[int]) -> list[int]:
+    def _due(self, fresh: Iterable[Triple], closed: Derived) -> list[int]:
         """Return the functions whose turn it is, now that there are new triples."""
         for triple in fresh:
-            concerned = self._mentions.of(triple)
+            concerned = self.mentions.of(triple)
             if not concerned:
                 continue
             self._pending |= concerned
-            self._awake |= self._reads.of(triple)
+            self._awake |= self.reads.of(triple)
             if self.mapped and (source := self._source(triple, closed)) is not None:
                 self._fed[source] |= concerned
-        due = (self._pending & self._awake) - dropped
+        due = (self._pending & self._awake) - self.dropped
         self._pending -= due
         return sorted(due)
 
@@ -508,39 +448,41 @@ class Attempt:
         return None
 
     def _answer(
-        self, function: int, closed: Derived, asked: _native.Evaluation, evaluator: Evaluator
-    ) -> list[Triple] | Failure:
+        self, function: int, closed: Derived, asked: _native.Evaluation
+    ) -> list[Triple] | _Failure:
         """Run a function; return what is new in its answer."""
         self.runs += 1
-        limit = self._limits.mapping_triples
+        limit = self.limits.mapping_triples
         most = limit + len(closed)
+        too_many = _Failure(function, f"it gives more than `mapping_triples` ({limit})", _NARROW)
         try:
-            found = asked.answer(self._asked[function].query, resting=True, most=most + 1)
+            found = asked.answer(self.queries[function], resting=True, most=most + 1)
         except _native.EvaluationFailedError as error:
             remedy = "The publication goes on without it: correct the query."
-            return Failure(function, f"it cannot be evaluated: {error}", remedy)
+            return _Failure(function, f"it cannot be evaluated: {error}", remedy)
         given: Sequence[Triple] = () if found is None else found[1] or ()
         longest = max((len(str(triple[2])) for triple in given), default=0)
-        if longest > self._limits.mapping_characters:
-            return Failure(function, _too_long(self._limits.mapping_characters), _NARROW)
+        if longest > (characters := self.limits.mapping_characters):
+            what = f"it gives a text of more than `mapping_characters` ({characters})"
+            return _Failure(function, what, _NARROW)
         if len(given) > most:
-            return Failure(function, _too_much(limit), _NARROW)
+            return too_many
         if any(isinstance(term, BlankNode) for triple in given for term in triple):
-            given = named_by_content(given, _is_new(closed, evaluator))
-        rooted = dict.fromkeys((self._root(s), self._root(p), self._root(o)) for s, p, o in given)
+            given = named_by_content(given, _is_new(closed, self.evaluator))
+        rooted = dict.fromkeys((self.root(s), self.root(p), self.root(o)) for s, p, o in given)
         new = [triple for triple in rooted if triple not in closed]
         self._given[function] += len(new)
         if self._given[function] > limit:
-            return Failure(function, _too_much(limit), _NARROW)
+            return too_many
         return new
 
-    def _endless(self, producing: Set[int]) -> Iterator[Failure]:
+    def _endless(self, producing: Set[int]) -> Iterator[_Failure]:
         """Yield a failure for each function that keeps itself going; for all if none is seen to."""
-        limit = self._limits.mapping_rounds
+        limit = self.limits.mapping_rounds
         what = f"it still gives new triples after `mapping_rounds` ({limit}) rounds"
         looping = {function for function in producing if self._feeds(function, function)}
         for function in sorted(looping or producing):
-            yield Failure(function, what, _LOOP)
+            yield _Failure(function, what, _LOOP)
 
     def _feeds(self, function: int, other: int) -> bool:
         """Whether one function fed another, by way of any number of them."""
@@ -550,14 +492,6 @@ class Attempt:
             agenda += self._fed[current] - seen
             seen |= self._fed[current]
         return other in seen
-
-
-def _too_long(limit: int) -> str:
-    return f"it gives a text of more than `mapping_characters` ({limit})"
-
-
-def _too_much(limit: int) -> str:
-    return f"it gives more than `mapping_triples` ({limit})"
 
 
 def _so_far(rooted: Publication, closed: Derived) -> Publication:
@@ -660,4 +594,4 @@ def _colour(node: BlankNode, triples: Iterable[Triple], colours: Mapping[Term, s
 
 
 def _digest(text: str) -> str:
-    return blake2b(text.encode(), digest_size=_SIZE).hexdigest()
+    return blake2b(text.encode(), digest_size=16).hexdigest()

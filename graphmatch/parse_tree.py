@@ -6,6 +6,7 @@ more than its constants. It can't parse SPARQL 1.2.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ _BLANK = "_blank_"
 _SLOT = "slot:"
 _STRUCTURE = frozenset({"group", "select", "optional", "minus", "union", "graph"})
 _ROUNDS = 8
-"""How often variables are told apart by those beside them."""
+"""How often variables are distinguished by those beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,11 +237,11 @@ def canonical(tree: Op) -> str:
         for leaf in leaves:
             for variable in set(_variables(leaf)):
                 contexts[variable].append(_written(leaf, {**colours, variable: "?*"}))
-        told = {v: f"{colours.get(v)} {sorted(where)}" for v, where in contexts.items()}
-        ranks = {text: f"?{n}" for n, text in enumerate(sorted(set(told.values())))}
+        signatures = {v: f"{colours.get(v)} {sorted(where)}" for v, where in contexts.items()}
+        ranks = {text: f"?{n}" for n, text in enumerate(sorted(set(signatures.values())))}
         if len(ranks) == len(set(colours.values())):
             break
-        colours = {variable: ranks[text] for variable, text in told.items()}
+        colours = {variable: ranks[text] for variable, text in signatures.items()}
     ordered = _ordered(tree, colours)
     names = {v: f"?{n}" for n, v in enumerate(dict.fromkeys(_variables(ordered)))}
     return _written(ordered, names)
@@ -305,6 +306,7 @@ _NAMES: Mapping[str, str] = {
     "OrderClause": "order",
 }
 """Our names of rdflib's nodes, of which the operands are their fields in order."""
+_MODIFIER = re.compile(r" +(?=[*+]|\?(?!\w))")
 _TRANSPARENT = frozenset({"||", "&&", "|path", "/path", "as", "union"})
 """What stands around one operand too."""
 
@@ -328,26 +330,11 @@ def _tightened(text: str) -> str:
     The core writes spaces around an operator. rdflib takes them everywhere but between a path and
     ``*``, ``+`` or ``?``. No constant has these characters, as all are placeholders.
     """
-    words: list[str] = []
-    for word in text.split(" "):
-        is_variable = word[:1] == "?" and (word[1:2].isalnum() or word[1:2] == "_")
-        if word[:1] in ("*", "+", "?") and not is_variable:
-            while words[-1:] == [""]:
-                words.pop()
-            words[-1:] = [words[-1] + word]
-        else:
-            words.append(word)
-    return " ".join(words)
+    return _MODIFIER.sub("", text)
 
 
 class _Reading:
-    """Reads rdflib's parse tree of a query.
-
-    Parameters
-    ----------
-    text
-        The query; it stands for what rdflib leaves out.
-    """
+    """Reads rdflib's parse tree of a query, whose text stands for what rdflib leaves out."""
 
     def __init__(self, text: str) -> None:
         self._text = text

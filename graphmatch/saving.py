@@ -10,12 +10,11 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from pyoxigraph import NamedNode
 
 from graphmatch import _native
-from semantic.annotation.annotate import Annotator, Label, Languages, ShortLabels
+from semantic.annotation.annotate import Annotator, Label
 from semantic.errors import GraphMatchError, Place, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mapping import MappingFunction
@@ -159,7 +158,8 @@ def written(ontology: Ontology, annotator: Annotator | None) -> bytes:
             (one.what, _placed(one.where), one.remedy, one.severity.value)
             for one in ontology.problems
         ],
-        "annotator": None if annotator is None else _told(annotator),
+        "annotator": annotator and [(*one[:2], one.concept.value) for one in annotator.labels],
+        "stem": annotator is None or annotator.stem,
     }
     return json.dumps(said).encode()
 
@@ -194,38 +194,13 @@ def read(path: Path, known: bytes, options: SynonymOptions) -> tuple[Ontology, A
             mapping=mapping,
             known=problems,
         )
-        told = said["annotator"]
-        return ontology, None if told is None else _annotator(**told)
+        if said["annotator"] is None:
+            return ontology, None
+        named = (Label(text, tag, NamedNode(concept)) for text, tag, concept in said["annotator"])
+        return ontology, Annotator(named, stem=said["stem"])
     except _MALFORMED as error:
         raise SavedError(path, f"damaged: {error}") from error
 
 
 def _placed(place: Place) -> tuple[str, int | None, int | None, str | None]:
     return place.source, place.line, place.column, place.item
-
-
-def _told(annotator: Annotator) -> dict[str, Any]:
-    labels, short_labels, stop_words, languages, stem = annotator.made_of
-    return {
-        "labels": [(one.text, one.language, one.concept.value) for one in labels],
-        "short_labels": short_labels.value,
-        "stop_words": None if stop_words is None else sorted(stop_words),
-        "languages": languages.value,
-        "stem": stem,
-    }
-
-
-def _annotator(
-    labels: list[tuple[str, str | None, str]],
-    short_labels: str,
-    stop_words: list[str] | None,
-    languages: str,
-    stem: bool,
-) -> Annotator:
-    return Annotator(
-        (Label(text, language, NamedNode(concept)) for text, language, concept in labels),
-        short_labels=ShortLabels(short_labels),
-        stop_words=stop_words,
-        languages=Languages(languages),
-        stem=stem,
-    )

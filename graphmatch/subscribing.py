@@ -11,7 +11,6 @@ subscription is reported and the rest goes on.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -132,8 +131,8 @@ def read_tables(path: Path) -> tuple[dict[str, Any], list[int]]:
     except (ValueError, RecursionError) as error:
         found = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
         line, column = (int(found[1]), int(found[2])) if found else (None, None)
-        said = str(error)[: found.start()] if found else str(error)
-        what, remedy = f"not TOML: {said}", "Correct it there."
+        reason = str(error)[: found.start()] if found else str(error)
+        what, remedy = f"not TOML: {reason}", "Correct it there."
         raise InputError(Problem(what, Place(str(path), line, column), remedy)) from error
     return table, [text.count("\n", 0, found.start()) + 1 for found in _TABLE.finditer(text)]
 
@@ -144,22 +143,14 @@ def _loaded(text: str) -> dict[str, Any]:
         if line.partition("=")[0].count(".") > _KEY_PARTS and not line.startswith("#"):
             what = f"a key of more than {_KEY_PARTS} parts (at line {number}, column 1)"
             raise ValueError(what)
+    import tomllib
+
     return tomllib.loads(text)
 
 
 @dataclass
 class _Reader:
-    """Reads subscriptions.
-
-    Parameters
-    ----------
-    parser
-        Analyses the queries.
-    on_problem
-        Called with each that cannot be accepted.
-    ontology
-        Gives what is known: asked for where a subscription names a topic.
-    """
+    """Reads subscriptions; `ontology` is called where one names a topic."""
 
     parser: SubscriptionParser
     on_problem: OnProblem
@@ -233,11 +224,11 @@ def _tables(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the tables ``[[subscription]]`` of a TOML file, with their lines."""
     table, lines = read_tables(path)
     found = table.get("subscription", [])
-    if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
-        what = "`subscription` is no list of tables"
-        raise InputError(Problem(what, Place(str(path)), _TOML_REMEDY))
-    if not found:
+    is_listed = isinstance(found, list) and all(isinstance(row, dict) for row in found)
+    if not (is_listed and found):
         what = "the file has no [[subscription]]"
+        if not is_listed:
+            what = "`subscription` is no list of tables"
         raise InputError(Problem(what, Place(str(path)), _TOML_REMEDY))
     yield from zip(lines if len(lines) == len(found) else [1] * len(found), found, strict=True)
 
@@ -257,7 +248,8 @@ def _single(path: Path, parser: SubscriptionParser) -> tuple[Place, Subscription
     try:
         return place, parser.parse(path.stem, text, _head_comment(text))
     except SubscriptionError as error:
-        raise SubscriptionError(_placed(error.problem, path)) from error
+        where = replace(error.problem.where, source=str(path), item=None)
+        raise SubscriptionError(replace(error.problem, where=where)) from error
 
 
 def _decoded(data: bytes, place: Place) -> str:
@@ -269,12 +261,6 @@ def _decoded(data: bytes, place: Place) -> str:
         column = len(before[before.rfind(b"\n") + 1 :].decode()) + 1
         where = replace(place, line=line, column=column)
         raise InputError(Problem("not UTF-8", where, "Save the file as UTF-8.")) from error
-
-
-def _placed(problem: Problem, path: Path) -> Problem:
-    """Return a problem with the file's name for the subscription's id."""
-    where = Place(str(path), problem.where.line, problem.where.column)
-    return Problem(problem.what, where, problem.remedy)
 
 
 def _head_comment(text: str) -> str:
@@ -308,8 +294,7 @@ def _of_query(
         inside = f" at {error.problem.where.line}:{error.problem.where.column}"
         inside = inside if error.problem.where.line is not None else ""
         where = Place(place.source, place.line, item=f"{id}{inside}")
-        problem = Problem(error.problem.what, where, error.problem.remedy)
-        raise SubscriptionError(problem) from error
+        raise SubscriptionError(replace(error.problem, where=where)) from error
 
 
 def _field(row: dict[str, object], name: str, place: Place, remedy: str) -> str:

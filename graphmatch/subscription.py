@@ -128,13 +128,7 @@ class Subscription:
             When a unit is unknown, or incompatible with its attribute's; when a class is named
             that is unknown.
         """
-        try:
-            query = rewritten(self.query, root, units)
-        except UnitError as error:
-            raise SubscriptionError(Problem(error.what, Place(self.id), error.remedy)) from error
-        except UnknownNameError as error:
-            told = replace(error.problem, where=Place(self.id))
-            raise SubscriptionError(told) from error
+        query = rewritten_query(self.id, self.query, root, units)
         return Subscription.of(self.id, query, self.comment)
 
 
@@ -156,6 +150,25 @@ def rewritten(query: Query, root: Callable[[Term], Term], units: Units | None = 
             of[constant].append(Use(terms[attribute], tuple(beside)))
         terms = [units.constant(term, of[number]) for number, term in enumerate(terms)]
     return query.with_constants(terms)
+
+
+def rewritten_query(
+    id: str, query: Query, root: Callable[[Term], Term], units: Units | None
+) -> Query:
+    """Return what `rewritten` gives for the query of a subscription.
+
+    Raises
+    ------
+    SubscriptionError
+        When a unit is unknown, or incompatible with its attribute's; when a class is named that is
+        unknown.
+    """
+    try:
+        return rewritten(query, root, units)
+    except UnitError as error:
+        raise SubscriptionError(Problem(error.what, Place(id), error.remedy)) from error
+    except UnknownNameError as error:
+        raise SubscriptionError(replace(error.problem, where=Place(id))) from error
 
 
 def _filter(kind: str, variable: Variable, *parts: Any) -> Filter:

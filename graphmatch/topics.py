@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from pyoxigraph import Literal
@@ -139,13 +139,13 @@ class Topics:
                 what = f"“{word}” has no letter and no digit: no text has it as a word"
                 raise SubscriptionError(Problem(what, place, "Give a word."))
         about = [_topic(topic, n, concepts, place) for n, topic in enumerate(self.topics, 1)]
-        said = [_word(word, n) for n, word in enumerate(self.words, 1)]
+        texts = [_word(word, n) for n, word in enumerate(self.words, 1)]
         if self.any_of:
-            wanted = ["\n  UNION ".join(f"{{ {one} }}" for one in (*about, *said))]
+            wanted = ["\n  UNION ".join(f"{{ {one} }}" for one in (*about, *texts))]
         else:
             # The index finds an item by its topics, or by its first word.
-            rest = said if about else said[1:]
-            wanted = [*about, *(said if not about else [])[:1], *map(_exists, rest)]
+            first = about or texts[:1]
+            wanted = [*first, *map(_exists, texts if about else texts[1:])]
         unwanted = (_word(word, n) for n, word in enumerate(self.without, len(self.words) + 1))
         lines = ("?item a rss:item .", *wanted, *(_exists(one, "NOT ") for one in unwanted))
         return "SELECT DISTINCT ?item WHERE {\n  " + "\n  ".join(lines) + "\n}"
@@ -182,8 +182,7 @@ def _resolved(name: str, concepts: Concepts, place: Place) -> Term:
     try:
         return concepts.resolved(term)
     except UnknownNameError as error:
-        problem = Problem(error.problem.what, place, error.problem.remedy)
-        raise SubscriptionError(problem) from error
+        raise SubscriptionError(replace(error.problem, where=place)) from error
 
 
 def _word(words: str, number: int) -> str:

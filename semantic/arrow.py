@@ -26,14 +26,7 @@ ROWS = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Texts one behind the other.
-
-    Parameters
-    ----------
-    data
-        Their bytes, in UTF-8.
-    offsets
-        Where each begins, and the end of the last.
+    """Texts one behind the other: their bytes in UTF-8, and where each begins and the last ends.
 
     Examples
     --------
@@ -73,21 +66,6 @@ class Texts:
         begin, end = self.offsets[number : number + 2].tolist()
         return self.data[begin:end].tobytes().decode()
 
-    def having(self, bytes: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the texts that have some of the bytes, of all of `data`.
-
-        Examples
-        --------
-        >>> texts = Texts.of(["a b", "c", " "])
-        >>> texts.having(texts.data == ord(" ")).tolist()
-        [0, 2]
-        """
-        import numpy as np
-
-        places = np.searchsorted(self.offsets, np.flatnonzero(bytes), side="right") - 1
-        every = np.unique(places)
-        return every[(every >= 0) & (every < len(self.offsets) - 1)]
-
     def may_be_dated(self) -> bool:
         """Whether some text may be a date: its fifth byte is a hyphen."""
         fifth = self.offsets[:-1] + 4
@@ -119,10 +97,7 @@ def texts_of_table(
 ) -> Iterator[tuple[str, str]]:
     """Yield the ids and texts of a table; a null is an empty text.
 
-    Raises
-    ------
-    InputError
-        When there are not one column of ids and one of texts.
+    Raises `InputError` when there are not one column of ids and one of texts.
     """
     places = [
         place_of(table, name, "Name one column of ids and one of SPARQL texts.")
@@ -134,13 +109,7 @@ def texts_of_table(
 
 
 def place_of(table: ArrowTable | ArrowBatch, name: str, remedy: str) -> int:
-    """Return which column is called so.
-
-    Raises
-    ------
-    InputError
-        When there is not one.
-    """
+    """Return which column is called so; an `InputError` where there is not one."""
     names = table.schema.names
     if names.count(name) != 1:
         what = f"the table has {names.count(name) or 'no'} columns called {name!r}"
@@ -189,12 +158,8 @@ def encoded(array: ArrowArray) -> tuple[NDArray[np.int32], list[Any]]:
     """Return for each row the place of its value, -1 for null, and the values.
 
     Of structs, null fields are left out. Lists and structs are not compared: each row has a value
-    of its own.
-
-    Raises
-    ------
-    ValueError, OverflowError
-        When Python has no such value: a date beyond the year 9999, nanoseconds.
+    of its own. Raises `ValueError` or `OverflowError` where Python has no such value: a date beyond
+    the year 9999, nanoseconds.
     """
     import numpy as np
 

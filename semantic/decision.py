@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TypeAlias
 
-from pyoxigraph import BlankNode, Literal, NamedNode, QuerySolutions, Store
+from pyoxigraph import BlankNode, Literal, NamedNode, QuerySolutions
 
 from semantic.ontology.ontology import Links, Ontology
 from semantic.pattern import (
@@ -30,7 +30,16 @@ from semantic.pattern import (
     View,
 )
 from semantic.terms import Term
-from semantic.values import Operator, Quantity, compare, decidable, is_comparable, value_of
+from semantic.values import (
+    Operator,
+    Quantity,
+    asked,
+    compare,
+    decidable,
+    evaluator,
+    is_comparable,
+    value_of,
+)
 from semantic.vocabulary import RDF, XSD
 
 IsA: TypeAlias = Callable[[TaxonomyTest, Term], bool]
@@ -40,16 +49,9 @@ _STRING, _TAGGED = XSD["string"], RDF["langString"]
 
 
 def holds(filter_: Filter, term: Term, isa: IsA | None = None) -> bool:
-    """Whether a filter is true of a term.
+    """Whether a filter of a branch is true of the term that its variable is bound to.
 
-    Parameters
-    ----------
-    filter_
-        As it stands in `Subscription.branches`.
-    term
-        What its variable is bound to.
-    isa
-        Decides taxonomy operators; needed where there are any.
+    `isa` decides taxonomy operators; it is needed where there are any.
 
     Examples
     --------
@@ -62,7 +64,7 @@ def holds(filter_: Filter, term: Term, isa: IsA | None = None) -> bool:
         case Comparison(_, operator, constant):
             if decidable(operator, constant):
                 return compare(term, operator, constant)
-            return isinstance(term, Literal | NamedNode) and _asked(term, operator.value, constant)
+            return isinstance(term, Literal | NamedNode) and asked(term, operator.value, constant)
         case Unequal(_, constant):
             return _differs(term, constant)
         case TextTest():
@@ -80,10 +82,7 @@ def taxonomy_test(
 ) -> bool:
     """Whether one of the taxonomy operators holds between two terms.
 
-    Parameters
-    ----------
-    links
-        The is-a links that the publication states itself.
+    `links` are the is-a links that the publication states itself.
     """
     match operator:
         case TaxonomyOperator.DESCENDANT:
@@ -95,15 +94,7 @@ def taxonomy_test(
 
 
 def text_of(term: Term, view: View) -> tuple[str, str | None] | None:
-    """Return the text that a view of a term shows, and its language tag; ``None`` is an error.
-
-    Examples
-    --------
-    >>> text_of(Literal("mer", language="fr"), View.TERM)
-    ('mer', 'fr')
-    >>> text_of(Literal("5", datatype=XSD["integer"]), View.TERM) is None
-    True
-    """
+    """Return the text that a view of a term shows, and its language tag; ``None`` is an error."""
     if isinstance(term, NamedNode):
         return (term.value, None) if view is View.STR else None
     if not isinstance(term, Literal):
@@ -116,15 +107,7 @@ def text_of(term: Term, view: View) -> tuple[str, str | None] | None:
 
 
 def text_holds(test: TextTest, term: Term) -> bool:
-    """Whether a test of text is true of a term.
-
-    Examples
-    --------
-    >>> from pyoxigraph import Variable
-    >>> test = TextTest(Variable("t"), TextOperator.CONTAINS, Literal("SEA"), folding=Folding.UPPER)
-    >>> text_holds(test, Literal("by the sea", language="en"))
-    True
-    """
+    """Whether a test of text is true of a term."""
     found = text_of(term, test.view)
     if found is None:
         return False
@@ -148,13 +131,7 @@ def text_holds(test: TextTest, term: Term) -> bool:
 
 
 def language_matches(tag: str, range_: str) -> bool:
-    """Whether a language tag is in a basic language range.
-
-    Examples
-    --------
-    >>> language_matches("de-CH", "DE"), language_matches("den", "de"), language_matches("", "*")
-    (True, False, False)
-    """
+    """Whether a language tag is in a basic language range."""
     if range_ == "*":
         return tag != ""
     tag, range_ = _ascii_lower(tag), _ascii_lower(range_)
@@ -171,7 +148,7 @@ def _differs(term: Term, constant: NamedNode | Literal) -> bool:
         return term != constant
     value = value_of(term)
     if value is None or isinstance(value, Quantity) or not is_comparable(constant):
-        return _asked(term, "!=", constant)
+        return asked(term, "!=", constant)
     return not compare(term, Operator.EQ, constant)
 
 
@@ -179,13 +156,8 @@ def folded(text: str, folding: Folding) -> str:
     """Return a text with its case changed, as the evaluator changes it.
 
     Python and the evaluator may know different versions of Unicode, so the evaluator itself is
-    asked for texts that are not ASCII. That takes 50 µs and 50 ns a character, and the last
-    answers are cached.
-
-    Examples
-    --------
-    >>> folded("Klimaänderung", Folding.UPPER), folded("ΣΟΦΟΣ", Folding.LOWER)
-    ('KLIMAÄNDERUNG', 'σοφος')
+    asked for texts that are not ASCII. That takes 50 µs and 50 ns a character, and the last answers
+    are cached.
     """
     if folding is Folding.NONE:
         return text
@@ -203,19 +175,8 @@ def _ascii_lower(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _evaluated(function: str, text: str) -> str:
-    answer = _evaluator().query(f"SELECT ({function}({Literal(text)}) AS ?text) {{}}")
+    answer = evaluator().query(f"SELECT ({function}({Literal(text)}) AS ?text) {{}}")
     assert isinstance(answer, QuerySolutions)
     result = next(iter(answer))["text"]
     assert isinstance(result, Literal)
     return result.value
-
-
-@lru_cache(maxsize=4096)
-def _asked(left: Term, operator: str, right: Term) -> bool:
-    """Ask the evaluator whether a comparison is true; for literals and IRIs."""
-    return bool(_evaluator().query(f"ASK {{ FILTER({left} {operator} {right}) }}"))
-
-
-@lru_cache(maxsize=1)
-def _evaluator() -> Store:
-    return Store()

@@ -110,18 +110,7 @@ class OntologyError(GraphMatchError):
 
 
 class UnplacedError(ValueError):
-    """A value that cannot be used; whoever catches it knows the place, and makes a `Problem`.
-
-    Parameters
-    ----------
-    what, remedy
-        As in `Problem`.
-
-    Examples
-    --------
-    >>> UnplacedError("'5,0' is no number", "Write 5.0.").remedy
-    'Write 5.0.'
-    """
+    """A value that cannot be used; whoever catches it knows the place, and makes a `Problem`."""
 
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(what)

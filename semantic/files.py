@@ -90,10 +90,7 @@ class Pieces(io.RawIOBase):
 def read_whole(data: Iterable[bytes], source: str, limits: Limits) -> bytes:
     """Read a document that has to be held in memory, from its pieces.
 
-    Raises
-    ------
-    InputError
-        When it is larger than ``limits.document_bytes``.
+    Raises `InputError` when it is larger than ``limits.document_bytes``.
     """
     held: list[bytes] = []
     size = 0
@@ -144,15 +141,11 @@ def files_in(
 ) -> list[Path]:
     """Return a folder's files, sorted, at any depth; of anything else the path itself.
 
-    Hidden files and folders (``.git``) are left out. A link that leads nowhere is among the
-    files, so that opening it fails for all to see; a pipe or a device is reported, for reading it
-    may never end. A folder without files is reported: as a
-    warning, or, where files of some kind are asked for, as refused.
-
-    Parameters
-    ----------
-    extensions
-        Only files with one of these, where any are given (``.rq``).
+    Hidden files and folders (``.git``) are left out, and all files but those with one of
+    `extensions` (``.rq``), where any are given. A link that leads nowhere is among the files, so
+    that opening it fails for all to see; a pipe or a device is reported, for reading it may never
+    end. A folder without files is reported: as a warning, or, where files of some kind are asked
+    for, as refused.
     """
     path = Path(name)
     if not is_folder(path):

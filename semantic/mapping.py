@@ -13,16 +13,7 @@ from semantic.errors import Place
 
 @dataclass(frozen=True, slots=True)
 class MappingFunction:
-    r"""A CONSTRUCT query with a name.
-
-    Parameters
-    ----------
-    name
-        What problems and explanations call it.
-    text
-        The query, as it was written; it is analysed when an engine is made of its ontology.
-    source
-        Where it was read; its name by default.
+    r"""A CONSTRUCT query with a name, as it was written; `source` is where it was read.
 
     Examples
     --------

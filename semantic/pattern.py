@@ -15,19 +15,12 @@ from semantic.vocabulary import GM, PREFIXES
 
 COMPARE = GM["compare"]
 """The function that compares with a quantity, for SPARQL's operators know none."""
-_NO_PREFIXES: Mapping[str, str] = {}
 _META = frozenset("\\.+*?()|[]{}^$#&-~")
 
 
 @dataclass(frozen=True, slots=True)
 class TriplePattern:
-    """Three places, each a term or a variable. Blank nodes of a query are variables here.
-
-    Examples
-    --------
-    >>> print(TriplePattern(Variable("x"), NamedNode("urn:p"), NamedNode("urn:o")))
-    ?x <urn:p> <urn:o>
-    """
+    """Three places, each a term or a variable. Blank nodes of a query are variables here."""
 
     subject: Node
     predicate: Node
@@ -114,11 +107,6 @@ class TaxonomyTest:
     concept: Term
 
     @property
-    def variables(self) -> frozenset[Variable]:
-        """The one variable of the filter."""
-        return frozenset({self.variable})
-
-    @property
     def word(self) -> str:
         """The function, as `Subscription.remainder` names it."""
         return str(GM[self.operator.value])
@@ -159,23 +147,12 @@ class TextOperator(Enum):
 class TextTest:
     """``FILTER(operator(folding(view(?variable)), argument))``; SPARQL 1.1 sections 17.4.2, 17.4.3.
 
-    Parameters
-    ----------
-    variable
-        What it is asked of.
-    operator
-        How the text is compared.
-    argument
-        The constant: a text, with a language tag or without, its case changed already.
-    view
-        Which text of the term.
-    folding
-        What is done with its case.
+    `argument` is a text, with a language tag or without, its case changed already.
 
     Examples
     --------
     >>> t, sea = Variable("t"), Literal("sea")
-    >>> TextTest(t, TextOperator.CONTAINS, sea, View.STR, Folding.LOWER).write()
+    >>> TextTest(t, TextOperator.CONTAINS, sea, View.STR, Folding.LOWER).write({})
     'CONTAINS(LCASE(STR(?t)), "sea")'
     """
 
@@ -190,7 +167,7 @@ class TextTest:
         """The operator or function, as `Subscription.remainder` names it."""
         return self.operator.value
 
-    def write(self, _: Mapping[str, str] = _NO_PREFIXES) -> str:
+    def write(self, _: Mapping[str, str]) -> str:
         """Write the filter as SPARQL does."""
         text = str(self.variable)
         return self.applied(f"{self.view.value}({text})" if self.view is not View.TERM else text)
@@ -218,12 +195,7 @@ Alternative = Comparison | Unequal | TaxonomyTest | TextTest
 class AnyOf:
     """Tests of one variable of which at least one has to hold: ``||``, or ``IN``.
 
-    Examples
-    --------
-    >>> x = Variable("x")
-    >>> five, six = (Comparison(x, Operator.EQ, NamedNode(f"urn:{n}")) for n in (5, 6))
-    >>> AnyOf(x, (five, six)).write({})
-    '?x = <urn:5> || ?x = <urn:6>'
+    `word` is what the query says.
     """
 
     variable: Variable
@@ -255,12 +227,6 @@ class Branch:
     def variables(self) -> frozenset[Variable]:
         """The variables that the patterns bind."""
         return frozenset().union(*(pattern.variables for pattern in self.patterns))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the variables, in the order of the text."""
-        nodes = (node for pattern in self.patterns for node in pattern)
-        return tuple(dict.fromkeys(node.value for node in nodes if isinstance(node, Variable)))
 
 
 class Form(Enum):

@@ -21,7 +21,7 @@ from uuid import uuid4
 from pyoxigraph import BlankNode, NamedNode, RdfFormat
 
 from graphmatch import _native
-from semantic.arrow import ArrowBatch, ArrowTable, Texts
+from semantic.arrow import ArrowBatch, ArrowTable
 from semantic.errors import InputError, OnProblem, Place, Problem, warn_problem
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.publication import Publication
@@ -39,30 +39,17 @@ _SHOWN = 40
 _WRITING = 'Write <IRI>, _:name, "text", "text"@en or "5"^^<IRI of a datatype>.'
 _KINDS: tuple[tuple[type, ...], ...] = ((NamedNode, BlankNode), (NamedNode,), (object,))
 """What a subject, a predicate and an object may be."""
+_IRI = r'^<[^<>"\x00-\x20]*>$'
+_NODE = rf'{_IRI}|^_:[^<>"\x00-\x20]*$'
+_MORE = r"[\r\n]|(^|[\x00-\x20.])#"
+"""What an object has that may be more than one term: another line, a comment."""
 _REMEDIES = ("A subject is an IRI or a blank node.", "A predicate is an IRI.", _WRITING)
 
 
 class TripleTable:
-    """The rows of a table, publication by publication.
+    """The rows of a table with the columns `COLUMNS`, publication by publication.
 
-    Parameters
-    ----------
-    table
-        A ``pyarrow.Table`` or ``RecordBatch`` with the columns `COLUMNS`, of texts; see the module.
-
-    Raises
-    ------
-    InputError
-        When a column is missing, or has something else.
-
-    Examples
-    --------
-    Needs ``pyarrow``::
-
-        rows = {"publication": ["g"], "subject": ["<urn:a>"],
-                "predicate": ["<urn:p>"], "object": ['"text"']}
-        for id, lines, numbers in TripleTable(pyarrow.table(rows)).publications(print):
-            print(id, lines, numbers)
+    Raises `InputError` when a column is missing, or has something else than texts.
     """
 
     def __init__(self, table: ArrowTable | ArrowBatch) -> None:
@@ -75,21 +62,10 @@ class TripleTable:
     def publications(
         self, on_problem: OnProblem = warn_problem
     ) -> Iterator[tuple[str, bytes, NDArray[np.int64]]]:
-        """Yield the publications in the order in which they first appear.
+        """Yield ids, lines of N-Triples, and which row each line is (from 0).
 
-        Parameters
-        ----------
-        on_problem
-            Called with each row that cannot be a line; it is passed over.
-
-        Yields
-        ------
-        id
-            The publication's.
-        lines
-            N-Triples.
-        numbers
-            Which row each line is, from 0.
+        Publications come in the order in which they first appear. A row that cannot be a line is
+        reported, and passed over.
         """
         import numpy as np
         import pyarrow as pa
@@ -122,27 +98,15 @@ class TripleTable:
 
         pc: Any = import_module("pyarrow.compute")
         id, subject, predicate, object_ = self._columns
-        is_node = pc.or_(pc.starts_with(subject, "<"), pc.starts_with(subject, "_:"))
-        is_iri = pc.and_(pc.starts_with(predicate, "<"), pc.ends_with(predicate, ">"))
-        said = (id.is_valid(), is_node, is_iri, pc.greater(pc.binary_length(object_), 0))
-        found: NDArray[np.bool_] = np.ones(len(id), np.bool_)
-        for each in said:
-            found &= each.fill_null(False).to_numpy(zero_copy_only=False)
-        for column in (subject, predicate):
-            texts = Texts.of_array(column)
-            begins, ends = texts.offsets[:-1], texts.offsets[1:]
-            some = begins < ends
-            opening, closing = texts.data == ord("<"), texts.data == ord(">")
-            opening[begins[some]], closing[ends[some] - 1] = False, False
-            several = opening | closing | (texts.data <= ord(" ")) | (texts.data == ord('"'))
-            found[texts.having(several)] = False
-        texts = Texts.of_array(object_)
-        data = texts.data
-        other = (data == ord("\n")) | (data == ord("\r"))
-        before = (data[:-1] <= ord(" ")) | (data[:-1] == ord("."))
-        other[1:] |= (data[1:] == ord("#")) & before  # a comment, perhaps
-        found[texts.having(other)] = False
-        return found
+        found = id.is_valid()
+        for fits in (
+            pc.match_substring_regex(subject, _NODE),
+            pc.match_substring_regex(predicate, _IRI),
+            pc.invert(pc.match_substring_regex(object_, _MORE)),
+            pc.greater(pc.binary_length(object_), 0),
+        ):
+            found = pc.and_(found, fits.fill_null(False))
+        return np.array(found, np.bool_)
 
     def problem(self, row: int) -> Problem | None:
         """Return what is wrong with a row that is no triple of a publication, if anything is."""
@@ -183,13 +147,7 @@ def _term(text: str) -> Term | None:
 
 
 def _texts(table: pa.Table, name: str) -> Any:
-    """Return the texts of a column.
-
-    Raises
-    ------
-    InputError
-        When it is missing, or has something else.
-    """
+    """Return the texts of a column; an `InputError` where it is missing, or has something else."""
     import pyarrow as pa
 
     if name not in table.schema.names:

@@ -37,21 +37,12 @@ _LAST_PART = re.compile(r"[^/#:?]+(?=[/#]?$)")
 def compact(term: Node, prefixes: Mapping[str, str] = PREFIXES) -> str:
     """Write a term for a person: a prefixed name where a prefix fits, N-Triples otherwise.
 
-    Parameters
-    ----------
-    term
-        The term or variable.
-    prefixes
-        Prefix to namespace; the longest namespace that fits wins.
-
     Examples
     --------
     >>> compact(NamedNode("http://www.w3.org/2004/02/skos/core#Concept"))
     'skos:Concept'
-    >>> compact(NamedNode("http://example.org/a/b"))
-    '<http://example.org/a/b>'
-    >>> compact(Literal("Klima", language="de"))
-    '"Klima"@de'
+    >>> compact(NamedNode("http://example.org/a/b")), compact(Literal("Klima", language="de"))
+    ('<http://example.org/a/b>', '"Klima"@de')
     >>> compact(Literal("5", datatype=NamedNode("http://www.w3.org/2001/XMLSchema#integer")))
     '5'
     """
@@ -93,10 +84,8 @@ def local_name(term: NamedNode) -> str:
 
     Examples
     --------
-    >>> local_name(NamedNode("http://example.org/shop#LaptopPC"))
-    'LaptopPC'
-    >>> local_name(NamedNode("urn:example:price"))
-    'price'
+    >>> [local_name(NamedNode(iri)) for iri in ("http://e.org/shop#LaptopPC", "urn:e:price")]
+    ['LaptopPC', 'price']
     """
     found = _LAST_PART.search(term.value)
     return found[0] if found else term.value

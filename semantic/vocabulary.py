@@ -51,7 +51,6 @@ INVERSE_OF = OWL["inverseOf"]
 BROADER = SKOS["broader"]
 NARROWER = SKOS["narrower"]
 BROADER_TRANSITIVE = SKOS["broaderTransitive"]
-NARROWER_TRANSITIVE = SKOS["narrowerTransitive"]
 
 RESERVED = (RDF.iri, RDFS.iri, OWL.iri, SKOS.iri)
 """Vocabularies that speak about the ontology itself: a concept in the object place of one of

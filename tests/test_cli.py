@@ -85,7 +85,7 @@ def test_that_every_command_is_tried() -> None:
         "index",
         "spark",
     }  # in tests/graphmatch/command/test_filter.py, tests/graphmatch/spark
-    assert set(group.commands) == {*COMMANDS, *others}
+    assert set(group.list_commands(None)) == {*COMMANDS, *others}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -55,7 +55,8 @@ def name_of(path: Path) -> str:
 def commands() -> dict[str, Any]:
     """Return the commands as typer makes them: click's, or its own copy of click's."""
     group: Any = typer.main.get_command(app)
-    return dict(_flat(group.commands))
+    names = group.list_commands(None)
+    return dict(_flat({name: group.get_command(None, name) for name in names}))
 
 
 def _flat(found: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

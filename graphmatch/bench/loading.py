@@ -8,21 +8,20 @@ from time import perf_counter
 
 from graphmatch.bench.process import Row, peak_megabytes
 
-LOADERS = ("graphmatch", "graphmatch, cached", "rdflib", "owlready2")
+LOADERS = ("graphmatch", "rdflib", "owlready2")
 
 
-def measure(loader: str, folder: str, *files: str) -> Row:
+def measure(loader: str, *files: str) -> Row:
     """Load the files: seconds, and megabytes of the process before and at the most.
 
-    `folder` is for the cache of ``graphmatch, cached``. Imports of libraries are not in the time.
+    Imports of libraries are not in the time.
     """
     load = {
         "graphmatch": _ours,
-        "graphmatch, cached": _cached,
         "rdflib": _rdflib,
         "owlready2": _owlready2,
     }[loader]
-    return load(Path(folder), [Path(file) for file in files])
+    return load([Path(file) for file in files])
 
 
 def _timed(before: float, started: float, triples: int) -> Row:
@@ -35,23 +34,15 @@ def _timed(before: float, started: float, triples: int) -> Row:
     }
 
 
-def _ours(_: Path, files: list[Path]) -> Row:
+def _ours(files: list[Path]) -> Row:
     from semantic.ontology.ontology import Ontology
 
     before, started = peak_megabytes(), perf_counter()
-    ontology = Ontology.load(*files, cache=False, on_problem=lambda _: None)
+    ontology = Ontology.load(*files, on_problem=lambda _: None)
     return _timed(before, started, len(ontology.stated))
 
 
-def _cached(folder: Path, files: list[Path]) -> Row:
-    from semantic.ontology.ontology import Ontology
-
-    before, started = peak_megabytes(), perf_counter()
-    ontology = Ontology.load(*files, cache=folder, on_problem=lambda _: None)
-    return _timed(before, started, len(ontology.stated))
-
-
-def _rdflib(_: Path, files: list[Path]) -> Row:
+def _rdflib(files: list[Path]) -> Row:
     import rdflib
 
     before, started = peak_megabytes(), perf_counter()
@@ -61,7 +52,7 @@ def _rdflib(_: Path, files: list[Path]) -> Row:
     return _timed(before, started, len(graph))
 
 
-def _owlready2(_: Path, files: list[Path]) -> Row:
+def _owlready2(files: list[Path]) -> Row:
     import owlready2  # type: ignore[import-untyped]
 
     before, started = peak_megabytes(), perf_counter()

@@ -73,12 +73,11 @@ def _ontology(files: list[Path], folder: Path) -> Iterator[Row]:
     readable = {}
     with suppress(OSError, SyntaxError):  # what cannot be read fails below, for each library
         readable["owlready2"] = as_triples(files, folder)
-    cache = str(folder / "cache")
     rows: dict[str, list[Row]] = {loader: [] for loader in LOADERS}
     for repeat in range(REPEATS + 1):
         for loader, several in rows.items():
             names = map(str, readable.get(loader, files))
-            row = in_own_process("graphmatch.bench.loading", loader, cache, *names)
+            row = in_own_process("graphmatch.bench.loading", loader, *names)
             if repeat:
                 several.append(row)
     found = {loader: medians(several) for loader, several in rows.items()}

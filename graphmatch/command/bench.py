@@ -9,6 +9,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
+from graphmatch.command.options import Json, grouped
+
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+
 What: TypeAlias = Literal[
     "all",
     "graph",
@@ -142,6 +146,29 @@ class Generating:
     feeds: Annotated[Path | None, _option("keywords, all: where the feeds are.", "FOLDER")] = None
 
 
+@app.command()
+@grouped
+def bench(
+    what: Annotated[What, typer.Argument(help="What to measure.")],
+    measuring: Measuring,
+    generating: Generating,
+    figures: Figures,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Ontology files; those of one ontology joined by +. "
+            "paper: names of experiments, or LIST."
+        ),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Measure how long things take, and how much memory.
+
+    Example: `graphmatch bench ontology ontologies/products.ttl`
+    """
+    return run(what, files or [], measuring, generating, figures, json=json)
+
+
 def run(
     what: What,
     files: Sequence[Path],
@@ -152,41 +179,35 @@ def run(
     json: bool,
 ) -> int:
     """Measure, and return the exit status."""
-    from graphmatch.command.session import Session
-    from semantic.errors import InputError
-
     names = [str(name) for name in files]
     given = {
         name: value
         for group in (measuring, generating, figures)
         for name, value in _given(group).items()
     }
-    try:
-        match what:
-            case "paper":
-                _refuse(what, given, {"scale", "output"}, names=True)
-                scale = "paper" if figures.scale == "full" else figures.scale
-                _require_numba()
-                from graphmatch.bench.paper.running import run as run_paper
+    match what:
+        case "paper":
+            _refuse(what, given, {"scale", "output"}, names=True)
+            scale = "paper" if figures.scale == "full" else figures.scale
+            _require_numba()
+            from graphmatch.bench.paper.running import run as run_paper
 
-                return run_paper(names, scale, figures.output, json=json)
-            case "ontology":
-                _refuse(what, given, set(), names=True)
-                from graphmatch.bench.ontology import run as run_ontology
+            return run_paper(names, scale, figures.output, json=json)
+        case "ontology":
+            _refuse(what, given, set(), names=True)
+            from graphmatch.bench.ontology import run as run_ontology
 
-                return run_ontology(files, json=json)
-            case "all":
-                _refuse(what, given, {"scale", "seed", "feeds"}, names=True)
-                from graphmatch.bench.suite import run as run_all
+            return run_ontology(files, json=json)
+        case "all":
+            _refuse(what, given, {"scale", "seed", "feeds"}, names=True)
+            from graphmatch.bench.suite import run as run_all
 
-                large: Literal["small", "full"] = "small" if figures.scale == "small" else "full"
-                return run_all(names, large, measuring.seed, generating.feeds, json=json)
-            case "spark":
-                _refuse(what, given, {"subscriptions", "events", "seed"}, names=not names)
-                return _run_spark(measuring, json=json)
-        return _run_matching(what, given, measuring, generating, named=bool(names), json=json)
-    except InputError as error:
-        return Session().fail(error)
+            large: Literal["small", "full"] = "small" if figures.scale == "small" else "full"
+            return run_all(names, large, measuring.seed, generating.feeds, json=json)
+        case "spark":
+            _refuse(what, given, {"subscriptions", "events", "seed"}, names=not names)
+            return _run_spark(measuring, json=json)
+    return _run_matching(what, given, measuring, generating, named=bool(names), json=json)
 
 
 def _require_numba() -> None:

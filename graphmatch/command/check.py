@@ -9,39 +9,26 @@ from pyoxigraph import NamedNode
 from rich.text import Text
 
 from graphmatch.command.console import plural, styled
-from graphmatch.command.options import Subscribing
+from graphmatch.command.options import Subscribing, Verbosity
 from graphmatch.command.session import REFUSED, Knowing, Session
 from graphmatch.explain.filing import Filed
 from graphmatch.lint import Linter, Warned
-from semantic.errors import GraphMatchError
 from semantic.terms import compact
 
 
 def run(
     subscribing: Subscribing,
     knowing: Knowing,
+    verbosity: Verbosity,
     *,
     json: bool,
     sparql: bool,
     strict: bool,
-    quiet: bool,
-    verbose: bool,
 ) -> int:
-    """Check, show, sum up; return the exit status.
-
-    Parameters
-    ----------
-    sparql
-        Whether queries are shown, too.
-    strict
-        Whether the status of warnings is that of something refused.
-    """
-    with Session(silent=quiet, verbose=verbose) as session:
-        try:
-            engine = session.engine(knowing)
-            session.take_in(engine, subscribing)
-        except GraphMatchError as error:
-            return session.fail(error)
+    """Check, show, sum up; return the exit status."""
+    with Session(verbosity) as session:
+        engine = session.engine(knowing)
+        session.take_in(engine, subscribing)
         linter, skeletons, warnings = Linter(engine.ontology), set(), 0
         for subscription in engine.subscriptions:
             skeletons.add(subscription.query.skeleton)

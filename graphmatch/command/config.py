@@ -1,4 +1,4 @@
-"""``graphmatch.toml``: what ``graphmatch filter`` and ``explain`` are told by a file.
+"""``graphmatch.toml``: the options of ``graphmatch filter`` and ``explain`` in a file.
 
 A key is an option of ``filter`` without its dashes, or ``publications``; ``explain`` passes over
 those that it does not have. The command line goes before the file. Names of files are relative to
@@ -28,12 +28,7 @@ _Parameter: TypeAlias = Any  # typer has its own copy of click's, of which it ex
 
 
 def read_config(path: Path, command: Any, context: Any) -> dict[str, Any]:
-    """Return what a file says, by the names of the command's parameters.
-
-    Parameters
-    ----------
-    command, context
-        The command whose parameters these are, and the context in which it is parsed.
+    """Return the values in a file, by the names of the command's parameters.
 
     Raises
     ------
@@ -92,13 +87,7 @@ def _unknown(key: str, place: Place, known: Sequence[str]) -> Problem:
 
 
 def _value(parameter: _Parameter, value: Any, folder: Path, context: Any, place: Place) -> Any:
-    """Return a value as the command line would have it.
-
-    Raises
-    ------
-    InputError
-        When it is of another type, or means nothing.
-    """
+    """Return a value as the command line would have it; raise `InputError` if it cannot."""
     key = _key(parameter)
     if getattr(parameter, "is_flag", False):
         if not isinstance(value, bool):

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from graphmatch.command.console import reader_language, visible
-from graphmatch.command.filter import Reading, nothing_to_match, read
-from graphmatch.command.options import Subscribing
+from graphmatch.command.filter import check, nothing_to_match, read
+from graphmatch.command.options import Reading, Subscribing, Verbosity
 from graphmatch.command.session import Knowing, Session
-from graphmatch.engine import Engine
 from graphmatch.explain.explanation import Explanation
 from graphmatch.explain.filing import Placement
 from semantic.errors import GraphMatchError, Place, Problem
@@ -22,29 +21,34 @@ def run(
     reading: Reading,
     subscribing: Subscribing,
     knowing: Knowing,
+    verbosity: Verbosity,
     *,
     publication: str | None,
-    quiet: bool,
-    verbose: bool,
     json: bool,
 ) -> int:
-    """Explain one subscription for each publication; return the exit status."""
-    with Session(silent=quiet, verbose=verbose) as session:
-        try:
-            engine = session.engine(knowing)
-            reading.checked()
-            session.take_in(engine, subscribing)
-            if not len(engine):
-                raise nothing_to_match()
-            if subscription not in engine:
-                raise _unknown(subscription, [known.id for known in engine.subscriptions])
-        except GraphMatchError as error:
-            return session.fail(error)
-        shown = _explain_all(
-            session, engine, subscription, reading, publication, verbose=verbose, json=json
-        )
-        if not shown:
-            return session.fail(_nothing_read(reading, publication))
+    """Explain one subscription for the publication that is named, or for each."""
+    with Session(verbosity) as session:
+        engine = session.engine(knowing)
+        check(reading)
+        session.take_in(engine, subscribing)
+        if not len(engine):
+            raise nothing_to_match()
+        if subscription not in engine:
+            raise _unknown(subscription, [known.id for known in engine.subscriptions])
+        found = False
+        for each in read(session, reading):
+            if publication not in (None, each.id):
+                continue
+            found = True
+            explanation = engine.explain(subscription, each, reader_language(os.environ))
+            if json:
+                session.out.write_json(_json(explanation))
+                continue
+            internals = explanation.internals if verbosity.verbose else ()
+            lines = [str(explanation), *(f"  {line}" for line in internals)]
+            session.out.print(visible("\n".join(lines), lines=True))
+        if not found:
+            raise _nothing_read(reading, publication)
         return session.status
 
 
@@ -56,38 +60,13 @@ def _unknown(id: str, known: Iterable[str]) -> GraphMatchError:
 
 
 def _nothing_read(reading: Reading, wanted: str | None) -> GraphMatchError:
-    place = Place(" ".join((*reading.sources, *reading.events)))
+    place = Place(" ".join((*(reading.publications or ()), *(reading.events or ()))))
     if wanted is None:
         what, remedy = "no publication was read", "Give a file with one."
     else:
         what = f"no publication has the id {wanted}"
         remedy = "Leave --publication out to see them all."
     return GraphMatchError(Problem(what, place, remedy))
-
-
-def _explain_all(
-    session: Session,
-    engine: Engine,
-    subscription: str,
-    reading: Reading,
-    wanted: str | None,
-    *,
-    verbose: bool,
-    json: bool,
-) -> int:
-    shown = 0
-    for publication in read(session, reading):
-        if wanted is None or publication.id == wanted:
-            explanation = engine.explain(subscription, publication, reader_language(os.environ))
-            if json:
-                session.out.write_json(_json(explanation))
-            else:
-                lines = [str(explanation)]
-                if verbose:
-                    lines += (f"  {line}" for line in explanation.internals)
-                session.out.print(visible("\n".join(lines), lines=True))
-            shown += 1
-    return shown
 
 
 def _json(explanation: Explanation) -> dict[str, object]:

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,65 +16,29 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from graphmatch.command.console import CommandConsole, plural, reader_language
-from graphmatch.command.options import Delivering, Subscribing
-from graphmatch.command.output import TextWriter, Writer, described, reasons, writer, written
+from graphmatch.command.options import Delivering, Reading, Subscribing, Verbosity
+from graphmatch.command.output import Proof, TextWriter, Writer, described, reasons, writer, written
 from graphmatch.command.session import Knowing, Session
 from graphmatch.engine import Engine
 from graphmatch.matcher import Match, MatchReport
 from graphmatch.subscription import Subscription
 from semantic.clock import utc_now
-from semantic.errors import GraphMatchError, InputError, Place, Problem
+from semantic.errors import InputError, Place, Problem
 from semantic.files import files_in
 from semantic.publication import Publication
-from semantic.reading import Cut, check_base
-from semantic.syntax import format_of_media_type
+from semantic.reading import Cut
 from semantic.vocabulary import DCTERMS
 
 if TYPE_CHECKING:
     from graphmatch.command.seen import Seen
-    from graphmatch.explain.explanation import Evidence
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What to read, and how, as the command line says it."""
-
-    sources: Sequence[str]
-    cut: str
-    format: str | None
-    base: str | None
-    events: Sequence[str] = ()
-
-    def checked(self) -> Reading:
-        """Return itself when its options mean something.
-
-        Raises
-        ------
-        InputError
-            When the format or the base does not, and when nothing is to be read.
-        """
-        if not self.sources and not self.events:
-            what, remedy = "there is nothing to read", "Name feeds and RDF files, or --events."
-            raise InputError(Problem(what, Place("PUBLICATIONS"), remedy))
-        if self.format is not None:
-            format_of_media_type(self.format)
-        if self.base is not None:
-            check_base(self.base)
-        return self
 
 
 @dataclass(slots=True)
 class Tally:
-    """What a run did.
+    """How many publications were read, how many matched, and how often.
 
-    Parameters
-    ----------
-    publications, matched, matches
-        How many were read, how many of them matched, and how often.
-    older
-        How many that match were left out since they are older.
-    known
-        How many matches were left out since they were delivered before.
+    Left out were publications that match but are older, and matches that were delivered before
+    (`known`).
     """
 
     publications: int = 0
@@ -85,30 +49,45 @@ class Tally:
 
 
 def run(
-    reading: Reading, subscribing: Subscribing, knowing: Knowing, delivering: Delivering
+    reading: Reading,
+    subscribing: Subscribing,
+    knowing: Knowing,
+    delivering: Delivering,
+    verbosity: Verbosity,
 ) -> int:
     """Filter, show, sum up; return the exit status."""
-    with Session(silent=delivering.quiet, verbose=delivering.verbose) as session:
-        try:
-            form = _form(delivering)
-            reading.checked()
-            engine = session.engine(knowing)
-            session.take_in(engine, subscribing)
-            if not len(engine):
-                raise nothing_to_match()
-            _note_topics(session, engine, knowing)
-            started = time.perf_counter()
-            by = None
-            if delivering.seen is not None and not asks_for_time(engine):
-                by = _read_by(reading, subscribing, knowing, delivering)
-            now = knowing.now or utc_now()
-            tally = _delivered(session, engine, reading, delivering, form, now, by)
-        except GraphMatchError as error:
-            return session.fail(error)
+    with Session(verbosity) as session:
+        form = _form(delivering)
+        check(reading)
+        engine = session.engine(knowing)
+        session.take_in(engine, subscribing)
+        if not len(engine):
+            raise nothing_to_match()
+        _note_topics(session, engine, knowing)
+        started = time.perf_counter()
+        by = None
+        if delivering.seen is not None and not asks_for_time(engine):
+            by = _read_by(reading, subscribing, knowing, delivering)
+        now = knowing.now or utc_now()
+        tally = _delivered(session, engine, reading, delivering, form, now, by)
         seconds = time.perf_counter() - started
         session.show_warnings()
         session.note(_summary(session, engine, tally, seconds))
         return session.status
+
+
+def check(reading: Reading) -> None:
+    """Check that there is something to read, and the format and base.
+
+    Raises
+    ------
+    InputError
+        When not.
+    """
+    if not reading.publications and not reading.events:
+        what, remedy = "there is nothing to read", "Name feeds and RDF files, or --events."
+        raise InputError(Problem(what, Place("PUBLICATIONS"), remedy))
+    reading.check()
 
 
 def nothing_to_match() -> InputError:
@@ -179,13 +158,13 @@ def _read_by(
     loading = knowing.loading
     if loading.imports is not None or loading.fetch_imports or loading.reason is not None:
         return None
-    told: list[Problem] = []
+    unread: list[Problem] = []
     files = [*knowing.files, *(() if knowing.saved is None else (knowing.saved,))]
     for path in subscribing.subscriptions or ():
-        files += files_in(path, told.append, (".rq", ".jsonl"))
-    how = replace(reading, sources=(), events=())
+        files += files_in(path, unread.append, (".rq", ".jsonl"))
+    how = replace(reading, publications=None, events=None)
     options = (replace(knowing, now=None), subscribing, how, delivering.since)
-    return None if told else fingerprint(files, *options)
+    return None if unread else fingerprint(files, *options)
 
 
 def _summary(session: Session, engine: Engine, tally: Tally, seconds: float) -> str:
@@ -205,9 +184,9 @@ def _summary(session: Session, engine: Engine, tally: Tally, seconds: float) -> 
 def read(session: Session, reading: Reading) -> Iterator[Publication]:
     """Yield what is to be read: publications, then events."""
     yield from session.publications(
-        reading.sources, cut=Cut(reading.cut), format=reading.format, base=reading.base
+        reading.publications or (), Cut(reading.cut), reading.format, reading.base
     )
-    yield from session.events(reading.events)
+    yield from session.events(reading.events or ())
 
 
 def filter_all(
@@ -241,7 +220,7 @@ def filter_all(
         tally.matches += len(matches)
         tally.matched += bool(matches)
         if matches:
-            evidence: Mapping[str, Sequence[Evidence]] = {}
+            evidence: Proof = {}
             if results.says_why:
                 evidence = engine.evidence(publication, matches, reader_language(os.environ))
             results.write(publication, matches, evidence)
@@ -250,14 +229,14 @@ def filter_all(
 
 def is_older(publication: Publication, cutoff: datetime) -> bool:
     """Whether a publication has a date before a time; a day is over at its end."""
-    said = described(publication).date or ""
+    text = described(publication).date or ""
     try:
-        date = datetime.fromisoformat(said)
+        date = datetime.fromisoformat(text)
     except ValueError:
         return False
     if date.tzinfo is None:
         date = date.replace(tzinfo=UTC)
-    if re.fullmatch(r"[\d-]+", said):
+    if re.fullmatch(r"[\d-]+", text):
         date = date.replace(hour=23, minute=59, second=59)
     return date < cutoff
 
@@ -266,7 +245,7 @@ def _reports(
     session: Session, engine: Engine, reading: Reading, seen: Seen | None
 ) -> Iterator[MatchReport]:
     """Match what is to be read: documents, then events."""
-    for source in session.tracked(reading.sources):
+    for source in session.tracked(reading.publications or ()):
         if seen is None or source == "-":
             yield from engine.filter(source, reading.format, reading.cut, reading.base)
             continue
@@ -276,23 +255,18 @@ def _reports(
                 yield from engine.filter(file, reading.format, reading.cut, reading.base)
                 if session.refused > refused:
                     break
-    yield from map(engine.match, session.events(reading.events))
+    yield from map(engine.match, session.events(reading.events or ()))
 
 
 # --- graphmatch index ----------------------------------------------------------------------------
 
 
-def index(
-    subscribing: Subscribing, knowing: Knowing, output: Path, *, quiet: bool, verbose: bool
-) -> int:
+def index(subscribing: Subscribing, knowing: Knowing, output: Path, verbosity: Verbosity) -> int:
     """Save an engine to a file; return the exit status."""
-    with Session(silent=quiet, verbose=verbose) as session:
-        try:
-            engine = session.engine(knowing)
-            session.take_in(engine, subscribing)
-            engine.save(output)
-        except GraphMatchError as error:
-            return session.fail(error)
+    with Session(verbosity) as session:
+        engine = session.engine(knowing)
+        session.take_in(engine, subscribing)
+        engine.save(output)
         session.show_warnings()
         size = output.stat().st_size
         session.note(
@@ -315,12 +289,7 @@ class _FirstWriter(TextWriter):
         super().__init__(console, engine)
         self._room = _DEMO_LINES
 
-    def write(
-        self,
-        publication: Publication,
-        matches: Sequence[Match],
-        evidence: Mapping[str, Sequence[Evidence]],
-    ) -> None:
+    def write(self, publication: Publication, matches: Sequence[Match], evidence: Proof) -> None:
         """Write a match of one publication."""
         best = max(matches, key=lambda match: len(reasons(evidence[match.subscription])))
         lines = self.lines(publication, [best], evidence)
@@ -332,19 +301,15 @@ class _FirstWriter(TextWriter):
 def demo(folder: Path) -> int:
     """Filter the samples in a folder; return the exit status."""
     session = Session()
-    try:
-        ontologies = sorted((folder / "ontologies").glob("*.*"))
-        if not ontologies:
-            what = "there are no samples: no `ontologies` folder"
-            remedy = "Run it in a clone of the project, or name the clone's folder."
-            return session.fail(InputError(Problem(what, Place(str(folder)), remedy)))
-        engine = session.engine(Knowing(ontologies))
-    except GraphMatchError as error:
-        return session.fail(error)
+    ontologies = sorted((folder / "ontologies").glob("*.*"))
+    if not ontologies:
+        what = "there are no samples: no `ontologies` folder"
+        remedy = "Run it in a clone of the project, or name the clone's folder."
+        raise InputError(Problem(what, Place(str(folder)), remedy))
+    engine = session.engine(Knowing(ontologies))
     data = folder / "data"
     session.subscribe(engine, [data / "subscriptions", data / "subscriptions.jsonl"])
-    sources = [str(data / "feeds"), str(data / "publications")]
-    reading = Reading(sources, "auto", None, None)
+    reading = Reading(publications=[str(data / "feeds"), str(data / "publications")])
     tally = filter_all(session, engine, reading, _FirstWriter(session.out, engine))
     called = os.path.relpath(sys.argv[0]) if Path(sys.argv[0]).is_file() else "graphmatch"
     session.out.print(

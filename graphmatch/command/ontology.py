@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from pyoxigraph import Literal, NamedNode
 from rich.text import Text
 
 from graphmatch.command.console import plural, reader_language, styled
-from graphmatch.command.options import Loading, Seeing
+from graphmatch.command.options import Loading, Seeing, Verbosity
 from graphmatch.command.session import Session
 from graphmatch.command.terms import (
     Found,
@@ -26,7 +27,7 @@ from graphmatch.command.terms import (
     ways,
 )
 from graphmatch.mapping import Analysed, MappingFunctions
-from semantic.errors import GraphMatchError, InputError, Place, Problem, Severity
+from semantic.errors import InputError, Place, Problem, Severity
 from semantic.ontology.taxonomy import Taxonomy
 from semantic.terms import Mention, Term, compact
 from semantic.vocabulary import DOMAIN, RANGE, RDFS, SKOS
@@ -48,47 +49,35 @@ _SEVERITIES = (
 
 
 def run(
-    files: Sequence[Path],
-    loading: Loading,
-    seeing: Seeing,
-    depth: int,
-    around: str | None,
-    radius: int,
-    *,
-    json: bool,
-    quiet: bool,
-    verbose: bool,
+    files: Sequence[Path], loading: Loading, seeing: Seeing, verbosity: Verbosity, *, json: bool
 ) -> int:
     """Load, show; return the exit status."""
-    with Session(quiet=seeing.problems, silent=quiet, verbose=verbose) as session:
-        try:
-            _check(seeing, around)
-            view = View(session.ontology(files, loading), reader_language(os.environ))
-            session.show_warnings()
-            shown = _Shown(session, view, json=json)
-            if seeing.search is not None:
-                shown.search(seeing.search)
-            elif seeing.term is not None:
-                shown.term(seeing.term)
-            elif seeing.path is not None:
-                shown.path(*seeing.path)
-            elif seeing.problems:
-                shown.problems()
-            elif seeing.svg is not None and around is not None:
-                shown.picture(seeing.svg, around, radius)
-            else:
-                shown.trees(depth)
-        except GraphMatchError as error:
-            return session.fail(error)
+    with Session(verbosity, keeps=seeing.problems) as session:
+        _check(seeing)
+        view = View(session.ontology(files, loading), reader_language(os.environ))
+        session.show_warnings()
+        shown = _Shown(session, view, json=json)
+        if seeing.search is not None:
+            shown.search(seeing.search)
+        elif seeing.term is not None:
+            shown.term(seeing.term)
+        elif seeing.path is not None:
+            shown.path(*seeing.path)
+        elif seeing.problems:
+            shown.problems()
+        elif seeing.svg is not None and seeing.around is not None:
+            shown.picture(seeing.svg, seeing.around, seeing.radius)
+        else:
+            shown.trees(seeing.depth)
         return session.status
 
 
-def _check(seeing: Seeing, around: str | None) -> None:
+def _check(seeing: Seeing) -> None:
     chosen = seeing.chosen()
     if len(chosen) > 1:
         what, remedy = f"{' and '.join(chosen)} are given together", "Give one of them."
         raise InputError(Problem(what, Place(chosen[-1]), remedy))
-    if (seeing.svg is None) != (around is None):
+    if (seeing.svg is None) != (seeing.around is None):
         what, place = "--svg and --around need each other", Place("--svg")
         remedy = "Name the file with --svg, and the term in its middle with --around."
         raise InputError(Problem(what, place, remedy))
@@ -330,11 +319,9 @@ def _description_lines(view: View, found: Mapping[str, Any]) -> Iterator[Text]:
 
 def _plain(value: Any) -> object:
     """Return a part of a description for JSON, its terms as N-Triples writes them."""
-    return (
-        [*map(str, value)]
-        if isinstance(value, list | tuple)
-        else (value if isinstance(value, int) else str(value))
-    )
+    if isinstance(value, list | tuple):
+        return [*map(str, value)]
+    return value if isinstance(value, int) else str(value)
 
 
 def _above(view: View, term: NamedNode) -> dict[NamedNode, tuple[NamedNode, ...]]:
@@ -383,16 +370,8 @@ def _instances(view: View) -> int:
 
 def problem_as_json(problem: Problem) -> dict[str, object]:
     """Return a problem for JSON."""
-    where = problem.where
-    return {
-        "severity": problem.severity.value,
-        "source": where.source,
-        "line": where.line,
-        "column": where.column,
-        "item": where.item,
-        "what": problem.what,
-        "remedy": problem.remedy,
-    }
+    texts = {"what": problem.what, "remedy": problem.remedy}
+    return {"severity": problem.severity.value, **asdict(problem.where), **texts}
 
 
 # --- Mapping functions and base units ------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from functools import wraps
@@ -27,7 +27,12 @@ _RESULTS = "Results"
 _SUBSCRIPTIONS = "Subscriptions"
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 CONFIG = "graphmatch.toml"
-"""The configuration that `graphmatch filter` takes where it is told nothing else."""
+"""The configuration of `graphmatch filter` where the command line names nothing to filter."""
+
+
+def _option(panel: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, rich_help_panel=panel, **more)
+
 
 Ontologies = Annotated[
     list[Path] | None, typer.Option("--ontology", "-o", help=f"{_FILES}; repeatable.")
@@ -37,31 +42,7 @@ Subscriptions = Annotated[
     list[Path],
     typer.Option("--subscriptions", "-s", help=".rq and .jsonl files, or folders; repeatable."),
 ]
-Publications = Annotated[
-    list[str] | None,
-    typer.Argument(help="Feeds and RDF files, folders of them, or - for standard input."),
-]
-Events = Annotated[
-    list[str] | None,
-    typer.Option(help="JSON Lines of events, or - for standard input; repeatable."),
-]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line, for machines.")]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="No warnings and no counts; refusals are listed.")
-]
-Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Each warning, not one line for each kind.")
-]
-CutOption = Annotated[
-    Literal["auto", "document", "graph", "item", "subject", "component"],
-    typer.Option("--cut", help="What of a document is one publication."),
-]
-FormatOption = Annotated[
-    str | None, typer.Option("--format", help="The RDF syntax, where nothing else tells it.")
-]
-BaseOption = Annotated[
-    str | None, typer.Option("--base", help="What relative IRIs are resolved against.")
-]
 EntailmentOption = Annotated[
     Literal["rdfs", "none"],
     typer.Option("--entailment", help="none: take publications as they are."),
@@ -114,7 +95,7 @@ class Since:
     '2026-01-01T00:00:00+00:00'
     """
 
-    said: datetime | timedelta
+    before: datetime | timedelta
 
     @classmethod
     def parse(cls, text: str) -> Since:
@@ -136,10 +117,10 @@ class Since:
 
     def cutoff(self, now: datetime) -> datetime:
         """Return the time itself."""
-        if isinstance(self.said, datetime):
-            return self.said
+        if isinstance(self.before, datetime):
+            return self.before
         try:
-            return now - self.said
+            return now - self.before
         except OverflowError:
             return datetime.min.replace(tzinfo=UTC)
 
@@ -155,37 +136,81 @@ NowOption = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cutting:
+    """How documents are read."""
+
+    cut: Annotated[
+        Literal["auto", "document", "graph", "item", "subject", "component"],
+        typer.Option("--cut", help="What of a document is one publication."),
+    ] = "auto"
+    format: Annotated[
+        str | None, typer.Option("--format", help="The RDF syntax, where nothing else tells it.")
+    ] = None
+    base: Annotated[
+        str | None, typer.Option("--base", help="What relative IRIs are resolved against.")
+    ] = None
+
+    def check(self, *others: str) -> None:
+        """Check the format, which may be one of `others`, and the base.
+
+        Raises
+        ------
+        InputError
+            When one of them means nothing.
+        """
+        from semantic.reading import check_base
+        from semantic.syntax import format_of_media_type
+
+        if self.format is not None and self.format not in others:
+            format_of_media_type(self.format)
+        if self.base is not None:
+            check_base(self.base)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading(Cutting):
+    """What is read, and how."""
+
+    publications: Annotated[
+        list[str] | None,
+        typer.Argument(help="Feeds and RDF files, folders of them, or - for standard input."),
+    ] = None
+    events: Annotated[
+        list[str] | None,
+        typer.Option(help="JSON Lines of events, or - for standard input; repeatable."),
+    ] = None
+
+
 @dataclass(frozen=True, slots=True)
 class Wanting:
     """A subscription by topics and words, as the command line says it."""
 
     topic: Annotated[
         list[str] | None,
-        typer.Option(
+        _option(
+            _SUBSCRIPTIONS,
             help="Items on it, or on what is below it in the ontology: a label, prefixed name or "
             "IRI; without an ontology, a category; repeatable.",
-            rich_help_panel=_SUBSCRIPTIONS,
         ),
     ] = None
     word: Annotated[
         list[str] | None,
-        typer.Option(
+        _option(
+            _SUBSCRIPTIONS,
             help="Items with the word or phrase in title, description or content; repeatable.",
-            rich_help_panel=_SUBSCRIPTIONS,
         ),
     ] = None
     not_word: Annotated[
         list[str] | None,
-        typer.Option(
-            help="No items with the word or phrase; repeatable.", rich_help_panel=_SUBSCRIPTIONS
-        ),
+        _option(_SUBSCRIPTIONS, help="No items with the word or phrase; repeatable."),
     ] = None
     any_of: Annotated[
         bool,
-        typer.Option(
+        _option(
+            _SUBSCRIPTIONS,
             "--any/--all",
             help="One of the topics and words is enough, or all of them have to be there.",
-            rich_help_panel=_SUBSCRIPTIONS,
         ),
     ] = False
 
@@ -196,59 +221,59 @@ class Subscribing(Wanting):
 
     subscriptions: Annotated[
         list[Path] | None,
-        typer.Option(
+        _option(
+            _SUBSCRIPTIONS,
             "--subscriptions",
             "-s",
             help=".rq, .jsonl and .toml files, or folders; repeatable.",
-            rich_help_panel=_SUBSCRIPTIONS,
         ),
     ] = None
 
-    @classmethod
-    def to(cls, files: list[Path], wanting: Wanting) -> Subscribing:
-        """Return what is subscribed to, of its parts."""
-        said = (wanting.topic, wanting.word, wanting.not_word, wanting.any_of)
-        return cls(*said, subscriptions=files)
+
+@dataclass(frozen=True, slots=True)
+class Verbosity:
+    """What is said beside the results."""
+
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No warnings and no counts; refusals are listed.")
+    ] = False
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Each warning, not one line for each kind.")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)
 class Delivering:
     """Which matches are written, how and where, as the command line says it."""
 
-    json: Annotated[
-        bool, typer.Option("--json", help="Short for --as jsonl.", rich_help_panel=_RESULTS)
-    ] = False
+    json: Annotated[bool, _option(_RESULTS, "--json", help="Short for --as jsonl.")] = False
     form: Annotated[
         Literal["text", "jsonl", "csv", "sparql-json"] | None,
-        typer.Option("--as", help="How matches are written; text.", rich_help_panel=_RESULTS),
+        _option(_RESULTS, "--as", help="How matches are written; text."),
     ] = None
     output: Annotated[
         Path | None,
-        typer.Option(
+        _option(
+            _RESULTS,
             metavar="FILE",
             help="Write matches to a file, which is replaced when all is done.",
-            rich_help_panel=_RESULTS,
         ),
     ] = None
     since: Annotated[
         Since | None,
-        typer.Option(
+        _option(
+            _RESULTS,
             parser=Since.parse,
             metavar="DATE|7d|24h",
             help="Leave out items with an older date.",
-            rich_help_panel=_RESULTS,
         ),
     ] = None
     seen: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Remember there what was written, and write it once.",
-            rich_help_panel=_RESULTS,
+        _option(
+            _RESULTS, metavar="FILE", help="Remember there what was written, and write it once."
         ),
     ] = None
-    quiet: Quiet = False
-    verbose: Verbose = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,74 +282,52 @@ class Loading:
 
     imports: Annotated[
         Path | None,
-        typer.Option(
-            help="A folder or an XML catalogue in which owl:imports are found.",
-            rich_help_panel=_LOADING,
-        ),
+        _option(_LOADING, help="A folder or an XML catalogue in which owl:imports are found."),
     ] = None
     fetch_imports: Annotated[
         bool,
-        typer.Option(
+        _option(
+            _LOADING,
             "--fetch-imports",
             help="Read owl:imports that are not there from the network.",
-            rich_help_panel=_LOADING,
         ),
     ] = False
     reason: Annotated[
         Literal["hermit", "pellet"] | None,
-        typer.Option(
-            help="Let an OWL reasoner infer superclasses and types.", rich_help_panel=_LOADING
-        ),
+        _option(_LOADING, help="Let an OWL reasoner infer superclasses and types."),
     ] = None
     reason_seconds: Annotated[
         float | None,
-        typer.Option(
-            min=1,
-            help="How long the reasoner may take; ten minutes by default.",
-            rich_help_panel=_LOADING,
-        ),
+        _option(_LOADING, min=1, help="How long the reasoner may take; ten minutes by default."),
     ] = None
     taxonomy: Annotated[
         list[str] | None,
-        typer.Option(
+        _option(
+            _LOADING,
             metavar="IRI",
             help="A property that orders things as broader does; repeatable.",
-            rich_help_panel=_LOADING,
         ),
     ] = None
     nfkc: Annotated[
-        bool,
-        typer.Option(
-            "--nfkc", help="Synonyms in any Unicode form (NFKC).", rich_help_panel=_LOADING
-        ),
+        bool, _option(_LOADING, "--nfkc", help="Synonyms in any Unicode form (NFKC).")
     ] = False
     casefold: Annotated[
-        bool,
-        typer.Option(
-            "--casefold", help="Synonyms in upper or lower case.", rich_help_panel=_LOADING
-        ),
+        bool, _option(_LOADING, "--casefold", help="Synonyms in upper or lower case.")
     ] = False
     label_synonyms: Annotated[
         bool,
-        typer.Option(
-            "--label-synonyms",
-            help="The labels of a SKOS concept are synonyms.",
-            rich_help_panel=_LOADING,
-        ),
+        _option(_LOADING, "--label-synonyms", help="The labels of a SKOS concept are synonyms."),
     ] = False
     cache: Annotated[
         Path | None,
-        typer.Option(
+        _option(
+            _LOADING,
             metavar="FOLDER",
-            help="Where compiled ontologies are kept, instead of the user's cache folder.",
-            rich_help_panel=_LOADING,
+            help="Where what a reasoner inferred is kept, instead of the user's cache folder.",
         ),
     ] = None
     no_cache: Annotated[
-        bool,
-        typer.Option(
-            "--no-cache", help="Keep and use no compiled ontology.", rich_help_panel=_LOADING
-        ),
+        bool, _option(_LOADING, "--no-cache", help="Keep nothing that a reasoner infers.")
     ] = False
 
 
@@ -351,13 +354,22 @@ class Seeing:
         typer.Option(metavar="FILE", help="Write a picture of the terms around --around."),
     ] = None
 
+    depth: Annotated[int, typer.Option(min=1, help="How many levels of the trees to show.")] = 4
+    around: Annotated[
+        str | None, typer.Option(metavar="TERM", help="The term in the middle of the picture.")
+    ] = None
+    radius: Annotated[
+        int, typer.Option(min=0, max=10, help="How many links the picture goes up and down.")
+    ] = 2
+
     def chosen(self) -> tuple[str, ...]:
-        """Return the options that were given."""
-        return tuple(f"--{f.name}" for f in fields(self) if getattr(self, f.name) != f.default)
+        """Return the options that were given, of which there is one at most."""
+        several = ("search", "term", "path", "problems", "svg")
+        return tuple(f"--{name}" for name in several if getattr(self, name) not in (None, False))
 
 
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Write each parameter of a command that is a group of options as those options.
+def grouped(command: Callable[..., int]) -> Callable[..., None]:
+    """Write each parameter that is a group as its options; end with the status that is returned.
 
     Parameters
     ----------
@@ -369,24 +381,22 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     >>> @dataclass(frozen=True)
     ... class Size:
     ...     width: Annotated[int, typer.Option(help="In pixels.")] = 1
-    >>> def draw(name: str, size: Size) -> None:
-    ...     print(name, size)
+    >>> def draw(name: str, size: Size) -> int:
+    ...     return 0
     >>> draw.__annotations__["size"] = Size
     >>> list(signature(grouped(draw)).parameters)
     ['name', 'width']
-    >>> grouped(draw)(name="a", width=3)
-    a Size(width=3)
     """
     hints = get_type_hints(command, include_extras=True)
-    groups = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
 
     @wraps(command)
     def called(**given: Any) -> None:
         made = {
-            name: _make(group, {f.name: given.pop(f.name) for f in fields(group)})
+            name: group(**{f.name: given.pop(f.name) for f in fields(group)})
             for name, group in groups.items()
         }
-        command(**given, **made)
+        _end(lambda: command(**given, **made))
 
     parameters: list[Parameter] = []
     for parameter in signature(command).parameters.values():
@@ -394,14 +404,10 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
             parameters += _options(groups[parameter.name])
         else:
             parameters.append(parameter.replace(annotation=hints[parameter.name]))
-    ordered = _required_first(parameters)
+    ordered = sorted(parameters, key=lambda p: p.default is not Parameter.empty)
     called.__annotations__ = {p.name: p.annotation for p in ordered} | {"return": None}
     vars(called)["__signature__"] = Signature(ordered)
     return called
-
-
-def _make(group: Any, values: dict[str, Any]) -> Any:
-    return group(**values)
 
 
 def _options(group: Any) -> list[Parameter]:
@@ -417,10 +423,6 @@ def _options(group: Any) -> list[Parameter]:
     ]
 
 
-def _required_first(parameters: Sequence[Parameter]) -> list[Parameter]:
-    return sorted(parameters, key=lambda p: p.default is not Parameter.empty)
-
-
 class ConfiguredCommand(TyperCommand):
     """A command with an option ``--config``: a file says what the command line does not."""
 
@@ -434,22 +436,33 @@ class ConfiguredCommand(TyperCommand):
         if config is None or ctx.resilient_parsing:
             return rest
         from graphmatch.command.config import read_config
-        from graphmatch.command.session import Session
         from semantic.errors import GraphMatchError
 
         try:
             ctx.default_map = read_config(Path(config), self, ctx)
         except GraphMatchError as error:
-            raise SystemExit(Session().fail(error)) from error
+            raise SystemExit(_fail(error)) from error
         ctx.params.clear()
         return super().parse_args(ctx, list(args))
 
 
-def ended(run: Callable[[], int]) -> NoReturn:
+def _fail(error: Exception) -> int:
+    """Show the error that ends the run, and return its exit status."""
+    from graphmatch.command.console import CommandConsole, styled
+
+    CommandConsole(stderr=True).print(styled(("error", "red"), f"    {error}"))
+    return 2
+
+
+def _end(run: Callable[[], int]) -> NoReturn:
     """Run a command, and end with its status; an output that is closed early is no error."""
+    from semantic.errors import GraphMatchError
+
     try:
         status = run()
         sys.stdout.flush()
+    except GraphMatchError as error:
+        status = _fail(error)
     except BrokenPipeError:
         status = 0
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the end

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 from rich.text import Text
@@ -25,7 +25,7 @@ from semantic.terms import Term, Triple, compact
 from semantic.vocabulary import DC, DCTERMS, LABEL, RSS, TYPE, XSD
 
 if TYPE_CHECKING:
-    from graphmatch.explain.explanation import Evidence
+    from graphmatch.explain.evidence import Evidence
 
 _TITLES = (RSS["title"], DCTERMS["title"], DC["title"], LABEL)
 _DATES = (DC["date"], DCTERMS["date"], DCTERMS["issued"], DCTERMS["modified"])
@@ -89,126 +89,77 @@ def _text(term: Term | None) -> str:
 # --- Forms ---------------------------------------------------------------------------------------
 
 
-class Writer(Protocol):
-    """Writes matches in one form, as they come.
+Proof: TypeAlias = "Mapping[str, Sequence[Evidence]]"
+"""Subscription id to the triples that met its patterns."""
 
-    Attributes
-    ----------
-    says_why
-        Whether the evidence is written: others are given none.
-    """
 
-    says_why: bool
+class Writer:
+    """Writes matches in one form, as they come."""
 
-    def write(
-        self,
-        publication: Publication,
-        matches: Sequence[Match],
-        evidence: Mapping[str, Sequence[Evidence]],
-    ) -> None:
-        """Write the matches of one publication.
+    says_why: ClassVar = True
+    """Whether the evidence is written; a form that has no place for it gets none."""
 
-        Parameters
-        ----------
-        evidence
-            Subscription id to the triples that met its patterns.
-        """
+    def __init__(self, console: CommandConsole) -> None:
+        self._console = console
+
+    def write(self, publication: Publication, matches: Sequence[Match], evidence: Proof) -> None:
+        """Write the matches of one publication."""
+        for match in matches:
+            self.write_row(as_json(publication, match, evidence.get(match.subscription, ())))
+
+    def write_row(self, row: Mapping[str, Any]) -> None:
+        """Write one match as `as_json` gives it."""
 
     def end(self) -> None:
         """Write what comes after the last match."""
 
 
-class TextWriter:
+class TextWriter(Writer):
     """Text for people."""
 
-    says_why = True
-
     def __init__(self, console: CommandConsole, engine: Engine) -> None:
-        self._console, self._engine = console, engine
+        super().__init__(console)
+        self._engine = engine
 
-    def write(
-        self,
-        publication: Publication,
-        matches: Sequence[Match],
-        evidence: Mapping[str, Sequence[Evidence]],
-    ) -> None:
+    def write(self, publication: Publication, matches: Sequence[Match], evidence: Proof) -> None:
         """Write the matches of one publication."""
         self._console.print(Text("\n").join(self.lines(publication, matches, evidence)))
 
     def lines(
-        self,
-        publication: Publication,
-        matches: Sequence[Match],
-        evidence: Mapping[str, Sequence[Evidence]],
+        self, publication: Publication, matches: Sequence[Match], evidence: Proof
     ) -> list[Text]:
         """Return the lines for one publication, the last one empty."""
-        engine = self._engine
-        comments = {
-            match.subscription: engine.filing(match.subscription).subscription.comment
-            for match in matches
-        }
-        prefixes = engine.ontology.prefixes
+        ids = (match.subscription for match in matches)
+        comments = {id: self._engine.filing(id).subscription.comment for id in ids}
+        prefixes = self._engine.ontology.prefixes
         return list(as_text(publication, matches, evidence, comments, prefixes))
 
-    def end(self) -> None:
-        """Write nothing more."""
 
-
-class JsonLinesWriter:
+class JsonLinesWriter(Writer):
     """An object a match, one a line; docs/reference/command.md has the keys."""
 
-    says_why = True
-
-    def __init__(self, console: CommandConsole) -> None:
-        self._console = console
-
-    def write(
-        self,
-        publication: Publication,
-        matches: Sequence[Match],
-        evidence: Mapping[str, Sequence[Evidence]],
-    ) -> None:
-        """Write the matches of one publication."""
-        for match in matches:
-            row = as_json(publication, match, evidence.get(match.subscription, ()))
-            self._console.write_json(row)
-
-    def end(self) -> None:
-        """Write nothing more."""
+    def write_row(self, row: Mapping[str, Any]) -> None:
+        """Write one match."""
+        self._console.write_json(row)
 
 
-class CsvWriter:
+class CsvWriter(Writer):
     """A row a match: no cell has a line end in it, and none is a formula to a spreadsheet."""
 
-    says_why = True
+    _is_empty = True
 
-    def __init__(self, console: CommandConsole) -> None:
-        self._console = console
-        self._is_empty = True
-
-    def write(
-        self,
-        publication: Publication,
-        matches: Sequence[Match],
-        evidence: Mapping[str, Sequence[Evidence]],
-    ) -> None:
-        """Write the matches of one publication, and before the first the names of the columns."""
+    def write_row(self, row: Mapping[str, Any]) -> None:
+        """Write one match, and before the first the names of the columns."""
         if self._is_empty:
-            self._row((*_COLUMNS, "solutions", "because"))
+            self._write((*_COLUMNS, "solutions", "because"))
         self._is_empty = False
-        for match in matches:
-            row = as_json(publication, match, evidence.get(match.subscription, ()))
-            cells = [str(row[name] or "") for name in _COLUMNS]
-            because = "; ".join(reasons(evidence.get(match.subscription, ())))
-            self._row((*cells, to_json(row["solutions"]), because))
+        cells = [str(row[name] or "") for name in _COLUMNS]
+        self._write((*cells, to_json(row["solutions"]), "; ".join(row["because"])))
 
-    def _row(self, cells: Sequence[str]) -> None:
+    def _write(self, cells: Sequence[str]) -> None:
         line = io.StringIO()
         csv.writer(line, lineterminator="\n").writerow(map(_cell, cells))
         self._console.write_text(line.getvalue())
-
-    def end(self) -> None:
-        """Write nothing more."""
 
 
 def _cell(text: str) -> str:
@@ -216,7 +167,7 @@ def _cell(text: str) -> str:
     return f"'{shown}" if shown.startswith(_FORMULA) else shown
 
 
-class SparqlJsonWriter:
+class SparqlJsonWriter(Writer):
     """All solutions as one document of SPARQL results JSON.
 
     ``_subscription`` and ``_publication`` say whose solution each is. The variables are known when
@@ -226,16 +177,11 @@ class SparqlJsonWriter:
     says_why = False
 
     def __init__(self, console: CommandConsole) -> None:
-        self._console = console
+        super().__init__(console)
         self._variables = dict.fromkeys(("_subscription", "_publication"))
         self._separator = '{"results": {"bindings": [\n'
 
-    def write(
-        self,
-        publication: Publication,
-        matches: Sequence[Match],
-        evidence: Mapping[str, Sequence[Evidence]],  # noqa: ARG002  (it has no place there)
-    ) -> None:
+    def write(self, publication: Publication, matches: Sequence[Match], evidence: Proof) -> None:  # noqa: ARG002 - has no place there
         """Write the solutions of one publication."""
         named = "://" in publication.id or publication.id.startswith("urn:")
         for match in matches:
@@ -275,8 +221,7 @@ def written(path: Path | None, console: CommandConsole) -> Iterator[CommandConso
     Raises
     ------
     InputError
-        When the file cannot be written. One that was there stays as it is; it also does when
-        anything else goes wrong.
+        When the file cannot be written. One that was there stays, as after any other error.
     """
     if path is None:
         yield console
@@ -323,7 +268,7 @@ def _unwritable(path: Path, error: OSError) -> InputError:
 def as_text(
     publication: Publication,
     matches: Sequence[Match],
-    evidence: Mapping[str, Sequence[Evidence]],
+    evidence: Proof,
     comments: Mapping[str, str],
     prefixes: Mapping[str, str],
 ) -> Iterator[Text]:
@@ -331,17 +276,13 @@ def as_text(
 
     Parameters
     ----------
-    evidence
-        Subscription id to the triples that met its patterns.
     comments
-        Subscription id to what its subscriber says of it.
-    prefixes
-        For showing terms.
+        Subscription id to the subscriber's comment.
     """
-    said = described(publication)
-    yield styled((_short(said.title or publication.id, TITLE), "bold"))
-    if said.title is not None:
-        yield styled("  ", (said.link or publication.id, "blue"))
+    item = described(publication)
+    yield styled((_short(item.title or publication.id, TITLE), "bold"))
+    if item.title is not None:
+        yield styled("  ", (item.link or publication.id, "blue"))
     for match in matches:
         comment = comments.get(match.subscription, "")
         about = f"  {_sentence(comment)}" if comment else ""
@@ -402,7 +343,7 @@ def reasons(evidence: Sequence[Evidence]) -> list[str]:
 def as_json(
     publication: Publication, match: Match, evidence: Sequence[Evidence]
 ) -> dict[str, object]:
-    """Return one match for JSON, its terms as SPARQL results JSON has them."""
+    """Return one match as JSON, its terms as in SPARQL results."""
     return {
         "publication": publication.id,
         **asdict(described(publication)),
@@ -436,14 +377,14 @@ def term_as_json(term: Term) -> dict[str, Any]:
         case BlankNode():
             return {"type": "bnode", "value": term.value}
         case Literal():
-            said: dict[str, Any] = {"type": "literal", "value": term.value}
+            shown: dict[str, Any] = {"type": "literal", "value": term.value}
             if term.language is not None:
-                said["xml:lang"] = term.language
+                shown["xml:lang"] = term.language
                 if term.direction is not None:
-                    said["its:dir"] = term.direction.value
+                    shown["its:dir"] = term.direction.value
             elif term.datatype != XSD["string"]:
-                said["datatype"] = term.datatype.value
-            return said
+                shown["datatype"] = term.datatype.value
+            return shown
     places = ("subject", "predicate", "object")
     return {
         "type": "triple",

@@ -34,16 +34,9 @@ Near: TypeAlias = Callable[[NamedNode], Sequence[NamedNode]]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A term of the picture.
+    """A term of the picture; its level is negative above the centre, and positive below.
 
-    Parameters
-    ----------
-    label, name
-        What it is called, or ``None``; and its prefixed name or the last part of its IRI.
-    level
-        Negative above the centre, 0 for it, positive below.
-    more
-        How many of its neighbours, farther from the centre, are not shown.
+    `more` is how many of its neighbours, farther from the centre, are not shown.
     """
 
     term: NamedNode
@@ -72,13 +65,7 @@ class Neighbourhood:
 
 
 def neighbourhood(view: View, centre: NamedNode, radius: int) -> Neighbourhood:
-    """Choose what is shown around a term.
-
-    Parameters
-    ----------
-    radius
-        How many links up and down; terms with the most children are taken first.
-    """
+    """Choose what is shown so many links up and down; terms with the most children come first."""
 
     def below(term: NamedNode) -> Sequence[NamedNode]:
         several = sorted(view.children(term), key=lambda child: -len(view.children(child)))
@@ -353,10 +340,7 @@ def _curve(
 ) -> str:
     """Return a path from a box's top to a box's bottom, through layers upright, else bent.
 
-    Parameters
-    ----------
-    ways
-        The layers from the lower to the upper, each with its horizontal place.
+    `ways` are the layers from the lower to the upper, each with its horizontal place.
     """
     (layer, x), *rest = ways
     y = rows[layer][0]

@@ -52,14 +52,10 @@ class SeenError(GraphMatchError):
 
 
 class Seen:
-    """What was delivered; a context manager that holds the file.
+    """What was delivered; a context manager that holds the file, made where it is not there.
 
     Parameters
     ----------
-    path
-        The SQLite file, made where it is not there.
-    now
-        The time of the run.
     by
         What files are read by, see `fingerprint`; ``None`` to read all files.
     wait
@@ -169,24 +165,14 @@ class Seen:
         self._run("COMMIT")
 
 
-def fingerprint(files: Iterable[Path], *said: object) -> bytes | None:
-    """Return a digest of what publications are read and matched by.
+def fingerprint(files: Iterable[Path], *options: object) -> bytes | None:
+    """Return a digest of files and options, equal ones being written in the same way.
 
-    Parameters
-    ----------
-    files
-        Of ontology and subscriptions.
-    said
-        Options; equal ones are written in the same way.
-
-    Returns
-    -------
-    digest
-        ``None`` where a file cannot be read.
+    It is ``None`` where a file cannot be read.
     """
     states = [_state(path) for path in files]
     known = [state for state in states if state is not None]
-    return _digest(version("graphmatch"), repr(said), *known) if known == states else None
+    return _digest(version("graphmatch"), repr(options), *known) if known == states else None
 
 
 def _state(path: Path) -> str | None:

@@ -11,24 +11,23 @@ import gc
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from pyoxigraph import NamedNode, RdfFormat, parse
+from pyoxigraph import NamedNode, parse
 
 from graphmatch.command.console import CommandConsole, styled
-from graphmatch.command.options import Loading, Subscribing
+from graphmatch.command.options import Loading, Subscribing, Verbosity
 from graphmatch.engine import Engine
 from graphmatch.subscribing import subscribe_files, subscribe_topics
 from graphmatch.topics import Topics
 from semantic.annotation.annotate import Annotator
 from semantic.clock import utc_now
 from semantic.errors import (
-    GraphMatchError,
     InputError,
     OnProblem,
     OntologyError,
@@ -43,28 +42,17 @@ from semantic.reading import Cut, read_publications
 from semantic.syntax import HEAD_BYTES, tell_syntax
 from semantic.vocabulary import PREFIXES
 
-DONE, REFUSED, FAILED = 0, 1, 2
-"""Exit statuses: done; done, with items refused and listed; could not run."""
+DONE, REFUSED = 0, 1
+"""Exit statuses: done; done, with items refused and listed. 2 is that of an error."""
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _VARIES = re.compile(r"(?<!\w)'.*?'(?!\w)|“.*?”|\".*?\"|<[^>\s]*>|\w+://\S+|\d+")
 _NOT_RDF = frozenset({".csv", ".rq"})
-_XML_PREFIX = re.compile(rb"""xmlns:([\w.-]+)\s*=\s*["']([^"'&]+)["']""")
 _PREFIXED = re.compile(r"([^\s:/]*):([^\s/].*)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Knowing:
-    """What an engine knows beside the subscriptions, as the command line says it.
-
-    Parameters
-    ----------
-    files, loading
-        The ontology's, and how they are loaded.
-    now
-        The time of mapping functions; ``None`` for the machine's.
-    saved
-        An engine that was saved: with it there is nothing else to know.
-    """
+    """What an engine knows beside the subscriptions: an ontology and options, or a saved engine."""
 
     files: Sequence[Path]
     loading: Loading = field(default_factory=Loading)
@@ -96,24 +84,18 @@ class Session:
 
     Parameters
     ----------
-    out, err
-        Where results and everything else go.
-    problems
-        Whatever was reported.
-    quiet
-        Problems are remembered only: the command shows them itself.
-    silent
-        Neither warnings nor notes nor progress are shown.
-    verbose
-        Each warning is shown at once.
+    verbosity
+        Quiet: neither warnings nor notes nor progress are shown; verbose, the default: each
+        warning is shown at once.
+    keeps
+        Problems are only remembered: the command shows them itself.
     """
 
+    verbosity: Verbosity = field(default_factory=lambda: Verbosity(verbose=True))
+    keeps: bool = False
     out: CommandConsole = field(default_factory=CommandConsole)
     err: CommandConsole = field(default_factory=lambda: CommandConsole(stderr=True))
     problems: list[Problem] = field(default_factory=list)
-    quiet: bool = False
-    silent: bool = False
-    verbose: bool = True
     _warned: dict[str, list[Problem]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -137,13 +119,13 @@ class Session:
     def report(self, problem: Problem) -> None:
         """Remember a problem; show what is refused at once."""
         self.problems.append(problem)
-        if self.quiet:
+        if self.keeps:
             return
         if problem.severity is Severity.REFUSED:
             self.err.print(styled(("refused", "red"), f"  {problem}"))
-        elif self.verbose and not self.silent:
+        elif self.verbosity.verbose and not self.verbosity.quiet:
             self.err.print(styled(("warning", "yellow"), f"  {problem}"))
-        elif not self.silent:
+        elif not self.verbosity.quiet:
             self._warned.setdefault(kind_of(problem), []).append(problem)
 
     def show_warnings(self) -> None:
@@ -159,7 +141,7 @@ class Session:
 
     def note(self, text: str) -> None:
         """Show what is neither a result nor a problem."""
-        if not self.silent:
+        if not self.verbosity.quiet:
             self.err.print(styled(text))
 
     @property
@@ -171,11 +153,6 @@ class Session:
     def status(self) -> int:
         """The exit status so far."""
         return REFUSED if self.refused else DONE
-
-    def fail(self, error: GraphMatchError) -> int:
-        """Show the error that ends the run, and return its exit status."""
-        self.err.print(styled(("error", "red"), f"    {error}"))
-        return FAILED
 
     def ontology(self, files: Sequence[Path], loading: Loading) -> Ontology:
         """Load the ontology files.
@@ -236,7 +213,7 @@ class Session:
             subscribe_topics(engine, Topics(topics, words, without, subscribing.any_of))
 
     def publications(
-        self, sources: Sequence[str], *, cut: Cut, format: str | None, base: str | None
+        self, sources: Sequence[str], cut: Cut, format: str | None, base: str | None
     ) -> Iterator[Publication]:
         """Yield the publications of the sources, with a progress bar on a terminal."""
         for source in self.tracked(sources):
@@ -246,11 +223,12 @@ class Session:
 
     def tracked(self, sources: Sequence[str]) -> Iterable[str]:
         """Yield the sources, with a progress bar on a terminal; addresses are refused."""
+        files = [source for source in sources if not self._is_address(source)]
+        if self.verbosity.quiet or not self.err.is_terminal:
+            return files
         from rich.progress import track
 
-        files = [source for source in sources if not self._is_address(source)]
-        hidden = self.silent or not self.err.is_terminal
-        return track(files, "Filtering", console=self.err, disable=hidden)
+        return track(files, "Filtering", console=self.err)
 
     def _is_address(self, source: str) -> bool:
         if _ADDRESS.match(source) is None or Path(source).exists():
@@ -262,15 +240,15 @@ class Session:
 
     def events(self, sources: Sequence[str]) -> Iterator[Publication]:
         """Yield the events of files of JSON Lines."""
-        from semantic.attributes.events import read_events
-
         for source in sources:
+            from semantic.attributes.events import read_events
+
             yield from read_events(source, on_problem=self.report)
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:
         """Show on a terminal what is being waited for."""
-        if self.silent or not self.err.is_terminal:
+        if self.verbosity.quiet or not self.err.is_terminal:
             yield
             return
         with self.err.status(f"{what} …"):
@@ -387,22 +365,13 @@ def _declared(files: Sequence[Path]) -> dict[str, str]:
     """Return the prefixes that the files declare before they state anything."""
     prefixes: dict[str, str] = {}
     for path in files:
-        if path.suffix.lower() not in _NOT_RDF:
-            prefixes = {**_prefixes(path), **prefixes}
+        if path.suffix.lower() in _NOT_RDF:
+            continue
+        with suppress(InputError, OSError, SyntaxError, UnicodeDecodeError):  # loading reports it
+            with path.open("rb") as stream:
+                syntax = tell_syntax(stream.read(HEAD_BYTES), str(path))
+                stream.seek(0)
+                quads = parse(stream, format=syntax)
+                next(quads, None)
+            prefixes = {**quads.prefixes, **prefixes}
     return prefixes
-
-
-def _prefixes(path: Path) -> dict[str, str]:
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(HEAD_BYTES)
-            syntax = tell_syntax(head, str(path))
-            if syntax == RdfFormat.RDF_XML:
-                found = _XML_PREFIX.findall(head)
-                return {prefix.decode(): iri.decode() for prefix, iri in found}
-            stream.seek(0)
-            quads = parse(stream, format=syntax)
-            next(quads, None)
-            return quads.prefixes
-    except (InputError, OSError, SyntaxError, UnicodeDecodeError):
-        return {}  # loading it says what is wrong

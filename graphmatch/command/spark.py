@@ -11,25 +11,22 @@ import typer
 
 from graphmatch.command.options import (
     AnnotateOption,
-    BaseOption,
-    CutOption,
-    Delivering,
+    Cutting,
     EntailmentOption,
-    FormatOption,
     Json,
     Loading,
     NowOption,
     Ontologies,
-    Quiet,
     StemOption,
     Subscribing,
     Subscriptions,
-    Verbose,
-    ended,
+    Verbosity,
     grouped,
 )
 
-spark_app = typer.Typer(
+app = typer.Typer(
+    name="spark",
+    add_completion=False,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     help="The same on Spark: publications in bulk, and as they arrive.",
@@ -38,18 +35,6 @@ spark_app = typer.Typer(
 _SPARK = "Spark"
 
 Output = Annotated[Path, typer.Option("--output", help="The folder that results are written to.")]
-BulkPublications = Annotated[
-    list[str],
-    typer.Argument(help="Parquet, RDF files, feeds, or folders of them; names or addresses."),
-]
-ColumnsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--columns",
-        metavar="NAME=COLUMN,…",
-        help="What publication, subject, predicate and object are called in Parquet.",
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +53,60 @@ class Running:
         typer.Option(
             metavar="KEY=VALUE", help="A setting of Spark's; repeatable.", rich_help_panel=_SPARK
         ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bulk(Cutting):
+    """What is read in bulk, and where matches are written."""
+
+    publications: Annotated[
+        list[str],
+        typer.Argument(help="Parquet, RDF files, feeds, or folders of them; names or addresses."),
+    ]
+    output: Output
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            metavar="NAME=COLUMN,…",
+            help="What publication, subject, predicate and object are called in Parquet.",
+        ),
+    ] = None
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace what an earlier run wrote there.")
+    ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream(Cutting):
+    """What is watched, how often, and where matches are written."""
+
+    output: Output
+    folder: Annotated[str | None, typer.Argument(help="The folder in which files appear.")] = None
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Where it keeps how far it came; in the output by default."
+        ),
+    ] = None
+    once: Annotated[bool, typer.Option("--once", help="Stop when all is done that is there.")] = (
+        False
+    )
+    every: Annotated[str, typer.Option(metavar="DURATION", help="How often there is a batch.")] = (
+        "10 seconds"
+    )
+    watermark: Annotated[
+        str, typer.Option(metavar="DURATION", help="How long ids are remembered.")
+    ] = "1 day"
+    at_once: Annotated[
+        int | None, typer.Option(min=1, help="How many files, or records, a batch has at most.")
+    ] = None
+    kafka: Annotated[
+        str | None, typer.Option(metavar="SERVERS", help="Watch topics of Kafka, not a folder.")
+    ] = None
+    kafka_topic: Annotated[
+        list[str] | None, typer.Option(metavar="TOPIC", help="A topic of Kafka; repeatable.")
     ] = None
 
 
@@ -91,96 +130,52 @@ def settings(conf: Sequence[str]) -> Mapping[str, str]:
     return found
 
 
-@spark_app.command()
+@app.command()
 @grouped
 def filter(
-    publications: BulkPublications,
+    bulk: Bulk,
     subscribing: Subscribing,
-    output: Output,
     loading: Loading,
     running: Running,
+    verbosity: Verbosity,
     ontology: Ontologies = None,
-    columns: ColumnsOption = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace what an earlier run wrote there.")
-    ] = False,
     json: Json = False,
-    cut: CutOption = "auto",
-    format: FormatOption = None,
-    base: BaseOption = None,
     entailment: EntailmentOption = "rdfs",
     annotate: AnnotateOption = True,
     stem: StemOption = True,
     now: NowOption = None,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-) -> None:
+) -> int:
     """Match publications in bulk, and write the matches as Parquet.
 
     Example: `graphmatch spark filter data/feeds -o ontologies/news.ttl -s data/subscriptions
     --output matches`
     """
     from graphmatch.command.session import Knowing
-    from graphmatch.command.spark_filter import Bulk, run
+    from graphmatch.command.spark_filter import run
 
-    bulk = Bulk(publications, output, columns, cut, format, base, overwrite=overwrite)
     knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, stem=stem, now=now)
-    delivering = Delivering(json=json, quiet=quiet, verbose=verbose)
-    ended(lambda: run(bulk, subscribing, knowing, running, delivering))
+    return run(bulk, subscribing, knowing, running, verbosity, json=json)
 
 
-@spark_app.command()
+@app.command()
 @grouped
 def watch(
+    stream: Stream,
     subscriptions: Subscriptions,
     loading: Loading,
-    output: Output,
     running: Running,
-    folder: Annotated[str | None, typer.Argument(help="The folder in which files appear.")] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Where it keeps how far it came; in the output by default."
-        ),
-    ] = None,
     ontology: Ontologies = None,
-    once: Annotated[
-        bool, typer.Option("--once", help="Stop when all is done that is there.")
-    ] = False,
-    every: Annotated[
-        str, typer.Option(metavar="DURATION", help="How often there is a batch.")
-    ] = "10 seconds",
-    watermark: Annotated[
-        str, typer.Option(metavar="DURATION", help="How long ids are remembered.")
-    ] = "1 day",
-    at_once: Annotated[
-        int | None, typer.Option(min=1, help="How many files, or records, a batch has at most.")
-    ] = None,
-    kafka: Annotated[
-        str | None, typer.Option(metavar="SERVERS", help="Watch topics of Kafka, not a folder.")
-    ] = None,
-    kafka_topic: Annotated[
-        list[str] | None, typer.Option(metavar="TOPIC", help="A topic of Kafka; repeatable.")
-    ] = None,
-    cut: CutOption = "auto",
-    format: FormatOption = None,
-    base: BaseOption = None,
     entailment: EntailmentOption = "rdfs",
     annotate: AnnotateOption = True,
     now: NowOption = None,
-) -> None:
+) -> int:
     """Match publications as they arrive in a folder or from Kafka, and write matches to a folder.
 
     Example: `graphmatch spark watch incoming --output matches -o ontologies/news.ttl
     -s data/subscriptions`
     """
-    from graphmatch.command.filter import Reading
     from graphmatch.command.session import Knowing
-    from graphmatch.command.spark_watch import Stream, run
+    from graphmatch.command.spark_watch import run
 
-    reading = Reading([] if folder is None else [folder], cut, format, base)
     knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, now=now)
-    stream = Stream(
-        output, checkpoint, watermark, every, once, at_once, kafka, kafka_topic or [], running
-    )
-    ended(lambda: run(reading, subscriptions, knowing, stream))
+    return run(stream, subscriptions, knowing, running)

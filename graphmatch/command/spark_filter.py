@@ -9,22 +9,19 @@ from __future__ import annotations
 import json as json_
 import shutil
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphmatch.command.console import plural
 from graphmatch.command.filter import nothing_to_match
-from graphmatch.command.options import Delivering, Subscribing
+from graphmatch.command.options import Subscribing, Verbosity
 from graphmatch.command.session import DONE, REFUSED, Knowing, Session
-from graphmatch.command.spark import Running, settings
+from graphmatch.command.spark import Bulk, Running, settings
 from graphmatch.engine import Engine
 from semantic.clock import utc_now
-from semantic.errors import GraphMatchError, InputError, Place, Problem, Severity
-from semantic.reading import Cut, check_base
-from semantic.syntax import format_of_media_type
+from semantic.errors import InputError, Place, Problem, Severity
+from semantic.reading import Cut
 from semantic.tables import COLUMNS
 
 if TYPE_CHECKING:
@@ -36,41 +33,6 @@ MATCHES, REFUSED_, COUNTS = "matches", "refused", "counts.json"
 """What there is in an output."""
 _SHOWN = 20
 """So many of what was refused are shown; all are written."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bulk:
-    """What to read and where to write, as the command line says it."""
-
-    publications: Sequence[str]
-    output: Path
-    columns: str | None = None
-    cut: str = "auto"
-    format: str | None = None
-    base: str | None = None
-    overwrite: bool = False
-
-    def checked(self) -> Bulk:
-        """Return itself when its options mean something, and the output may be written.
-
-        Raises
-        ------
-        InputError
-            When not.
-        """
-        if self.format not in (None, "parquet"):
-            format_of_media_type(self.format or "")
-        if self.base is not None:
-            check_base(self.base)
-        named(self.columns)
-        output = self.output
-        if output.exists() and not (self.overwrite and _is_ours(output)):
-            what = "is there already"
-            remedy = "Name a folder that is not there yet, or add --overwrite."
-            if self.overwrite:
-                what, remedy = "is no output of this command", "Name another folder."
-            raise InputError(Problem(what, Place(str(output)), remedy))
-        return self
 
 
 def named(columns: str | None) -> tuple[str, str, str, str]:
@@ -103,29 +65,28 @@ def run(
     subscribing: Subscribing,
     knowing: Knowing,
     running: Running,
-    delivering: Delivering,
+    verbosity: Verbosity,
+    *,
+    json: bool,
 ) -> int:
     """Filter, write, sum up; return the exit status."""
     from graphmatch.spark.shipping import ship
     from graphmatch.spark.start import session as started
 
-    with Session(silent=delivering.quiet, verbose=delivering.verbose) as session:
+    with Session(verbosity) as session:
+        _check(bulk)
+        conf = settings(running.conf or ())
+        engine = session.engine(knowing)
+        session.take_in(engine, subscribing)
+        if not len(engine):
+            raise nothing_to_match()
+        with session.waiting("Starting Spark"):
+            spark = started(master=running.master, settings=conf)
         try:
-            bulk.checked()
-            conf = settings(running.conf or ())
-            engine = session.engine(knowing)
-            session.take_in(engine, subscribing)
-            if not len(engine):
-                raise nothing_to_match()
-            with session.waiting("Starting Spark"):
-                spark = started(master=running.master, settings=conf)
-            try:
-                shipped = ship(spark, engine, knowing.now or utc_now())
-                return _filtered(session, bulk, engine, spark, shipped, json=delivering.json)
-            finally:
-                spark.stop()
-        except GraphMatchError as error:
-            return session.fail(error)
+            shipped = ship(spark, engine, knowing.now or utc_now())
+            return _filtered(session, bulk, engine, spark, shipped, json=json)
+        finally:
+            spark.stop()
 
 
 def _filtered(
@@ -154,10 +115,10 @@ def _filtered(
     with session.waiting("Matching"):
         matched.write(output, unread)
     counts = matched.counts
-    told = list(islice(matched.told(), _SHOWN + 1))
-    for problem in told[:_SHOWN]:
+    refusals = list(islice(matched.told(), _SHOWN + 1))
+    for problem in refusals[:_SHOWN]:
         session.report(problem)
-    if len(told) > _SHOWN:
+    if len(refusals) > _SHOWN:
         session.note(f"… and more, in {output / REFUSED_}")
     matched.close()
     seconds = time.perf_counter() - started
@@ -175,5 +136,21 @@ def _filtered(
     return REFUSED if refused or session.refused else DONE
 
 
-def _is_ours(output: Path) -> bool:
-    return (output / COUNTS).is_file() and (output / MATCHES).is_dir()
+def _check(bulk: Bulk) -> None:
+    """Check the options, and that the output may be written.
+
+    Raises
+    ------
+    InputError
+        When not.
+    """
+    bulk.check("parquet")
+    named(bulk.columns)
+    output = bulk.output
+    is_ours = (output / COUNTS).is_file() and (output / MATCHES).is_dir()
+    if output.exists() and not (bulk.overwrite and is_ours):
+        what = "is there already"
+        remedy = "Name a folder that is not there yet, or add --overwrite."
+        if bulk.overwrite:
+            what, remedy = "is no output of this command", "Name another folder."
+        raise InputError(Problem(what, Place(str(output)), remedy))

@@ -7,20 +7,19 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from graphmatch.command.console import plural
-from graphmatch.command.filter import Reading
 from graphmatch.command.session import REFUSED, Knowing, Session, load
-from graphmatch.command.spark import Running, settings
+from graphmatch.command.spark import Running, Stream, settings
 from graphmatch.spark.java import SparkError
 from graphmatch.spark.start import connector
 from graphmatch.spark.start import session as spark_session
 from semantic.annotation.annotate import Annotator
-from semantic.errors import GraphMatchError, OnProblem
+from semantic.errors import OnProblem
 from semantic.ontology.ontology import Ontology
 from semantic.reading import Cut
 
@@ -32,57 +31,26 @@ if TYPE_CHECKING:
     from graphmatch.spark.streaming import Watching
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """What is watched, and how often, as the command line says it.
-
-    Parameters
-    ----------
-    output, checkpoint
-        Where results go, and where is kept how far the stream came.
-    watermark, every, once
-        As `graphmatch.spark.watch` has them.
-    at_once
-        So many files, or records, are a batch at most; ``None`` for the usual number.
-    kafka, topics
-        Servers and topics, where no folder is watched.
-    running
-        Where Spark runs.
-    """
-
-    output: Path
-    checkpoint: Path | None = None
-    watermark: str = "1 day"
-    every: str = "10 seconds"
-    once: bool = False
-    at_once: int | None = None
-    kafka: str | None = None
-    topics: Sequence[str] = ()
-    running: Running = field(default_factory=Running)
-
-
-def run(reading: Reading, subscriptions: Sequence[Path], knowing: Knowing, stream: Stream) -> int:
+def run(stream: Stream, subscriptions: Sequence[Path], knowing: Knowing, running: Running) -> int:
     """Watch until the end, or until somebody stops it; sum up, and return the exit status."""
     session = Session()
     started = time.perf_counter()
+    package = connector()
+    source = _source(stream)
+    conf = settings(running.conf or ())
+    with session.waiting("Starting Spark"):
+        packages = () if stream.kafka is None else (package,)
+        spark = spark_session(master=running.master, packages=packages, settings=conf)
     try:
-        package = connector()
-        source = _source(reading, stream)
-        conf = settings(stream.running.conf or ())
-        with session.waiting("Starting Spark"):
-            packages = () if stream.kafka is None else (package,)
-            spark = spark_session(master=stream.running.master, packages=packages, settings=conf)
-        try:
-            files = _files(subscriptions, knowing)
-            watching = _watch(session, spark, source, files, reading, knowing, stream)
-            total = _followed(session, watching)
-        finally:
-            spark.stop()
-    except GraphMatchError as error:
-        return session.fail(error)
-    said = _said(total)
+        files = _files(subscriptions, knowing)
+        watching = _watch(session, spark, source, files, knowing, stream)
+        total = _followed(session, watching)
+    finally:
+        spark.stop()
     seconds = time.perf_counter() - started
-    session.err.print(f"{plural(total['batches'], 'batch', 'batches')}: {said}, {seconds:.2f} s")
+    session.err.print(
+        f"{plural(total['batches'], 'batch', 'batches')}: {_counts(total)}, {seconds:.2f} s"
+    )
     return REFUSED if total["refused"] else session.status
 
 
@@ -91,7 +59,6 @@ def _watch(
     spark: SparkSession,
     source: Source,
     files: EngineFiles,
-    reading: Reading,
     knowing: Knowing,
     stream: Stream,
 ) -> Watching:
@@ -104,7 +71,7 @@ def _watch(
             stream.output,
             files,
             spark=spark,
-            how=How(cut=Cut(reading.cut), format=reading.format, base=reading.base),
+            how=How(cut=Cut(stream.cut), format=stream.format, base=stream.base),
             checkpoint=stream.checkpoint,
             watermark=stream.watermark,
             every=stream.every,
@@ -114,7 +81,7 @@ def _watch(
         )
 
 
-def _source(reading: Reading, stream: Stream) -> Source:
+def _source(stream: Stream) -> Source:
     """Return what is watched.
 
     Raises
@@ -126,15 +93,15 @@ def _source(reading: Reading, stream: Stream) -> Source:
     from graphmatch.spark.streaming import check
 
     where = "graphmatch spark watch"
-    if reading.format != "parquet":
-        replace(reading, sources=["-"]).checked()
-    if stream.kafka is not None and reading.sources:
+    if stream.format != "parquet":
+        stream.check()
+    if stream.kafka is not None and stream.folder is not None:
         raise SparkError("a folder and --kafka are given together", where, "Leave one of them out.")
     source: Source
     if stream.kafka is not None:
-        source = Kafka(stream.kafka, stream.topics)
-    elif reading.sources:
-        source = Folder(reading.sources[0])
+        source = Kafka(stream.kafka, stream.kafka_topic or [])
+    elif stream.folder is not None:
+        source = Folder(stream.folder)
     else:
         raise SparkError("there is nothing to watch", where, "Name a folder, or --kafka.")
     check(source, stream.watermark, stream.every)
@@ -166,12 +133,12 @@ def _followed(session: Session, watching: Watching) -> Counter[str]:
         for batch in watching:
             did = asdict(batch)
             number = did.pop("number")
-            session.err.print(f"batch {number}: {_said(did)}")
+            session.err.print(f"batch {number}: {_counts(did)}")
             total.update({"batches": 1, **did})
     return total
 
 
-def _said(did: dict[str, int] | Counter[str]) -> str:
+def _counts(did: dict[str, int] | Counter[str]) -> str:
     return (
         f"{plural(did['publications'], 'publication')}, "
         f"{plural(did['duplicates'], 'duplicate')}, {did['late']:,} late, "

@@ -48,12 +48,7 @@ class Name:
 
 
 class View:
-    """What the commands that show an ontology ask it.
-
-    Parameters
-    ----------
-    language
-        The reader's, for labels.
+    """An ontology's terms as they are shown to a reader of a language.
 
     Examples
     --------
@@ -228,13 +223,7 @@ def _advice(view: View, text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A term, its name that the text was found in, and how.
-
-    Parameters
-    ----------
-    how
-        ``exact``, ``prefix``, ``word`` (a word of the name begins so) or ``part``.
-    """
+    """A term, its name that the text was found in, and how: one of `HOW`."""
 
     term: NamedNode
     name: Name
@@ -242,7 +231,7 @@ class Found:
 
 
 HOW = ("exact", "prefix", "word", "part")
-"""The ways a text is found in a name, the best first."""
+"""The ways a text is found in a name, the best first; ``word``: at the beginning of a word."""
 
 
 def search(view: View, text: str) -> list[Found]:

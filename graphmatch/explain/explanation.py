@@ -10,43 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pyoxigraph import Variable
-
 from graphmatch._native import Evaluation
+from graphmatch.explain.evidence import Evidence, evidence, first
 from graphmatch.explain.filing import Filed, Placement
-from graphmatch.explain.nearest import LOOKED_AT, Near, Nearest, Wording, first, instance
+from graphmatch.explain.nearest import Near, Nearest, Wording
 from graphmatch.explain.provenance import Provenance
 from graphmatch.matcher import Match
-from semantic.pattern import AnyOf, Branch, Filter, TaxonomyTest, TriplePattern
-from semantic.terms import Solution, Term, Triple, compact
+from semantic.pattern import Branch, TriplePattern
+from semantic.terms import Triple, compact
 from semantic.vocabulary import PREFIXES
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """A triple that met a pattern, or a value that a filter is true of, and why it holds.
-
-    Parameters
-    ----------
-    pattern
-        The triple pattern, or the filter.
-    triple
-        What met the pattern; ``None`` for a filter.
-    reasons
-        Why the triple holds, or an is-a that the filter asks for.
-    value
-        What the filter's variable is bound to; ``None`` for a pattern.
-    """
-
-    pattern: TriplePattern | Filter
-    triple: Triple | None
-    reasons: tuple[str, ...]
-    value: Term | None = None
-
-    def write(self, prefixes: Mapping[str, str]) -> str:
-        """Write what was asked for."""
-        written = self.pattern.write(prefixes)
-        return written if isinstance(self.pattern, TriplePattern) else f"FILTER({written})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +64,14 @@ class Explanation:
     def _lines(self) -> Iterator[str]:
         verb = "matches" if self.match else "does not match"
         yield f"{self.publication} {verb} {self.subscription}"
-        for evidence in self.evidence:
-            yield f"  ✓ {evidence.write(self.prefixes)}"
-            if evidence.triple is not None:
-                yield f"      {self._write(evidence.triple)}"
-            if evidence.value is not None and not isinstance(evidence.pattern, TriplePattern):
-                value = compact(evidence.value, self.prefixes)
-                yield f"      {evidence.pattern.variable} is {value}"
-            yield from (f"        because {reason}" for reason in evidence.reasons)
+        for found in self.evidence:
+            yield f"  ✓ {found.write(self.prefixes)}"
+            if found.triple is not None:
+                yield f"      {self._write(found.triple)}"
+            if found.value is not None and not isinstance(found.pattern, TriplePattern):
+                value = compact(found.value, self.prefixes)
+                yield f"      {found.pattern.variable} is {value}"
+            yield from (f"        because {reason}" for reason in found.reasons)
         if self.failure:
             yield f"  ✗ {self.failure}"
         for near in self.nearest:
@@ -119,19 +91,7 @@ def explain(
     evaluation: Evaluation,
     provenance: Provenance,
 ) -> Explanation:
-    """Explain one pair.
-
-    Parameters
-    ----------
-    placements
-        How the subscription stands in the index.
-    match
-        What matching them gave.
-    evaluation
-        The publication, enriched, and ready for queries.
-    provenance
-        Why its triples hold.
-    """
+    """Explain one pair; `evaluation` is over the enriched publication."""
     prefixes, publication = provenance.prefixes, provenance.publication
     blank = Explanation(
         filed.subscription.id,
@@ -159,55 +119,6 @@ def _rest_failed(filed: Filed) -> str:
         return "its patterns are met by the ontology alone: no news"
     why = "; ".join(filed.checks)
     return f"the necessary part is met; what is evaluated as SPARQL is not: {why}"
-
-
-def evidence(
-    filed: Filed, match: Match, evaluation: Evaluation, provenance: Provenance
-) -> Iterator[Evidence]:
-    """Yield the triples that a match's first solution rests on, with their reasons."""
-    first = match.solutions[0] if match.solutions else {}
-    # A step inside a path of any length may be any that the branch allows: it tells nothing.
-    loose = any(check.startswith("path ") for check in filed.checks)
-    for row in evaluation.rows(filed.query, LOOKED_AT):
-        known = frozenset(map(Variable, row))
-        if any(row.get(name, term) != term for name, term in first.items()):
-            continue
-        for branch in filed.branches:
-            found = tuple(_evidence(branch, row, evaluation, provenance))
-            if loose:
-                found = tuple(e for e in found if _variables(e.pattern) <= known)
-            if any(e.triple is not None and provenance.holds(e.triple) for e in found):
-                yield from found
-                return
-
-
-def _evidence(
-    branch: Branch, row: Solution, evaluation: Evaluation, provenance: Provenance
-) -> Iterator[Evidence]:
-    """Yield the evidence for one branch with the bindings of a row, if it holds."""
-    solution = first(evaluation, branch, row)
-    if solution is None:
-        return
-    for pattern in branch.patterns:
-        triple = instance(pattern, solution)
-        yield Evidence(pattern, triple, tuple(provenance.reasons(triple)))
-    for filter_ in branch.filters:
-        value = solution[filter_.variable.value]
-        yield Evidence(filter_, None, tuple(_true(filter_, value, provenance)), value)
-
-
-def _true(filter_: Filter, value: Term, provenance: Provenance) -> Iterator[str]:
-    """Yield the ways through the ontology that make a filter true."""
-    for test in filter_.tests if isinstance(filter_, AnyOf) else (filter_,):
-        if isinstance(test, TaxonomyTest) and provenance.is_true(test, value):
-            reason = provenance.taxonomy_reason(test, value)
-            yield from (reason,) if reason else ()
-
-
-def _variables(pattern: TriplePattern | Filter) -> frozenset[Variable]:
-    if isinstance(pattern, TriplePattern):
-        return pattern.variables
-    return frozenset({pattern.variable})
 
 
 def _failure(

@@ -26,7 +26,7 @@ AccessPattern: TypeAlias = Sequence[str | None]
 """The terms of an access pattern as N-Triples has them; ``None`` for any."""
 
 _LEAST_SHARE = 0.00001
-"""Smaller shares of publications are not told apart."""
+"""Smaller shares of publications are shown as less than this."""
 
 
 @dataclass(frozen=True, slots=True)

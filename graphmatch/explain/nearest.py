@@ -25,6 +25,7 @@ from itertools import islice
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from graphmatch._native import Evaluation
+from graphmatch.explain.evidence import LOOKED_AT, instance, solutions
 from graphmatch.explain.provenance import Provenance
 from semantic.attributes.names import attribute, isa_name_of, name_of, steps
 from semantic.decision import folded, text_of
@@ -41,12 +42,10 @@ from semantic.pattern import (
     Unequal,
     View,
 )
-from semantic.terms import Node, Solution, Term, Triple, compact, written
+from semantic.terms import Term, Triple, compact
 from semantic.values import Instant, Number, Operator, Quantity, compare, value_of
 from semantic.vocabulary import OWL, RDF, RDFS, SKOS, TYPE
 
-LOOKED_AT = 1000
-"""How many solutions are looked at."""
 NEAREST = 3
 """How many near misses, and how many values of one, are shown."""
 _DAY = 86_400
@@ -74,15 +73,7 @@ class Near:
 
 
 class Nearest:
-    """Near misses in one publication.
-
-    Parameters
-    ----------
-    evaluation
-        The publication, ready for queries.
-    provenance
-        Why its triples hold.
-    """
+    """Near misses in one publication."""
 
     def __init__(self, evaluation: Evaluation, provenance: Provenance) -> None:
         self._evaluation, self._provenance = evaluation, provenance
@@ -163,7 +154,7 @@ class Nearest:
         return min(misses, key=_rank)
 
     def _to_attribute(self, name: str) -> tuple[Near, ...]:
-        """Return what is said of attributes that share a step with one that is not there."""
+        """Return the attributes that share a step with one that is not there."""
         asked = frozenset(steps(name))
         shared = {
             triple: len(asked.intersection(steps(own)))
@@ -176,13 +167,7 @@ class Nearest:
     # -- filters ----------------------------------------------------------------------------
 
     def to_filter(self, branch: Branch, filter_: Filter) -> Iterator[tuple[Term, Near]]:
-        """Yield the values that come closest to passing a filter, and where they stand.
-
-        Parameters
-        ----------
-        branch
-            All that is met without the filter.
-        """
+        """Yield the values that come closest to passing a filter, and where they stand."""
         name = filter_.variable.value
         values: dict[Term, Triple] = {}
         for solution in solutions(self._evaluation, branch, None, LOOKED_AT):
@@ -240,31 +225,14 @@ def _some(values: dict[Term, None], words: Wording) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """By how much a term misses something.
-
-    Parameters
-    ----------
-    distance
-        What the terms that miss it are ordered by; infinite where there is no distance.
-    why
-        The same for people.
-    """
+    """By how much a term misses something: to order by, infinite if unknown, and for people."""
 
     distance: Fraction | float
     why: str
 
 
 class Distances:
-    """Distances under an ontology.
-
-    Parameters
-    ----------
-    ontology
-        What is known.
-    links
-        The is-a links that the publication states itself.
-    language
-        The reader's: in which labels terms are shown.
+    """Distances under an ontology, and the is-a links that the publication states itself.
 
     Examples
     --------
@@ -400,7 +368,7 @@ def _is_above_all(term: Term) -> bool:
 def _between(value: object, wanted: object) -> tuple[Fraction | float, str] | None:
     """Return how much is between two values, and how to write it; ``None``: they have no scale."""
     match value, wanted:
-        case Number(_, one), Number(_, other):
+        case Number(one), Number(other):
             if not (math.isfinite(one) and math.isfinite(other)):
                 return None
             exact = isinstance(one, Decimal) and isinstance(other, Decimal)
@@ -431,14 +399,7 @@ def _time(seconds: Fraction) -> str:
 
 
 class Wording:
-    """How a branch is spoken of.
-
-    Parameters
-    ----------
-    branch
-        One that asks for attributes of one subject and nothing else is written as constraints.
-    prefixes
-        For showing terms.
+    """Writes a branch: as constraints, if it asks for attributes of one subject and nothing else.
 
     Examples
     --------
@@ -500,51 +461,3 @@ def _attribute_of(pattern: TriplePattern) -> str | None:
     """Return the name of the attribute that a pattern asks for."""
     name = name_of(pattern.predicate)
     return isa_name_of(pattern.predicate) if name is None else name
-
-
-def solutions(
-    evaluation: Evaluation, branch: Branch, bindings: Solution | None = None, most: int = 1000
-) -> Iterator[Solution]:
-    """Yield the solutions of a branch that agree with bindings, these included; at most so many."""
-    bound = {n: t for n, t in (bindings or {}).items() if not isinstance(t, BlankNode)}
-    if not all(_can_be(pattern, bound) for pattern in branch.patterns):
-        return
-    is_all = len(bound) == len(bindings or {})
-    for solution in evaluation.solutions(_where(branch, bound), most if is_all else None):
-        whole = {**bound, **solution}
-        if all(whole.get(name, term) == term for name, term in (bindings or {}).items()):
-            yield whole
-
-
-def first(
-    evaluation: Evaluation, branch: Branch, bindings: Solution | None = None
-) -> Solution | None:
-    """Return a solution of a branch that agrees with bindings, if there is one."""
-    return next(solutions(evaluation, branch, bindings, 1), None)
-
-
-def instance(pattern: TriplePattern, solution: Solution) -> Triple:
-    """Return the triple that a solution makes of a pattern."""
-    s, p, o = (solution[n.value] if isinstance(n, Variable) else n for n in pattern)
-    return s, p, o
-
-
-def _can_be(pattern: TriplePattern, bindings: Solution) -> bool:
-    """Whether a bound pattern can be a triple: another branch may have bound a property's place."""
-    subject, predicate = (
-        bindings.get(node.value, node) if isinstance(node, Variable) else node
-        for node in (pattern.subject, pattern.predicate)
-    )
-    may_be_subject = isinstance(subject, NamedNode | BlankNode | Variable)
-    return may_be_subject and isinstance(predicate, NamedNode | Variable)
-
-
-def _where(branch: Branch, bindings: Solution) -> str:
-    """Write a branch as a group pattern, with terms for the variables that are bound."""
-
-    def write(node: Node) -> str:
-        return written(bindings.get(node.value, node) if isinstance(node, Variable) else node)
-
-    patterns = " . ".join(" ".join(map(write, pattern)) for pattern in branch.patterns)
-    filters = (f for f in branch.filters if f.variable.value not in bindings)
-    return f"{{ {patterns} {' '.join(f'FILTER({f.write({})})' for f in filters)} }}"

@@ -29,19 +29,10 @@ class Provenance:
 
     Parameters
     ----------
-    ontology
-        What is-a is decided by.
-    enriched
-        The publication, and how its triples came about.
     entailment
-        Whether its rules were applied: roots and base units are put in.
+        Whether the ontology's rules were applied: roots and base units are put in.
     language
         The reader's: in which labels terms are shown.
-
-    Attributes
-    ----------
-    links
-        The is-a links that the publication states itself.
     """
 
     def __init__(
@@ -55,6 +46,7 @@ class Provenance:
         self.ontology = ontology
         self.publication = enriched.publication
         self.links = ontology.links(enriched.stated)
+        """The is-a links that the publication states itself."""
         self.prefixes = ontology.prefixes
         self.language = language
         self._parents = enriched.origins

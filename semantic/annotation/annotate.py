@@ -15,7 +15,8 @@ import builtins
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum, IntEnum
+from enum import IntEnum
+from functools import cache
 from itertools import chain, islice
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
@@ -28,8 +29,6 @@ from semantic.annotation.tokens import BREAK, fold, letter_count, spans, tokeniz
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
 from semantic.vocabulary import CONTENT, DC, DCTERMS, RSS, TYPE
-
-__all__ = ["Annotation", "Annotator", "Form", "Label", "Languages", "Occurrence", "ShortLabels"]
 
 _ITEM, _SUBJECT = RSS["item"], DCTERMS["subject"]
 _CHANNEL, _LANGUAGE = RSS["channel"], DC["language"]
@@ -46,36 +45,14 @@ _JOINTS = frozenset(".-\u2010\u2011_&/\\*^$=<>|@#+")
 
 
 class Label(NamedTuple):
-    """A name of a concept.
+    """A name of a concept, as the ontology writes it.
 
-    Parameters
-    ----------
-    text
-        The name, as the ontology writes it.
-    language
-        Its language tag; ``None`` for a name that holds in every language.
-    concept
-        What it names.
+    ``None`` as its language is that of a name that holds in every language.
     """
 
     text: str
     language: str | None
     concept: NamedNode
-
-
-class ShortLabels(Enum):
-    """How a label is found that has no word of three letters but stop words."""
-
-    EXACT = "exact"  # where the text has it letter by letter: "US", not "us"
-    NEVER = "never"
-
-
-class Languages(Enum):
-    """In which languages labels are looked for."""
-
-    ITEM = "item"  # that of the text: as stated, or else as guessed; every one where neither is
-    STATED = "stated"  # that of the text as stated; every one where none is
-    ALL = "all"  # every one
 
 
 class Form(IntEnum):
@@ -90,16 +67,8 @@ class Form(IntEnum):
 class Occurrence:
     """A label found in a text.
 
-    Parameters
-    ----------
-    label
-        The label.
-    start, end
-        Where it is in the text, in code points; of a compound, the whole word.
-    text
-        That part of the text.
-    form
-        How the text has it.
+    `start` and `end` say where, in code points (of a compound: the whole word), and `text` is that
+    part of the text.
     """
 
     label: Label
@@ -113,16 +82,9 @@ class Occurrence:
 class Annotation:
     """A concept that an item names.
 
-    Parameters
-    ----------
-    item
-        The item.
-    property
-        Where it was found: ``rss:title``, ``rss:description``, ``content:encoded`` or
-        ``dc:subject``.
-    occurrence
-        The label by which it was found, and where in the `semantic.annotation.markup.plain_text`
-        of the literal; of a description or content, in its `readable_text`.
+    `property` is where it was found (``rss:title``, ``rss:description``, ``content:encoded`` or
+    ``dc:subject``); `occurrence` is where in the `semantic.annotation.markup.plain_text` of the
+    literal (of a description or content: in its `readable_text`).
     """
 
     item: Term
@@ -175,20 +137,15 @@ class Annotator:
     too. A label of one word is also found as a part of a German compound. The forms are those of
     the label's language; of one without a language, the text's, or English where that is unknown.
 
+    Labels are looked for in the language of the text, as it is stated or else guessed (`_texts`);
+    where neither is known, all are. Languages are compared by their primary subtag (``en`` is
+    ``en-GB``'s); labels without a language are always looked for.
+
     Parameters
     ----------
     labels
         The labels. Where several labels of one concept are found in one place, the first
         is named in the result.
-    short_labels
-        What to do with labels that have no telling word.
-    stop_words
-        Words that tell nothing, in any case; ``None`` for
-        `semantic.annotation.languages.STOP_WORDS` of the label's language (of all its
-        languages for a label without one).
-    languages
-        In which languages labels are looked for. Languages are compared by their primary
-        subtag (``en`` is ``en-GB``'s); labels without a language are always looked for.
     stem
         Whether other forms of labels are found.
 
@@ -202,55 +159,24 @@ class Annotator:
     <Form.INFLECTED: 1>
     """
 
-    __slots__ = ("_labels", "_languages", "_short_labels", "_stem", "_stops", "_tries", "made_of")
+    __slots__ = ("_tries", "labels", "stem")
 
-    def __init__(
-        self,
-        labels: Iterable[Label],
-        *,
-        short_labels: ShortLabels = ShortLabels.EXACT,
-        stop_words: Collection[str] | None = None,
-        languages: Languages = Languages.ITEM,
-        stem: bool = True,
-    ) -> None:
-        labels = tuple(labels)
-        self.made_of = labels, short_labels, stop_words, languages, stem
-        """The arguments, for whoever saves it."""
-        self._labels = labels
-        self._short_labels = short_labels
-        self._stops = _StopWords(stop_words)
-        self._languages = languages
-        self._stem = stem
+    def __init__(self, labels: Iterable[Label], *, stem: bool = True) -> None:
+        self.labels = tuple(labels)
+        self.stem = stem
         self._tries: dict[frozenset[str], _Trie] = {}
 
     def concerns(self, term: Term) -> bool:
         """Whether there may be something to find in a publication that has a term."""
-        return term == _ITEM and bool(self._labels)
+        return term == _ITEM and bool(self.labels)
 
     def annotate(self, publication: Publication) -> list[Annotation]:
-        """Return the concepts that a publication's items name.
+        """Return the concepts that a publication's items name, in the order of its literals.
 
-        Parameters
-        ----------
-        publication
-            Its subjects of type ``rss:item`` are looked at: the literals of their ``rss:title``,
-            ``rss:description``, ``content:encoded`` and ``dc:subject``. A literal's language is
-            its tag; without one the item's ``dc:language``, without that the channel's; without
-            that it is guessed from all the texts of the item.
-
-        Returns
-        -------
-        list of Annotation
-            Item by item; of an item in the order of its literals, and in each by position. A
-            concept that is named twice is there twice.
-
-        Examples
-        --------
-        >>> item, energy = NamedNode("http://example.org/1"), NamedNode("http://example.org/E")
-        >>> feed = Publication.of("http://example.org/1", [
-        ...     (item, TYPE, RSS["item"]), (item, RSS["title"], Literal("Solar energy"))])
-        >>> Annotator([Label("energy", "en", energy)]).annotate(feed)[0].triple[2]
-        <NamedNode value=http://example.org/E>
+        Its subjects of type ``rss:item`` are looked at: the literals of their ``rss:title``,
+        ``rss:description``, ``content:encoded`` and ``dc:subject``. A literal's language is its
+        tag; without one the item's ``dc:language``, without that the channel's; without that it is
+        guessed from all the texts of the item. A concept that is named twice is there twice.
         """
         return [
             Annotation(text.item, text.property, found)
@@ -259,20 +185,7 @@ class Annotator:
         ]
 
     def concepts(self, triples: Iterable[Triple]) -> list[Triple]:
-        """Return the triples that `annotate` finds, each once, without where their labels are.
-
-        Parameters
-        ----------
-        triples
-            Those of a publication.
-
-        Examples
-        --------
-        >>> item, energy = NamedNode("http://example.org/1"), NamedNode("http://example.org/E")
-        >>> feed = [(item, TYPE, RSS["item"]), (item, RSS["title"], Literal("Solar energy"))]
-        >>> Annotator([Label("energy", "en", energy)]).concepts(feed)[0][2]
-        <NamedNode value=http://example.org/E>
-        """
+        """Return the triples that `annotate` finds, each once, without where their labels are."""
         found = {
             (text.item, pattern.label.concept): None
             for text in self._texts(triples)
@@ -282,30 +195,18 @@ class Annotator:
         return [(item, _SUBJECT, concept) for item, concept in found]
 
     def find(self, text: str, language: str | None = None) -> list[Occurrence]:
-        """Return the labels in a plain text, by position.
+        """Return the labels in a plain text, by position; markup in it is taken for text.
 
-        Parameters
-        ----------
-        text
-            The text; markup in it is taken for text.
-        language
-            Its language tag; ``None`` where that is not known.
-
-        Examples
-        --------
-        >>> us = NamedNode("http://example.org/US")
-        >>> annotator = Annotator([Label("US", "en", us)])
-        >>> len(annotator.find("US tells us")), len(annotator.find("US", "fr"))
-        (1, 0)
+        Its language is guessed where no tag is given.
         """
         words = tokenize(text)
         known = primary_subtag(language)
-        languages = self._guess(words) if known is None else frozenset({known})
+        languages = _guess(words) if known is None else frozenset({known})
         return self._occurrences(text, words, languages)
 
     def _texts(self, triples: Iterable[Triple]) -> list[_Text]:
         """Return the texts of items, item by item, each with the languages that it is in."""
-        if not self._labels:
+        if not self.labels:
             return []
         said = [triple for triple in triples if triple[1] in _READ]
         items: dict[Term, list[_Text]] = {s: [] for s, p, o in said if p == TYPE and o == _ITEM}
@@ -326,16 +227,10 @@ class Annotator:
             stated = frozenset(of[item]) if of.get(item) else channel
             unknown = [text for text in texts if not text.languages]
             if unknown and not stated:
-                stated = self._guess(chain.from_iterable(text.words for text in texts))
+                stated = _guess(chain.from_iterable(text.words for text in texts))
             for text in unknown:
                 text.languages = stated
         return [text for texts in items.values() for text in texts]
-
-    def _guess(self, words: Iterable[str]) -> frozenset[str]:
-        if self._languages is not Languages.ITEM:
-            return _EVERY_LANGUAGE
-        guess = guess_language(map(str.casefold, islice(words, _GUESSED)))
-        return _EVERY_LANGUAGE if guess is None else frozenset({guess})
 
     def _occurrences(
         self, text: str, words: list[str], languages: frozenset[str]
@@ -355,24 +250,17 @@ class Annotator:
 
     def _trie(self, languages: frozenset[str]) -> _Trie:
         """Return the labels of some languages, ready to be found; of all for none."""
-        if self._languages is Languages.ALL:
-            languages = _EVERY_LANGUAGE
         found = self._tries.get(languages)
         if found is None:
             if len(self._tries) >= _TRIES:
                 self._tries.clear()
-            found = self._tries[languages] = _Trie(
-                self._in(languages),
-                self._stops,
-                next(iter(languages)) if len(languages) == 1 else "en",
-                short=self._short_labels is ShortLabels.EXACT,
-                stem=self._stem,
-            )
+            default = next(iter(languages)) if len(languages) == 1 else "en"
+            found = self._tries[languages] = _Trie(self._in(languages), default, stem=self.stem)
         return found
 
     def _in(self, languages: frozenset[str]) -> Iterator[Label]:
         is_wanted: dict[str | None, bool] = {}
-        for label in self._labels:
+        for label in self.labels:
             wanted = is_wanted.get(label.language)
             if wanted is None:
                 language = primary_subtag(label.language)
@@ -415,32 +303,19 @@ _Hit: TypeAlias = tuple[int, Form, int, int, str | None, _Node]
 class _Trie(dict[str, tuple[_Reading, ...]]):
     """Labels by their folded words; as a dictionary, what each word of a text may stand for.
 
-    Parameters
-    ----------
-    labels
-        The labels.
-    stops
-        Words that tell nothing.
-    default
-        The language of labels that have none.
-    short
-        Whether labels without a telling word are found.
-    stem
-        Whether other forms are.
+    `default` is the language of labels that have none.
     """
 
-    def __init__(
-        self, labels: Iterable[Label], stops: _StopWords, default: str, *, short: bool, stem: bool
-    ) -> None:
+    def __init__(self, labels: Iterable[Label], default: str, *, stem: bool) -> None:
         super().__init__()
-        self._stops, self._default = stops, default
+        self._default = default
         self._root = _Node()
         self._words: set[str] = set()
         inflected: dict[str, list[str]] = {}
         for label in labels:
             words = _words(map(fold, tokenize(label.text)))
             language = primary_subtag(label.language)
-            if not words or not (short or _is_telling(words, stops.of(language))):
+            if not words:
                 continue
             node = self._root
             for word in words:
@@ -474,13 +349,7 @@ class _Trie(dict[str, tuple[_Reading, ...]]):
                     )
 
     def places(self, text: str, words: list[str]) -> list[_Place]:
-        """Return where labels are in a text, the longest first.
-
-        Parameters
-        ----------
-        words
-            `tokenize` of the text.
-        """
+        """Return where labels are in a text, whose words `tokenize` gave; the longest first."""
         readings = [*map(self.__getitem__, words), ()]
         hits: list[_Hit] = []
         for first, several in enumerate(readings):
@@ -520,7 +389,7 @@ class _Trie(dict[str, tuple[_Reading, ...]]):
         for label in node.labels:
             text, language = label.text.strip(), primary_subtag(label.language)
             written = _words(tokenize(text))
-            telling = _is_telling(list(map(fold, written)), self._stops.of(language))
+            telling = _is_telling(list(map(fold, written)), _stop_words(language))
             surface = None if telling else _Surface.of(text)
             node.patterns.append(_Pattern(label, language or self._default, written, surface))
         if all(pattern.surface is None for pattern in node.patterns):
@@ -545,14 +414,9 @@ def _go_on(hit: _Hit, readings: list[tuple[_Reading, ...]], hits: list[_Hit]) ->
 
 @dataclass(frozen=True, slots=True)
 class _Surface:
-    """What a label looks like, where it has to be found letter by letter.
+    """What a label looks like, where it has to be found letter by letter: in Unicode's NFC.
 
-    Parameters
-    ----------
-    text
-        The label in Unicode's NFC.
-    before, after
-        How many code points of the label stand before its first and after its last word.
+    `before` and `after` say how many code points stand before its first and after its last word.
     """
 
     text: str
@@ -587,16 +451,8 @@ class _Surface:
 class _Pattern:
     """A label made ready to be found.
 
-    Parameters
-    ----------
-    label
-        The label.
-    language
-        Whose forms its words have.
-    words
-        Its words as it writes them.
-    surface
-        What it has to look like; ``None`` where its folded words are enough.
+    `language` is that of its words' forms, `words` are as it writes them, and `surface` is what it
+    has to look like; ``None`` where its folded words are enough.
     """
 
     label: Label
@@ -623,26 +479,11 @@ class _Pattern:
         return True
 
 
-class _StopWords:
-    """Which words tell nothing, by language: given, or those of `STOP_WORDS`."""
-
-    __slots__ = ("_folded", "_given")
-
-    def __init__(self, given: Collection[str] | None) -> None:
-        self._given = given
-        self._folded: dict[str | None, frozenset[str]] = {}
-
-    def of(self, language: str | None) -> frozenset[str]:
-        """Return a language's stop words, folded; those of all languages for ``None``."""
-        found = self._folded.get(language)
-        if found is None:
-            words: Iterable[str] = STOP_WORDS.get(language or "", ())
-            if self._given is not None:
-                words = chain.from_iterable(map(tokenize, self._given))
-            elif language is None:
-                words = chain.from_iterable(STOP_WORDS.values())
-            found = self._folded[language] = frozenset(map(fold, words))
-        return found
+@cache
+def _stop_words(language: str | None) -> frozenset[str]:
+    """Return a language's stop words, folded; those of all languages for ``None``."""
+    several = STOP_WORDS.values() if language is None else [STOP_WORDS.get(language, frozenset())]
+    return frozenset(map(fold, chain.from_iterable(several)))
 
 
 def _words(words: Iterable[str]) -> list[str]:
@@ -664,6 +505,11 @@ def _goes_on(text: str, place: int) -> bool:
     while place > 0 and unicodedata.category(text[place - 1]) in _ATTACHED:
         place -= 1
     return unspaced(text[place - 1 : place])
+
+
+def _guess(words: Iterable[str]) -> frozenset[str]:
+    guess = guess_language(map(str.casefold, islice(words, _GUESSED)))
+    return _EVERY_LANGUAGE if guess is None else frozenset({guess})
 
 
 def _languages(tag: str | None) -> frozenset[str]:

@@ -164,21 +164,11 @@ def primary_subtag(tag: str | None) -> str | None:
 
 
 def guess_language(words: Iterable[str]) -> str | None:
-    """Return the language whose function words the words have, where that is clear.
+    """Return the language whose function words some folded words have, where that is clear.
 
-    It is clear where at least 3 words, and a fifth of those that are made of letters, are
-    function words of the language, and they tell of it twice as much as of any other; a word
-    of several languages tells that much less of each.
-
-    Parameters
-    ----------
-    words
-        Folded words (`semantic.annotation.tokens.fold`).
-
-    Returns
-    -------
-    str
-        A language of `STOP_WORDS`; ``None`` where none is clear.
+    It is clear where at least 3 words, and a fifth of those that are made of letters, are function
+    words of the language, and they tell of it twice as much as of any other; a word of several
+    languages tells that much less of each.
 
     Examples
     --------
@@ -202,22 +192,16 @@ def guess_language(words: Iterable[str]) -> str | None:
 
 
 class Stems:
-    """Words of one language by their stems.
+    """Words of one language (a primary subtag) by their stems.
 
-    Parameters
-    ----------
-    language
-        A primary subtag. Where Snowball has no stemmer for it, no word has forms.
-    words
-        Folded words; those of less than 3 letters, or with anything but letters, have no forms.
+    Where Snowball has no stemmer for it, no word has forms; nor has a folded word of less than 3
+    letters, or with anything but letters.
 
     Examples
     --------
     >>> stems = Stems("en", ["soup", "university", "party"])
     >>> [stems.forms(word) for word in ("soups", "universities", "universe", "parties")]
     [['soup'], ['university'], [], ['party']]
-    >>> Stems("de", ["haus", "arbeit"]).forms("häusern"), Stems("de", ["arbeit"]).forms("arbeiter")
-    (['haus'], [])
     """
 
     __slots__ = ("_by_stem", "_language", "_stemmer")

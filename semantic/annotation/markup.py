@@ -59,27 +59,17 @@ _ENDS = frozenset({"", *"\n.…!?:])»”"})
 
 
 def plain_text(markup: str) -> str:
-    r"""Return what a reader of the markup sees; text without markup is returned as it is.
+    r"""Return what a reader of markup sees: HTML, whole or cut off, or plain text.
 
-    Parameters
-    ----------
-    markup
-        HTML, whole or cut off (a tag that is not closed ends with the text), or plain text.
-
-    Returns
-    -------
-    str
-        The text. A block element's edges become an empty line, a line break a newline; other
-        tags leave nothing, so that a word with a tag inside stays one word.
+    A block element's edges become an empty line, a line break a newline; other tags leave nothing,
+    so that a word with a tag inside stays one word. A tag that is not closed ends with the text.
 
     Examples
     --------
-    >>> plain_text("<b>C</b>limate &amp; <a href='/x'>energy</a>")
-    'Climate & energy'
+    >>> plain_text("<b>C</b>limate &amp; <a href='/x'>energy</a>, 2 < 3")
+    'Climate & energy, 2 < 3'
     >>> plain_text("<li>climate</li><li>change</li>")
     '\n\nclimate\n\n\n\nchange\n\n'
-    >>> plain_text("2 < 3, they say")
-    '2 < 3, they say'
     """
     if "<" in markup:
         pieces = _MARKUP.split(markup)  # text, two groups, text, …

@@ -84,13 +84,7 @@ def tokenize(text: str) -> list[str]:
 
 
 def spans(text: str) -> list[tuple[int, int]]:
-    """Return where each word of `tokenize` stands in the text.
-
-    Examples
-    --------
-    >>> spans("the Straße")
-    [(0, 3), (4, 10)]
-    """
+    """Return where each word of `tokenize` stands in the text."""
     return [word.span() for word in _pattern(text).finditer(text)]
 
 
@@ -115,24 +109,12 @@ def fold(word: str) -> str:
 
 
 def unspaced(letter: str) -> bool:
-    """Whether a letter belongs to a script that puts no spaces between words.
-
-    Examples
-    --------
-    >>> unspaced("気"), unspaced("ไ"), unspaced("k"), unspaced("")
-    (True, True, False, False)
-    """
+    """Whether a letter belongs to a script that puts no spaces between words."""
     return letter >= _FIRST_UNSPACED and _UNSPACED_LETTER.match(letter) is not None
 
 
 def letter_count(word: str) -> int:
-    """Count letters and digits; a Han character, which stands for a syllable or more, is two.
-
-    Examples
-    --------
-    >>> letter_count("naïve"), letter_count("気候"), letter_count("++")
-    (5, 4, 0)
-    """
+    """Count letters and digits; a Han character, which stands for a syllable or more, is two."""
     return sum(map(str.isalnum, word)) + len(_HAN_LETTER.findall(word))
 
 

@@ -4,9 +4,6 @@ Rows of a table, or lines of a file, that have the same shape (`semantic.attribu
 are `Rows`: the SPARQL of one of them, and by constant the term that all have, or a column. Numbers
 of Arrow stay arrays; of other columns each different value is looked at once. A row of a table
 means what the object of JSON means that says the same.
-
-Cost: some operations of numpy on a column of a table, and some microseconds for each different
-value that is no number; about as much as JSON itself for a line.
 """
 
 from __future__ import annotations
@@ -71,20 +68,10 @@ Refused: TypeAlias = tuple[int, SubscriptionError]
 class Rows:
     """Subscriptions that differ in constants only.
 
-    Parameters
-    ----------
-    text
-        The SPARQL of one of them.
-    ids
-        Those of all rows of a table.
-    constants
-        In the order of the text: the term that all have, or the column of all rows of the table.
-    chosen
-        Which rows these subscriptions are, shape ``(n,)``.
-    said
-        Gives the SPARQL of a row.
-    names
-        Terms that stand for names of classes, and have to be resolved (`Concepts`).
+    `text` is the SPARQL of one of them, and `said` gives that of a row. `ids` are those of all rows
+    of a table, of which these subscriptions are the `chosen`, shape ``(n,)``. `constants` are in
+    the order of the text: the term that all have, or the column of all rows. `names` stand for
+    names of classes, and have to be resolved (`Concepts`).
     """
 
     text: str
@@ -105,31 +92,15 @@ def rows_of_table(
 
     A column is called as an attribute, which means equality, or as an attribute, a space and an
     operator: ``brand``, ``price.value <=``, ``target isa``, ``title ignore case contains``. Null
-    constrains nothing.
+    constrains nothing. `id` is the column with the ids.
 
-    Parameters
-    ----------
-    table
-        A ``pyarrow.Table`` or ``pyarrow.RecordBatch``.
-    id
-        The column with the ids.
-
-    Yields
-    ------
-    Rows of one part of the table, with the number of rows before it; or the number of a row that is
-    no subscription, and why.
+    Yields rows of one part of the table, with the number of rows before it; or the number of a row
+    that is no subscription, and why.
 
     Raises
     ------
     InputError
         When there is no column of ids, or a column's name is no constraint.
-
-    Examples
-    --------
-    Needs ``pyarrow``::
-
-        table = pyarrow.table({"id": ["a", "b"], "brand": ["Acme", None], "price <=": [400, 250]})
-        [rows.text for rows, _ in rows_of_table(table)]
     """
     own = place_of(table, id, _NO_ID)
     heads = headings([name for place, name in enumerate(table.schema.names) if place != own])
@@ -147,30 +118,14 @@ def rows_of_table(
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What a column constrains.
-
-    Parameters
-    ----------
-    attribute
-        By name.
-    operator
-        ``None`` where the column has the name of the attribute alone.
-    ignore_case
-        Whether upper and lower case are the same.
-    """
+    """What a column constrains: an attribute, and its operator if the column's name has one."""
 
     attribute: str
     operator: str | None
     ignore_case: bool
 
     def taken_apart(self, value: object) -> tuple[tuple[Test, ...], list[Constant]]:
-        """Return the tests and constants of a value that stands below.
-
-        Examples
-        --------
-        >>> headings(["price <="])[0].taken_apart(5)[0]
-        (('<=', 'value'),)
-        """
+        """Return the tests and constants of a value that stands below."""
         if self.operator is not None:
             value = {self.operator: value, **({IGNORE: True} if self.ignore_case else {})}
         ((_, tests),), constants = taken_apart({self.attribute: value})
@@ -180,10 +135,8 @@ class Heading:
 def headings(names: Sequence[str]) -> list[Heading]:
     """Return what some columns constrain.
 
-    Raises
-    ------
-    InputError
-        When a name has no operator that is known, or no attribute, or two say the same.
+    Raises `InputError` when a name has no operator that is known, or no attribute, or two say the
+    same.
 
     Examples
     --------
@@ -219,21 +172,10 @@ def _heading(name: str) -> Heading:
 
 
 class _Column:
-    """A column of constraints.
+    """A column of constraints, and its values.
 
-    Parameters
-    ----------
-    heading
-        What it constrains.
-    array
-        Its values.
-
-    Attributes
-    ----------
-    kinds
-        By row what is tested: 0 where it has no value, -1 where that means nothing.
-    tests
-        By kind, of which there are none for 0.
+    `kinds` says by row what is tested: 0 where it has no value, -1 where that means nothing;
+    `tests` are those of each kind.
     """
 
     def __init__(self, heading: Heading, array: ArrowArray) -> None:
@@ -274,13 +216,7 @@ class _Column:
         self.kinds = self._of_values[self._places]
 
     def constants(self, row: int) -> list[Constant]:
-        """Return the constants of a row.
-
-        Raises
-        ------
-        UnplacedError
-            When its value means nothing.
-        """
+        """Return the constants of a row; an `UnplacedError` where its value means nothing."""
         if self._numbers is not None:
             return self.heading.taken_apart(self._numbers[row].item())[1]
         found = self._apart[int(self._places[row])]
@@ -309,17 +245,7 @@ class _Column:
 
 
 class _Batch:
-    """The rows of one batch.
-
-    Parameters
-    ----------
-    ids
-        Of each row.
-    columns
-        The constraints, those of one attribute together.
-    before
-        How many rows the batches before have.
-    """
+    """The rows of one batch: their ids, and the constraints, those of one attribute together."""
 
     def __init__(self, ids: Texts, columns: Sequence[_Column], before: int) -> None:
         self._ids, self._columns, self._before = ids, columns, before
@@ -411,21 +337,8 @@ def _named(constants: Iterable[Constant]) -> Iterator[Constant]:
 def rows_of_lines(path: str | Path, on_problem: OnProblem) -> Iterator[tuple[Rows, Sequence[int]]]:
     """Yield the attribute subscriptions of a file of JSON Lines by shape, some lines at a time.
 
-    Comments are passed over.
-
-    Parameters
-    ----------
-    on_problem
-        Called with each line that is no subscription, in their order; the rest goes on.
-
-    Yields
-    ------
-    Rows, with the numbers of their lines.
-
-    Raises
-    ------
-    OSError
-        When the file cannot be read.
+    With the rows come the numbers of their lines. Each line that is no subscription is reported,
+    and comments are passed over. Raises `OSError` when the file cannot be read.
     """
     lines = _lines(LineReader(str(path), REMEDY, on_problem))
     while some := list(islice(lines, _LINES)):

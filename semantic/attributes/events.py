@@ -7,8 +7,6 @@ several nested objects is not kept. Texts are texts here: that one names a class
 event is enriched.
 
 The subject is the id where that is an IRI, and a blank node otherwise.
-
-Cost: that of JSON, and a triple a value.
 """
 
 from __future__ import annotations
@@ -79,26 +77,9 @@ class Event:
 
 
 def event(id: str, attributes: Mapping[str, object], source: Place | None = None) -> Publication:
-    """Return an event as a publication.
+    """Return an event as a publication, as `Event` describes it.
 
-    Parameters
-    ----------
-    id, attributes, source
-        As `Event` has them.
-
-    Raises
-    ------
-    InputError
-        When a name or a value cannot be written as RDF.
-
-    Examples
-    --------
-    >>> for s, p, o in event("e1", {"price": {"value": 399}, "tags": ["a", "b"]}).triples:
-    ...     print(s, p, o)
-    _:event <urn:graphmatch:attribute:price.value> \
-"399"^^<http://www.w3.org/2001/XMLSchema#integer>
-    _:event <urn:graphmatch:attribute:tags> "a"
-    _:event <urn:graphmatch:attribute:tags> "b"
+    Raises `InputError` when a name or a value cannot be written as RDF.
     """
     place = source or Place(id)
     try:
@@ -187,16 +168,9 @@ def _of_row(row: dict[str, Any], name: str, place: Place) -> Publication:
 
 
 class EventColumns:
-    """The events of a record batch, column by column.
+    """The events of a record batch, a row each, column by column.
 
-    Parameters
-    ----------
-    batch
-        A row an event.
-    id
-        The column with the ids.
-    before
-        How many rows other batches have before.
+    `id` names the column with the ids; `before` counts the rows of the batches before.
     """
 
     def __init__(self, batch: ArrowBatch, id: str, before: int) -> None:
@@ -218,10 +192,7 @@ class EventColumns:
     def columns(self) -> list[EventColumn] | None:
         """Return properties, their values, and where these are; ``None`` if rows differ in paths.
 
-        Raises
-        ------
-        InputError
-            When a name or a value cannot be written as RDF.
+        Raises `InputError` when a name or a value cannot be written as RDF.
         """
         found: list[EventColumn] = []
         for name, array, are_names in self._flat():

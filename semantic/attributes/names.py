@@ -62,11 +62,8 @@ def encoded(text: str) -> str:
 def steps(name: str) -> tuple[str, ...]:
     """Return the steps of an attribute's name.
 
-    Raises
-    ------
-    AttributeNameError
-        Where a step is empty or a bracket is alone, and at more steps than the limit
-        ``attribute_steps``.
+    Raises `AttributeNameError` where a step is empty or a bracket is alone, and at more steps than
+    the limit ``attribute_steps``.
 
     Examples
     --------
@@ -85,10 +82,7 @@ def steps(name: str) -> tuple[str, ...]:
 def canonical(name: str) -> str:
     """Return a name with its prefixed names written out: ``foaf:name`` is one property.
 
-    Raises
-    ------
-    AttributeNameError
-        As `steps`; and where what stands in angle brackets is no IRI.
+    Raises `AttributeNameError` as `steps`, and where what stands in angle brackets is no IRI.
 
     Examples
     --------
@@ -112,30 +106,13 @@ def _written_out(step: str) -> str:
 
 @lru_cache(maxsize=_CACHED)
 def attribute(name: str) -> NamedNode:
-    """Return the property that stands for an attribute.
-
-    Raises
-    ------
-    AttributeNameError
-        As `canonical`.
-
-    Examples
-    --------
-    >>> attribute("price.value").value
-    'urn:graphmatch:attribute:price.value'
-    """
+    """Return the property that stands for an attribute; errors are those of `canonical`."""
     return _property(ATTRIBUTE.iri, canonical(name))
 
 
 @lru_cache(maxsize=_CACHED)
 def isa(name: str) -> NamedNode:
-    """Return the property whose objects are the classes of an attribute's values.
-
-    Raises
-    ------
-    AttributeNameError
-        As `canonical`.
-    """
+    """Return the property whose objects are the classes of an attribute's values, likewise."""
     return _property(ISA.iri, canonical(name))
 
 
@@ -147,13 +124,7 @@ def _property(namespace: str, name: str) -> NamedNode:
 
 
 def name_of(property_: object) -> str | None:
-    """Return the name of the attribute that a property stands for; ``None`` for another term.
-
-    Examples
-    --------
-    >>> name_of(attribute("weight (kg)")), name_of(NamedNode("urn:x"))
-    ('weight (kg)', None)
-    """
+    """Return the name of the attribute that a property stands for; ``None`` for another term."""
     return _after(ATTRIBUTE.iri, property_)
 
 
@@ -171,13 +142,7 @@ def path_of(property_: Term) -> tuple[str, ...] | None:
 
 @lru_cache(maxsize=_CACHED)
 def is_derived(property_: object) -> bool:
-    """Whether a property is an attribute, or has the classes of an attribute's values.
-
-    Examples
-    --------
-    >>> is_derived(attribute("price")), is_derived(isa("price")), is_derived(NamedNode("urn:x"))
-    (True, True, False)
-    """
+    """Whether a property is an attribute, or has the classes of an attribute's values."""
     return name_of(property_) is not None or isa_name_of(property_) is not None
 
 

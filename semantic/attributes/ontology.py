@@ -13,16 +13,11 @@ subproperties, synonyms, ranges, units, mapping functions; and subscriptions wri
 events. A text that names a class, ``target = "desktop PC"``, is also a node of that class. A step
 that the ontology does not know is a property of its own.
 
-*After the rules* the attributes that somebody asks for are found in E(P), and the classes of their
-values. Of all paths through a graph only those are gone that somebody asks for, along a tree of
-steps. ``isa:target`` has as objects the classes that a value of ``target`` belongs to: those of a
-resource, the value itself where it is a class or a concept, what a text is the name of; and all
-that are above them. Only classes that are asked for are written.
+*After the rules* the attributes that somebody asks for are found in E(P) along a tree of steps, and
+of their values the classes that are asked for: those of a resource, the value itself where it is a
+class or a concept, what a text is the name of; and all that are above them.
 
 The compiled core does the same for matching; this is for mapping functions and explanations.
-
-Cost: nothing where no attribute is asked for; else one pass over the publication, and the steps
-that are asked for. The names of an ontology are gathered when the first one is looked up.
 """
 
 from __future__ import annotations
@@ -60,20 +55,13 @@ _LISTED = 10
 class AttributeProperties:
     """What steps mean under one ontology.
 
-    Parameters
-    ----------
-    ontology
-        What is known.
-
     Examples
     --------
     >>> from semantic.vocabulary import SUBPROPERTY
     >>> email, contact = NamedNode("http://e/email"), NamedNode("http://e/contact")
     >>> properties = AttributeProperties(Ontology([(email, SUBPROPERTY, contact)]))
-    >>> properties.called("email")
-    (<NamedNode value=http://e/email>,)
-    >>> sorted(properties.names(email))
-    ['<http://e/email>', 'email']
+    >>> properties.called("email"), sorted(properties.names(email))
+    ((<NamedNode value=http://e/email>,), ['<http://e/email>', 'email'])
     """
 
     def __init__(self, ontology: Ontology) -> None:
@@ -119,18 +107,12 @@ class AttributeProperties:
 class Concepts:
     """The classes and concepts of one ontology by their names.
 
-    Parameters
-    ----------
-    ontology
-        What is known.
-
     Examples
     --------
+    >>> from semantic.attributes.names import concept
     >>> from semantic.vocabulary import SUBCLASS
     >>> laptop, computer = NamedNode("urn:e:Laptop"), NamedNode("urn:e:Computer")
-    >>> concepts = Concepts(Ontology([(laptop, SUBCLASS, computer)]))
-    >>> from semantic.attributes.names import concept
-    >>> concepts.resolved(concept("laptop")).value
+    >>> Concepts(Ontology([(laptop, SUBCLASS, computer)])).resolved(concept("laptop")).value
     'urn:e:Laptop'
     """
 
@@ -141,10 +123,7 @@ class Concepts:
     def resolved(self, term: Term) -> Term:
         """Return the term that a name stands for; any other term as it is.
 
-        Raises
-        ------
-        UnknownNameError
-            When the name is unknown, or several terms have it.
+        Raises `UnknownNameError` when the name is unknown, or several terms have it.
         """
         if (name := concept_name_of(term)) is None:
             return term
@@ -221,15 +200,9 @@ def _folded(text: str) -> str:
 class Steps:
     """A place in the tree of steps that are asked for.
 
-    Parameters
-    ----------
-    attributes
-        The attributes whose names end here.
-    isa
-        Properties for the classes of their values, with the classes that are asked for, ``None``
-        among them for any.
-    below
-        The next steps.
+    `attributes` are those whose names end here; `isa` has properties for the classes of their
+    values, with the classes that are asked for, ``None`` among them for any; `below` has the next
+    steps.
     """
 
     attributes: list[NamedNode] = field(default_factory=list)
@@ -245,20 +218,7 @@ class Steps:
 
 
 class Asked:
-    """The attributes that subscriptions ask for.
-
-    Parameters
-    ----------
-    mentions
-        What their patterns ask for.
-
-    Examples
-    --------
-    >>> from semantic.attributes.names import attribute
-    >>> asked = Asked([(attribute("price.value"), None)])
-    >>> bool(asked), list(asked.steps.below["price"].below)
-    (True, ['value'])
-    """
+    """The attributes that subscriptions ask for, by what their patterns mention."""
 
     def __init__(self, mentions: Iterable[Mention] = ()) -> None:
         self.steps = Steps()
@@ -281,12 +241,7 @@ class Asked:
 class AttributeRules:
     """What follows from attributes under one ontology.
 
-    Parameters
-    ----------
-    ontology
-        What is known.
-    limits
-        ``event_paths`` bounds the paths of one publication.
+    The limit ``event_paths`` bounds the paths of one publication.
     """
 
     def __init__(self, ontology: Ontology, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -349,12 +304,8 @@ class AttributeRules:
     ) -> Derived:
         """Return the attributes of E(P), each with the triple that it was found in.
 
-        Parameters
-        ----------
-        links
-            The is-a links that the publication states itself.
-        on_problem
-            Told when a limit is met.
+        `links` are the is-a links that the publication states itself; `on_problem` is told when a
+        limit is met.
         """
         if not asked.has_classes and all(path_of(p) is not None for _, p, _ in publication.triples):
             return {}  # an event of which the ontology knows nothing is flat already

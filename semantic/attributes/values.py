@@ -73,12 +73,8 @@ _DECODER = json.JSONDecoder(
 def decode(text: str) -> Any:
     """Read JSON whose numbers become literals as their text says.
 
-    Raises
-    ------
-    ValueError
-        When it is not JSON, or has too long a number.
-    TermError
-        When a field is there twice, or a number does not compare.
+    Raises `ValueError` when it is not JSON, or has too long a number; `TermError` when a field is
+    there twice, or a number does not compare.
 
     Examples
     --------
@@ -89,13 +85,7 @@ def decode(text: str) -> Any:
 
 
 def plain(text: str) -> Literal:
-    """Return a plain text as a literal.
-
-    Raises
-    ------
-    TermError
-        When it has half a character (a lone surrogate).
-    """
+    """Return a plain text as a literal; a `TermError` where it has half a character."""
     try:
         return Literal(text)
     except ValueError as error:
@@ -104,12 +94,7 @@ def plain(text: str) -> Literal:
 
 
 def term_of(value: object) -> NamedNode | Literal:
-    """Return the term that a value of JSON or Python is.
-
-    Raises
-    ------
-    TermError
-        When it is none.
+    """Return the term that a value of JSON or Python is; a `TermError` where it is none.
 
     Examples
     --------
@@ -244,14 +229,8 @@ def dated(literal: Literal) -> Literal:
 class LineReader:
     """Reads the objects of one document of JSON Lines.
 
-    Parameters
-    ----------
-    source
-        Its name, for messages.
-    remedy
-        What a line has to look like.
-    on_problem
-        Called with each line that cannot be used.
+    `source` is its name, `remedy` what a line has to look like; each line that cannot be used is
+    reported.
     """
 
     source: str
@@ -259,13 +238,7 @@ class LineReader:
     on_problem: OnProblem
 
     def file(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield the objects of the file that is called as the document; see `rows`.
-
-        Raises
-        ------
-        OSError
-            When it cannot be read.
-        """
+        """Yield the objects of the file that is called as the document; see `rows`."""
         with Path(self.source).open("rb") as file:
             yield from self.rows(file)
 

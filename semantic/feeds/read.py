@@ -12,7 +12,6 @@ from semantic.errors import InputError, OnProblem, Severity, warn_problem
 from semantic.feeds.atom import atom_channel, atom_entry
 from semantic.feeds.document import read_document
 from semantic.feeds.elements import NAMESPACES, RSS_090, short_name
-from semantic.feeds.json_feed import read_json_feed
 from semantic.feeds.model import Report
 from semantic.feeds.rss import natives, rss_channel, rss_item
 from semantic.feeds.triples import ItemWriter, absolute_iri
@@ -128,6 +127,8 @@ def read_feed(
         refuse_foreign(data[:_HEAD], source)
         report.fail("it is no feed", "Give RSS, Atom or JSON Feed.")
     if kind is FeedFormat.JSON_FEED:
+        from semantic.feeds.json_feed import read_json_feed
+
         channel, items = read_json_feed(data.decode(), report)
         return ItemWriter(channel, report).publications(items)
     document = read_document(data, report, limits)

@@ -18,7 +18,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
-from email.utils import parsedate_tz
 from typing import TypeAlias
 from urllib.parse import quote, urljoin
 
@@ -402,6 +401,8 @@ def _iso(text: str) -> datetime | None:
 
 def _rfc822(text: str) -> datetime | None:
     """Read RFC 822; every word is checked, since `parsedate_tz` passes over what it knows not."""
+    from email.utils import parsedate_tz  # which loads sockets
+
     text = " ".join(_COMMENT.sub("", text).replace(",", " ").split())
     text = _WORD.sub(_known_word, _OFFSET.sub(_four_digits, text))
     parts = parsedate_tz(text if ":" in text else f"{text} 00:00:00")

@@ -11,6 +11,7 @@ import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from queue import Empty, Queue
 from threading import Thread
 from typing import IO, TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -46,18 +47,9 @@ _NOT_FETCHED = "Save it in a file, and load that too; what it says is left out."
 class Document:
     """What one document says.
 
-    Parameters
-    ----------
-    source
-        Its name as the user wrote it, or its address.
-    triples
-        As stated; blank nodes are its own.
-    prefixes
-        Prefix to namespace.
-    names
-        The IRIs that it goes by: those of the ontologies that it declares, and their versions'.
-    imports
-        The IRIs of the ontologies that it imports, in order.
+    `source` is its name as the user wrote it, or its address; its blank nodes are its own. `names`
+    are the IRIs that it goes by: those of the ontologies that it declares, and their versions';
+    `imports` are those of the ontologies that it imports.
     """
 
     source: str
@@ -70,12 +62,7 @@ class Document:
 def read_file(path: Path, on_problem: OnProblem, limits: Limits = DEFAULT_LIMITS) -> Document:
     """Read one file. Relative IRIs in it are relative to its own address (``file:``).
 
-    Raises
-    ------
-    InputError
-        When it is no RDF, or has a fault.
-    OSError
-        When the system refuses.
+    Raises `InputError` when it is no RDF, or has a fault, and `OSError` when the system refuses.
     """
     with path.open("rb") as stream:
         return read_document(
@@ -96,21 +83,11 @@ def read_document(
     syntax: RdfFormat | None = None,
     base_iri: str | None = None,
 ) -> Document:
-    """Read one document.
+    """Read one document from a stream that can be sought.
 
-    Parameters
-    ----------
-    stream
-        At its beginning, and seekable.
-    syntax
-        Where it is known; else name and content tell.
-    base_iri
-        What relative IRIs are relative to, where the document does not say.
-
-    Raises
-    ------
-    InputError
-        When it is no RDF, or has a fault.
+    `syntax` is told by name and content where it is not known; relative IRIs are relative to
+    `base_iri`, where the document does not say. Raises `InputError` when it is no RDF, or has a
+    fault.
 
     Examples
     --------
@@ -174,25 +151,25 @@ def _raise(problem: Problem) -> None:
 def fetch_document(address: str, on_problem: OnProblem, limits: Limits) -> Document:
     """Fetch a document over http or https, and read it.
 
-    Parameters
-    ----------
-    limits
-        `Limits.document_bytes`, and `Limits.fetch_seconds` for all of it.
-
-    Raises
-    ------
-    InputError
-        When it cannot be had: no such address, too large, too slow, neither http nor https; when
-        it is no RDF, or has a fault.
+    `Limits.document_bytes` holds, and `Limits.fetch_seconds` for all of it. Raises `InputError`
+    when it cannot be had (no such address, too large, too slow, neither http nor https), is no RDF,
+    or has a fault.
     """
     # In a thread, for neither a look-up of a name nor a server that sends a byte now and then is
     # bounded. A thread that is given up ends at its next piece, or when the server does.
-    task = _Fetching(address, limits)
-    task.start()
-    task.join(limits.fetch_seconds)
-    if task.is_alive():
-        raise _not_fetched(address, _too_slow(limits))
-    got = task.result
+    answer: Queue[_Fetched | InputError] = Queue()
+
+    def fetch() -> None:
+        try:
+            answer.put(_fetch(address, limits))
+        except InputError as error:
+            answer.put(error)
+
+    Thread(target=fetch, daemon=True).start()
+    try:
+        got = answer.get(timeout=limits.fetch_seconds)
+    except Empty:
+        raise _not_fetched(address, _too_slow(limits)) from None
     if isinstance(got, InputError):
         raise got
     return read_document(
@@ -212,24 +189,6 @@ class _Fetched:
     address: str
     data: bytes
     syntax: RdfFormat | None
-
-
-class _Fetching(Thread):
-    """Fetches a document; then `result` is what was fetched, or why it could not be."""
-
-    result: _Fetched | InputError
-
-    def __init__(self, address: str, limits: Limits) -> None:
-        super().__init__(daemon=True)
-        self._address = address
-        self._limits = limits
-
-    def run(self) -> None:
-        """Fetch."""
-        try:
-            self.result = _fetch(self._address, self._limits)
-        except InputError as error:
-            self.result = error
 
 
 def _fetch(address: str, limits: Limits) -> _Fetched:

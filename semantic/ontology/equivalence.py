@@ -16,7 +16,7 @@ from typing import TypeAlias
 from pyoxigraph import Literal, NamedNode
 
 from semantic.ontology.synonyms import Roots, SynonymOptions, SynonymPairs
-from semantic.ontology.taxonomy import Taxonomy, edges_of, find_cycles
+from semantic.ontology.taxonomy import Taxonomy, edges_of
 from semantic.terms import Term, Triple, compact
 from semantic.vocabulary import (
     BROADER,
@@ -42,7 +42,7 @@ LINKS = frozenset({TYPE, SUBCLASS, SUBPROPERTY, BROADER, NARROWER, BROADER_TRANS
 
 _SAMENESS = frozenset({SAME_AS, EQUIVALENT_CLASS, EQUIVALENT_PROPERTY})
 _SHOWN = 10
-"""So many literals in the places of classes are named; the others are counted."""
+"""So many terms or triples are named; the others are counted."""
 
 
 def by_predicate(triples: Iterable[Triple]) -> Groups:
@@ -61,14 +61,7 @@ def rooted(
     With roots put in, more terms may turn out to be the same: two cycles that shared no term
     before, say. So this is repeated until nothing is new.
 
-    Returns
-    -------
-    roots
-        Of every term with more than one name.
-    triples
-        The stated ones, every term replaced by its root.
-    groups
-        These by their properties.
+    Returns the roots, the triples with roots put in, and these by their properties.
     """
     groups = by_predicate(stated)
     if extra := _declared_taxonomies(groups.get(TYPE, ())):
@@ -117,7 +110,7 @@ def _cycles(
     """Find the is-a cycles, report those not known, and return their named members."""
     found = []
     for kind, edges in edges_of(triples).items():
-        for cycle in find_cycles(edges):
+        for cycle in Taxonomy(edges).cycles:
             names = tuple(term for term in cycle if isinstance(term, NamedNode))
             if len(names) < 2 or names[:2] in known:
                 continue
@@ -146,18 +139,10 @@ def _listed(names: Sequence[str]) -> str:
 
 def report_literals(triples: Iterable[Triple], report: Report) -> None:
     """Report literals where a class, a property or a concept should be."""
-    wrong = [triple for triple in triples if isinstance(triple[2], Literal)]
-    for triple in wrong[:_SHOWN]:
-        written = " ".join(map(compact, triple))
-        report(
-            f"a literal where a term should be: {written}",
-            "It says nothing; write an IRI there.",
-        )
-    if len(wrong) > _SHOWN:
-        report(
-            f"{len(wrong) - _SHOWN} more literals where a term should be",
-            "They say nothing; write IRIs there.",
-        )
+    wrong = [" ".join(map(compact, triple)) for triple in triples if isinstance(triple[2], Literal)]
+    if wrong:
+        what = f"a literal where a term should be: {_listed(wrong)}"
+        report(what, "It says nothing; write an IRI there.")
 
 
 def report_own_ancestors(
@@ -168,24 +153,8 @@ def report_own_ancestors(
 ) -> None:
     """Report each class, property or concept that is above itself because two names are one.
 
-    Parameters
-    ----------
-    stated
-        The is-a links as they are stated, before roots are put in; other triples do no harm.
-    roots
-        The roots that were found in the end.
-    cycles
-        Members of the cycles that were reported already: what became of one is not told twice.
-
-    Examples
-    --------
-    >>> from semantic.vocabulary import SUBCLASS, Namespace
-    >>> ex = Namespace("http://example.org/")
-    >>> roots = Roots([(ex["Car"], ex["Auto"])], SynonymPairs(), frozenset())
-    >>> stated = [(ex["Car"], SUBCLASS, ex["Auto"])]
-    >>> report_own_ancestors(stated, roots, [], lambda what, remedy: print(what))
-    <http://example.org/Car> is its own ancestor through equivalence: \
-<http://example.org/Auto> is above it, and means the same
+    `stated` has the is-a links before roots are put in; what became of one of the `cycles` is not
+    told twice.
     """
     if not len(roots):
         return

@@ -2,8 +2,7 @@
 
 An import is looked for among the documents that are there already, then where the user says (a
 folder or a catalogue), and, only if asked, at its own address. Each document is read once, however
-often it is imported. What is not found is reported and left out; a loop, which harms nobody but is
-seldom meant, is reported.
+often it is imported. What is not found is reported and left out.
 
 A catalogue is what Protégé writes beside an ontology as ``catalog-v001.xml``: elements `uri`, in
 groups or not, that give a name the place it is to be read from, relative to the catalogue.
@@ -18,14 +17,13 @@ Source: OWL 2 Structural Specification, section 3.4 (imports closure); OASIS, XM
 
 from __future__ import annotations
 
-import stat
-from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from os.path import realpath
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 from urllib.parse import unquote, urljoin, urlsplit
 from xml.etree import ElementTree
 
@@ -45,124 +43,84 @@ _REMEDY = "Load its file, too, or name a folder or catalogue that has it; what i
 def places_of(path: Path, on_problem: OnProblem, limits: Limits = DEFAULT_LIMITS) -> Places:
     """Return where imports lie: a folder, or what a catalogue says.
 
-    Raises
-    ------
-    InputError
-        When a catalogue cannot be understood.
-    OSError
-        When there is no such thing.
+    Raises `InputError` when a catalogue cannot be understood, `OSError` when there is no such
+    thing.
     """
-    return Folder(path, on_problem, limits) if is_folder(path) else read_catalogue(path, limits)
+    return Folder(path, on_problem, limits) if is_folder(path) else Catalogue(path, limits)
 
 
-def importable(path: Path, limits: Limits = DEFAULT_LIMITS) -> list[Path]:
-    """Return the files that an import may come from, without reading them.
+def closure(
+    given: Sequence[tuple[Path, Document]],
+    places: Places | None,
+    on_problem: OnProblem,
+    *,
+    may_fetch: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> list[Document]:
+    """Return documents with all that they import, in the order in which they are found.
 
-    Raises
-    ------
-    InputError, OSError
-        As `places_of`.
+    The given ones are those that the user names, each with its file. What is not in `places` may be
+    fetched if `may_fetch`.
+
+    Raises `InputError` or `OSError` when an imported file is found and cannot be read, and
+    `OntologyError` when there are more documents than `Limits.imported_documents`.
     """
-    if is_folder(path):
-        return [file for file in files_in(path, lambda _: None) if _is_rdf(file)]
-    return read_catalogue(path, limits).files()
+    found = _Closure(given, places, on_problem, may_fetch, limits)
+    for importer in found.documents:  # which grows
+        for iri in importer.imports:
+            found.add(iri, importer)
+    return found.documents
 
 
-class Closure:
-    """An ontology's documents with all that they import.
-
-    Parameters
-    ----------
-    given
-        The documents that the user names, each with its file.
-    places
-        Where imports are looked for.
-    may_fetch
-        Whether what is not there may be fetched.
-
-    Attributes
-    ----------
-    documents
-        Those that were given, and then those imported, in the order in which they were found.
-    fetched
-        The addresses that were fetched.
-
-    Raises
-    ------
-    InputError
-        When an imported file is found and cannot be read.
-    OSError
-        The same.
-    OntologyError
-        When there are more documents than `Limits.imported_documents`.
-    """
+class _Closure:
+    """Documents, and what is known already of those that they import."""
 
     def __init__(
         self,
         given: Sequence[tuple[Path, Document]],
         places: Places | None,
         on_problem: OnProblem,
-        *,
-        may_fetch: bool = False,
-        limits: Limits = DEFAULT_LIMITS,
+        may_fetch: bool,
+        limits: Limits,
     ) -> None:
-        self._places = places
-        self._may_fetch = may_fetch
-        self._on_problem = on_problem
-        self._limits = limits
-        self._given = len(given)
+        self._places, self._may_fetch = places, may_fetch
+        self._on_problem, self._limits = on_problem, limits
+        self._most = len(given) + limits.imported_documents
         self.documents = [document for _, document in given]
-        self.fetched: list[str] = []
-        self._by_place: dict[str, int] = {}
-        self._by_name: dict[str, int] = {}
-        for number, (path, document) in enumerate(given):
-            self._by_place.setdefault(realpath(path), number)
-            self._note_names((*document.names, path.absolute().as_uri()), number)
-        self._imports: list[list[int]] = []
-        self._follow()
-        self._report_loops()
+        self._read_from = {realpath(path) for path, _ in given}
+        self._names: set[str] = set()
+        for path, document in given:
+            self._names.update(map(_key, (*document.names, path.absolute().as_uri())))
 
-    def _note_names(self, names: Iterable[str], number: int) -> None:
-        for name in names:
-            self._by_name.setdefault(_key(name), number)
-
-    def _follow(self) -> None:
-        pending = deque(range(len(self.documents)))
-        while pending:
-            importer = self.documents[pending.popleft()]
-            found: list[int] = []
-            for iri in importer.imports:
-                known = len(self.documents)
-                number = self._number(iri, importer)
-                if number is not None:
-                    found.append(number)
-                    pending.extend(range(known, len(self.documents)))
-            self._imports.append(found)
-
-    def _number(self, iri: str, importer: Document) -> int | None:
-        """Return which document an import is; it is read where it has not been."""
-        if (number := self._by_name.get(_key(iri))) is not None:
-            return number
+    def add(self, iri: str, importer: Document) -> None:
+        """Read what an import names, if it has not been read."""
+        if _key(iri) in self._names:
+            return
         place = self._places.find(iri) if self._places else None
         if place is None and self._may_fetch:
             place = iri
         if place is None:
-            self._report_missing(iri, importer, self._why())
-            return None
+            why = "it is not where imports are looked for"
+            if self._places is None:
+                why = "no folder or catalogue was named to look in"
+            self._report_missing(iri, importer, why)
+            return
         name = realpath(place) if isinstance(place, Path) else place
-        if (number := self._by_place.get(name)) is None:
+        if name not in self._read_from:
             document = self._read(place, iri, importer)
             if document is None:
-                return None
-            self._check_number(importer)
-            number = len(self.documents)
+                return
+            if len(self.documents) >= self._most:
+                what = f"more than {self._limits.imported_documents} imported documents"
+                remedy = "If you trust them, raise the limit `imported_documents`."
+                raise OntologyError(Problem(what, Place(importer.source), remedy))
             self.documents.append(document)
-            self._by_place[name] = number
-            self._note_names(document.names, number)
-        self._by_name[_key(iri)] = number
-        return number
+            self._read_from.add(name)
+            self._names.update(map(_key, document.names))
+        self._names.add(_key(iri))
 
     def _read(self, place: Path | str, iri: str, importer: Document) -> Document | None:
+        """Read a document; what is no RDF at an address is as good as missing."""
         if isinstance(place, Path):
             if place.is_file():
                 return read_file(place, self._on_problem, self._limits)
@@ -171,66 +129,18 @@ class Closure:
         elif not self._may_fetch:
             self._report_missing(iri, importer, f"it lies at {place}, and nothing is fetched")
         else:
-            return self._fetch(place, iri, importer)
+            try:
+                return fetch_document(place, self._on_problem, self._limits)
+            except InputError as error:
+                self._report_missing(iri, importer, error.problem.what)
         return None
-
-    def _fetch(self, address: str, iri: str, importer: Document) -> Document | None:
-        """Read what lies at an address; what is no RDF there is as good as missing."""
-        self.fetched.append(address)
-        try:
-            return fetch_document(address, self._on_problem, self._limits)
-        except InputError as error:
-            self._report_missing(iri, importer, error.problem.what)
-            return None
-
-    def _why(self) -> str:
-        if self._places is None:
-            return "no folder or catalogue was named to look in"
-        return "it is not where imports are looked for"
 
     def _report_missing(self, iri: str, importer: Document, reason: str) -> None:
         what = f"it imports <{iri}>, which is missing: {reason}"
         self._on_problem(Problem(what, Place(importer.source), _REMEDY, Severity.WARNING))
 
-    def _check_number(self, importer: Document) -> None:
-        limit = self._limits.imported_documents
-        if len(self.documents) - self._given >= limit:
-            what = f"more than {limit} imported documents"
-            remedy = "If you trust them, raise the limit `imported_documents`."
-            raise OntologyError(Problem(what, Place(importer.source), remedy))
-
-    def _report_loops(self) -> None:
-        for loop in _loops(self._imports):
-            names = [self.documents[number].source for number in (*loop, loop[0])]
-            what = f"an import loop: {' imports '.join(names)}"
-            remedy = "Each was read once; remove one of the imports if the loop was not meant."
-            self._on_problem(Problem(what, Place(names[0]), remedy, Severity.WARNING))
-
-
-def _loops(imports: list[list[int]]) -> list[list[int]]:
-    """Return one loop of each group of documents that import each other, the first first."""
-    if not any(imports):
-        return []
-    import networkx as nx
-
-    graph = nx.DiGraph((one, other) for one, others in enumerate(imports) for other in others)
-    found = []
-    for group in nx.strongly_connected_components(graph):
-        first = min(group)
-        if back := sorted(set(graph[first]) & group):
-            way: list[int] = nx.shortest_path(graph.subgraph(group), back[0], first)
-            found.append([first, *way[:-1]])
-    return sorted(found)
-
 
 # -- where imports lie -----------------------------------------------------------------------
-
-
-class Places(Protocol):
-    """What knows where imported ontologies lie."""
-
-    def find(self, iri: str) -> Path | str | None:
-        """Return the file, or the address, from which an ontology is to be read."""
 
 
 def _key(iri: str) -> str:
@@ -238,51 +148,39 @@ def _key(iri: str) -> str:
     return iri.rstrip("#/")
 
 
-@dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The places that an XML catalogue gives."""
+    """The places that an XML catalogue gives; of two for one name the first holds.
 
-    path: Path
-    places: dict[str, Path | str]
+    Raises `InputError` when it is none, `OSError` when the system refuses.
+    """
+
+    def __init__(self, path: Path, limits: Limits) -> None:
+        root = _parsed(path.read_bytes(), str(path), limits)
+        self._places: dict[str, Path | str] = {}
+        for name, found in _entries(root, Path(realpath(path)).as_uri(), str(path)):
+            self._places.setdefault(name, found)
+            self._places.setdefault(_key(name), found)
 
     def find(self, iri: str) -> Path | str | None:
         """Return the file, or the address, that the catalogue gives for an IRI."""
-        return self.places.get(iri) or self.places.get(_key(iri))
-
-    def files(self) -> list[Path]:
-        """Return the catalogue and the files it names."""
-        return [self.path, *(place for place in self.places.values() if isinstance(place, Path))]
+        return self._places.get(iri) or self._places.get(_key(iri))
 
 
-def read_catalogue(path: Path, limits: Limits) -> Catalogue:
-    """Read an XML catalogue. Of two places for one name the first holds.
-
-    Raises
-    ------
-    InputError
-        When it is none.
-    OSError
-        When the system refuses.
-    """
-    data = path.read_bytes()
-    fault = check_xml(data, str(path), limits)
+def _parsed(data: bytes, source: str, limits: Limits) -> ElementTree.Element:
+    fault = check_xml(data, source, limits)
     if fault is not None:
-        place = Place(str(path), fault.lineno, fault.offset + 1)
+        place = Place(source, fault.lineno, fault.offset + 1)
         raise InputError(Problem(f"not an XML catalogue: {fault}", place, _CORRECT))
     try:
         text = decode_xml(data)
     except (UnicodeDecodeError, LookupError) as error:
-        problem = Problem(f"not an XML catalogue: {error}", Place(str(path)), _CORRECT)
+        problem = Problem(f"not an XML catalogue: {error}", Place(source), _CORRECT)
         raise InputError(problem) from error
     root = ElementTree.fromstring(text)  # noqa: S314 -- check_xml has looked through it
     if root.tag != f"{_NAMESPACE}catalog":
         what = f"not an XML catalogue: its root is <{root.tag.rpartition('}')[2]}>"
-        raise InputError(Problem(what, Place(str(path)), _CORRECT))
-    places: dict[str, Path | str] = {}
-    for name, found in _entries(root, Path(realpath(path)).as_uri(), str(path)):
-        places.setdefault(name, found)
-        places.setdefault(_key(name), found)
-    return Catalogue(path, places)
+        raise InputError(Problem(what, Place(source), _CORRECT))
+    return root
 
 
 def _entries(
@@ -328,12 +226,8 @@ def _no_place(address: str, reason: str, source: str) -> InputError:
 class Folder:
     """The RDF files of a folder, at any depth, by what they call themselves.
 
-    Parameters
-    ----------
-    path
-        The folder. When the first import is looked for, all its files are read.
-    on_problem
-        Called with each file that cannot be read, and when two files have one name.
+    When the first import is looked for, all its files are read. One that cannot be read is
+    reported, and so are two files with one name.
     """
 
     def __init__(self, path: Path, on_problem: OnProblem, limits: Limits) -> None:
@@ -354,12 +248,11 @@ class Folder:
         files = []
         for file in filter(_is_rdf, files_in(self._path, self._tell_skipped)):
             try:
-                regular = stat.S_ISREG(file.stat().st_mode)
+                file.stat()
             except OSError as error:  # a link that leads nowhere
                 self._tell_skipped(unreadable(str(file), error))
             else:
-                if regular:
-                    files.append(file)
+                files.append(file)
         return files
 
     def _tell_skipped(self, problem: Problem) -> None:
@@ -401,6 +294,10 @@ class Folder:
         what = f"several files declare <{iri}>: {', '.join(map(str, found))}"
         remedy = "The first was used: keep one, or name a catalogue."
         self._on_problem(Problem(what, Place(str(found[0])), remedy, Severity.WARNING))
+
+
+Places: TypeAlias = Folder | Catalogue
+"""What knows where imported ontologies lie."""
 
 
 def _is_rdf(file: Path) -> bool:

@@ -1,58 +1,35 @@
-"""Ontology files to triples, synonyms and rules.
-
-What RDF files say, with their imports and what a reasoner infers from both, is cached
-(`semantic.ontology.cache`), for reading a large one takes seconds and reasoning minutes. Synonyms
-and mapping functions are short, and read each time.
-"""
+"""Ontology files to triples, synonyms and rules."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from os.path import realpath
 from pathlib import Path
-from typing import NoReturn
 
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem
 from semantic.files import is_folder, unreadable
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.ontology import cache
-from semantic.ontology.cache import Cached
 from semantic.ontology.documents import read_file
-from semantic.ontology.imports import Closure, importable, places_of
-from semantic.ontology.reasoner import Reasoner, infer
+from semantic.ontology.imports import closure, places_of
+from semantic.ontology.reasoner import Reasoner, cache_folder, infer
 from semantic.ontology.synonym_files import is_synonym_json, read_synonyms
 from semantic.ontology.synonyms import SynonymPairs, SynonymRows, merged
 from semantic.syntax import HEAD_BYTES
 from semantic.terms import Triple
-
-_SMALL = 64 * 1024
-"""Files of fewer bytes together are read as fast as from the cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
     """What the files of an ontology hold together.
 
-    Parameters
-    ----------
-    triples
-        Those of all files and their imports, and those inferred.
-    synonyms
-        The pairs of all synonym files.
-    prefixes
-        Prefix to namespace; of two files that differ the first holds.
-    inferred
-        Which of the triples a reasoner inferred.
-    rules
-        Mapping rules: the file and its text.
+    The triples are those of all files and their imports, and those inferred; of two files that
+    differ in a prefix the first holds; `rules` are mapping rules: the file and its text.
     """
 
     triples: list[Triple]
     synonyms: SynonymPairs
     prefixes: dict[str, str]
-    inferred: list[Triple] = field(default_factory=list)
     rules: list[tuple[Path, str]] = field(default_factory=list)
 
 
@@ -60,16 +37,9 @@ class Sources:
 class Loading:
     """How RDF files are read.
 
-    Parameters
-    ----------
-    imports
-        A folder, or an XML catalogue, in which ``owl:imports`` are looked for.
-    fetch
-        Whether imports that are not there are fetched over http or https.
-    reason
-        The reasoner that is asked what follows.
-    cache
-        The folder of the cache; ``None`` for none.
+    `imports` is a folder or an XML catalogue in which ``owl:imports`` are looked for; those that
+    are not there are fetched over http or https if `fetch`. `reason` is the reasoner that is asked
+    what follows, `cache` the folder of what it inferred before.
     """
 
     imports: Path | None = None
@@ -79,24 +49,19 @@ class Loading:
 
 
 def loading(
-    imports: str | Path | None, fetch: bool, reason: str | None, folder: Path | str | bool | None
+    imports: str | Path | None, fetch: bool, reason: str | None, cache: Path | str | bool | None
 ) -> Loading:
     """Return the options as `Ontology.load` takes them.
 
-    Raises
-    ------
-    OntologyError
-        There is no such reasoner.
+    Raises `OntologyError` where there is no such reasoner.
     """
     try:
         reasoner = None if reason is None else Reasoner(reason)
     except ValueError:
-        problem = Problem(
-            f"no reasoner is called {reason!r}", Place("reason"), "Use hermit or pellet."
-        )
-        raise OntologyError(problem) from None
+        what = f"no reasoner is called {reason!r}"
+        raise OntologyError(Problem(what, Place("reason"), "Use hermit or pellet.")) from None
     where = None if imports is None else Path(imports)
-    return Loading(where, fetch, reasoner, cache.cache_folder(folder))
+    return Loading(where, fetch, reasoner, cache_folder(cache) if reasoner else None)
 
 
 def read_sources(
@@ -121,22 +86,21 @@ def read_sources(
     rules: list[tuple[Path, str]] = []
     try:
         for path in _different(paths):
-            if is_folder(path):
-                _refuse_folder(path)
+            _refuse_folder(path)
             if path.suffix.lower() == ".rq":
                 rules.append((path, _text(path)))
             elif _is_of_synonyms(path):
                 synonyms.append(read_synonyms(path, on_problem, limits))
             else:
                 rdf.append(path)
-        read = _cached(rdf, on_problem, limits, options)
+        triples, prefixes = _read(rdf, on_problem, limits, options)
     except InputError as error:
         raise OntologyError(error.problem) from error
     except OSError as error:
         raise OntologyError(unreadable(str(error.filename), error)) from error
-    inferred = read.triples[len(read.triples) - read.inferred :]
-    pairs = merged(synonyms, on_problem)
-    return Sources(read.triples, pairs, read.prefixes, inferred, rules)
+    if options.reason is not None:
+        triples += infer(triples, options.reason, on_problem, limits, options.cache)
+    return Sources(triples, merged(synonyms, on_problem), prefixes, rules)
 
 
 def _different(paths: Iterable[Path]) -> Iterable[Path]:
@@ -146,9 +110,10 @@ def _different(paths: Iterable[Path]) -> Iterable[Path]:
     return found.values()
 
 
-def _refuse_folder(path: Path) -> NoReturn:
-    what, remedy = "a folder, not a file", "Name the files that make up the ontology."
-    raise InputError(Problem(what, Place(str(path)), remedy))
+def _refuse_folder(path: Path) -> None:
+    if is_folder(path):
+        what, remedy = "a folder, not a file", "Name the files that make up the ontology."
+        raise InputError(Problem(what, Place(str(path)), remedy))
 
 
 def _is_of_synonyms(path: Path) -> bool:
@@ -166,72 +131,16 @@ def _text(path: Path) -> str:
         raise InputError(Problem(what, Place(str(path)), "Save the file as UTF-8.")) from error
 
 
-def _cached(
-    paths: Sequence[Path], on_problem: OnProblem, limits: Limits, options: Loading
-) -> Cached:
-    """Return what the files say: from the cache, or else by reading them."""
-    name = _cache_name(paths, limits, options)
-    if name is None or options.cache is None:
-        return _read(paths, on_problem, limits, options)[0]
-    found = cache.load(options.cache, name)
-    if found is not None:
-        for problem in found.problems:
-            on_problem(problem)
-        return found
-    read, fetched = _read(paths, on_problem, limits, options)
-    # What was fetched may change there, and no digest would tell. A file that changed while it was
-    # read gives another digest now; what was read may be either.
-    if not fetched and _name_now(paths, limits, options) == name:
-        cache.save(options.cache, name, read)
-    return read
-
-
-def _name_now(paths: Sequence[Path], limits: Limits, options: Loading) -> str | None:
-    try:
-        return _cache_name(paths, limits, options)
-    except (InputError, OSError):
-        return None  # a file has gone since it was read
-
-
-def _cache_name(paths: Sequence[Path], limits: Limits, options: Loading) -> str | None:
-    """Return the name in the cache; ``None`` where it is not worth it."""
-    if options.cache is None:
-        return None
-    files = list(paths)
-    unread: list[Path] = []
-    if options.imports is not None:
-        for file in importable(options.imports, limits):
-            readable = file.is_file() and os.access(file, os.R_OK)
-            (files if readable else unread).append(file)
-        if any(file.stat().st_size > limits.document_bytes for file in files[len(paths) :]):
-            return None  # it may never be read, and to digest it could take long
-    if not all(file.is_file() for file in paths):
-        return None  # a pipe can be read only once
-    if options.reason is None and sum(file.stat().st_size for file in files) < _SMALL:
-        return None
-    settings = (len(paths), str(options.imports), options.fetch, options.reason, limits, unread)
-    return cache.digest(files, settings)
-
-
 def _read(
     paths: Sequence[Path], on_problem: OnProblem, limits: Limits, options: Loading
-) -> tuple[Cached, list[str]]:
-    """Read files and imports, and reason; return also what was fetched."""
-    problems: list[Problem] = []
-
-    def report(problem: Problem) -> None:
-        problems.append(problem)
-        on_problem(problem)
-
-    places = None if options.imports is None else places_of(options.imports, report, limits)
-    given = [(path, read_file(path, report, limits)) for path in paths]
-    closure = Closure(given, places, report, may_fetch=options.fetch, limits=limits)
+) -> tuple[list[Triple], dict[str, str]]:
+    """Return what RDF files and their imports state, and their prefixes."""
+    imports = options.imports
+    places = None if imports is None else places_of(imports, on_problem, limits)
+    given = [(path, read_file(path, on_problem, limits)) for path in paths]
     triples: list[Triple] = []
     prefixes: dict[str, str] = {}
-    for document in closure.documents:
+    for document in closure(given, places, on_problem, may_fetch=options.fetch, limits=limits):
         triples += document.triples
-        for prefix, namespace in document.prefixes.items():
-            prefixes.setdefault(prefix, namespace)
-    inferred = infer(triples, options.reason, report, limits) if options.reason else []
-    read = Cached(triples + inferred, len(inferred), prefixes, tuple(problems))
-    return read, closure.fetched
+        prefixes = document.prefixes | prefixes
+    return triples, prefixes

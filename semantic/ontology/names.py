@@ -36,15 +36,7 @@ def said_by(triples: Iterable[Triple]) -> list[Said]:
 
 
 class Names:
-    """What terms are called.
-
-    Parameters
-    ----------
-    pairs
-        Of the synonym files.
-    roots
-        Of terms and texts.
-    """
+    """What terms are called: pairs of the synonym files, and roots of terms and texts."""
 
     def __init__(self, pairs: SynonymPairs, roots: Roots) -> None:
         self._pairs = pairs
@@ -69,26 +61,15 @@ class Names:
     def labels(self, said: Sequence[Said], is_topic: Callable[[Term], bool]) -> Iterable[Label]:
         """Return every name that text may use for a topic.
 
-        These are the labels of the ontology's triples in every language, the texts that synonym
-        files give for a term, and those they give for one of its labels.
-
-        Parameters
-        ----------
-        said
-            What the ontology's triples say; see `said_by`.
+        These are the labels that the ontology's triples say, in every language, the texts that
+        synonym files give for a term, and those they give for one of its labels.
         """
         terms = dict.fromkeys(term for _, _, term in said)
         topics = frozenset[Term](filter(is_topic, terms))
         return dict.fromkeys(starmap(Label, self._told(said, topics.__contains__)))
 
     def called(self, tree: Taxonomy, said: Sequence[Said]) -> Iterator[tuple[str, Term]]:
-        """Yield the texts that the terms of a tree are called by: labels, and other names' ends.
-
-        Parameters
-        ----------
-        said
-            As for `labels`.
-        """
+        """Yield the texts that the terms of a tree are called by: labels, and other names' ends."""
         for text, _, term in self._told(said, tree.__contains__):
             if term in tree:
                 yield text, term
@@ -133,14 +114,8 @@ class ShownNames:
 
     Of a term's labels those come first that may be shown alone (``skos:prefLabel`` and
     ``rdfs:label``); of these the user's language, no language, English, any other; of these
-    ``skos:prefLabel``.
-
-    Parameters
-    ----------
-    triples
-        Those with `LABELS`.
-    prefixes
-        By which IRIs are shortened.
+    ``skos:prefLabel``. They are made of the triples with `LABELS`; IRIs are shortened by
+    `prefixes`.
 
     Examples
     --------
@@ -190,27 +165,11 @@ class TermNames:
     """The terms of hierarchies by what they are called.
 
     A name is text: the last part of a term's IRI, a label, a text of a synonym file. It may stand
-    for several terms; then all are given, for choosing would be a guess.
+    for several terms; then all are given, for choosing would be a guess. `names` are those beside
+    the last parts of IRIs; `root` gives the term that stands for a text and its synonyms.
 
-    Parameters
-    ----------
-    trees
-        The hierarchies.
-    names
-        Texts and the terms that they name, beside the last parts of IRIs.
-    root
-        Gives the term that stands for a text and its synonyms.
-
-    Examples
-    --------
-    >>> laptop, computer = NamedNode("http://e/LaptopPC"), NamedNode("http://e/Computer")
-    >>> names = TermNames([Taxonomy([(laptop, computer)])], [("laptop PC", laptop)])
-    >>> [term.value for name in ("laptop PC", "Computer") for term in names.terms(name)]
-    ['http://e/LaptopPC', 'http://e/Computer']
-
-    References
-    ----------
-    Zhang, Wang, Huang and Yung: CTPS, section 4.1 (the hash table from names to nodes of trees).
+    Source: CTPS (Zhang, Wang, Huang and Yung), section 4.1 (the hash table from names to nodes of
+    trees).
     """
 
     def __init__(

@@ -166,7 +166,8 @@ class Ontology:
         reason
             ``"hermit"`` or ``"pellet"``: what that reasoner infers is taken as stated.
         cache
-            The folder of what was read before; ``None`` for the user's own, ``False`` for none.
+            The folder of what a reasoner inferred before; ``None`` for the user's own, ``False``
+            for none.
         taxonomies
             Properties that make a taxonomy, as if a file said that they are a ``gm:Taxonomy``.
         synonyms
@@ -292,10 +293,7 @@ class Ontology:
     def parents(self, term: Term, links: Links | None = None) -> tuple[Term, ...]:
         """Return the terms directly above: superclasses, classes of an instance, broader ones.
 
-        Parameters
-        ----------
-        links
-            A publication's own.
+        `links` are a publication's own.
         """
         term = self.root(term)
         above = (
@@ -352,9 +350,7 @@ class Ontology:
     def labels(self) -> list[Label]:
         """Return every name that text may use for a class, a concept or an instance.
 
-        These are ``rdfs:label``, ``skos:prefLabel``, ``altLabel`` and ``hiddenLabel`` in every
-        language, the texts that synonym files give for a term, and those they give for one of
-        its labels. Properties have no part in it: no text is about a property.
+        Properties have no part in it: no text is about a property.
         """
         return list(self.names.labels(self._said, self._is_topic))
 

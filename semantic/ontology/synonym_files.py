@@ -1,7 +1,7 @@
 """Synonym files, CSV and JSON, to rows; what says nothing usable is reported and passed over.
 
-JSON is an object of roots with lists of their synonyms, as search engines have it, or a list of
-objects with a ``term`` and a ``root``. Both are told from JSON-LD by content: keys with ``@``.
+JSON is an object of roots with lists of their synonyms, as search engines have it. It is told from
+JSON-LD by content: keys with ``@``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from semantic.errors import OnProblem, OntologyError, Place, Problem
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.synonyms import SynonymRow, SynonymRows
 
-_FORMS = 'Write {"root": ["synonym", …], …} or [{"term": "synonym", "root": "root"}, …].'
+_FORM = 'Write {"root": ["synonym", …], …}.'
 _KEYWORD = re.compile(rb'"@[a-z]+"\s*:')
 _VALUE = re.compile(rb'"|-?[0-9]|(?:true|false|null)\s*\Z')
 """What JSON begins with that is neither an object nor a list; nothing in RDF begins so."""
@@ -30,12 +30,7 @@ _FEED = re.compile(rb'"version"\s*:\s*"https?:(?:\\?/){2}jsonfeed\.org')
 def is_synonym_json(head: bytes) -> bool:
     """Whether a document begins as JSON that is neither JSON-LD nor a feed.
 
-    A number or a text by itself does, too: it is no synonyms, and nothing else either.
-
-    Parameters
-    ----------
-    head
-        Its first bytes, some thousands.
+    A number or a text by itself is, too: it is no synonyms, and nothing else either.
 
     Examples
     --------
@@ -55,15 +50,12 @@ def read_synonyms(
 ) -> SynonymRows:
     """Read a synonym file: CSV with the columns ``term`` and ``root``, or JSON (``.json``).
 
-    A name is an IRI when it begins with a scheme that IRIs of terms have (``http:``,
-    ``https:``, ``urn:``), and a text otherwise. A text whose root is an IRI is a label of that
-    term. Rows that say nothing usable are reported and passed over.
+    A name is an IRI when it begins with a scheme that IRIs of terms have (``http:``, ``https:``,
+    ``urn:``), and a text otherwise. A text whose root is an IRI is a label of that term. Rows that
+    say nothing usable are reported and passed over.
 
-    Raises
-    ------
-    OntologyError
-        When the file is no such CSV or JSON, is not UTF-8, or is JSON beyond the limits
-        ``document_bytes`` and ``nesting``.
+    Raises `OntologyError` when the file is no such CSV or JSON, is not UTF-8, or is JSON beyond the
+    limits ``document_bytes`` and ``nesting``.
     """
     collector = _Collector(Place(str(path)), on_problem)
     try:
@@ -74,7 +66,8 @@ def read_synonyms(
     except UnicodeDecodeError as error:
         what = f"not UTF-8 at byte {error.start}"
         raise _refused(what, path, "Save the file as UTF-8.") from error
-    return collector.rows()
+    labels = tuple(dict.fromkeys(collector.labels))
+    return SynonymRows(tuple(collector.terms), tuple(collector.texts), labels)
 
 
 def _refused(what: str, path: Path, remedy: str, line: int | None = None) -> OntologyError:
@@ -90,7 +83,7 @@ def _read_csv(path: Path, collector: _Collector) -> None:
                 raise _refused(what, path, "Write `term,root` above the pairs.", line=1)
             for row in rows:
                 term, root = ((row[name] or "").strip() for name in ("term", "root"))
-                collector.add(term, root, line=rows.line_num)
+                collector.add(term, root, replace(collector.where, line=rows.line_num))
     except csv.Error as error:
         raise _refused(f"not CSV: {error}", path, "Write `term,root` on each line.") from error
 
@@ -111,15 +104,19 @@ def _read_json(path: Path, collector: _Collector, limits: Limits) -> None:
         what = f"not JSON: {error.msg}"
         raise _refused(what, path, "Correct the file there.", line=error.lineno) from error
     except RecursionError as error:
-        raise _refused("its objects and lists nest too deep", path, _FORMS) from error
-    if isinstance(document, _Object):
-        for root, synonyms in document:
-            collector.add_list(root, synonyms)
-    elif isinstance(document, list):
-        for number, entry in enumerate(document, start=1):
-            collector.add_entry(entry, f"entry {number}")
-    else:
-        raise _refused("neither an object of lists nor a list of pairs", path, _FORMS)
+        raise _refused("its objects and lists nest too deep", path, _FORM) from error
+    if not isinstance(document, _Object):
+        raise _refused("not an object of lists", path, _FORM)
+    for root, synonyms in document:
+        where = replace(collector.where, item=_short(root))
+        if not isinstance(synonyms, list) or isinstance(synonyms, _Object):
+            collector.report("the value of a root is not a list of its synonyms", where)
+            continue
+        for synonym in synonyms:
+            if isinstance(synonym, str):
+                collector.add(synonym.strip(), root.strip(), where)
+            else:
+                collector.report("a synonym is not a text", where)
 
 
 class _Object(list[tuple[str, Any]]):
@@ -132,57 +129,31 @@ class _Collector:
     """Sorts rows into pairs of terms, pairs of texts, and labels."""
 
     def __init__(self, where: Place, on_problem: OnProblem) -> None:
-        self._where = where
+        self.where = where
+        self.terms: list[SynonymRow[NamedNode]] = []
+        self.texts: list[SynonymRow[str]] = []
+        self.labels: list[tuple[str, NamedNode]] = []
         self._on_problem = on_problem
-        self._terms: list[SynonymRow[NamedNode]] = []
-        self._texts: list[SynonymRow[str]] = []
-        self._labels: list[tuple[str, NamedNode]] = []
 
-    def add_list(self, root: str, synonyms: object) -> None:
-        """Add a root with the list of its synonyms."""
-        if not isinstance(synonyms, list) or isinstance(synonyms, _Object):
-            self._report("the value of a root is not a list of its synonyms", item=_short(root))
-            return
-        for synonym in synonyms:
-            if isinstance(synonym, str):
-                self.add(synonym.strip(), root.strip(), item=_short(root))
-            else:
-                self._report("a synonym is not a text", item=_short(root))
-
-    def add_entry(self, entry: object, item: str) -> None:
-        """Add an object with a term and a root."""
-        values = dict(entry) if isinstance(entry, _Object) else {}
-        term, root = values.get("term"), values.get("root")
-        if isinstance(term, str) and isinstance(root, str):
-            self.add(term.strip(), root.strip(), item=item)
-        else:
-            self._report("an entry is not an object with the texts `term` and `root`", item=item)
-
-    def add(self, term: str, root: str, line: int | None = None, item: str | None = None) -> None:
+    def add(self, term: str, root: str, where: Place) -> None:
         """Add a pair, and where it stands."""
-        where = replace(self._where, line=line, item=item)
         if not term or not root:
-            self._report("a row needs both a term and a root", line, item)
+            self.report("a row needs both a term and a root", where)
         elif _SURROGATE.search(term + root):
-            self._report("half of a surrogate pair is no text", line, item)
+            self.report("half of a surrogate pair is no text", where)
         elif (iri := _iri(root)) is not None:
             if (name := _iri(term)) is None:
-                self._labels.append((term, iri))
+                self.labels.append((term, iri))
             else:
-                self._terms.append(SynonymRow(name, iri, where))
+                self.terms.append(SynonymRow(name, iri, where))
         elif _iri(term) is not None:
-            self._report(f"the IRI {term} cannot have the text {root!r} as its root", line, item)
+            self.report(f"the IRI {term} cannot have the text {root!r} as its root", where)
         else:
-            self._texts.append(SynonymRow(term, root, where))
+            self.texts.append(SynonymRow(term, root, where))
 
-    def _report(self, what: str, line: int | None = None, item: str | None = None) -> None:
-        where = replace(self._where, line=line, item=item)
+    def report(self, what: str, where: Place) -> None:
+        """Report a row that says nothing usable."""
         self._on_problem(Problem(what, where, "Correct or remove the row; it was skipped."))
-
-    def rows(self) -> SynonymRows:
-        """Return everything that was added."""
-        labels = tuple(dict.fromkeys(self._labels))
-        return SynonymRows(tuple(self._terms), tuple(self._texts), labels)
 
 
 def _short(root: str) -> str:

@@ -42,24 +42,17 @@ _TEXT_TYPES = frozenset({XSD["string"].value, RDF["langString"].value})
 
 @dataclass(frozen=True, slots=True)
 class SynonymOptions:
-    r"""How texts are looked up, and what else gives texts a root.
+    """How texts are looked up, and what else gives texts a root.
 
     Parameters
     ----------
     nfkc
-        Texts are the same when their Unicode compatibility forms are: ``US`` in
-        full-width letters is ``US``.
+        Texts are the same when their Unicode compatibility forms are: ``US`` in full-width letters
+        is ``US``.
     casefold
         Texts are the same when they differ in case only: ``us`` is ``US``.
     labels
         A label of a SKOS concept is a synonym of its preferred label, wherever it is a literal.
-
-    Examples
-    --------
-    >>> SynonymOptions(nfkc=True, casefold=True).fold("\uff35\uff33")
-    'us'
-    >>> SynonymOptions().fold("Us")
-    'Us'
     """
 
     nfkc: bool = False
@@ -95,14 +88,8 @@ DEFAULT_SYNONYM_OPTIONS = SynonymOptions()
 class SynonymPairs:
     """Names with one root each; `merged` makes it of the rows of files.
 
-    Parameters
-    ----------
-    terms
-        IRI to the IRI that is its root.
-    texts
-        Literal text to the text that is its root.
-    labels
-        Further labels for a term: text and IRI. They are found in text, and rewrite nothing.
+    `terms` and `texts` have the root of each IRI and of each text. `labels` are further labels for
+    a term: they are found in text, and rewrite nothing.
     """
 
     terms: Mapping[NamedNode, NamedNode] = field(default_factory=dict)
@@ -123,12 +110,8 @@ class SynonymRow(Generic[_Name]):
 class SynonymRows:
     """What synonym files say, row by row.
 
-    Parameters
-    ----------
-    terms, texts
-        IRIs and texts with their roots, which need not agree with each other.
-    labels
-        Texts that are labels of a term: of one or of several.
+    Names with their roots need not agree with each other. `labels` are texts that are labels of a
+    term: of one or of several.
     """
 
     terms: tuple[SynonymRow[NamedNode], ...] = ()
@@ -149,14 +132,9 @@ def merged(several: Sequence[SynonymRows], on_problem: OnProblem) -> SynonymPair
 def settled(
     pairs: SynonymPairs, options: SynonymOptions, triples: Iterable[Triple], on_problem: OnProblem
 ) -> SynonymPairs:
-    """Return what pairs say under these options: labels added, and what folds together reported.
+    """Return what pairs of files say under these options.
 
-    Parameters
-    ----------
-    pairs
-        Those of the synonym files.
-    triples
-        The ontology's, in which SKOS labels are looked for if ``options.labels``.
+    Labels that are found in the ontology's triples are added, and what folds together is reported.
     """
     if not options.labels and not options.folds:
         return pairs
@@ -213,24 +191,16 @@ def label_synonyms(
 ) -> dict[str, str]:
     """Return the labels of SKOS concepts, each with the preferred label as its root.
 
-    The root is the ``skos:prefLabel`` without a language; else the English one; else the one
-    whose language comes first. A text that is a label of concepts with different roots is
-    reported, and has none.
+    The root is the ``skos:prefLabel`` without a language; else the English one; else the one whose
+    language comes first. A text that is a label of concepts with different roots is reported, and
+    has none.
 
     Examples
     --------
-    >>> from semantic.vocabulary import Namespace
-    >>> ex = Namespace("http://example.org/")
-    >>> labels = label_synonyms(
-    ...     [
-    ...         (ex["us"], SKOS["prefLabel"], Literal("United States", language="en")),
-    ...         (ex["us"], SKOS["prefLabel"], Literal("États-Unis", language="fr")),
-    ...         (ex["us"], SKOS["altLabel"], Literal("US")),
-    ...     ],
-    ...     print,
-    ... )
-    >>> labels["US"], labels["États-Unis"]
-    ('United States', 'United States')
+    >>> us, tagged = NamedNode("urn:us"), Literal("United States", language="en")
+    >>> said = [(us, SKOS["prefLabel"], tagged), (us, SKOS["altLabel"], Literal("US"))]
+    >>> label_synonyms(said, print)["US"]
+    'United States'
     """
     preferred: dict[Term, Literal] = {}
     labels: dict[tuple[Term, str], None] = {}
@@ -267,23 +237,13 @@ def _preference(label: Literal) -> tuple[int, str, str]:
 class Roots:
     """The root of every term that has more than one name.
 
-    Parameters
-    ----------
-    groups
-        Pairs of IRIs that mean the same.
-    pairs
-        The synonym files' pairs, `settled` under the options; they also say which name is the
-        root.
-    declared
-        Terms that make better roots than others.
-    options
-        How texts are looked up.
+    `groups` are pairs of IRIs that mean the same; `pairs` are those of synonym files, `settled`
+    under the options, and also say which name is the root; terms that are `declared` make better
+    roots than others.
 
     Examples
     --------
     >>> pairs = SynonymPairs(texts={"US": "United States", "U.S.": "US"})
-    >>> Roots([], pairs, frozenset()).root(Literal("U.S.", language="en")).value
-    'United States'
     >>> folded = Roots([], pairs, frozenset(), SynonymOptions(casefold=True))
     >>> folded.root(Literal("u.s.")).value, folded.root(Literal("who is us?")).value
     ('United States', 'who is us?')

@@ -1,8 +1,7 @@
 """One is-a hierarchy: a directed graph of terms with several parents.
 
-A cycle is no hierarchy: `find_cycles` names those of a set of edges, and whoever builds the
-taxonomy folds each into one term first. The terms of a cycle that is left are all above each
-other, and above themselves.
+A cycle is no hierarchy: whoever builds the taxonomy folds each into one term first. The terms of a
+cycle that is left are all above each other, and above themselves.
 
 Cost: building is linear in the edges; `parents` and `children` are look-ups; `ancestors` and
 `descendants` walk what they return.
@@ -27,12 +26,8 @@ if TYPE_CHECKING:
 class Taxonomy:
     """Terms under terms.
 
-    Parameters
-    ----------
-    edges
-        Pairs of child and parent; loops are ignored.
-    members
-        Terms that belong to the taxonomy even without an edge.
+    `edges` are pairs of child and parent, loops among them being ignored; `members` belong to the
+    taxonomy even without an edge.
 
     Examples
     --------
@@ -103,19 +98,6 @@ class Taxonomy:
         graph.add_nodes_from(self._terms)
         graph.add_edges_from((t, parent) for t in self._terms for parent in self.parents(t))
         return graph
-
-
-def find_cycles(edges: Iterable[tuple[Term, Term]]) -> list[tuple[Term, ...]]:
-    """Return the groups of terms that are all above each other, each in code point order.
-
-    Examples
-    --------
-    >>> from pyoxigraph import NamedNode
-    >>> a, b, c = (NamedNode(f"urn:{n}") for n in "abc")
-    >>> find_cycles([(a, b), (b, a), (b, c)])
-    [(<NamedNode value=urn:a>, <NamedNode value=urn:b>)]
-    """
-    return list(Taxonomy(edges).cycles)
 
 
 def reached(term: Term, following: Callable[[Term], Iterable[Term]]) -> tuple[Term, ...]:

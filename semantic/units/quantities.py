@@ -54,24 +54,12 @@ def is_of_cdt(literal: Literal) -> bool:
 
 
 def is_quantity(literal: Literal) -> bool:
-    """Whether a literal is a number with a unit, by its datatype.
-
-    Examples
-    --------
-    >>> is_quantity(Literal("40 GB", datatype=UCUM)), is_quantity(Literal("40 GB"))
-    (True, False)
-    """
+    """Whether a literal is a number with a unit, by its datatype."""
     return is_of_cdt(literal) and literal.datatype.value != _UNIT_ONLY
 
 
 def read_number(text: str) -> Fraction | None:
-    """Return the number that a text says: sign, digits, point and exponent, all bounded.
-
-    Examples
-    --------
-    >>> read_number("4.5e1"), read_number("forty"), read_number("1e999")
-    (Fraction(45, 1), None, None)
-    """
+    """Return the number that a text says: sign, digits, point and exponent, all bounded."""
     stripped = text.strip()
     return Fraction(stripped) if _NUMBER_FORM.fullmatch(stripped) else None
 
@@ -89,13 +77,7 @@ def read_quantity(text: str) -> tuple[Fraction, str] | None:
 
 
 def read_written(text: str) -> tuple[Fraction, str] | None:
-    """Return the number and the unit of a quantity in base units, as `quantity_literal` writes it.
-
-    Examples
-    --------
-    >>> read_written("1E+2 By"), read_written("many By")
-    ((Fraction(100, 1), 'By'), None)
-    """
+    """Return the number and the unit of a quantity as `quantity_literal` writes it."""
     found = _WRITTEN_FORM.fullmatch(text)
     try:
         return (Fraction(found[1]), found[2]) if found else None
@@ -139,11 +121,5 @@ def number_literal(number: Fraction) -> Literal:
 
 
 def quantity_literal(number: Fraction, unit: str) -> Literal:
-    """Return a number and a unit as one literal.
-
-    Examples
-    --------
-    >>> quantity_literal(Fraction(40), "By").value
-    '40 By'
-    """
+    """Return a number and a unit as one literal."""
     return Literal(f"{write_number(number)} {unit}", datatype=UCUM)

@@ -1,4 +1,4 @@
-"""The text of a unit to what it means: a dimension, a factor, an offset.
+"""The text or QUDT's IRI of a unit to what it means: a dimension, a factor, an offset.
 
 How a text is understood, first to last: a currency, each of which is a dimension of its own, for
 nothing here knows a rate of exchange; bytes (``B`` is a byte, alone and with a prefix, where strict
@@ -10,7 +10,8 @@ A text comes from anybody. It is short (`Limits.unit_characters`), its exponents
 most, and pint's own spelling, which is evaluated as arithmetic, is let through only as names with
 small powers.
 
-Sources: UCUM, https://ucum.org/ucum; pint, https://pint.readthedocs.io/; ISO 4217.
+Sources: UCUM, https://ucum.org/ucum; pint, https://pint.readthedocs.io/; ISO 4217; QUDT,
+http://qudt.org/doc/DOC_VOCAB-UNITS.html.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from pyoxigraph import NamedNode
+
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.units.quantities import UnitError
+from semantic.units.quantities import CURRENCY, UNIT, UnitError
 
 CURRENCIES = frozenset(
     """
@@ -72,15 +75,10 @@ _METRIC = {
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What the text of a unit means.
+    """What the text of a unit means: a number x of it is ``x * factor + offset`` of `base`.
 
-    Parameters
-    ----------
-    base
-        The base unit of its dimension, in UCUM where UCUM has it: two units can be brought to
-        each other when theirs are the same.
-    factor, offset
-        A number x of this unit is ``x * factor + offset`` of the base unit.
+    That is the base unit of its dimension, in UCUM where UCUM has it: two units can be brought to
+    each other when theirs are the same.
     """
 
     base: str
@@ -124,20 +122,15 @@ COMMON = {
 class Registry:
     """Knows units by their texts.
 
-    Parameters
-    ----------
-    limits
-        `Limits.unit_characters` bounds a text, `Limits.units_remembered` the cache.
+    `Limits.unit_characters` bounds a text, `Limits.units_remembered` the cache.
 
     Examples
     --------
     >>> registry = Registry()
     >>> registry.unit("kB")
     Unit(base='By', factor=Fraction(1000, 1), offset=Fraction(0, 1))
-    >>> registry.unit("[degF]").to_base(Fraction(32))
-    Fraction(5463, 20)
-    >>> registry.unit("$").base
-    'USD'
+    >>> registry.unit("[degF]").to_base(Fraction(32)), registry.unit("$").base
+    (Fraction(5463, 20), 'USD')
     """
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -147,10 +140,8 @@ class Registry:
     def unit(self, text: str) -> Unit:
         """Return what a text means.
 
-        Raises
-        ------
-        UnitError
-            When it is no unit, or one that cannot be converted by a factor and an offset.
+        Raises `UnitError` when it is no unit, or one that cannot be converted by a factor and an
+        offset.
         """
         found = self._found(text.strip()) if len(text) <= self._limits.unit_characters else None
         if found is None:
@@ -229,3 +220,87 @@ class _Libraries:
 @lru_cache(maxsize=1)
 def _libraries() -> _Libraries:
     return _Libraries()
+
+
+# -- QUDT's IRIs --------------------------------------------------------------------------
+
+_QUDT_PREFIXES = {
+    "Yotta": "Y", "Zetta": "Z", "Exa": "E", "Peta": "P", "Tera": "T", "Giga": "G", "Mega": "M",
+    "Kilo": "k", "Hecto": "h", "Deca": "da", "Deci": "d", "Centi": "c", "Milli": "m",
+    "Micro": "u", "Nano": "n", "Pico": "p", "Femto": "f", "Atto": "a",
+    "Kibi": "Ki", "Mebi": "Mi", "Gibi": "Gi", "Tebi": "Ti",
+}  # fmt: skip
+_QUDT_UNITS = {
+    "UNITLESS": "1", "NUM": "1", "PERCENT": "%",
+    "M": "m", "GM": "g", "SEC": "s", "A": "A", "K": "K", "CD": "cd", "MOL": "mol", "RAD": "rad",
+    "BYTE": "By", "BIT": "bit", "HZ": "Hz", "N": "N", "PA": "Pa", "J": "J", "W": "W", "V": "V",
+    "OHM": "Ohm", "FARAD": "F", "T": "T", "WB": "Wb", "H": "H", "S": "S", "C": "C", "LM": "lm",
+    "LUX": "lx", "BQ": "Bq", "GRAY": "Gy", "SV": "Sv", "EV": "eV", "BAR": "bar", "L": "L",
+    "TONNE": "t", "TON_Metric": "t", "MIN": "min", "HR": "h", "DAY": "d", "WK": "wk",
+    "MO": "mo", "YR": "a", "DEG": "deg", "DEG_C": "Cel", "DEG_F": "[degF]", "CAL": "cal",
+    "IN": "[in_i]", "FT": "[ft_i]", "YD": "[yd_i]", "MI": "[mi_i]", "MI_N": "[nmi_i]",
+    "LB": "[lb_av]", "OZ": "[oz_av]", "AC": "[acr_us]", "GAL_US": "[gal_us]", "KN": "[kn_i]",
+}  # fmt: skip
+_QUDT_NAMES = {code: name for name, code in reversed(_QUDT_UNITS.items())} | {"kg": "KiloGM"}
+_PART = re.compile(rf"({'|'.join(_QUDT_PREFIXES)})?([A-Z][A-Za-z_]*?)([1-9])?", re.ASCII)
+_TERM = re.compile(r"([A-Za-z]+)(-?[1-9])?", re.ASCII)
+
+
+def ucum_of(iri: NamedNode) -> str | None:
+    """Return the UCUM code (or the currency) that a QUDT unit means; ``None`` for an unknown one.
+
+    Local names are made by rule: ``KiloGM-PER-M3`` is prefix and unit, divided by unit and
+    exponent.
+
+    Examples
+    --------
+    >>> ucum_of(UNIT["GigaBYTE"]), ucum_of(UNIT["KiloGM-PER-M3"]), ucum_of(UNIT["Nonsense"])
+    ('GBy', 'kg.m-3', None)
+    """
+    if iri.value.startswith(CURRENCY.iri):
+        code = iri.value.removeprefix(CURRENCY.iri)
+        return code if code in CURRENCIES else None
+    if not iri.value.startswith(UNIT.iri):
+        return None
+    name = iri.value.removeprefix(UNIT.iri)
+    if (code := name.removeprefix("CCY_")) in CURRENCIES:
+        return code
+    above, _, below = f"-{name}".partition("-PER-")
+    parts = [_part(part, "") for part in above.split("-") if part]
+    parts += [_part(part, "-") for part in below.split("-") if part]
+    return ".".join(p for p in parts if p) if parts and all(parts) else None
+
+
+def _part(part: str, sign: str) -> str | None:
+    if (code := _QUDT_UNITS.get(part)) is not None:
+        return code + (sign and "-1")
+    found = _PART.fullmatch(part)
+    if found is None or found[2] not in _QUDT_UNITS:
+        return None
+    exponent = found[3] or (sign and "1")
+    prefix = _QUDT_PREFIXES.get(found[1], "")
+    return f"{prefix}{_QUDT_UNITS[found[2]]}{sign if exponent else ''}{exponent}"
+
+
+def iri_of(ucum: str) -> NamedNode | None:
+    """Return the QUDT unit for a UCUM code without prefixes, where there is one.
+
+    Examples
+    --------
+    >>> iri_of("By").value, iri_of("kg.m-3").value
+    ('http://qudt.org/vocab/unit/BYTE', 'http://qudt.org/vocab/unit/KiloGM-PER-M3')
+    """
+    if ucum in CURRENCIES:
+        return CURRENCY[ucum]
+    if ucum in _QUDT_NAMES:
+        return UNIT[_QUDT_NAMES[ucum]]
+    above: list[str] = []
+    below: list[str] = []
+    for term in ucum.split("."):
+        found = _TERM.fullmatch(term)
+        if found is None or found[1] not in _QUDT_NAMES:
+            return None
+        exponent = int(found[2] or 1)
+        power = "" if abs(exponent) == 1 else str(abs(exponent))
+        (above if exponent > 0 else below).append(_QUDT_NAMES[found[1]] + power)
+    return UNIT["-PER-".join(["-".join(above), *filter(None, ["-".join(below)])]).lstrip("-")]

@@ -25,7 +25,6 @@ from pyoxigraph import Literal, NamedNode
 
 from semantic.attributes.names import name_of, step_names, steps
 from semantic.errors import OnProblem, Place, Problem, Severity
-from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.taxonomy import Taxonomy
 from semantic.publication import Publication
 from semantic.terms import Term, Triple, compact
@@ -41,8 +40,7 @@ from semantic.units.quantities import (
     read_number,
     read_quantity,
 )
-from semantic.units.qudt import iri_of, ucum_of
-from semantic.units.registry import Registry, Unit
+from semantic.units.registry import Registry, Unit, iri_of, ucum_of
 from semantic.values import Number, value_of
 
 Report: TypeAlias = Callable[[Term, UnitError], None]
@@ -55,15 +53,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class BaseUnit:
-    """The unit that an attribute's numbers are in.
-
-    Parameters
-    ----------
-    term
-        As it was declared: a text or an IRI.
-    unit
-        What that means.
-    """
+    """The unit that an attribute's numbers are in: as it was declared, and what that means."""
 
     term: Term
     unit: Unit
@@ -75,14 +65,8 @@ class Declarations:
 
     ``A gm:baseUnit "GB"`` says that the numbers of A are gigabytes, and so for A's sub-properties:
     what is said with them is said with A, too. So two base units in one line of properties cannot
-    both hold: that is reported, and neither is used for the properties concerned.
-
-    Parameters
-    ----------
-    base_units
-        Attribute to base unit.
-    unit_attributes
-        Value attribute to the attributes that give its unit.
+    both hold: that is reported, and neither is used. `unit_attributes` has the attributes that give
+    the unit of a value attribute.
     """
 
     base_units: Mapping[Term, BaseUnit]
@@ -93,13 +77,8 @@ class Declarations:
 class Use:
     """One place of a query's constant: an attribute's value, or compared with one.
 
-    Parameters
-    ----------
-    attribute
-        The property whose object the constant is, or the variable that it is compared with.
-    siblings
-        The properties of the same subject, each with a constant that is its object or equal to
-        it; ``None`` where the query leaves it open.
+    `siblings` are the properties of the same subject, each with a constant that is its object or
+    equal to it; ``None`` where the query leaves it open.
     """
 
     attribute: Term
@@ -108,16 +87,10 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Normal:
-    """Triples with their quantities in base units.
+    """Triples with their quantities in base units, distinct, the derived ones at the end.
 
-    Parameters
-    ----------
-    triples
-        In the order of those given, distinct, with the derived ones at the end.
-    derived
-        The plain number of a quantity node, under the attribute that leads to the node.
-    origins
-        Each changed or derived triple to the triple that it was made of.
+    `derived` are plain numbers of quantity nodes, under the attributes that lead to these;
+    `origins` has the triple that each changed or derived one was made of.
     """
 
     triples: tuple[Triple, ...]
@@ -128,16 +101,8 @@ class Normal:
 class Units:
     """What an ontology says about units, applied to publications and subscriptions.
 
-    Parameters
-    ----------
-    declarations
-        Base units and unit attributes.
-    registry
-        Knows what the texts of units mean.
-
     Examples
     --------
-    >>> from pyoxigraph import NamedNode
     >>> from semantic.units.quantities import BASE_UNIT, UCUM
     >>> disk, size = NamedNode("urn:disk"), NamedNode("urn:size")
     >>> units = Units.of([(size, BASE_UNIT, Literal("GB"))], Taxonomy([]), print)
@@ -166,21 +131,14 @@ class Units:
         triples: Iterable[Triple],
         properties: Taxonomy,
         on_problem: OnProblem,
-        limits: Limits = DEFAULT_LIMITS,
         registry: Registry | None = None,
     ) -> Units:
         """Compile what an ontology's triples, with roots put in, say about units.
 
-        Parameters
-        ----------
-        properties
-            The hierarchy in which declarations are inherited.
-        on_problem
-            Called with each declaration that cannot be used.
-        registry
-            Another `Units`' own, to go on with what it has cached.
+        Declarations are inherited in the hierarchy of `properties`; what cannot be used is
+        reported. `registry` is that of other `Units`, to go on with what it has cached.
         """
-        registry = registry or Registry(limits)
+        registry = registry or Registry()
         return cls(_declarations(triples, properties, registry, on_problem), registry)
 
     def base_unit(self, attribute: Term) -> BaseUnit | None:
@@ -324,16 +282,8 @@ class Units:
     def constant(self, term: Term, uses: Sequence[Use]) -> Term:
         """Return what a query's constant, with roots put in, is in publications' base units.
 
-        Parameters
-        ----------
-        uses
-            Where the query has it.
-
-        Raises
-        ------
-        UnitError
-            When its unit is unknown or does not go together with the attribute's, or when its
-            places ask for different units.
+        Raises `UnitError` when its unit is unknown or does not go together with the attribute's, or
+        when its places in the query ask for different units.
         """
         if isinstance(term, Literal) and is_quantity(term):
             bases = [base for use in uses if (base := self.base_unit(use.attribute)) is not None]

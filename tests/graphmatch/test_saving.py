@@ -26,7 +26,7 @@ from graphmatch import Engine
 from graphmatch.saving import SavedError
 from graphmatch.subscribing import read_subscriptions
 from semantic import Ontology, Publication, read_publications
-from semantic.annotation.annotate import Annotator, Label, Languages
+from semantic.annotation.annotate import Annotator, Label
 from semantic.attributes.events import Event
 from semantic.limits import Limits
 from semantic.ontology.synonyms import SynonymOptions, SynonymPairs
@@ -153,7 +153,7 @@ def test_that_the_samples_match_as_before(tmp_path: Path) -> None:
 def test_that_options_are_kept(tmp_path: Path) -> None:
     pairs = SynonymPairs(texts={"US": "United States"})
     options = SynonymOptions(nfkc=True, casefold=True)
-    annotator = Annotator([Label("solar", "en", EX["Sun"])], languages=Languages.ALL)
+    annotator = Annotator([Label("solar", "en", EX["Sun"])], stem=False)
     engine = Engine(Ontology([], pairs, options=options), annotator=annotator)
     engine.subscribe("us", f'ASK {{ ?x {EX["in"]} "united states" }}')
     engine.save(tmp_path / "s")
@@ -162,7 +162,8 @@ def test_that_options_are_kept(tmp_path: Path) -> None:
     assert list(other.match(item).subscriptions) == ["us"]
     assert other.ontology.roots.options == options
     assert other.annotator is not None
-    assert other.annotator.made_of == annotator.made_of
+    assert other.annotator.labels == annotator.labels
+    assert not other.annotator.stem
     assert other.limits == engine.limits
     plain = Engine(Ontology([(EX["Laptop"], SUBCLASS, EX["Computer"])]), entailment="none")
     plain.subscribe("computer", f"ASK {{ ?x a {EX['Computer']} }}")

@@ -11,7 +11,7 @@
 //! evaluator plans each time, some ten microseconds for a few patterns; a look-up costs two
 //! allocations. [`Limits`] hold wherever the evaluator is ([`crate::bounded`]).
 
-use crate::algebra::{body, body_mut, pattern_of, pattern_of_mut};
+use crate::algebra::{body, body_mut, parts, pattern_of, pattern_of_mut};
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::pattern::{Comparison, TaxonomyOperator, Variants};
@@ -55,6 +55,10 @@ pub struct Limits {
     /// How many bytes the texts of terms that expressions make may have in all.
     pub text: usize,
 }
+
+/// With more optional parts than this a query is evaluated as it is written: the time for planning
+/// grows with the cube of their number, and nothing can stop it.
+const PLANNED: usize = 40;
 
 impl Default for Limits {
     fn default() -> Self {
@@ -101,6 +105,8 @@ pub struct Prepared {
     conditions: Vec<Query>,
     query: Query,
     functions: Vec<NamedNode>,
+    /// Whether it has so many optional parts that to plan it would take longer than to evaluate it.
+    is_wide: bool,
 }
 
 impl Prepared {
@@ -135,7 +141,8 @@ impl Prepared {
         let ask =
             |pattern| Query::Ask { dataset: None, pattern, base_iri: query.base_iri().cloned() };
         let conditions = conditions.into_iter().map(ask).collect();
-        Self { conditions, query, functions: Vec::new() }
+        let is_wide = optional_parts(pattern_of(&query)) > PLANNED;
+        Self { conditions, query, functions: Vec::new(), is_wide }
     }
 
     /// The same as texts for any SPARQL evaluator over a store whose default graph is the ontology
@@ -170,6 +177,11 @@ impl Prepared {
         self.functions = rewriter.functions;
         self
     }
+}
+
+fn optional_parts(pattern: &GraphPattern) -> usize {
+    let own = usize::from(matches!(pattern, GraphPattern::LeftJoin { .. }));
+    own + parts(pattern).into_iter().flatten().map(optional_parts).sum::<usize>()
 }
 
 /// The name of a publication's graph: its id where that is an IRI.
@@ -233,6 +245,9 @@ impl Evaluation<'_> {
     /// An evaluator that has the functions which a query calls.
     fn evaluator(&self, prepared: &Prepared) -> QueryEvaluator {
         let mut evaluator = QueryEvaluator::new();
+        if prepared.is_wide {
+            evaluator = evaluator.without_optimizations();
+        }
         for name in &prepared.functions {
             evaluator = if let Some(function) = private_function(name.as_str()) {
                 evaluator.with_custom_function(name.clone(), function)

@@ -14,6 +14,10 @@ use quick_xml::events::{BytesStart, Event};
 
 /// So many attributes all open XML elements may have together.
 const ATTRIBUTES: usize = 1000;
+/// So much of a document is looked at to tell its root.
+const HEAD: usize = 8192;
+/// A tag of fewer bytes is not taken apart.
+const SHORT_TAG: usize = 1000;
 /// So long the IRI of an XML namespace may be: each name in it stands for that much.
 const NAMESPACE_BYTES: u64 = 1 << 16;
 /// So much the names of a JSON document may stand for, if each were the longest of its context.
@@ -33,6 +37,25 @@ fn fault_at(what: String, remedy: &str, text: &[u8], at: usize) -> Fault {
 }
 
 // --- XML -------------------------------------------------------------------------------------
+
+/// Whether a document is certainly RDF/XML in UTF-8: its root is `rdf:RDF`, and nothing else is
+/// declared.
+pub(crate) fn is_plain_rdf_xml(text: &[u8]) -> bool {
+    let head = &text[..text.len().min(HEAD)];
+    let Some(root) = memmem::find(head, b"<rdf:RDF") else { return false };
+    let prologue = &head[..root];
+    let is_markup = |at| matches!(head[at + 1], b'?' | b'!');
+    let is_utf8 = |at: usize| {
+        let value = prologue[at + 8..].trim_ascii_start().strip_prefix(b"=").unwrap_or_default();
+        let name = value.trim_ascii_start().get(1..6).unwrap_or_default();
+        name.eq_ignore_ascii_case(b"utf-8")
+    };
+    text.starts_with(b"<")
+        && memchr_iter(b'<', prologue).all(is_markup)
+        && memmem::find(prologue, b"html").is_none()
+        && memmem::find(prologue, b"encoding").is_none_or(is_utf8)
+        && std::str::from_utf8(text).is_ok()
+}
 
 /// Refuses XML that is cut off, nests too deep, or has entities that lie outside or add too much.
 pub(crate) fn check_xml(text: &[u8], remedy: &str, limits: &Limits) -> Result<(), Fault> {
@@ -155,13 +178,17 @@ impl Entities<'_> {
         Ok(())
     }
 
-    /// How many attributes a tag has; what they refer to is counted.
+    /// How many attributes a tag has; what they refer to is counted. Where nothing can be referred
+    /// to, a short tag has as many as it has signs of equality, or fewer.
     fn tag(
         &mut self,
         tag: &BytesStart<'_>,
         at: usize,
         bad: &impl Fn(&str, usize) -> Fault,
     ) -> Result<usize, Fault> {
+        if self.lengths.is_empty() && tag.len() < SHORT_TAG {
+            return Ok(memchr_iter(b'=', tag).count());
+        }
         let mut attributes = 0;
         for attribute in tag.attributes().with_checks(false) {
             let attribute = attribute.map_err(|error| bad(&error.to_string(), at))?;
@@ -242,6 +269,9 @@ pub(crate) fn nesting(what: &str, most: usize) -> Fault {
 /// How deep triple terms nest at most, and at the end, from a depth on. What looks like one in a
 /// literal counts too.
 pub(crate) fn deepest_terms(text: &[u8], mut depth: usize) -> (usize, usize) {
+    if depth == 0 && memmem::find(text, b"<<(").is_none() {
+        return (0, 0);
+    }
     let (mut deepest, mut at) = (depth, 0);
     while let Some(next) = memchr2(b'<', b')', text.get(at..).unwrap_or_default()) {
         at += next;

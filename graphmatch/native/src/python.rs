@@ -9,6 +9,7 @@ use crate::engine::rows::{Constants, Rows, Texts, Values};
 use crate::engine::{Change, Did, Matched, Refusal, State};
 use crate::evaluate::Answer;
 use crate::events::{Attribute, Cells, Statements};
+use crate::guard::is_plain_rdf_xml;
 use crate::limits::Limits;
 use crate::matching::Worker;
 use crate::objects::{object_of, write_text};
@@ -1189,8 +1190,8 @@ impl Core {
     /// Reads a document in memory that is one publication, and matches it.
     ///
     /// Without a format (an extension) it is tried as lines of N-Quads. Returns its report or what
-    /// Python has to do first, and faults; `None` where it has several publications, or is no
-    /// such lines: then a `document` reads it.
+    /// Python has to do first, and faults; `None` where it has several publications, is no such
+    /// lines, or XML that may have to be recoded or is something else: then a `document` reads it.
     #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
     #[pyo3(signature = (data, source, now, format = None, cut = "auto", base = None))]
     fn match_bytes<'py>(
@@ -1207,6 +1208,9 @@ impl Core {
         let Some(syntax) = RdfFormat::from_extension(format.unwrap_or("nq")) else {
             return Ok(None);
         };
+        if syntax == RdfFormat::RdfXml && !is_plain_rdf_xml(data) {
+            return Ok(None);
+        }
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let faults = if format.is_none() { 1 } else { reader::FAULTS };
         let options =

@@ -36,6 +36,8 @@ const PUBLICATION_BYTES: usize = 1 << 31;
 const EXPANSION: (usize, usize) = (1 << 28, 128);
 /// For each level of `nesting`, so many brackets of Turtle, TriG and N3 may be open.
 const BRACKETS: usize = 512;
+/// A document of so many bytes is not looked through for brackets, unless few may be open.
+const SHORT: usize = 1 << 15;
 /// UTF-8's byte order mark.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 const RELATIVE: &str = "http://relative.invalid/";
@@ -448,8 +450,8 @@ struct Source {
     /// The last bytes that were given, and how many triple terms are open.
     tail: Vec<u8>,
     depth: usize,
-    /// The brackets of a syntax that has them.
-    brackets: Option<Brackets>,
+    /// The brackets of a syntax that has them, and what was not looked through for them yet.
+    brackets: Option<(Brackets, Vec<u8>)>,
     nesting: usize,
     progress: Arc<Progress>,
 }
@@ -495,10 +497,15 @@ impl Source {
         let is_whole = self.tail.ends_with(b"<<(") || self.tail.ends_with(b")>>");
         let kept = if is_whole { 0 } else { self.tail.len().min(2) };
         self.tail.drain(..self.tail.len() - kept);
-        let Some(brackets) = &mut self.brackets else { return Ok(false) };
-        let was_inside = brackets.is_inside();
+        let Some((brackets, begun)) = &mut self.brackets else { return Ok(false) };
         let most = self.nesting.saturating_mul(BRACKETS);
-        if !brackets.read(piece, most) {
+        let given = self.progress.bytes.load(Ordering::Relaxed);
+        if given <= most.min(SHORT) {
+            begun.extend_from_slice(piece); // so little cannot nest so deep
+            return Ok(false);
+        }
+        let was_inside = brackets.is_inside();
+        if !brackets.read(&std::mem::take(begun), most) || !brackets.read(piece, most) {
             let fault = nesting("its brackets nest", most);
             return Err(io::Error::other(Refused(fault)));
         }
@@ -815,7 +822,7 @@ fn begin(stream: Stream, syntax: RdfFormat, options: &Options) -> Result<Input, 
     let (is_xml, is_json) = (syntax == RdfFormat::RdfXml, is_json(syntax));
     let source = |stream| {
         let progress = Arc::clone(&progress);
-        let brackets = (!is_json && !is_xml).then(Brackets::default);
+        let brackets = (!is_json && !is_xml).then(Default::default);
         Source { stream, tail: Vec::new(), depth: 0, brackets, nesting: limits.nesting, progress }
     };
     let mut held = Arc::default();

@@ -27,8 +27,8 @@ LOADING = {"filter", "index", "check", "explain", "ontology"}
 def test_every_command_with_an_ontology_has_the_options_of_loading() -> None:
     group: Any = typer.main.get_command(app)
     names = {field.name for field in fields(Loading)}
-    for name, command in group.commands.items():
-        there = {parameter.name for parameter in command.params}
+    for name in group.list_commands(None):
+        there = {parameter.name for parameter in group.get_command(None, name).params}
         assert (names <= there) == (name in LOADING), name
         assert names <= there or not names & there
 
@@ -123,7 +123,9 @@ def test_a_reasoner_that_there_is_not() -> None:
 # --- Names of taxonomies -------------------------------------------------------------------------
 
 RDF_XML = """<?xml version="1.0"?>
-<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:my="http://e.org/xml#"/>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:my="http://e.org/xml#">
+  <rdf:Description rdf:about="urn:a"><my:in rdf:resource="urn:b"/></rdf:Description>
+</rdf:RDF>
 """
 
 

@@ -45,7 +45,7 @@ def process(
 
 def test_help_has_an_example() -> None:
     group: Any = typer.main.get_command(app)
-    for name in group.commands["spark"].commands:
+    for name in group.get_command(None, "spark").commands:
         text = CliRunner().invoke(app, ["spark", name, "--help"], env={"COLUMNS": "200"}).stdout
         assert f"Example: graphmatch spark {name} " in " ".join(text.split())
 

@@ -6,6 +6,7 @@ import re
 import unicodedata
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, parse
 
 from semantic.annotation import tokens
-from semantic.annotation.annotate import Annotator, Form, Label, Languages, ShortLabels
+from semantic.annotation.annotate import Annotator, Form, Label
+from semantic.annotation.languages import STOP_WORDS
 from semantic.annotation.markup import plain_text
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
@@ -175,28 +177,11 @@ def test_a_label_without_a_telling_word_is_found_exactly(
     text: str, wanted: str, surfaces: list[str]
 ) -> None:
     assert found(text, wanted) == surfaces
-    assert not Annotator([label("of")], short_labels=ShortLabels.NEVER).find("of")
-
-
-def test_short_labels_can_be_left_out() -> None:
-    labels = [label("US"), label("The Who"), label("USA")]
-    annotator = Annotator(labels, short_labels=ShortLabels.NEVER)
-    assert [m.label.text for m in annotator.find("US, USA, The Who")] == ["USA"]
-
-
-def test_a_label_without_words_may_be_short() -> None:
-    assert Annotator([label("!")], short_labels=ShortLabels.NEVER).find("Oh!") == []
 
 
 def test_stop_words_are_those_of_the_labels_language() -> None:
-    annotator = Annotator([label("war", "en"), label("war", "de", "d")], languages=Languages.ALL)
+    annotator = Annotator([label("war", "en"), label("war", "de", "d")])
     assert [m.label.language for m in annotator.find("War, war")] == ["en", "en", "de"]
-
-
-def test_stop_words_can_be_given() -> None:
-    annotator = Annotator([label("Straße"), label("the")], stop_words=["STRASSE"])
-    assert [(m.start, m.end) for m in annotator.find("THE strasse Straße")] == [(0, 3), (12, 18)]
-    assert len(Annotator([label("the")], stop_words=[]).find("THE")) == 1
 
 
 # --- other forms --------------------------------------------------------------------------
@@ -272,7 +257,7 @@ def test_the_same_word_is_found_before_other_forms_and_parts() -> None:
 
 def test_forms_are_those_of_the_labels_language() -> None:
     labels = [label("soup", "en", "en"), label("soup", "de", "de"), label("soup", None, "any")]
-    mentions = Annotator(labels, languages=Languages.ALL).find("soups")
+    mentions = Annotator(labels).find("soups")
     assert {m.label.language for m in mentions} == {"en", None}
 
 
@@ -282,24 +267,21 @@ LANGUAGES = [label("pays", "fr", "fr"), label("pays", "en-GB", "en"), label("PAY
 
 
 @pytest.mark.parametrize(
-    ("languages", "text", "tag", "concepts"),
+    ("text", "tag", "concepts"),
     [
-        (Languages.ITEM, "pays", "fr-CA", ["fr", "any"]),
-        (Languages.ITEM, "pays", "EN_us", ["en", "any"]),
-        (Languages.ITEM, "pays", "de", ["any"]),
-        (Languages.ITEM, "pays", None, ["fr", "en", "any"]),
-        (Languages.ITEM, "pays", "und", ["fr", "en", "any"]),
-        (Languages.ITEM, "it pays for the bridge of the city", None, ["en", "any"]),
-        (Languages.ITEM, "it pays for the bridge of the city", "fr", ["fr", "any"]),
-        (Languages.STATED, "it pays for the bridge of the city", None, ["fr", "en", "any"]),
-        (Languages.STATED, "pays", "fr", ["fr", "any"]),
-        (Languages.ALL, "pays", "fr", ["fr", "en", "any"]),
+        ("pays", "fr-CA", ["fr", "any"]),
+        ("pays", "EN_us", ["en", "any"]),
+        ("pays", "de", ["any"]),
+        ("pays", None, ["fr", "en", "any"]),
+        ("pays", "und", ["fr", "en", "any"]),
+        ("it pays for the bridge of the city", None, ["en", "any"]),
+        ("it pays for the bridge of the city", "fr", ["fr", "any"]),
     ],
 )
 def test_labels_of_the_texts_language_are_found(
-    languages: Languages, text: str, tag: str | None, concepts: list[str]
+    text: str, tag: str | None, concepts: list[str]
 ) -> None:
-    mentions = Annotator(LANGUAGES, languages=languages).find(text, tag)
+    mentions = Annotator(LANGUAGES).find(text, tag)
     assert [m.label.concept for m in mentions] == [concept(name) for name in concepts]
 
 
@@ -404,7 +386,6 @@ def test_a_language_is_guessed_from_all_texts_of_an_item() -> None:
 # --- a naive reference ------------------------------------------------------------------
 
 SCRIPTS = ("CJK UNIFIED", "HIRAGANA LETTER", "KATAKANA LETTER", "THAI CHARACTER")
-STOPS = {"the", "who"}
 Word = tuple[str, int, int]
 Hit = tuple[int, int, NamedNode]
 
@@ -441,18 +422,20 @@ def naive_fold(word: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).casefold())
 
 
-def naive_is_telling(words: list[str]) -> bool:
+def naive_is_telling(words: list[str], language: str | None) -> bool:
+    stops = set(chain(*STOP_WORDS.values()) if language is None else STOP_WORDS[language])
     letters = [[letter for letter in word if letter.isalnum()] for word in words]
     names = [unicodedata.name(letter) for word in letters for letter in word]
     if any(name.startswith(SCRIPTS) for name in names):
         return len(names) + sum(name.startswith("CJK UNIFIED") for name in names) >= 3
-    return any(len(word) >= 3 and "".join(word) not in STOPS for word in letters)
+    return any(len(word) >= 3 and "".join(word) not in stops for word in letters)
 
 
-def naive_span(text: str, wanted: str, start: int, end: int) -> tuple[int, int] | None:
+def naive_span(text: str, each: Label, start: int, end: int) -> tuple[int, int] | None:
     """Return where a label is whose words are there: those of the text, or the exact label."""
+    wanted = each.text
     words = naive_words(wanted)
-    if naive_is_telling([word for word, _, _ in words]):
+    if naive_is_telling([word for word, _, _ in words], each.language):
         return start, end
     start, end = start - words[0][1], end + len(wanted) - words[-1][2]
     around = [text[start - 1] if start > 0 else " ", text[end] if end < len(text) else " "]
@@ -478,7 +461,7 @@ def naive_find(text: str, labels: list[Label], language: str) -> set[Hit]:
         for first in range(len(words) if wanted and each.language in (None, language) else 0):
             run = words[first : first + len(wanted)]
             if [word for word, _, _ in run] == wanted:
-                span = naive_span(text, each.text, run[0][1], run[-1][2])
+                span = naive_span(text, each, run[0][1], run[-1][2])
                 if span is not None:
                     key = (-len(" ".join(wanted)), first, first + len(wanted))
                     here = candidates.setdefault(key, {})
@@ -561,7 +544,7 @@ def texts_with_labels(draw: st.DrawFn) -> tuple[str, list[Label]]:
 @example(("US US.", [label("US."), label("us")]))
 def test_finds_what_the_naive_reference_finds(example: tuple[str, list[Label]]) -> None:
     text, labels = example
-    mentions = Annotator(labels, stop_words=STOPS, stem=False).find(text, "en")
+    mentions = Annotator(labels, stem=False).find(text, "en")
     expected = naive_find(text, labels, "en")
     assert {(m.start, m.end, m.label.concept) for m in mentions} == expected
     assert len(mentions) == len(expected)
@@ -573,7 +556,7 @@ def test_finds_what_the_naive_reference_finds(example: tuple[str, list[Label]]) 
 def test_paragraphs_are_found_in_one_by_one(
     one: tuple[str, list[Label]], other: tuple[str, list[Label]]
 ) -> None:
-    annotator = Annotator(one[1] + other[1], languages=Languages.ALL)
+    annotator = Annotator(one[1] + other[1])
     first, second = one[0].strip("\n"), other[0].strip("\n")
     offset = len(first) + 2
     assert [(m.label, m.start, m.end) for m in annotator.find(f"{first}\n\n{second}")] == [
@@ -607,13 +590,14 @@ def class_labels() -> list[Label]:
 def test_classes_of_dbpedia_in_real_feeds() -> None:
     labels = [each for each in class_labels() if each.language == "en"]
     words = {each.text.casefold() for each in labels if re.fullmatch("[A-Za-z]{3,}", each.text)}
-    annotator = Annotator(labels, languages=Languages.ALL, stop_words=[], stem=False)
+    words -= STOP_WORDS["en"]
+    annotator = Annotator(labels, stem=False)
     one_word = re.compile(rf"(?i)(?<![^\W_])(?:{'|'.join(words)})(?![^\W_])")
     count = 0
     for text in feed_texts():
         if not text.isascii() or re.search("https?://|www[.]", text, re.IGNORECASE):
             continue
-        mentions = annotator.find(text)
+        mentions = annotator.find(text, "en")
         count += len(mentions)
         for mention in mentions:
             surface = re.sub("[^a-z0-9]+", " ", text[mention.start : mention.end].lower())

@@ -9,9 +9,8 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, serialize
 from pyoxigraph import Triple as Statement
 
 from semantic.errors import OntologyError, Problem, Severity
-from semantic.limits import DEFAULT_LIMITS
 from semantic.ontology.documents import read_file
-from semantic.ontology.loading import Loading, Sources, loading, read_sources
+from semantic.ontology.loading import Sources, loading, read_sources
 from semantic.ontology.ontology import Ontology
 from semantic.terms import Triple
 from semantic.vocabulary import (
@@ -36,8 +35,8 @@ def unexpected(problem: Problem) -> None:
     raise AssertionError(problem)
 
 
-def read(*paths: Path, options: Loading | None = None) -> Sources:
-    return read_sources(paths, unexpected, DEFAULT_LIMITS, options or Loading())
+def read(*paths: Path) -> Sources:
+    return read_sources(paths, unexpected)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +109,7 @@ def test_an_unknown_reasoner() -> None:
 def test_json_that_is_nothing(tmp_path: Path, text: str) -> None:
     path = tmp_path / "s.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(OntologyError, match="neither an object of lists nor a list of pairs"):
+    with pytest.raises(OntologyError, match="not an object of lists"):
         read(path)
 
 
@@ -135,20 +134,6 @@ def test_relative_names_are_the_file_s_own(
         (NamedNode(own), TYPE, OWL["Ontology"]),
         (NamedNode(own + "#A"), TYPE, NamedNode(tmp_path.as_uri() + "/B")),
     }
-
-
-def test_relative_names_are_kept_compiled_for_their_file_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options = Loading(cache=tmp_path / "cache")
-    for folder in (tmp_path / "a", tmp_path / "b"):
-        folder.mkdir()
-        (folder / "o.ttl").write_text("<#A> a <#B> ." + "\n# filling" * 9000, encoding="utf-8")
-        monkeypatch.chdir(folder)
-        for _ in range(2):
-            ((subject, _, _),) = read(Path("o.ttl"), options=options).triples
-            assert subject == NamedNode((folder / "o.ttl").as_uri() + "#A")
-    assert len(list((tmp_path / "cache").iterdir())) == 2
 
 
 # --- OWL/XML -------------------------------------------------------------------------------------

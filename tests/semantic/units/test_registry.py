@@ -15,8 +15,7 @@ from pyoxigraph import NamedNode
 from semantic.limits import Limits
 from semantic.units import registry
 from semantic.units.quantities import CURRENCY, UNIT, UnitError
-from semantic.units.qudt import iri_of, ucum_of
-from semantic.units.registry import COMMON, CURRENCIES, Registry, Unit
+from semantic.units.registry import COMMON, CURRENCIES, Registry, Unit, iri_of, ucum_of
 
 REGISTRY = Registry()
 REGISTRY_OF_PINT = Registry()

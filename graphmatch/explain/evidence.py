@@ -1,0 +1,142 @@
+"""The triples that a match rests on, and why they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pyoxigraph import BlankNode, NamedNode, Variable
+
+from graphmatch._native import Evaluation
+from graphmatch.explain.filing import Filed
+from graphmatch.explain.provenance import Provenance
+from graphmatch.matcher import Match
+from semantic.pattern import AnyOf, Branch, Filter, TaxonomyTest, TriplePattern
+from semantic.terms import Node, Solution, Term, Triple, written
+
+LOOKED_AT = 1000
+"""How many solutions are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A triple that met a pattern, or a value that a filter is true of, and why it holds.
+
+    Parameters
+    ----------
+    pattern
+        The triple pattern, or the filter.
+    triple
+        What met the pattern; ``None`` for a filter.
+    reasons
+        Why the triple holds, or an is-a that the filter asks for.
+    value
+        What the filter's variable is bound to; ``None`` for a pattern.
+    """
+
+    pattern: TriplePattern | Filter
+    triple: Triple | None
+    reasons: tuple[str, ...]
+    value: Term | None = None
+
+    def write(self, prefixes: Mapping[str, str]) -> str:
+        """Write what was asked for."""
+        written = self.pattern.write(prefixes)
+        return written if isinstance(self.pattern, TriplePattern) else f"FILTER({written})"
+
+
+def evidence(
+    filed: Filed, match: Match, evaluation: Evaluation, provenance: Provenance
+) -> Iterator[Evidence]:
+    """Yield the triples that a match's first solution rests on, with their reasons."""
+    first = match.solutions[0] if match.solutions else {}
+    # A step inside a path of any length may be any that the branch allows: it tells nothing.
+    loose = any(check.startswith("path ") for check in filed.checks)
+    for row in evaluation.rows(filed.query, LOOKED_AT):
+        known = frozenset(map(Variable, row))
+        if any(row.get(name, term) != term for name, term in first.items()):
+            continue
+        for branch in filed.branches:
+            found = tuple(_evidence(branch, row, evaluation, provenance))
+            if loose:
+                found = tuple(e for e in found if _variables(e.pattern) <= known)
+            if any(e.triple is not None and provenance.holds(e.triple) for e in found):
+                yield from found
+                return
+
+
+def _evidence(
+    branch: Branch, row: Solution, evaluation: Evaluation, provenance: Provenance
+) -> Iterator[Evidence]:
+    """Yield the evidence for one branch with the bindings of a row, if it holds."""
+    solution = first(evaluation, branch, row)
+    if solution is None:
+        return
+    for pattern in branch.patterns:
+        triple = instance(pattern, solution)
+        yield Evidence(pattern, triple, tuple(provenance.reasons(triple)))
+    for filter_ in branch.filters:
+        value = solution[filter_.variable.value]
+        yield Evidence(filter_, None, tuple(_true(filter_, value, provenance)), value)
+
+
+def _true(filter_: Filter, value: Term, provenance: Provenance) -> Iterator[str]:
+    """Yield the ways through the ontology that make a filter true."""
+    for test in filter_.tests if isinstance(filter_, AnyOf) else (filter_,):
+        if isinstance(test, TaxonomyTest) and provenance.is_true(test, value):
+            reason = provenance.taxonomy_reason(test, value)
+            yield from (reason,) if reason else ()
+
+
+def _variables(pattern: TriplePattern | Filter) -> frozenset[Variable]:
+    if isinstance(pattern, TriplePattern):
+        return pattern.variables
+    return frozenset({pattern.variable})
+
+
+def solutions(
+    evaluation: Evaluation, branch: Branch, bindings: Solution | None = None, most: int = 1000
+) -> Iterator[Solution]:
+    """Yield the solutions of a branch that agree with bindings, these included; at most so many."""
+    bound = {n: t for n, t in (bindings or {}).items() if not isinstance(t, BlankNode)}
+    if not all(_can_be(pattern, bound) for pattern in branch.patterns):
+        return
+    is_all = len(bound) == len(bindings or {})
+    for solution in evaluation.solutions(_where(branch, bound), most if is_all else None):
+        whole = {**bound, **solution}
+        if all(whole.get(name, term) == term for name, term in (bindings or {}).items()):
+            yield whole
+
+
+def first(
+    evaluation: Evaluation, branch: Branch, bindings: Solution | None = None
+) -> Solution | None:
+    """Return a solution of a branch that agrees with bindings, if there is one."""
+    return next(solutions(evaluation, branch, bindings, 1), None)
+
+
+def instance(pattern: TriplePattern, solution: Solution) -> Triple:
+    """Return the triple that a solution makes of a pattern."""
+    s, p, o = (solution[n.value] if isinstance(n, Variable) else n for n in pattern)
+    return s, p, o
+
+
+def _can_be(pattern: TriplePattern, bindings: Solution) -> bool:
+    """Whether a bound pattern can be a triple: another branch may have bound a property's place."""
+    subject, predicate = (
+        bindings.get(node.value, node) if isinstance(node, Variable) else node
+        for node in (pattern.subject, pattern.predicate)
+    )
+    may_be_subject = isinstance(subject, NamedNode | BlankNode | Variable)
+    return may_be_subject and isinstance(predicate, NamedNode | Variable)
+
+
+def _where(branch: Branch, bindings: Solution) -> str:
+    """Write a branch as a group pattern, with terms for the variables that are bound."""
+
+    def write(node: Node) -> str:
+        return written(bindings.get(node.value, node) if isinstance(node, Variable) else node)
+
+    patterns = " . ".join(" ".join(map(write, pattern)) for pattern in branch.patterns)
+    filters = (f for f in branch.filters if f.variable.value not in bindings)
+    return f"{{ {patterns} {' '.join(f'FILTER({f.write({})})' for f in filters)} }}"
