@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from graphmatch.command.options import (
     AnnotateOption,
+    Config,
     ConfiguredCommand,
     Delivering,
     EntailmentOption,
@@ -22,13 +23,12 @@ from graphmatch.command.options import (
     NowOption,
     Ontologies,
     OntologyFiles,
-    Quiet,
     Reading,
+    SavedEngine,
     Seeing,
     StemOption,
     Subscribing,
-    Subscriptions,
-    Verbose,
+    Verbosity,
     Wanting,
     grouped,
 )
@@ -83,20 +83,12 @@ def common(
 def filter(
     subscribing: Subscribing,
     delivering: Delivering,
+    verbosity: Verbosity,
     loading: Loading,
     reading: Reading,
     ontology: Ontologies = None,
-    engine: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="What `graphmatch index` saved, in place of --ontology."),
-    ] = None,
-    config: Annotated[  # noqa: ARG001  (read by ConfiguredCommand)
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Options as TOML; ./graphmatch.toml where nothing to filter is named.",
-        ),
-    ] = None,
+    engine: SavedEngine = None,
+    config: Config = None,  # noqa: ARG001  (read by ConfiguredCommand)
     entailment: EntailmentOption = "rdfs",
     annotate: AnnotateOption = True,
     stem: StemOption = True,
@@ -112,7 +104,7 @@ def filter(
     knowing = Knowing(
         ontology or [], loading, entailment, annotate=annotate, stem=stem, now=now, saved=engine
     )
-    return run(reading, subscribing, knowing, delivering)
+    return run(reading, subscribing, knowing, delivering, verbosity)
 
 
 @app.command()
@@ -120,12 +112,12 @@ def filter(
 def index(
     subscribing: Subscribing,
     loading: Loading,
+    verbosity: Verbosity,
     output: Annotated[Path, typer.Option(metavar="FILE", help="The file that is written.")],
     ontology: Ontologies = None,
     entailment: EntailmentOption = "rdfs",
     annotate: AnnotateOption = True,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    stem: StemOption = True,
 ) -> int:
     """Save ontology and subscriptions as one file, which `filter --engine` opens at once.
 
@@ -134,8 +126,8 @@ def index(
     from graphmatch.command.filter import index as run
     from graphmatch.command.session import Knowing
 
-    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate)
-    return run(subscribing, knowing, output, quiet=quiet, verbose=verbose)
+    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, stem=stem)
+    return run(subscribing, knowing, output, verbosity)
 
 
 @app.command()
@@ -143,6 +135,7 @@ def index(
 def check(
     wanting: Wanting,
     loading: Loading,
+    verbosity: Verbosity,
     subscriptions: Annotated[
         list[Path] | None, typer.Argument(help=".rq, .jsonl and .toml files, or folders.")
     ] = None,
@@ -156,6 +149,8 @@ def check(
 ) -> int:
     """Say of each subscription what is indexed, what is evaluated, and what is wrong with it.
 
+    No feed is read, so it does not matter how labels are found: that is `explain --no-stem`.
+
     Example: `graphmatch check data/subscriptions -o ontologies/news.ttl`
     """
     from graphmatch.command.check import run
@@ -163,12 +158,18 @@ def check(
 
     subscribing = Subscribing(**asdict(wanting), subscriptions=subscriptions)
     knowing = Knowing(ontology or [], loading, entailment)
-    return run(subscribing, knowing, json=json, sparql=sparql, strict=strict)
+    return run(subscribing, knowing, verbosity, json=json, sparql=sparql, strict=strict)
 
 
 @app.command()
 @grouped
-def ontology(files: OntologyFiles, seeing: Seeing, loading: Loading, json: Json = False) -> int:
+def ontology(
+    files: OntologyFiles,
+    seeing: Seeing,
+    loading: Loading,
+    verbosity: Verbosity,
+    json: Json = False,
+) -> int:
     """Show an ontology: its trees and counts, or one of its terms, ways and problems.
 
     A TERM is an IRI, a prefixed name, the last part of an IRI, or a label.
@@ -177,38 +178,45 @@ def ontology(files: OntologyFiles, seeing: Seeing, loading: Loading, json: Json 
     """
     from graphmatch.command.ontology import run
 
-    return run(files, loading, seeing, json=json)
+    return run(files, loading, seeing, verbosity, json=json)
 
 
-@app.command()
+@app.command(cls=ConfiguredCommand)
 @grouped
 def explain(
     subscription: Annotated[str, typer.Argument(help="The subscription's id.")],
-    subscriptions: Subscriptions,
+    subscribing: Subscribing,
     loading: Loading,
+    verbosity: Verbosity,
     reading: Reading,
     ontology: Ontologies = None,
     publication: Annotated[
         str | None, typer.Option("--publication", "-p", help="Only the one with this id.")
     ] = None,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="Say how the subscription is indexed, too.")
-    ] = False,
+    engine: SavedEngine = None,
+    config: Config = None,  # noqa: ARG001  (read by ConfiguredCommand)
     json: Json = False,
     entailment: EntailmentOption = "rdfs",
+    annotate: AnnotateOption = True,
+    stem: StemOption = True,
     now: NowOption = None,
 ) -> int:
     """Say why a subscription matches publications, or what fails first.
 
+    With `--verbose`, also how it is indexed.
+
     Example: `graphmatch explain ctps-figure-3 data/publications/offers.nq
     -s data/subscriptions -o ontologies/products.ttl`
     """
-    from graphmatch.command.explain import Shown, run
+    from graphmatch.command.explain import run
     from graphmatch.command.session import Knowing
 
-    knowing = Knowing(ontology or [], loading, entailment, now=now)
-    shown = Shown(publication, json=json, verbose=verbose)
-    return run(subscription, reading, subscriptions, knowing, shown)
+    knowing = Knowing(
+        ontology or [], loading, entailment, annotate=annotate, stem=stem, now=now, saved=engine
+    )
+    return run(
+        subscription, reading, subscribing, knowing, verbosity, publication=publication, json=json
+    )
 
 
 @app.command()

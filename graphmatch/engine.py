@@ -12,6 +12,7 @@ publications with a term that needs them: annotation, units, mapping functions
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
 Document: TypeAlias = bytes | str | Path | Readable
 """What `Engine.filter` reads."""
 
+_WORDS = re.compile(r"\bgm:words\b|urn:graphmatch:words>")
 _FILINGS = 1024
 """So many filings are kept for explanations."""
 _AT_ONCE = 8192
@@ -255,6 +257,15 @@ class Engine(Matcher):
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and id in self._core
 
+    def _note_words(self, *texts: str) -> None:
+        """Have ``gm:words`` of feed items made from the first subscription on that names them."""
+        knowledge = self._knowledge
+        if any(_WORDS.search(text) for text in texts) and not knowledge.words:
+            begins = not knowledge.reads_items
+            knowledge.words = True
+            if begins:
+                self._adopt(knowledge)
+
     # -- coming and going -------------------------------------------------------------------
 
     def subscribe(self, subscription: Subscription | str, query: str | None = None) -> None:
@@ -274,6 +285,7 @@ class Engine(Matcher):
                 self._core.subscribe(id, text, comment)
             except _native.NeedsPythonError:
                 self._core.subscribe(id, text, comment, self._filed(id, text))
+            self._note_words(text)
 
     def replace(self, subscription: Subscription | str, query: str | None = None) -> None:
         """Put a subscription in the place of the one that has its id: also in the order.
@@ -292,6 +304,7 @@ class Engine(Matcher):
             except _native.NeedsPythonError:
                 found = self._core.replace(id, text, comment, self._filed(id, text))
             self._filings.pop(id, None)
+            self._note_words(text)
         if not found:
             raise UnknownError(id)
 
@@ -368,6 +381,7 @@ class Engine(Matcher):
                 except GraphMatchError as error:
                     yield error
                 begin += 1
+        self._note_words(*(text for _, text, _ in rows))
 
     def subscribe_table(
         self, table: ArrowTable | ArrowBatch, id: str = "id", query: str = "query"

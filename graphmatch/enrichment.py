@@ -20,6 +20,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from semantic.annotation.annotate import Annotation, Annotator
+from semantic.annotation.words import WORDS, words_of_items
 from semantic.attributes.ontology import Asked, AttributeRules
 from semantic.errors import Problem
 from semantic.limits import DEFAULT_LIMITS, Limits
@@ -140,9 +141,11 @@ class Enricher:
         now
             What ``NOW()`` gives in mapping functions; the machine's time by default.
         mentions
-            What subscriptions ask for: of attributes, those are found.
+            What subscriptions ask for: of attributes and ``gm:words``, those are found.
         """
-        enriched = self._closed(publication, now)
+        mentions = tuple(mentions)
+        words = any(property_ == WORDS for property_, _ in mentions)
+        enriched = self._closed(publication, now, words=words)
         asked = Asked(mentions)
         if not asked:
             return enriched
@@ -156,10 +159,12 @@ class Enricher:
             problems=tuple(problems),
         )
 
-    def _closed(self, publication: Publication, now: datetime | None) -> Enriched:
+    def _closed(self, publication: Publication, now: datetime | None, *, words: bool) -> Enriched:
         """Return the publication with what follows from it, attributes apart."""
         annotations = tuple(self._annotator.annotate(publication))
-        stated = publication.with_derived(annotation.triple for annotation in annotations)
+        found = [annotation.triple for annotation in annotations]
+        found += words_of_items(publication.given) if words else ()
+        stated = publication.with_derived(found)
         if not self._entailment:
             return Enriched(stated, stated, annotations)
         stated = stated.with_derived(self.attributes.graph(stated))

@@ -22,6 +22,7 @@ from graphmatch import _native
 from graphmatch.enrichment import Enriched, Enricher
 from graphmatch.subscription import SubscriptionParser, rewritten_query
 from semantic.annotation.annotate import Annotator
+from semantic.annotation.words import WORDS, words_of_items
 from semantic.attributes.ontology import Concepts
 from semantic.clock import now_text
 from semantic.errors import Problem
@@ -245,7 +246,7 @@ class Knowledge:
 
     def _steps(self, terms: _Terms) -> Iterable[tuple[int, int]]:
         found: defaultdict[int, int] = defaultdict(int)
-        if self.annotator.concerns(RSS["item"]):
+        if self.reads_items:
             found[terms[RSS["item"]]] |= ITEM
         if self.rdfs:
             units = self.ontology.units
@@ -256,11 +257,16 @@ class Knowledge:
                 found[terms[self.ontology.root(property_)]] |= MAPPING
         return found.items()
 
+    @cached_property
+    def words(self) -> bool:
+        """Whether some subscription asks for ``gm:words``; an engine puts in what comes later."""
+        core = None if self._shared is None else self._shared()
+        return core is not None and any(p == str(WORDS) for p, _ in core.mentioned())
+
     @property
-    def always(self) -> int:
-        """The steps that every publication calls for."""
-        functions = self.enricher.functions
-        return MAPPING if functions is not None and functions.always else 0
+    def reads_items(self) -> bool:
+        """Whether the texts of feed items are read."""
+        return self.words or self.annotator.concerns(RSS["item"])
 
     def _folding(self) -> tuple[bool, Any] | None:
         options = self.ontology.roots.options
@@ -300,10 +306,12 @@ class Knowledge:
     def prepare(self, publication: Publication, steps: int, now: datetime) -> Prepared:
         """Do the steps that a publication calls for and the core does not do."""
         if steps & MAPPING:
-            enriched = self.enricher.enrich(publication, now)
+            asked = [(WORDS, None)] if self.words else ()
+            enriched = self.enricher.enrich(publication, now, asked)
             done = ITEM | EVENT | ROOTS | UNITS | MAPPING
             return _prepared(enriched.publication, done, enriched.problems, enriched.runs)
         found = self.annotator.concepts(publication.given)
+        found += words_of_items(publication.given) if self.words else ()
         if not steps & UNITS and not publication.derived:
             given = publication.given  # the core tells which triples are the same
             return Prepared((*given, *found), len(given), ITEM)

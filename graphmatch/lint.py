@@ -7,7 +7,8 @@ well-known vocabulary defines are left alone, for publications may bring them.
 
 Cost: 10 ms for each query that differs in more than its constants, and 0.3 ms for each of the
 others, so it is asked by `graphmatch check` and `Engine.lint`, not when somebody subscribes. What
-can't be parsed by `graphmatch.parse_tree` gets the warnings that need no expressions.
+can't be parsed by `graphmatch.parse_tree` gets the warnings that need no expressions; if it is too
+large for that, one that says so.
 """
 
 from __future__ import annotations
@@ -17,16 +18,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from itertools import chain
+from itertools import chain, combinations
 from typing import TypeAlias, TypeVar
 
 from pyoxigraph import Literal, NamedNode, QuerySolutions, Store, Variable
 
-from graphmatch.parse_tree import AGGREGATES, Expression, Op, TreeParser, canonical, unbound
+from graphmatch.parse_tree import (
+    AGGREGATES,
+    LONGEST,
+    Expression,
+    Op,
+    TreeParser,
+    canonical,
+    unbound,
+)
 from graphmatch.subscription import Subscription, SubscriptionParser
 from semantic.errors import Place, Problem, Severity, SubscriptionError
 from semantic.ontology.ontology import Ontology
-from semantic.pattern import Comparison, TriplePattern
+from semantic.pattern import AnyOf, Branch, Comparison, Filter, TriplePattern
 from semantic.terms import Term, compact, local_name
 from semantic.values import Instant, Operator, compare, value_of
 from semantic.vocabulary import CONTENT, DC, DCTERMS, ENCLOSURE, GM, RANGE, RDF, RSS, TYPE, XSD
@@ -90,6 +99,9 @@ _OWN_VOCABULARIES: Mapping[str, str] = {
     RDF.iri: "reifies dirLangString li",
 }
 """Terms of vocabularies that rdflib doesn't list, or not all of."""
+
+_DEEP = 30
+"""With more brackets, a query that is not parsed is taken for one that is nested too deeply."""
 
 _HARMLESS = frozenset({"OPTIONAL", "UNION", "ORDER BY", "LIMIT or OFFSET", "BIND or expression"})
 """What of a query leaves it as many publications as before."""
@@ -510,14 +522,16 @@ def _arithmetic(asked: _Asked) -> Iterator[_Finding]:
 
 
 def _literals(asked: _Asked) -> Iterator[_Finding]:
-    for op in asked.ops:
-        if op.name not in _KIND_OF_FUNCTION and op.name not in _ARITHMETIC:
-            continue
-        for arg in op.args:
+    uses: list[tuple[Expression, Sequence[object]]] = [(p, (o,)) for _, p, o in asked.triples]
+    uses += (
+        (op, op.args) for op in asked.ops if op.name in _KIND_OF_FUNCTION or op.name in _ARITHMETIC
+    )
+    for use, args in uses:
+        for arg in args:
             if not isinstance(arg, Literal) or value_of(arg) is not None:
                 continue
             if _kind_of_datatype(arg.datatype) in (_NUMBER, _INSTANT, _DATE, _TRUTH):
-                what = f"{asked.show(op)}: {asked.show(arg)} has no value"
+                what = f"{asked.show(use)}: {asked.show(arg)} has no value"
                 remedy = "Write a value of its datatype."
                 if _kind_of_datatype(arg.datatype) == _INSTANT:
                     remedy = f"Write {_at_midnight(arg)}."
@@ -548,8 +562,39 @@ def _contradictions(asked: _Asked) -> Iterator[_Finding]:
         for several in tests.values():
             if (pair := _contradiction(several)) is not None:
                 one, other = (test.write(asked.known.ontology.prefixes) for test in pair)
-                what = f"{one} and {other} can't both hold"
-                yield what, "Use || if one of them is enough."
+                yield _not_both(one, other)
+        yield from _disjoint(asked, branch)
+
+
+def _not_both(one: str, other: str) -> _Finding:
+    return f"{one} and {other} can't both hold", "Use || if one of them is enough."
+
+
+def _disjoint(asked: _Asked, branch: Branch) -> Iterator[_Finding]:
+    """Yield pairs of filters, at least one with alternatives, of which no two go together.
+
+    IRIs are compared only with each other, by their roots.
+    """
+    listed: defaultdict[Variable, list[tuple[Filter, list[Comparison]]]] = defaultdict(list)
+    for filter_ in branch.filters:
+        tests = filter_.tests if isinstance(filter_, AnyOf) else (filter_,)
+        comparisons = [test for test in tests if isinstance(test, Comparison)]
+        if len(comparisons) == len(tests):
+            listed[filter_.variable].append((filter_, comparisons))
+    root, prefixes = asked.known.ontology.root, asked.known.ontology.prefixes
+
+    def excludes(one: Comparison, other: Comparison) -> bool:
+        if isinstance(one.constant, NamedNode) and isinstance(other.constant, NamedNode):
+            return root(one.constant) != root(other.constant)
+        kind = _value_kind(one.constant)
+        is_same = kind is not None and kind == _value_kind(other.constant)
+        return is_same and _contradiction((one, other)) is not None
+
+    for several in listed.values():
+        for (one, some), (other, others) in combinations(several, 2):
+            is_new = isinstance(some[0].constant, NamedNode) or len(some) + len(others) > 2
+            if is_new and all(excludes(a, b) for a in some for b in others):
+                yield _not_both(one.write(prefixes), other.write(prefixes))
 
 
 def _value_kind(constant: NamedNode | Literal) -> object:
@@ -577,6 +622,13 @@ def _contradiction(tests: Sequence[Comparison]) -> tuple[Comparison, Comparison]
     is_open = {lowest.operator, highest.operator} & {Operator.LT, Operator.GT} != set()
     excluded = Operator.GE if is_open else Operator.GT
     return (lowest, highest) if compare(lowest.constant, excluded, highest.constant) else None
+
+
+def _unread(asked: _Asked) -> Iterator[_Finding]:
+    text = asked.subscription.query.text
+    if asked.tree is None and (len(text) > LONGEST or text.count("(") > _DEEP):
+        what = "too long, or nested too deeply: mistakes in its expressions are not looked for"
+        yield what, "Write it as several subscriptions, or with fewer brackets."
 
 
 def _aggregates(asked: _Asked) -> Iterator[_Finding]:
@@ -642,6 +694,7 @@ _RULES: Mapping[str, Callable[[_Asked], Iterator[_Finding]]] = {
     "invalid-literal": _literals,
     "invalid-regex": _regexes,
     "contradictory-filters": _contradictions,
+    "not-examined": _unread,
     "aggregate-of-one-item": _aggregates,
     "matches-everything": _everything,
     "channel-and-item": _channels,

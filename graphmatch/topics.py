@@ -2,11 +2,12 @@
 
 A topic is a class or concept of the ontology, found by its label, prefixed name or IRI; without an
 ontology it is a category as the feed writes it (``dc:subject``). A word is looked for in title,
-description and content: whole words in any case, several words in this order with white space
-between them. In scripts that are written without spaces it is found anywhere.
+description and content, as a reader sees them: whole words, whatever the case, the Unicode form,
+soft hyphens and markup; several words in this order, whatever is between them but words and ends of
+paragraphs (`semantic.annotation.words`). In scripts that are written without spaces it is found
+anywhere.
 
-Limits: descriptions are searched as they were delivered, markup included, so a word is found in the
-address of a link, too; only feed items (``rss:item``) match.
+Limits: only feed items (``rss:item``) match; a web address in a text is one word.
 """
 
 from __future__ import annotations
@@ -18,24 +19,21 @@ from difflib import get_close_matches
 
 from pyoxigraph import Literal
 
-from semantic.annotation.tokens import unspaced
+from semantic.annotation.words import folded
 from semantic.attributes.names import concept, concept_name_of
 from semantic.attributes.ontology import Concepts
 from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
 from semantic.ontology.ontology import Ontology
 from semantic.terms import Term, local_name
 
-_TEXTS = "rss:title|rss:description|content:encoded"
-_LETTER = r"[\p{L}\p{M}\p{N}_]"
 SURROGATE = re.compile("[\ud800-\udfff]")
-_SPECIAL = re.compile(r"[\\.*+?^$|(){}\[\]-]")
 KEYS = ("id", "topics", "words", "not-words", "match", "comment")
 """What a row of a file of subscriptions may have that names topics or words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topics:
-    r"""What somebody wants to read about.
+    """What somebody wants to read about.
 
     Parameters
     ----------
@@ -54,10 +52,8 @@ class Topics:
     SELECT DISTINCT ?item WHERE {
       ?item a rss:item .
       ?item dc:subject ?category1 . FILTER (LCASE(STR(?category1)) = "food")
-      FILTER EXISTS { ?item rss:title|rss:description|content:encoded ?text1 .
-        FILTER REGEX(?text1, "(^|[^\\p{L}\\p{M}\\p{N}_])soup($|[^\\p{L}\\p{M}\\p{N}_])", "i") }
-      FILTER NOT EXISTS { ?item rss:title|rss:description|content:encoded ?text2 .
-        FILTER REGEX(?text2, "(^|[^\\p{L}\\p{M}\\p{N}_])meat($|[^\\p{L}\\p{M}\\p{N}_])", "i") }
+      FILTER EXISTS { ?item gm:words ?words1 . FILTER CONTAINS(?words1, " soup ") }
+      FILTER NOT EXISTS { ?item gm:words ?words2 . FILTER CONTAINS(?words2, " meat ") }
     }
     """
 
@@ -124,8 +120,8 @@ class Topics:
         Raises
         ------
         SubscriptionError
-            When there is neither a topic nor a word, when one is empty, or when the ontology has
-            no such topic, or several.
+            When there is neither a topic nor a word, when one is empty, when a word has no letter
+            and no digit, or when the ontology has no such topic, or several.
         """
         place = Place(self.name)
         if not (self.topics or self.words):
@@ -138,6 +134,10 @@ class Topics:
             if SURROGATE.search(text):
                 what, remedy = "a topic or word is not Unicode: a surrogate", "Write it again."
                 raise SubscriptionError(Problem(what, place, remedy))
+        for word in (*self.words, *self.without):
+            if not folded(word).strip():
+                what = f"“{word}” has no letter and no digit: no text has it as a word"
+                raise SubscriptionError(Problem(what, place, "Give a word."))
         about = [_topic(topic, n, concepts, place) for n, topic in enumerate(self.topics, 1)]
         texts = [_word(word, n) for n, word in enumerate(self.words, 1)]
         if self.any_of:
@@ -186,16 +186,8 @@ def _resolved(name: str, concepts: Concepts, place: Place) -> Term:
 
 
 def _word(words: str, number: int) -> str:
-    pattern = r"\s+".join(map(_escaped, words.split()))
-    before = "" if unspaced(words.strip()[0]) else f"(^|{_LETTER.replace('[', '[^', 1)})"
-    after = "" if unspaced(words.strip()[-1]) else f"($|{_LETTER.replace('[', '[^', 1)})"
-    written = Literal(f"{before}{pattern}{after}")
-    variable = f"?text{number}"
-    return f'?item {_TEXTS} {variable} .\n    FILTER REGEX({variable}, {written}, "i")'
-
-
-def _escaped(word: str) -> str:
-    return _SPECIAL.sub(r"\\\g<0>", word)
+    wanted, variable = Literal(folded(" ".join(words.split()))), f"?words{number}"
+    return f"?item gm:words {variable} . FILTER CONTAINS({variable}, {wanted})"
 
 
 def _exists(pattern: str, negated: str = "") -> str:

@@ -43,7 +43,7 @@ _DECLARED_ENCODING = re.compile(
     rb"\s*<\?xml\s[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._:-]{1,40})[\"']"
 )
 _NOT_ENCODINGS = frozenset(
-    {"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape", "utf-7"}
+    {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape", "utf-7"}
 )
 
 
@@ -156,7 +156,7 @@ def _decode(data: bytes) -> str:
     name = declared[1].decode("ascii").lower() if declared else "utf-8"
     if name.startswith(("utf-16", "utf-32", "ucs-2", "iso-10646-ucs")):
         name = "utf-8"  # its own declaration was readable as ASCII
-    if codecs.lookup(name).name in _NOT_ENCODINGS:
+    if codecs.lookup(name).name.replace("_", "-") in _NOT_ENCODINGS:
         raise LookupError(f"unknown encoding: {name}")
     return data.decode(name)
 

@@ -25,6 +25,7 @@ when they share a subject or object that is an IRI or a blank node; the object o
 
 from __future__ import annotations
 
+import io
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -60,7 +61,7 @@ from semantic.vocabulary import DCTERMS, RSS, TYPE
 if TYPE_CHECKING:
     import rdflib
 
-Source: TypeAlias = "str | Path | Readable | rdflib.Graph"
+Source: TypeAlias = "str | Path | bytes | Readable | rdflib.Graph"
 Fault: TypeAlias = tuple[str, str, int | None, int | None, str | None, bool]
 """What is wrong with a document, the remedy, line, column, item, whether something was left out."""
 
@@ -103,7 +104,8 @@ def read_publications(
     ----------
     sources
         File names, folders (all files in them, sorted by name), ``"-"`` for standard input,
-        open binary files, or `rdflib.Graph` objects. The syntax is told by name or content.
+        open binary files, documents as bytes, or `rdflib.Graph` objects. The syntax is told by
+        name or content.
     cut
         How a document becomes publications; see the module.
     format
@@ -117,10 +119,8 @@ def read_publications(
 
     Examples
     --------
-    >>> import io
     >>> line = b"<urn:a> <urn:p> <urn:b> <urn:g%d> .\n"
-    >>> stream = io.BytesIO(line % 1 + line % 2)
-    >>> [(p.id, len(p.triples)) for p in read_publications(stream)]
+    >>> [(p.id, len(p.triples)) for p in read_publications(line % 1 + line % 2)]
     [('urn:g1', 1), ('urn:g2', 1)]
     """
     cut = Cut(cut)
@@ -130,6 +130,8 @@ def read_publications(
     for source in sources:
         if isinstance(source, str | Path):
             streams = documents(source, on_problem)
+        elif isinstance(source, bytes):
+            streams = iter([("<memory>", io.BytesIO(source))])
         elif isinstance(source, Readable):
             streams = iter([(str(getattr(source, "name", "<stream>")), source)])
         else:

@@ -284,6 +284,12 @@ def test_plurals_can_be_left_out_and_labels_are_in_the_readers_language(tmp_path
     assert "because “soups” in rss:title names Suppe (v:17), as a form of “soup”\n" in found
     assert "names soup (v:17)" in run(*options).stdout
     assert run(*options, "--no-stem").stdout == ""
+    explained = ("explain", "food", *options[1:], "-p", "https://daily.example/2025/11/soups")
+    assert "as a form of “soup”" in run(*explained).stdout
+    assert "✗" in run(*explained, "--no-stem").stdout
+    saved = tmp_path / "saved.gm"
+    run("index", *options[2:], "--no-stem", "--output", saved)
+    assert run("filter", options[1], "--engine", saved).stdout == ""
 
 
 def test_standard_input() -> None:

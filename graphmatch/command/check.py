@@ -9,7 +9,7 @@ from pyoxigraph import NamedNode
 from rich.text import Text
 
 from graphmatch.command.console import plural, styled
-from graphmatch.command.options import Subscribing
+from graphmatch.command.options import Subscribing, Verbosity
 from graphmatch.command.session import REFUSED, Knowing, Session
 from graphmatch.explain.filing import Filed
 from graphmatch.lint import Linter, Warned
@@ -17,31 +17,38 @@ from semantic.terms import compact
 
 
 def run(
-    subscribing: Subscribing, knowing: Knowing, *, json: bool, sparql: bool, strict: bool
+    subscribing: Subscribing,
+    knowing: Knowing,
+    verbosity: Verbosity,
+    *,
+    json: bool,
+    sparql: bool,
+    strict: bool,
 ) -> int:
     """Check, show, sum up; return the exit status."""
-    session = Session()
-    engine = session.engine(knowing)
-    session.take_in(engine, subscribing)
-    linter, skeletons, warnings = Linter(engine.ontology), set(), 0
-    for subscription in engine.subscriptions:
-        skeletons.add(subscription.query.skeleton)
-        filed, warned = engine.filing(subscription.id), linter.lint(subscription)
-        warnings += len(warned)
-        if json:
-            session.out.write_json(_json(filed, warned))
-            continue
-        for line in _text(filed, warned, engine.ontology.prefixes):
-            session.out.print(line)
-        if sparql:
-            text = _compacted(subscription.query.text, engine.ontology.prefixes)
-            session.out.print(styled((f"    {text}", "dim")))
-    session.err.print(
-        f"{len(engine)} accepted, {session.refused} refused, {plural(warnings, 'warning')}, "
-        f"{plural(len(skeletons), 'different query', 'different queries')} "
-        "but for their constants"
-    )
-    return REFUSED if strict and warnings else session.status
+    with Session(verbosity) as session:
+        engine = session.engine(knowing)
+        session.take_in(engine, subscribing)
+        linter, skeletons, warnings = Linter(engine.ontology), set(), 0
+        for subscription in engine.subscriptions:
+            skeletons.add(subscription.query.skeleton)
+            filed, warned = engine.filing(subscription.id), linter.lint(subscription)
+            warnings += len(warned)
+            if json:
+                session.out.write_json(_json(filed, warned))
+                continue
+            for line in _text(filed, warned, engine.ontology.prefixes):
+                session.out.print(line)
+            if sparql:
+                text = _compacted(subscription.query.text, engine.ontology.prefixes)
+                session.out.print(styled((f"    {text}", "dim")))
+        session.show_warnings()
+        session.note(
+            f"{len(engine)} accepted, {session.refused} refused, {plural(warnings, 'warning')}, "
+            f"{plural(len(skeletons), 'different query', 'different queries')} "
+            "but for their constants"
+        )
+        return REFUSED if strict and warnings else session.status
 
 
 def _text(filed: Filed, warned: Sequence[Warned], prefixes: Mapping[str, str]) -> Iterator[Text]:

@@ -1,8 +1,8 @@
-"""``graphmatch.toml``: the options of ``graphmatch filter`` in a file.
+"""``graphmatch.toml``: the options of ``graphmatch filter`` and ``explain`` in a file.
 
-A key is an option of the command without its dashes, or ``publications``; the command line goes
-before the file. Names of files are relative to the file's folder. Its ``[[subscription]]`` tables
-are subscriptions (`graphmatch.subscribing`).
+A key is an option of ``filter`` without its dashes, or ``publications``; ``explain`` passes over
+those that it does not have. The command line goes before the file. Names of files are relative to
+the file's folder. Its ``[[subscription]]`` tables are subscriptions (`graphmatch.subscribing`).
 """
 
 from __future__ import annotations
@@ -39,14 +39,17 @@ def read_config(path: Path, command: Any, context: Any) -> dict[str, Any]:
         table, lines = read_tables(path)
     except OSError as error:
         raise InputError(unreadable(str(path), error)) from error
-    parameters = {_key(p): p for p in command.params if p.name not in _NOT_HERE}
+    parameters = _parameters(command)
+    known = parameters if command.name == "filter" else _parameters(_filter(context))
     text = path.read_text(encoding="utf-8-sig").splitlines()
     found: dict[str, Any] = {}
     subscriptions = table.pop("subscription", None)
     for key, value in table.items():
         place = Place(str(path), _line(text, key))
+        if key not in known:
+            raise InputError(_unknown(key, place, [*known, "[[subscription]]"]))
         if key not in parameters:
-            raise InputError(_unknown(key, place, [*parameters, "[[subscription]]"]))
+            continue
         parameter = parameters[key]
         found[parameter.name] = _value(parameter, value, path.parent, context, place)
     if subscriptions is not None:
@@ -56,6 +59,14 @@ def read_config(path: Path, command: Any, context: Any) -> dict[str, Any]:
             raise InputError(Problem(what, Place(str(path), line), "Write [[subscription]]."))
         found["subscriptions"] = [*found.get("subscriptions", ()), str(path)]
     return found
+
+
+def _parameters(command: Any) -> dict[str, _Parameter]:
+    return {_key(p): p for p in command.params if p.name not in _NOT_HERE}
+
+
+def _filter(context: Any) -> Any:
+    return context.parent.command.commands["filter"]
 
 
 def _key(parameter: _Parameter) -> str:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from difflib import get_close_matches
-from pathlib import Path
 
 from graphmatch.command.console import reader_language, visible
-from graphmatch.command.filter import check, read
-from graphmatch.command.options import Reading
+from graphmatch.command.filter import check, nothing_to_match, read
+from graphmatch.command.options import Reading, Subscribing, Verbosity
 from graphmatch.command.session import Knowing, Session
 from graphmatch.explain.explanation import Explanation
 from graphmatch.explain.filing import Placement
@@ -18,43 +16,40 @@ from semantic.errors import GraphMatchError, Place, Problem
 from semantic.terms import Triple
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """Which publication is explained, all by default, and how."""
-
-    publication: str | None
-    json: bool
-    verbose: bool
-
-
 def run(
     subscription: str,
     reading: Reading,
-    subscriptions: Sequence[Path],
+    subscribing: Subscribing,
     knowing: Knowing,
-    shown: Shown,
+    verbosity: Verbosity,
+    *,
+    publication: str | None,
+    json: bool,
 ) -> int:
-    """Explain one subscription for each publication; return the exit status."""
-    session, found = Session(), False
-    engine = session.engine(knowing)
-    check(reading)
-    session.subscribe(engine, subscriptions)
-    if subscription not in engine:
-        raise _unknown(subscription, [known.id for known in engine.subscriptions])
-    for publication in read(session, reading):
-        if shown.publication not in (None, publication.id):
-            continue
-        found = True
-        explanation = engine.explain(subscription, publication, reader_language(os.environ))
-        if shown.json:
-            session.out.write_json(_json(explanation))
-            continue
-        internals = explanation.internals if shown.verbose else ()
-        lines = [str(explanation), *(f"  {line}" for line in internals)]
-        session.out.print(visible("\n".join(lines), lines=True))
-    if not found:
-        raise _nothing_read(reading, shown.publication)
-    return session.status
+    """Explain one subscription for the publication that is named, or for each."""
+    with Session(verbosity) as session:
+        engine = session.engine(knowing)
+        check(reading)
+        session.take_in(engine, subscribing)
+        if not len(engine):
+            raise nothing_to_match()
+        if subscription not in engine:
+            raise _unknown(subscription, [known.id for known in engine.subscriptions])
+        found = False
+        for each in read(session, reading):
+            if publication not in (None, each.id):
+                continue
+            found = True
+            explanation = engine.explain(subscription, each, reader_language(os.environ))
+            if json:
+                session.out.write_json(_json(explanation))
+                continue
+            internals = explanation.internals if verbosity.verbose else ()
+            lines = [str(explanation), *(f"  {line}" for line in internals)]
+            session.out.print(visible("\n".join(lines), lines=True))
+        if not found:
+            raise _nothing_read(reading, publication)
+        return session.status
 
 
 def _unknown(id: str, known: Iterable[str]) -> GraphMatchError:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from graphmatch.command.console import CommandConsole, plural, reader_language
-from graphmatch.command.options import Delivering, Reading, Subscribing
+from graphmatch.command.options import Delivering, Reading, Subscribing, Verbosity
 from graphmatch.command.output import Proof, TextWriter, Writer, described, reasons, writer, written
 from graphmatch.command.session import Knowing, Session
 from graphmatch.engine import Engine
@@ -49,10 +49,14 @@ class Tally:
 
 
 def run(
-    reading: Reading, subscribing: Subscribing, knowing: Knowing, delivering: Delivering
+    reading: Reading,
+    subscribing: Subscribing,
+    knowing: Knowing,
+    delivering: Delivering,
+    verbosity: Verbosity,
 ) -> int:
     """Filter, show, sum up; return the exit status."""
-    with Session(silent=delivering.quiet, verbose=delivering.verbose) as session:
+    with Session(verbosity) as session:
         form = _form(delivering)
         check(reading)
         engine = session.engine(knowing)
@@ -216,11 +220,10 @@ def filter_all(
         tally.matches += len(matches)
         tally.matched += bool(matches)
         if matches:
-            results.write(
-                publication,
-                matches,
-                engine.evidence(publication, matches, reader_language(os.environ)),
-            )
+            evidence: Proof = {}
+            if results.says_why:
+                evidence = engine.evidence(publication, matches, reader_language(os.environ))
+            results.write(publication, matches, evidence)
     return tally
 
 
@@ -258,11 +261,9 @@ def _reports(
 # --- graphmatch index ----------------------------------------------------------------------------
 
 
-def index(
-    subscribing: Subscribing, knowing: Knowing, output: Path, *, quiet: bool, verbose: bool
-) -> int:
+def index(subscribing: Subscribing, knowing: Knowing, output: Path, verbosity: Verbosity) -> int:
     """Save an engine to a file; return the exit status."""
-    with Session(silent=quiet, verbose=verbose) as session:
+    with Session(verbosity) as session:
         engine = session.engine(knowing)
         session.take_in(engine, subscribing)
         engine.save(output)

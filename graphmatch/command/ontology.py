@@ -13,7 +13,7 @@ from pyoxigraph import Literal, NamedNode
 from rich.text import Text
 
 from graphmatch.command.console import plural, reader_language, styled
-from graphmatch.command.options import Loading, Seeing
+from graphmatch.command.options import Loading, Seeing, Verbosity
 from graphmatch.command.session import Session
 from graphmatch.command.terms import (
     Found,
@@ -48,25 +48,28 @@ _SEVERITIES = (
 )
 
 
-def run(files: Sequence[Path], loading: Loading, seeing: Seeing, *, json: bool) -> int:
+def run(
+    files: Sequence[Path], loading: Loading, seeing: Seeing, verbosity: Verbosity, *, json: bool
+) -> int:
     """Load, show; return the exit status."""
-    session = Session(quiet=seeing.problems)
-    _check(seeing)
-    view = View(session.ontology(files, loading), reader_language(os.environ))
-    shown = _Shown(session, view, json=json)
-    if seeing.search is not None:
-        shown.search(seeing.search)
-    elif seeing.term is not None:
-        shown.term(seeing.term)
-    elif seeing.path is not None:
-        shown.path(*seeing.path)
-    elif seeing.problems:
-        shown.problems()
-    elif seeing.svg is not None and seeing.around is not None:
-        shown.picture(seeing.svg, seeing.around, seeing.radius)
-    else:
-        shown.trees(seeing.depth)
-    return session.status
+    with Session(verbosity, keeps=seeing.problems) as session:
+        _check(seeing)
+        view = View(session.ontology(files, loading), reader_language(os.environ))
+        session.show_warnings()
+        shown = _Shown(session, view, json=json)
+        if seeing.search is not None:
+            shown.search(seeing.search)
+        elif seeing.term is not None:
+            shown.term(seeing.term)
+        elif seeing.path is not None:
+            shown.path(*seeing.path)
+        elif seeing.problems:
+            shown.problems()
+        elif seeing.svg is not None and seeing.around is not None:
+            shown.picture(seeing.svg, seeing.around, seeing.radius)
+        else:
+            shown.trees(seeing.depth)
+        return session.status
 
 
 def _check(seeing: Seeing) -> None:
@@ -117,7 +120,7 @@ class _Shown:
             self._print(self._found(each))
         if len(found) > FOUND:
             self._print(styled((f"… and {len(found) - FOUND:,} more", "dim")))
-        self._session.err.print(f"{plural(len(found), 'term')} found")
+        self._session.note(f"{plural(len(found), 'term')} found")
 
     def _found(self, found: Found) -> Text:
         view, term = self._view, found.term
@@ -165,7 +168,7 @@ class _Shown:
             else:
                 self._print(self._way(way))
         if len(found) > SHOWN_WAYS:
-            self._session.err.print("There are more ways.")
+            self._session.note("There are more ways.")
         if not found:
             names = self._view.compact(start), self._view.compact(end)
             self._session.err.print(styled(f"Nothing is above both {names[0]} and {names[1]}."))
@@ -199,7 +202,7 @@ class _Shown:
                     where = str(problem.where)[len(source) :].lstrip(": ")
                     text = f"{problem.what}. {problem.remedy}"
                     self._print(styled(f"  {where}: {text}" if where else f"  {text}"))
-        self._session.err.print(f"{plural(len(problems), 'problem')}")
+        self._session.note(f"{plural(len(problems), 'problem')}")
 
     def picture(self, file: Path, around: str, radius: int) -> None:
         """Write a picture of a term's neighbourhood."""

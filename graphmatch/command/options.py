@@ -43,12 +43,6 @@ Subscriptions = Annotated[
     typer.Option("--subscriptions", "-s", help=".rq and .jsonl files, or folders; repeatable."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line, for machines.")]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="No warnings and no counts; refusals are listed.")
-]
-Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Each warning, not one line for each kind.")
-]
 EntailmentOption = Annotated[
     Literal["rdfs", "none"],
     typer.Option("--entailment", help="none: take publications as they are."),
@@ -56,6 +50,17 @@ EntailmentOption = Annotated[
 AnnotateOption = Annotated[bool, typer.Option(help="Look for the ontology's labels in feed items.")]
 
 StemOption = Annotated[bool, typer.Option(help="Find labels in other forms, too: plurals, cases.")]
+SavedEngine = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="What `graphmatch index` saved, in place of --ontology."),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Options as TOML; ./graphmatch.toml where nothing to filter is named.",
+    ),
+]
 
 
 def parse_time(text: str) -> datetime:
@@ -226,6 +231,18 @@ class Subscribing(Wanting):
 
 
 @dataclass(frozen=True, slots=True)
+class Verbosity:
+    """What is said beside the results."""
+
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No warnings and no counts; refusals are listed.")
+    ] = False
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Each warning, not one line for each kind.")
+    ] = False
+
+
+@dataclass(frozen=True, slots=True)
 class Delivering:
     """Which matches are written, how and where, as the command line says it."""
 
@@ -257,8 +274,6 @@ class Delivering:
             _RESULTS, metavar="FILE", help="Remember there what was written, and write it once."
         ),
     ] = None
-    quiet: Quiet = False
-    verbose: Verbose = False
 
 
 @dataclass(frozen=True, slots=True)

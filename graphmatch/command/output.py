@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 from rich.text import Text
@@ -96,6 +96,9 @@ Proof: TypeAlias = "Mapping[str, Sequence[Evidence]]"
 class Writer:
     """Writes matches in one form, as they come."""
 
+    says_why: ClassVar = True
+    """Whether the evidence is written; a form that has no place for it gets none."""
+
     def __init__(self, console: CommandConsole) -> None:
         self._console = console
 
@@ -170,6 +173,8 @@ class SparqlJsonWriter(Writer):
     ``_subscription`` and ``_publication`` say whose solution each is. The variables are known when
     all is done, so the head comes last.
     """
+
+    says_why = False
 
     def __init__(self, console: CommandConsole) -> None:
         super().__init__(console)

@@ -1,9 +1,13 @@
 """What was delivered before: a SQLite file, so that a run from cron says nothing twice.
 
-A match is known by its subscription and its publication: by the publication's id, or by the guid of
-a feed item together with its feed, title and date, since some feeds give all their items one guid,
-and others change the address of an item. A publication that is called after its file (a Turtle
-file, say) is known by its triples.
+A match is known by its subscription and its publication: by the publication's id; a feed item
+without a guid by its link and title; a publication that is called after its file (a Turtle file,
+say) by its triples.
+
+Limits: of a feed whose items all have one guid, the oldest item has the bare guid for an id
+(`semantic.feeds.triples`). Where all items of such a feed were replaced between two runs, the
+oldest of the new ones is taken for the oldest of the old ones. Nothing in one item tells that
+others have its guid, and a key with the title would deliver each item again whose title is edited.
 
 A file of publications whose content was wholly read, without a refusal, by the same subscriptions,
 ontology and options, has nothing new in it and is not read again (for `READ_DAYS`, so that what is

@@ -21,7 +21,7 @@ from typing import Any, Self
 from pyoxigraph import NamedNode, parse
 
 from graphmatch.command.console import CommandConsole, styled
-from graphmatch.command.options import Loading, Subscribing
+from graphmatch.command.options import Loading, Subscribing, Verbosity
 from graphmatch.engine import Engine
 from graphmatch.subscribing import subscribe_files, subscribe_topics
 from graphmatch.topics import Topics
@@ -73,7 +73,7 @@ class Knowing:
         usual = Knowing((), now=self.now, saved=self.saved)
         if self.saved is not None and replace(self, files=tuple(self.files)) != usual:
             what = "a saved engine has its ontology and its options already"
-            remedy = "Leave out --ontology, its options, --entailment and --no-annotate."
+            remedy = "Leave out --ontology, its options, --entailment, --no-annotate and --no-stem."
             raise InputError(Problem(what, Place(str(self.saved)), remedy))
         return self
 
@@ -84,20 +84,18 @@ class Session:
 
     Parameters
     ----------
-    quiet
+    verbosity
+        Quiet: neither warnings nor notes nor progress are shown; verbose, the default: each
+        warning is shown at once.
+    keeps
         Problems are only remembered: the command shows them itself.
-    silent
-        Neither warnings nor notes nor progress are shown.
-    verbose
-        Each warning is shown at once.
     """
 
+    verbosity: Verbosity = field(default_factory=lambda: Verbosity(verbose=True))
+    keeps: bool = False
     out: CommandConsole = field(default_factory=CommandConsole)
     err: CommandConsole = field(default_factory=lambda: CommandConsole(stderr=True))
     problems: list[Problem] = field(default_factory=list)
-    quiet: bool = False
-    silent: bool = False
-    verbose: bool = True
     _warned: dict[str, list[Problem]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -121,13 +119,13 @@ class Session:
     def report(self, problem: Problem) -> None:
         """Remember a problem; show what is refused at once."""
         self.problems.append(problem)
-        if self.quiet:
+        if self.keeps:
             return
         if problem.severity is Severity.REFUSED:
             self.err.print(styled(("refused", "red"), f"  {problem}"))
-        elif self.verbose and not self.silent:
+        elif self.verbosity.verbose and not self.verbosity.quiet:
             self.err.print(styled(("warning", "yellow"), f"  {problem}"))
-        elif not self.silent:
+        elif not self.verbosity.quiet:
             self._warned.setdefault(kind_of(problem), []).append(problem)
 
     def show_warnings(self) -> None:
@@ -143,7 +141,7 @@ class Session:
 
     def note(self, text: str) -> None:
         """Show what is neither a result nor a problem."""
-        if not self.silent:
+        if not self.verbosity.quiet:
             self.err.print(styled(text))
 
     @property
@@ -226,7 +224,7 @@ class Session:
     def tracked(self, sources: Sequence[str]) -> Iterable[str]:
         """Yield the sources, with a progress bar on a terminal; addresses are refused."""
         files = [source for source in sources if not self._is_address(source)]
-        if self.silent or not self.err.is_terminal:
+        if self.verbosity.quiet or not self.err.is_terminal:
             return files
         from rich.progress import track
 
@@ -250,7 +248,7 @@ class Session:
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:
         """Show on a terminal what is being waited for."""
-        if self.silent or not self.err.is_terminal:
+        if self.verbosity.quiet or not self.err.is_terminal:
             yield
             return
         with self.err.status(f"{what} …"):

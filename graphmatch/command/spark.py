@@ -12,16 +12,15 @@ import typer
 from graphmatch.command.options import (
     AnnotateOption,
     Cutting,
-    Delivering,
     EntailmentOption,
     Json,
     Loading,
     NowOption,
     Ontologies,
-    Quiet,
+    StemOption,
     Subscribing,
     Subscriptions,
-    Verbose,
+    Verbosity,
     grouped,
 )
 
@@ -138,13 +137,13 @@ def filter(
     subscribing: Subscribing,
     loading: Loading,
     running: Running,
+    verbosity: Verbosity,
     ontology: Ontologies = None,
     json: Json = False,
     entailment: EntailmentOption = "rdfs",
     annotate: AnnotateOption = True,
+    stem: StemOption = True,
     now: NowOption = None,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
 ) -> int:
     """Match publications in bulk, and write the matches as Parquet.
 
@@ -154,9 +153,8 @@ def filter(
     from graphmatch.command.session import Knowing
     from graphmatch.command.spark_filter import run
 
-    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, now=now)
-    delivering = Delivering(json=json, quiet=quiet, verbose=verbose)
-    return run(bulk, subscribing, knowing, running, delivering)
+    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, stem=stem, now=now)
+    return run(bulk, subscribing, knowing, running, verbosity, json=json)
 
 
 @app.command()

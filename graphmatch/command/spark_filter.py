@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from graphmatch.command.console import plural
 from graphmatch.command.filter import nothing_to_match
-from graphmatch.command.options import Delivering, Subscribing
+from graphmatch.command.options import Subscribing, Verbosity
 from graphmatch.command.session import DONE, REFUSED, Knowing, Session
 from graphmatch.command.spark import Bulk, Running, settings
 from graphmatch.engine import Engine
@@ -65,13 +65,15 @@ def run(
     subscribing: Subscribing,
     knowing: Knowing,
     running: Running,
-    delivering: Delivering,
+    verbosity: Verbosity,
+    *,
+    json: bool,
 ) -> int:
     """Filter, write, sum up; return the exit status."""
     from graphmatch.spark.shipping import ship
     from graphmatch.spark.start import session as started
 
-    with Session(silent=delivering.quiet, verbose=delivering.verbose) as session:
+    with Session(verbosity) as session:
         _check(bulk)
         conf = settings(running.conf or ())
         engine = session.engine(knowing)
@@ -82,7 +84,7 @@ def run(
             spark = started(master=running.master, settings=conf)
         try:
             shipped = ship(spark, engine, knowing.now or utc_now())
-            return _filtered(session, bulk, engine, spark, shipped, json=delivering.json)
+            return _filtered(session, bulk, engine, spark, shipped, json=json)
         finally:
             spark.stop()
 

@@ -13,6 +13,7 @@ from pyoxigraph import Literal, NamedNode
 
 from graphmatch.enrichment import Enriched
 from semantic.annotation.annotate import Annotation, Form
+from semantic.annotation.words import WORDS, words_of_items
 from semantic.attributes.names import isa_name_of
 from semantic.attributes.ontology import Concepts
 from semantic.decision import taxonomy_test
@@ -109,6 +110,9 @@ class Provenance:
             steps.append(f"the mapping function {function} gives it")
         elif (annotation := self._found.get(triple)) is not None:
             steps.append(self._naming(annotation, triple[2]))
+        elif triple[1] == WORDS:
+            read = words_of_items(self._rooted.values()).get(triple)
+            steps += () if read is None else (f"it has the words of {self._write(read)}",)
         elif (stated := self._rooted.get(triple, triple)) != triple:
             changed = zip(stated, triple, strict=True)
             steps += [

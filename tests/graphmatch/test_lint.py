@@ -124,6 +124,12 @@ CASES = [
         '?x dc:date ?d FILTER(?d > "2026-01-01"^^xsd:dateTime)',
         '?x dcterms:valid ?d FILTER(?d > "2026-01-01"^^xsd:date)',
     ),
+    (
+        "invalid-literal",
+        '?x dc:date "2026-01-31"^^xsd:dateTime',
+        '?x dc:date "2026-01-31T00:00:00Z"^^xsd:dateTime',
+    ),
+    ("invalid-literal", "?x shop:price 'cheap'^^xsd:decimal", "?x shop:price 5.0"),
     ("invalid-regex", '?x dc:title ?t FILTER(REGEX(?t, "a("))', '?x dc:title ?t FILTER(?t = "a(")'),
     (
         "invalid-regex",
@@ -144,6 +150,31 @@ CASES = [
         "contradictory-filters",
         "?x shop:price ?p FILTER(?p > 5 && ?p <= 5)",
         "?x shop:price ?p, ?q FILTER(?p > 5 && ?q <= 5)",
+    ),
+    (
+        "contradictory-filters",
+        "?x shop:price ?p FILTER(?p IN (1, 2) && ?p = 3)",
+        "?x shop:price ?p FILTER(?p IN (1, 2) && ?p = 2.0)",
+    ),
+    (
+        "contradictory-filters",
+        "?x shop:price ?p FILTER(?p IN (1, 2)) FILTER(?p > 4 || ?p < 1)",
+        "?x shop:price ?p FILTER(?p IN (1, 2)) FILTER(?p > 4 || ?p < 2)",
+    ),
+    (
+        "contradictory-filters",
+        "?x a ?c FILTER(?c IN (shop:Laptop, shop:Computer)) FILTER(?c IN (rss:item, rss:channel))",
+        "?x a ?c FILTER(?c IN (shop:Laptop, shop:Computer)) FILTER(?c IN (rss:item, shop:Laptop))",
+    ),
+    (
+        "contradictory-filters",
+        "?x a ?c FILTER(?c = shop:Laptop && ?c = rss:item)",
+        "?x a ?c FILTER(?c = shop:Laptop && ?c != rss:item)",
+    ),
+    (
+        "not-examined",
+        f"?x shop:price ?p FILTER({'(' * 60}?p > 3{')' * 60})",
+        f"?x shop:price ?p FILTER((?p > 3) {'|| ?p < 2 ' * 60})",
     ),
     ("matches-everything", "?x a rss:item", "?x a rss:item ; dc:creator 'Bob'"),
     ("matches-everything", "?s ?p ?o", "?s ?p ?s"),
@@ -348,7 +379,7 @@ def test_that_what_is_warned_of_never_matches(wrong: str, right: str) -> None:
 
 def test_without_a_parse_tree_terms_are_looked_up() -> None:
     assert codes("ASK { ?x rss:Title ?y {| dc:creator 'Bob' |} }") == ["unknown-term"]
-    assert codes(ODD[-1]) == ["unknown-term"]
+    assert codes(ODD[-1]) == ["unknown-term", "not-examined"]
 
 
 def test_what_a_warning_says() -> None:

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from pyoxigraph import Literal, NamedNode
 
-from graphmatch import Engine, read_subscriptions
+from graphmatch import Engine, SubscriptionParser, read_subscriptions
+from graphmatch.published import make
 from graphmatch.subscribing import subscribe_files, subscribe_topics
 from graphmatch.topics import Topics
 from semantic import Ontology, Publication
 from semantic.errors import Place, Problem, SubscriptionError
 from semantic.terms import Triple
-from semantic.vocabulary import BROADER, CONTENT, DC, LABEL, RSS, TYPE
+from semantic.vocabulary import BROADER, CONTENT, DC, GM, LABEL, RSS, TYPE
 
 FOOD, SOUP = NamedNode("http://e/food#Food"), NamedNode("http://e/food#Soup")
 KNOWN = Ontology(
@@ -55,7 +56,16 @@ def matches(topics: Topics, ontology: Ontology | None = None, **said: str) -> bo
         ("soup", "soups", False),
         ("soup", "<p>soup</p>", True),
         ("hot soup", "Hot\n  soup", True),
-        ("hot soup", "hot, soup", False),
+        ("hot soup", "hot, soup", True),
+        ("hot soup", "<li>hot</li><li>soup</li>", False),
+        ("soup", "so\N{SOFT HYPHEN}up, s&shy;oup", True),
+        ("so\N{SOFT HYPHEN}up", "soup", True),
+        ("soup", "<b>S</b>oup", True),
+        ("soup", '<a href="https://e.org/soup">here</a> https://e.org/soup', False),
+        ("pa\u0302te\u0301", "PÂTÉ", True),
+        ("pâté", "p&acirc;te\u0301", True),
+        ("straße", "STRASSE", True),
+        ("finance", "\ufb01nance", True),
         ("C++", "learn c++ today", True),
         ("a.b", "axb", False),
         ("pâté", "Pâté de campagne", True),
@@ -71,6 +81,31 @@ def test_words(word: str, text: str, expected: bool) -> None:
         assert matches(Topics(words=(word,)), **{place: text}) == expected
         assert matches(Topics(words=(word,)), title="x", description="") is False
     assert matches(Topics(words=("x",), without=(word,)), title="x", content=text) != expected
+
+
+@pytest.mark.parametrize("ontology", [None, KNOWN])
+def test_words_are_made_as_soon_as_somebody_asks(ontology: Ontology | None, tmp_path: Path) -> None:
+    """Whoever names ``gm:words`` has them: however it came, and in an engine that was saved."""
+    said = item({"title": "Hot <i>S</i>oup"})
+    text = 'ASK { ?i gm:words ?w FILTER(CONTAINS(?w, " soup ")) }'
+    engine = Engine(ontology)
+    assert not [t for t in engine.enrich(said).triples if t[1] == GM["words"]]
+    engine.subscribe("a", "ASK { ?i a rss:channel }")
+    engine.replace("a", text)
+    engine.subscribe_many([("b", "ASK { ?i a rss:item FILTER NOT EXISTS { ?i gm:words ?w } }")])
+    assert engine.match(said).subscriptions == ("a",)
+    engine.save(tmp_path / "saved")
+    assert Engine.open(tmp_path / "saved").match(said).subscriptions == ("a",)
+    engine.replace_ontology(Ontology())
+    assert engine.match(said).subscriptions == ("a",)
+    other = Engine(ontology)
+    other.subscribe_many([("b", "ASK { ?i a rss:item FILTER NOT EXISTS { ?i gm:words ?w } }")])
+    other.save(tmp_path / "other")
+    assert not Engine.open(tmp_path / "other").match(said)
+    assert "it has the words of rss:title" in str(engine.explain("a", said))
+    naive = make("naive", ontology or Ontology())
+    naive.subscribe(SubscriptionParser().parse("a", text))
+    assert naive.match(said)
 
 
 def test_the_channel_is_not_searched() -> None:
@@ -106,6 +141,7 @@ def test_an_unknown_topic() -> None:
     [
         (Topics(without=("a",)), "there is no topic and no word to look for"),
         (Topics(words=(" ",)), "a topic or word is empty"),
+        (Topics(words=("x",), without=(";",)), "“;” has no letter and no digit"),
         (Topics(words=("so\ud800up",)), "a topic or word is not Unicode: a surrogate"),
     ],
 )

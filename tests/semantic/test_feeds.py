@@ -738,6 +738,19 @@ def test_sniffing(head: str, expected: FeedFormat | None) -> None:
     assert sniff_feed(head.encode("utf-16")) is expected
 
 
+@pytest.mark.parametrize("encoding", ["unicode_escape", "raw_unicode_escape", "utf-7", "punycode"])
+def test_encodings_of_python_are_none(encoding: str) -> None:
+    """A feed that declares one is read as what it is, so that nothing is hidden in escapes."""
+    said = "\\u003cb\\u003e +ADw-b+AD4-"
+    feed = f'<?xml version="1.0" encoding="{encoding}"?>' + rss(titled(said))
+    (publication,), (problem, *_) = read(feed)
+    assert publication.title == said
+    assert f"unknown encoding: {encoding}" in problem
+    assert "It is read as utf-8" in problem
+    told = json.dumps({**JSON, "encoding": encoding, "title": said}, ensure_ascii=False)
+    assert read(told)[0][0].channel == said
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "latin-1", "shift_jis", "koi8-r", "utf-8-sig"])
 def test_encodings(encoding: str) -> None:
     word = {"shift_jis": "気候", "koi8-r": "климат"}.get(encoding, "Übel")

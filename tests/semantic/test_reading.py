@@ -65,6 +65,14 @@ def read_with_problems(*sources: object, **options: object) -> tuple[list[Public
     return list(publications), [str(problem) for problem in problems]
 
 
+def test_bytes_are_a_document() -> None:
+    line = b"<urn:a> <urn:p> <urn:b> <urn:g> .\n"
+    (publication,) = read(line)
+    assert (publication.id, publication.source.source) == ("urn:g", "<memory>")
+    assert [publication] == read(line, format="nq")
+    assert read_with_problems(b"<urn:a> <urn:p> .", format="nt")[1][0].startswith("<memory>:1")
+
+
 def stream(text: str) -> io.BytesIO:
     return io.BytesIO(text.encode())
 

@@ -21,6 +21,7 @@ from pyoxigraph import Triple as TripleTerm
 from typer.testing import CliRunner
 
 import graphmatch
+from graphmatch import Engine
 from graphmatch.cli import app
 from graphmatch.command.filter import is_older
 from graphmatch.command.output import described, term_as_json
@@ -114,6 +115,24 @@ def test_warnings_are_grouped_by_kind() -> None:
     assert verbose.count("cannot be read") == 10
     quiet = run("filter", "a.rss", "b.rss", "none.rss", "--word", "soup", "-q", status=1).stderr
     assert re.fullmatch(r"refused  none\.rss: .*\n", quiet)
+
+
+@pytest.mark.parametrize("command", ["check", "ontology", "explain"])
+def test_warnings_of_other_commands_are_grouped_too(command: str) -> None:
+    below = "<http://www.w3.org/2000/01/rdf-schema#subClassOf>"
+    circle = "<urn:{0}> {1} <urn:b{0}> . <urn:b{0}> {1} <urn:{0}> .\n"
+    Path("o.ttl").write_text("".join(circle.format(n, below) for n in range(5)))
+    feed(Path("a.rss"), entry(1))
+    options = {
+        "check": ("--word", "soup", "-o", "o.ttl"),
+        "ontology": ("o.ttl",),
+        "explain": ("soup", "a.rss", "--word", "soup", "-o", "o.ttl"),
+    }[command]
+    lines = run(command, *options).stderr.splitlines()
+    assert lines[0].startswith("warning  5 times, first: ontology: a cycle of classes: ")
+    assert lines[1] == "--verbose lists each warning"
+    assert run(command, *options, "--verbose").stderr.count("a cycle of classes") == 5
+    assert run(command, *options, "--quiet").stderr == ""
 
 
 def test_an_address_is_not_fetched() -> None:
@@ -211,7 +230,7 @@ def test_csv() -> None:
     assert json.loads(row[7].replace("\\x", "x"))[0]["t"]["type"] == "literal"
 
 
-def test_sparql_results() -> None:
+def test_sparql_results(monkeypatch: pytest.MonkeyPatch) -> None:
     feed(Path("a.rss"), entry(1), entry(2))
     Path("ask.rq").write_text("ASK { ?i rss:title 'Soup 1' }")
     arguments = ("filter", "a.rss", "--word", "soup", "-s", "ask.rq", "--as", "sparql-json")
@@ -223,6 +242,8 @@ def test_sparql_results() -> None:
         ("soup", {"type": "uri", "value": "https://e.org/1"}),
         ("soup", {"type": "uri", "value": "https://e.org/2"}),
     ]
+    monkeypatch.delattr(Engine, "evidence")  # it is not written, so nobody asks for it
+    assert json.loads(run(*arguments).stdout) == found
     empty = run("filter", "a.rss", "--word", "bread", "--as", "sparql-json").stdout
     assert json.loads(empty)["results"] == {"bindings": []}
 
@@ -493,6 +514,12 @@ def test_a_configuration() -> None:
         assert run("filter").stdout == ""
         assert run("filter", "--seen", "other.db", "--as", "text").stdout.startswith("Soup 1\n")
         assert run("filter", "--word", "bread", "--quiet").stdout == ""
+        shown = run("explain", "soup").stdout
+        assert shown.startswith("https://e.org/1 matches soup\n")
+    assert run("explain", "soup", "--config", "mine/graphmatch.toml").stdout == shown
+    run("index", "-s", "mine/graphmatch.toml", "--output", "saved.gm")
+    assert run("explain", "soup", "mine/feeds", "--engine", "saved.gm").stdout == shown
+    assert "no subscription to match" in run("explain", "soup", "mine/feeds", status=2).stderr
 
 
 @pytest.mark.parametrize(
