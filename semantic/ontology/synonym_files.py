@@ -16,7 +16,7 @@ from typing import Any
 from pyoxigraph import NamedNode
 
 from semantic.errors import OnProblem, OntologyError, Place, Problem
-from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.limits import DEFAULT_LIMITS, Limits, too_long
 from semantic.ontology.synonyms import SynonymRow, SynonymRows
 
 _FORMS = 'Write {"root": ["synonym", …], …} or [{"term": "synonym", "root": "root"}, …].'
@@ -65,7 +65,7 @@ def read_synonyms(
         When the file is no such CSV or JSON, is not UTF-8, or is JSON beyond the limits
         ``document_bytes`` and ``nesting``.
     """
-    collector = _Collector(Place(str(path)), on_problem)
+    collector = _Collector(Place(str(path)), on_problem, limits)
     try:
         if path.suffix.lower() == ".json":
             _read_json(path, collector, limits)
@@ -131,8 +131,9 @@ class _Object(list[tuple[str, Any]]):
 class _Collector:
     """Sorts rows into pairs of terms, pairs of texts, and labels."""
 
-    def __init__(self, where: Place, on_problem: OnProblem) -> None:
+    def __init__(self, where: Place, on_problem: OnProblem, limits: Limits) -> None:
         self._where = where
+        self._limits = limits
         self._on_problem = on_problem
         self._terms: list[SynonymRow[NamedNode]] = []
         self._texts: list[SynonymRow[str]] = []
@@ -163,6 +164,8 @@ class _Collector:
         where = replace(self._where, line=line, item=item)
         if not term or not root:
             self._report("a row needs both a term and a root", line, item)
+        elif max(len(term), len(root)) > self._limits.text_characters:
+            self._on_problem(too_long("a text", where, self._limits))
         elif _SURROGATE.search(term + root):
             self._report("half of a surrogate pair is no text", line, item)
         elif (iri := _iri(root)) is not None:
