@@ -25,6 +25,7 @@ from semantic.attributes.ontology import Concepts
 from semantic.attributes.values import LineReader
 from semantic.errors import InputError, OnProblem, Place, Problem, SubscriptionError, warn_problem
 from semantic.files import files_in, unreadable
+from semantic.limits import DEFAULT_LIMITS, too_long
 from semantic.ontology.ontology import Ontology
 from semantic.syntax import HEAD_BYTES, is_html
 
@@ -126,6 +127,8 @@ def read_tables(path: Path) -> tuple[dict[str, Any], list[int]]:
         When it cannot be read.
     """
     text = _decoded(path.read_bytes(), Place(str(path)))
+    if len(text) > DEFAULT_LIMITS.text_characters:
+        raise InputError(too_long("a file", Place(str(path)), DEFAULT_LIMITS))
     try:
         table = _loaded(text)
     except (ValueError, RecursionError) as error:

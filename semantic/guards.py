@@ -28,6 +28,8 @@ Fault: TypeAlias = expat.ExpatError
 
 _AMPLIFICATION = 43  # expat's XML_ERROR_AMPLIFICATION_LIMIT_BREACH; pyexpat has no name for it
 
+_MOST_ATTRIBUTES = 10_000
+_LONG_TAG = re.compile(rb"<[^<>]{50000,}")  # as long as one of so many attributes
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
@@ -85,7 +87,30 @@ fetched: write its text into the document instead.
         utf8 = recode_xml(data, source)
     except InputError:
         utf8 = data.decode("latin-1").encode()
+    check_attributes(utf8, source)
     return _Delivery(utf8, source, limits).check()
+
+
+def check_attributes(data: bytes, source: str) -> None:
+    """Refuse an element of very many attributes, before expat spends seconds on it.
+
+    Parameters
+    ----------
+    data
+        A document in UTF-8.
+
+    Raises
+    ------
+    InputError
+        With the line.
+
+    Examples
+    --------
+    >>> check_attributes(b"<a b='1'/>", "a.rss")
+    """
+    for tag in _LONG_TAG.finditer(data):
+        if tag[0].count(b"=") > _MOST_ATTRIBUTES:
+            _refuse_attributes(Place(source, data.count(b"\n", 0, tag.start()) + 1))
 
 
 def decode_xml(data: bytes) -> str:
@@ -188,9 +213,13 @@ class _Delivery:
                 place = Place(self._source, error.lineno, error.offset + 1)
                 _refuse_expansion(place, self._limits)
             return error
+        finally:
+            del self._parser  # whose handlers are methods of this: all would wait for the collector
         return None
 
-    def _start(self, _name: str, _attributes: list[str]) -> None:
+    def _start(self, _name: str, attributes: list[str]) -> None:
+        if len(attributes) > 2 * _MOST_ATTRIBUTES:
+            _refuse_attributes(self._place())
         self._depth += 1
         if self._depth > self._limits.xml_depth:
             _refuse_depth("its elements nest", self._place(), self._limits)
@@ -256,3 +285,9 @@ def _refuse_expansion(place: Place, limits: Limits) -> NoReturn:
 def _refuse_depth(what: str, place: Place, limits: Limits) -> NoReturn:
     remedy = "If you trust the document, raise the limit xml_depth."
     raise InputError(Problem(f"{what} more than {limits.xml_depth} deep", place, remedy))
+
+
+def _refuse_attributes(place: Place) -> NoReturn:
+    what = f"an element has more than {_MOST_ATTRIBUTES:,} attributes"
+    remedy = "No document needs as many: check where it is from."
+    raise InputError(Problem(what, place, remedy))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from semantic.errors import Place, Problem
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -23,6 +25,9 @@ class Limits:
         query may nest.
     publication_triples
         A publication may have this many triples.
+    text_characters
+        A query, a line of JSON, a file of TOML, and a text of a feed's item or of an ontology may
+        have this many characters: each is copied several times.
     subscription_branches
         A subscription's UNIONs and alternative paths may multiply to this many branches before
         the index takes only what all branches share.
@@ -60,6 +65,7 @@ class Limits:
     xml_depth: int = 256
     nesting: int = 256
     publication_triples: int = 5_000_000
+    text_characters: int = 16 * 1024 * 1024
     subscription_branches: int = 16
     subscription_operators: int = 1000
     evaluation_seconds: float = 10
@@ -77,3 +83,16 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
+
+
+def too_long(what: str, where: Place, limits: Limits) -> Problem:
+    """Return the problem of something that has more than ``limits.text_characters``.
+
+    Examples
+    --------
+    >>> print(too_long("a text", Place("a.rss"), DEFAULT_LIMITS))
+    a.rss: a text of more than 16,777,216 characters. Raise the limit `text_characters`, or \
+leave it out.
+    """
+    remedy = "Raise the limit `text_characters`, or leave it out."
+    return Problem(f"{what} of more than {limits.text_characters:,} characters", where, remedy)

@@ -52,7 +52,7 @@ from semantic.files import (
     unreadable,
 )
 from semantic.guards import recode_xml
-from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.limits import DEFAULT_LIMITS, Limits, too_long
 from semantic.publication import Publication
 from semantic.syntax import BLANK, HEAD_BYTES, format_of_media_type, refuse_foreign, tell_syntax
 from semantic.terms import Term, Triple
@@ -177,7 +177,8 @@ def _document(
     try:
         told_syntax, data = recognise(pieces(stream), source, syntax, cut, limits)
         if told_syntax is None:
-            read = read_feed(b"".join(data), source, on_problem=report, limits=limits)
+            items = read_feed(b"".join(data), source, on_problem=report, limits=limits)
+            read = _of_bounded_texts(items, report, limits)
         elif cut.needs_objects:
             every = replace(limits, publication_triples=sys.maxsize)
             triples = chain.from_iterable(
@@ -208,6 +209,18 @@ def _document(
         what = f"it holds no publication, with the cut `{cut.value}`"
         remedy = "Check that it is the right file, or use another cut."
         report(Problem(what, Place(source), remedy, Severity.WARNING))
+
+
+def _of_bounded_texts(
+    items: Iterator[Publication], on_problem: OnProblem, limits: Limits
+) -> Iterator[Publication]:
+    """Yield the items of a feed none of whose texts is too long: each is copied many times."""
+    for item in items:
+        texts = (len(o.value) for _, _, o in item.given if isinstance(o, Literal))
+        if max(texts, default=0) > limits.text_characters:
+            on_problem(too_long("a text", item.source, limits))
+        else:
+            yield item
 
 
 def recognise(

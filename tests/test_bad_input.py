@@ -6,12 +6,10 @@ the bad one.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -506,43 +504,6 @@ def test_bomb_costs_neither_time_nor_memory(name: str, tmp_path: Path) -> None:
     assert BOMBED in str(problems[0])
 
 
-MEASURE = """
-import re, sys, time
-from pathlib import Path
-from semantic import read_publications
-problems, started = [], time.process_time()
-count = sum(1 for _ in read_publications(sys.argv[1], on_problem=problems.append))
-status = Path("/proc/self/status").read_text()  # getrusage has the parent's peak, too
-mega = int(re.search(r"VmHWM:\\s*(\\d+)", status)[1]) // 1024
-print(count, time.process_time() - started, mega, [str(problem) for problem in problems])
-"""
-MANY, LARGE = 100_000, 100_000_000
-HUGE: dict[str, tuple[str, Callable[[], str], int, str]] = {
-    # what: the file's name, its content, how many publications there are, what is said
-    "deep XML": ("a.rdf", lambda: f"<e:A xmlns:e='urn:e:' {RDF}>" + "<e:p>" * MANY, 0, "xml_depth"),
-    "deep JSON": ("a.jsonld", lambda: "[" * MANY, 0, "`nesting`"),
-    "deep Turtle": ("a.ttl", lambda: "[] a " + "(" * MANY + ")" * MANY + " .", 1, "[]"),
-    "deeper Turtle": ("a.ttl", lambda: "[] a " + "(" * LARGE, 0, "`nesting`"),
-    "deep quotations": ("a.trig", lambda: "<" * LARGE, 0, "`nesting`"),
-    "long line": ("a.nq", lambda: '<urn:a> <urn:b> "' + "x" * LARGE + '" .', 1, "[]"),
-    "long literal": ("a.ttl", lambda: '<urn:a> <urn:b> "' + "x" * LARGE, 0, "more than 16 MB"),
-    "escapes": ("a.ttl", lambda: '<urn:a> <urn:b> "' + "\\\\" * (LARGE // 2), 0, "16 MB"),
-    "NULs": ("a.ttl", lambda: "\0" * LARGE, 0, "empty"),
-}
-
-
-@pytest.mark.parametrize("case", HUGE)
-def test_huge_documents_cost_neither_time_nor_memory(case: str, tmp_path: Path) -> None:
-    name, content, count, words = HUGE[case]
-    path = write(tmp_path / name, content())
-    command = [sys.executable, "-c", MEASURE, str(path)]
-    found = subprocess.run(command, capture_output=True, text=True, check=True)
-    path.unlink()
-    publications, seconds, megabytes, told = found.stdout.split(" ", 3)
-    assert (int(publications), float(seconds) < 2, int(megabytes) < 500) == (count, True, True)
-    assert words in told
-
-
 EXTERNAL = "<!DOCTYPE %s [<!ENTITY x SYSTEM '%s'>]>"
 
 
@@ -605,6 +566,9 @@ def test_nothing_is_fetched(tmp_path: Path, good: Path) -> None:
         subscriptions = ["-s", service, "-s", loaded, "-s", everything]
         outcome = run("filter", *paths, good, *subscriptions, "-o", paths[-1])
         assert (outcome.status, len(outcome.problems)) == (1, 5)  # with the missing import
+        for ontology in paths:  # whatever can be read of it
+            run("check", service, loaded, everything, "-o", ontology)
+            run("ontology", ontology)
         assert asked == []
 
 

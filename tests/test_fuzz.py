@@ -1,4 +1,4 @@
-"""Mutated documents and queries: nothing but clean errors, each within its time and memory.
+"""Mutated input of every kind: nothing but clean errors, each within its time and memory.
 
 Each kind is tried in a process of its own, so that a crash, a hang or a process out of memory is
 seen, with the input that caused it. For longer, as a script: ``python tests/test_fuzz.py documents
@@ -8,26 +8,46 @@ seen, with the input that caused it. For longer, as a script: ``python tests/tes
 from __future__ import annotations
 
 import faulthandler
+import io
+import json
 import os
+import pickle
 import random
+import re
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
+from typing import Any, TypeAlias
 
+import pyarrow as pa
 import pytest
+from typer.main import get_command
 
-from graphmatch import Engine
-from semantic import Ontology
+from graphmatch import AttributeSubscription, Engine, read_subscriptions
+from graphmatch.cli import app
+from semantic import Ontology, read_events
+from semantic.attributes.events import Event
 from semantic.errors import GraphMatchError
 
 ROOT = Path(__file__).parents[1]
+REAL = ROOT.parent / "shared" / "data" / "feeds"
 HANG = 30
 """So many seconds one input may take: an evaluation ends by its own limit far earlier."""
+SECONDS = 2
+"""So many seconds of the processor it may take where nothing is evaluated for long."""
 MEMORY = 6 << 30
 """So many bytes of addresses the process may have."""
+GROWTH = 500 << 10
+"""By so many kilobytes the process may grow."""
+
+Once: TypeAlias = Callable[[random.Random, Path], bool]
+"""Tries one input, which it writes beside a path first, and says whether it was good."""
 
 FORMATS = {
     "ttl": "@prefix e: <urn:e:> . e:a a e:B ; e:p ( 1 2.5 -1e3 true ) , [ e:q '''x'y''' ] . "
@@ -94,7 +114,7 @@ def engine() -> Engine:
     return found
 
 
-def documents() -> Callable[[random.Random, Path], bool]:
+def documents() -> Once:
     """Return what reads and matches a mutated document; it says whether it was read."""
     seeds = {name: [text.encode()] for name, text in FORMATS.items()}
     feeds = [path.read_bytes()[:20_000] for path in sorted((ROOT / "data" / "feeds").iterdir())]
@@ -111,7 +131,7 @@ def documents() -> Callable[[random.Random, Path], bool]:
     return once
 
 
-def queries() -> Callable[[random.Random, Path], bool]:
+def queries() -> Once:
     """Return what subscribes a mutated query and matches it; it says whether it was one."""
     samples = sorted((ROOT / "data" / "subscriptions").glob("*.rq"))
     seeds = [*(query.encode() for query in QUERIES), *(path.read_bytes() for path in samples)]
@@ -134,28 +154,269 @@ def queries() -> Callable[[random.Random, Path], bool]:
     return once
 
 
+FEEDS = (
+    '<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="en"><title>t</title><entry><id>urn:1</id>'
+    '<title type="html">a &lt;b&gt;</title><content type="application/x">eHl6IA==</content>'
+    '<updated>2026-01-02T03:04:05Z</updated><link rel="enclosure" href="a.mp3" length="1"/>'
+    "</entry></feed>",
+    '<feed version="0.3" xmlns="http://purl.org/atom/ns#"><entry><title>t</title><content mode='
+    '"base64" type="text/html">PGI+w6k8L2I+</content><issued>2004-01-02</issued></entry></feed>',
+    '{"version": "https://jsonfeed.org/version/1.1", "title": "t", "items": [{"id": 1, "title": '
+    '"\\ud83d\\ude00", "content_html": "<b>x", "tags": ["a"], "date_published": "2026-01-02"}]}',
+)
+ENCODINGS = (
+    "utf-16",
+    "utf-16-be",
+    "utf-32",
+    "utf-8-sig",
+    "latin-1",
+    "koi8-r",
+    "shift_jis",
+    "utf-7",
+)
+
+
+def encoded(text: bytes, encoding: str) -> bytes:
+    """Return a document in an encoding, which its declaration says."""
+    declaration = f'<?xml version="1.0" encoding="{encoding}"?>'
+    whole = re.sub(r"^\s*<\?xml.*?\?>", "", text.decode("utf-8", "replace"))
+    return f"{declaration if whole[:1] == '<' else ''}{whole}".encode(encoding, "replace")
+
+
+def feeds() -> Once:
+    """Return what reads and matches a mutated feed, in some encoding."""
+    folders = [folder for folder in (ROOT / "data" / "feeds", REAL) if folder.is_dir()]
+    paths = (path for folder in folders for path in sorted(folder.iterdir()))
+    seeds = [*(path.read_bytes()[:20_000] for path in paths), *map(str.encode, FEEDS)]
+    matching = engine()
+
+    def once(choose: random.Random, last: Path) -> bool:
+        text = choose.choice((choose.choice(seeds), choose.choice(FEEDS).encode()))
+        mutate_first = choose.random() < 0.5
+        text = mutated(text, seeds, choose) if mutate_first else text
+        text = encoded(text, choose.choice(ENCODINGS)) if choose.random() < 0.5 else text
+        text = text if mutate_first else mutated(text, seeds, choose)
+        last.write_bytes(text)
+        return sum(len(list(report.subscriptions)) for report in matching.filter(text)) > 0
+
+    return once
+
+
+VALUES: tuple[Any, ...] = (
+    *(None, True, float("nan"), float("-inf"), 10**5000, Decimal("1e999999999"), Decimal("sNaN")),
+    *(b"x", "\ud800", "\0", "9999-99-99", "2026-02-29T24:00:00Z", date.min, datetime.max, {}, []),
+    *({1: 2}, {"": ""}, {"iri": "x:"}, {"value": 1, "unit": "10**10**10 m"}, {"value": []}, {"a"}),
+    *({"value": "x", "language": "-"}, {"value": "1e9999", "datatype": "xsd:double"}, 1 << 64),
+    *([[[]]], {"in": [1, {}]}, {"isa": "\ud800"}, {"exists": True}, {"<": {"value": 5}}),
+)
+
+
+def strange(value: Any, choose: random.Random) -> Any:
+    """Return a value of Python with something in it that JSON has not."""
+    if choose.random() < 0.2:
+        return choose.choice(VALUES)
+    if isinstance(value, dict):
+        return {name: strange(inner, choose) for name, inner in value.items()}
+    return [strange(inner, choose) for inner in value] if isinstance(value, list) else value
+
+
+def events() -> Once:
+    """Return what reads mutated events and attribute subscriptions: lines, values, tables."""
+    seeds = [(ROOT / "data" / f"{name}.jsonl").read_bytes() for name in ("events", "attributes")]
+    rows = [[json.loads(line) for line in seed.splitlines()] for seed in seeds]
+    ontology = Ontology.load(ROOT / "ontologies" / "products.ttl", cache=False)
+    matching = Engine(ontology, on_problem=lambda _: None)
+    matching.subscribe_lines(ROOT / "data" / "attributes.jsonl")
+    kept = len(matching)
+
+    def lines(text: bytes, last: Path) -> bool:
+        last.write_bytes(text)
+        for publication in read_events(str(last), on_problem=lambda _: None):
+            list(matching.match(publication).subscriptions)
+        matching.subscribe_lines(last)
+        jsonl = last.with_suffix(".jsonl")
+        jsonl.write_bytes(text)
+        return len(list(read_subscriptions(jsonl, on_problem=lambda _: None))) > 0
+
+    def values(choose: random.Random, last: Path) -> bool:
+        event, where = (strange(choose.choice(some), choose) for some in rows)
+        last.write_bytes(pickle.dumps((event, where)))
+        good = False
+        if isinstance(event, dict):
+            good = len(matching.match(Event("e", event)).subscriptions) >= 0
+        if isinstance(where, dict) and "where" in where:
+            matching.subscribe(AttributeSubscription.of("s", where["where"]))
+        return good
+
+    def table(choose: random.Random, last: Path) -> bool:
+        several = [strange(event, choose) for event in rows[choose.randrange(2)]]
+        last.write_bytes(pickle.dumps(several))  # no number is too long for it
+        try:
+            made = pa.Table.from_pylist([row for row in several if isinstance(row, dict)])
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            return False  # it is none of Arrow's
+        matching.subscribe_table(made)
+        return len(list(matching.match_events(made))) > 0
+
+    def once(choose: random.Random, last: Path) -> bool:
+        how = choose.randrange(3)
+        try:
+            if how == 0:
+                return lines(mutated(choose.choice(seeds), seeds, choose), last)
+            return values(choose, last) if how == 1 else table(choose, last)
+        except GraphMatchError:
+            return False
+        finally:
+            for subscription in matching.subscriptions[kept:]:
+                matching.unsubscribe(subscription.id)
+
+    return once
+
+
+SYNONYMS = {
+    ".csv": "term,root\nUS,United States\nhttp://e/a,http://e/b\nB,http://e/a\n",
+    ".json": '{"United States": ["US", "U.S."], "http://e/b": ["http://e/a", "B"]}',
+    ".ttl": "@prefix s: <http://www.w3.org/2004/02/skos/core#> . @prefix o: <http://www.w3.org/2002"
+    "/07/owl#> . <urn:a> a s:Concept ; s:prefLabel 'A'@en ; s:altLabel 'B' ; s:broader <urn:b> ; "
+    "s:exactMatch <urn:c> ; o:sameAs <urn:d> . <urn:b> s:broader <urn:a> ; o:equivalentClass "
+    "[ o:unionOf ( <urn:a> <urn:c> ) ] . <urn:p> a o:TransitiveProperty ; o:inverseOf <urn:q> ; "
+    "<http://www.w3.org/2000/01/rdf-schema#subPropertyOf> s:broader .",
+    ".rq": "CONSTRUCT { ?x <urn:n> ?m } WHERE { ?x <urn:n> ?n BIND(?n + 1 AS ?m) }",
+}
+
+
+def synonyms() -> Once:
+    """Return what loads mutated synonyms, SKOS and mapping functions, and matches by them."""
+    seeds = {ending: [text.encode()] for ending, text in SYNONYMS.items()}
+    seeds[".json"].append(b'[{"term": "US", "root": "United States"}]')
+    for path in sorted((ROOT / "ontologies").iterdir()):
+        seeds[path.suffix].append(path.read_bytes()[:3000])
+    every = [seed for some in seeds.values() for seed in some]
+    text = '<urn:x> <urn:n> 1 ; a <urn:a> ; <urn:p> "B", "US" . <urn:a> <urn:q> <urn:x> .'
+
+    def once(choose: random.Random, last: Path) -> bool:
+        ending = choose.choice(list(seeds))
+        path = last.with_suffix(ending)
+        path.write_bytes(mutated(choose.choice(seeds[ending]), every, choose))
+        try:
+            ontology = Ontology.load(path, cache=False, on_problem=lambda _: None)
+            made = Engine(ontology, on_problem=lambda _: None)
+            made.subscribe("s", "SELECT * { ?x <urn:n> ?n ; a <urn:b> ; <urn:p> 'United States' }")
+            made.subscribe("t", "SELECT * { ?x ?p ?n FILTER(?n > 5) }")
+            return all(len(report.matches) >= 0 for report in made.filter(text.encode(), "ttl"))
+        except GraphMatchError:
+            return False
+
+    return once
+
+
+CONFIG = """publications = ["a.atom"]
+ontology = ["o.ttl", "o.csv"]
+subscriptions = ["s.jsonl", "t.rq"]
+topic = ["A", "urn:b"]
+word = ["soup", "a.b*"]
+not-word = "meat"
+any = true
+since = 2020-01-01
+now = 2026-01-02T03:04:05Z
+cut = "auto"
+as = "jsonl"
+quiet = false
+
+[[subscription]]
+id = "soup"
+topics = ["A"]
+words = ["soup"]
+match = "any"
+
+[[subscription]]
+id = "climate"
+query = "SELECT ?item { ?item dcterms:subject <urn:c> }"
+
+[[subscription]]
+id = "cheap"
+where = { price = { "<" = 5.5, "in" = [1, 2.0] }, "date" = 2026-01-31, "made" = { isa = "Sport" } }
+"""
+LINES = """{"id": "a", "topics": ["A", "C"], "words": "wind", "not-words": [], "match": "any"}
+{"id": "b", "query": "SELECT ?i { ?i dc:title ?t FILTER(REGEX(?t, '(a+)+$', 'i')) }", "comment": ""}
+{"id": "c", "where": {"price": {">": 1e3, "ignore case": false}, "name": {"starts": "x"}}}
+"""
+
+
+def config() -> Once:
+    """Return what runs ``filter`` or ``check`` by mutated options and files of subscriptions."""
+    seeds = {"graphmatch.toml": CONFIG, "s.jsonl": LINES, "t.rq": QUERIES[1], "words": "A a+b?"}
+    others = {"a.atom": FEEDS[0], "o.ttl": SYNONYMS[".ttl"], "o.csv": SYNONYMS[".csv"]}
+    every = [text.encode() for text in seeds.values()]
+    command = get_command(app)
+
+    def once(choose: random.Random, last: Path) -> bool:
+        folder = last.with_suffix(".folder")
+        folder.mkdir(exist_ok=True)
+        for name, text in (seeds | others).items():
+            (folder / name).write_text(text)
+        name = choose.choice(list(seeds))
+        (folder / name).write_bytes(content := mutated(seeds[name].encode(), every, choose))
+        word = content.decode("utf-8", "surrogateescape").replace("\0", "")
+        safe = ["--no-cache", "--output", str(folder / "out"), "--seen", str(folder / "seen")]
+        arguments = ["filter", "--config", str(folder / "graphmatch.toml"), *safe]
+        if name == "words":
+            arguments += [choose.choice(("--topic", "--word", "--not-word", "--since")), word]
+        elif choose.random() < 0.3:
+            arguments = ["check", str(folder / name), "--sparql", "--json"][: choose.randint(2, 4)]
+        (folder / "seen").unlink(missing_ok=True)
+        shown = io.TextIOWrapper(io.BytesIO(), "utf-8")
+        with redirect_stdout(shown), redirect_stderr(shown), pytest.raises(SystemExit) as ended:
+            command.main(arguments, "graphmatch")
+        assert ended.value.code in (0, 1, 2)
+        return ended.value.code != 2
+
+    return once
+
+
+KINDS: dict[str, Callable[[], Once]] = {
+    make.__name__: make for make in (documents, queries, feeds, events, synonyms, config)
+}
+
+
+def peak() -> int:
+    """Return how many kilobytes the process has had at most: getrusage has its parent's, too."""
+    found = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())
+    assert found is not None
+    return int(found[1])
+
+
 def run(kind: str, seconds: float, last: Path) -> tuple[int, int]:
     """Try for some time; return how many inputs were tried, and how many of them were good."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    once = {"documents": documents, "queries": queries}[kind]()
+    once = KINDS[kind]()
     choose = random.Random(seed := time.time_ns())
     tried = good = 0
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    most, grown = 0.0, 0
+    until, before = time.monotonic() + seconds, peak()
+    while tried <= 20 or time.monotonic() < until:
         faulthandler.dump_traceback_later(HANG, exit=True)
+        begun = time.process_time()
         tried, good = tried + 1, good + once(choose, last)
+        if tried > 1:  # the first one imports
+            most = max(most, time.process_time() - begun)
+        assert most < (HANG if kind in ("documents", "queries") else SECONDS), f"{most} s"
+        grown = peak() - before
+        assert grown < GROWTH, f"{grown} KB"
     faulthandler.cancel_dump_traceback_later()
-    sys.stdout.write(f"{kind}: seed {seed}, {tried} tried, {good} of them good\n")
+    sys.stdout.write(
+        f"{kind}: seed {seed}, {tried} tried, {good} of them good\n"
+        f"{most:.2f}s at most, {grown >> 10}MB more\n"
+    )
     return tried, good
 
 
-@pytest.mark.parametrize("kind", ["documents", "queries"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_nothing_but_clean_errors(kind: str, tmp_path: Path) -> None:
-    last = tmp_path / "last"
-    program = [sys.executable, "-X", "faulthandler", __file__, kind, "3", str(last)]
+    program = [sys.executable, "-X", "faulthandler", __file__, kind, "2", str(tmp_path / "last")]
     here = {**os.environ, "PYTHONPATH": str(ROOT)}
     ended = subprocess.run(program, cwd=ROOT, env=here, capture_output=True, text=True, check=False)
-    shown = last.read_bytes() if last.exists() else b""
+    shown = {path.name: path.read_bytes() for path in tmp_path.glob("last*") if path.is_file()}
     assert ended.returncode == 0, (shown, ended.stderr)
     tried, good = (int(word) for word in ended.stdout.split() if word.isdigit() and len(word) < 12)
     assert tried > 20
@@ -164,4 +425,6 @@ def test_nothing_but_clean_errors(kind: str, tmp_path: Path) -> None:
 
 if __name__ == "__main__":
     _, kind, seconds, *names = sys.argv
-    run(kind, float(seconds), Path(names[0] if names else f"last-{kind}"))
+    path = Path(names[0]) if names else ROOT / "build" / f"last-{kind}"
+    path.parent.mkdir(exist_ok=True)
+    run(kind, float(seconds), path)

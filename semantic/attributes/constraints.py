@@ -132,6 +132,8 @@ def taken_apart(where: object) -> tuple[Shape, list[Constant]]:
     constants: list[Constant] = []
     shape: list[tuple[str, tuple[Test, ...]]] = []
     for attribute, given in where.items():
+        if not isinstance(attribute, str):
+            raise TermError(f"{attribute!r} is no name of an attribute", "Write it in quotes.")
         try:
             shape.append((attribute, _tests(given, constants)))
         except TermError as error:

@@ -24,12 +24,15 @@ from typing import Any
 from pyoxigraph import Literal, NamedNode
 
 from semantic.errors import OnProblem, Place, Problem, UnplacedError
+from semantic.limits import DEFAULT_LIMITS, Limits, too_long
 from semantic.units.quantities import UCUM, is_quantity, read_quantity
 from semantic.values import value_of
 from semantic.vocabulary import PREFIXES, XSD
 
 _DIGITS = 4300
 """A number may have as many characters as Python reads of one."""
+_BITS = (10**_DIGITS).bit_length() - 1
+"""The bits of a number of so many digits."""
 _INTEGER, _DECIMAL, _DOUBLE = XSD["integer"], XSD["decimal"], XSD["double"]
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?", re.ASCII)
 _TYPED = frozenset({"value", "datatype", "language", "unit", "iri"})
@@ -124,6 +127,12 @@ def term_of(value: object) -> NamedNode | Literal:
 
 
 def _number(value: float | Decimal) -> Literal:
+    if isinstance(value, Decimal):
+        too_long = max(abs(value.adjusted()), len(str(value))) > _DIGITS
+    else:
+        too_long = isinstance(value, int) and value.bit_length() > _BITS
+    if too_long:
+        raise TermError(f"a number has more than {_DIGITS:,} digits", "Round it, or write a text.")
     text = f"{value:f}" if isinstance(value, Decimal) else str(value)
     if isinstance(value, int):
         return Literal(text, datatype=_INTEGER)
@@ -230,12 +239,13 @@ class LineReader:
     """Reads the objects of one document of JSON Lines.
 
     `source` is its name, `remedy` what a line has to look like; each line that cannot be used is
-    reported.
+    reported, and so is one of more than ``text_characters`` of the limits.
     """
 
     source: str
     remedy: str
     on_problem: OnProblem
+    limits: Limits = DEFAULT_LIMITS
 
     def file(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the objects of the file that is called as the document; see `rows`."""
@@ -246,6 +256,9 @@ class LineReader:
         """Yield the objects with the numbers of their lines; empty lines are passed over."""
         for number, line in enumerate(lines, 1):
             if not (text := line.removeprefix(BOM_UTF8).strip(b" \t\r\n")):
+                continue
+            if len(text) > self.limits.text_characters:
+                self.on_problem(too_long("a line", self.place(number), self.limits))
                 continue
             try:
                 row = decode(text.decode())

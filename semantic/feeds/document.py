@@ -15,19 +15,16 @@ from dataclasses import dataclass, field
 from html import escape
 from html.entities import html5
 from importlib import import_module
-from typing import NoReturn
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from semantic.feeds.elements import NAMESPACES, short_name
 from semantic.feeds.model import Report
-from semantic.guards import check_xml
+from semantic.guards import check_attributes, check_xml
 from semantic.limits import Limits
 from semantic.syntax import after_root_name
 
 _ITEMS = frozenset({"item", "rss:item", "entry", "atom:entry", "atom:item"})
-_MOST_ATTRIBUTES = 10_000
-_LONG_TAG = re.compile(rb"<[^<>]{50000,}")  # as long as one of so many attributes
 _MESSAGES = expat.errors
 _JUNK_AFTER_END = _MESSAGES.codes[_MESSAGES.XML_ERROR_JUNK_AFTER_DOC_ELEMENT]
 _EARLY_END = frozenset(
@@ -47,7 +44,7 @@ _ASIDES = re.compile(_ASIDE, re.DOTALL)
 _AMPERSAND = re.compile(
     rf"({_ASIDE})|&(?!#[0-9]+;|#x[0-9A-Fa-f]+;)(?:([A-Za-z][A-Za-z0-9._-]{{0,40}});)?", re.DOTALL
 )
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_CONTROLS = bytes({*range(32)} - {*b"\t\n\r"})
 _XML_DECLARATION = re.compile(r"<\?xml\s[^>]*\?>")
 _ENTITY_NAME = re.compile(r"<!ENTITY\s+([^\s%]+)")
 _OWN_ENTITIES = frozenset({"amp", "lt", "gt", "quot", "apos"})
@@ -102,9 +99,7 @@ document.
     >>> len(document.items)
     1
     """
-    for tag in _LONG_TAG.finditer(data):  # before expat spends seconds on it
-        if tag[0].count(b"=") > _MOST_ATTRIBUTES:
-            _fail_attributes(report, data.count(b"\n", 0, tag.start()) + 1)
+    check_attributes(data, report.source)
     reading = _Reading(data, report, limits)
     error = reading.error
     if error is not None and _is_damage(error):
@@ -119,11 +114,6 @@ document.
     elif error is not None:
         _report_lost(_begun(data) - len(reading.document.items), report)
     return reading.document
-
-
-def _fail_attributes(report: Report, line: int) -> NoReturn:
-    what = f"an element has more than {_MOST_ATTRIBUTES:,} attributes"
-    report.fail(what, "Nobody's feed needs as many: check where it is from.", line)
 
 
 def _is_damage(error: expat.ExpatError) -> bool:
@@ -206,6 +196,8 @@ class _Reading:
         except expat.ExpatError as error:
             self.error = error
             self.document.sound = False
+        finally:
+            del self._parser  # whose handlers are methods of this: all would wait for the collector
         if self._item is not None:
             self.cut_line = self._item[0]
 
@@ -217,8 +209,6 @@ class _Reading:
             what = f"its elements nest more than {self._limits.xml_depth} deep"
             line, column = self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber
             self._report.fail(what, remedy, line, column + 1)
-        if len(attributes) > 2 * _MOST_ATTRIBUTES:
-            _fail_attributes(self._report, self._parser.CurrentLineNumber)
         names = map(_qualified, attributes[::2])
         element = self._builder.start(tag, dict(zip(names, attributes[1::2], strict=True)))
         if self._depth == 1:
@@ -261,7 +251,8 @@ def mend_text(text: str) -> str:
     >>> mend_text("<rss><a>Caf&eacute; A & B</a></rss>")
     '<rss><a>Café A &amp; B</a></rss>'
     """
-    text = _CONTROL.sub("", text)
+    text = text.encode().translate(None, _CONTROLS).decode()  # a pattern takes 50 times as long
+    text = text.replace("\ufffe", "").replace("\uffff", "")
     start = after_root_name(text)
     text = _XML_DECLARATION.sub("", text[:start]) + text[start:]
     declared = frozenset(_ENTITY_NAME.findall(text)) | _OWN_ENTITIES

@@ -16,12 +16,12 @@ from threading import Thread
 from typing import IO, TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from pyoxigraph import NamedNode, RdfFormat
+from pyoxigraph import Literal, NamedNode, RdfFormat
 
 from semantic.errors import InputError, OnProblem, Place, Problem
 from semantic.files import pieces, read_whole
 from semantic.guards import recode_xml
-from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.limits import DEFAULT_LIMITS, Limits, too_long
 from semantic.ontology.owlxml import is_owlxml, read_owlxml
 from semantic.reading import read_rdf
 from semantic.syntax import HEAD_BYTES, tell_syntax
@@ -121,6 +121,10 @@ def read_document(
             may_be_empty=True,
         )
         triples = [triple for document in found for triple in document.given]
+    if stream.tell() > limits.text_characters:
+        texts = (len(o.value) for _, _, o in triples if isinstance(o, Literal))
+        if max(texts, default=0) > limits.text_characters:
+            raise InputError(too_long("a text", Place(source), limits))
     return _document(source, triples, prefixes)
 
 

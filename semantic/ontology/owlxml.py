@@ -22,7 +22,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
 from semantic.guards import Fault, check_xml, decode_xml
-from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.limits import DEFAULT_LIMITS, Limits, too_long
 from semantic.terms import Term, Triple
 from semantic.vocabulary import OWL, RDF, XSD
 
@@ -95,6 +95,10 @@ def read_owlxml(
     root = ElementTree.fromstring(text)  # noqa: S314 -- check_xml has looked through it
     for prefix in root.iter(f"{{{OWL.iri}}}Prefix"):
         prefixes[prefix.get("name", "")] = prefix.get("IRI", "")
+    if len(text) > limits.text_characters:
+        said = (len(one or "") for e in root.iter() for one in (e.text, *e.attrib.values()))
+        if max(said) > limits.text_characters:
+            raise InputError(too_long("a text", Place(source), limits))
     _report_unread(root, source, on_problem)
     _prepare(root)
     collected = _Triples()

@@ -16,7 +16,7 @@ from typing import Any
 from pyoxigraph import NamedNode
 
 from semantic.errors import OnProblem, OntologyError, Place, Problem
-from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.limits import DEFAULT_LIMITS, Limits, too_long
 from semantic.ontology.synonyms import SynonymRow, SynonymRows
 
 _FORM = 'Write {"root": ["synonym", …], …}.'
@@ -57,7 +57,7 @@ def read_synonyms(
     Raises `OntologyError` when the file is no such CSV or JSON, is not UTF-8, or is JSON beyond the
     limits ``document_bytes`` and ``nesting``.
     """
-    collector = _Collector(Place(str(path)), on_problem)
+    collector = _Collector(Place(str(path)), on_problem, limits)
     try:
         if path.suffix.lower() == ".json":
             _read_json(path, collector, limits)
@@ -128,17 +128,20 @@ class _Object(list[tuple[str, Any]]):
 class _Collector:
     """Sorts rows into pairs of terms, pairs of texts, and labels."""
 
-    def __init__(self, where: Place, on_problem: OnProblem) -> None:
+    def __init__(self, where: Place, on_problem: OnProblem, limits: Limits) -> None:
         self.where = where
         self.terms: list[SynonymRow[NamedNode]] = []
         self.texts: list[SynonymRow[str]] = []
         self.labels: list[tuple[str, NamedNode]] = []
+        self._limits = limits
         self._on_problem = on_problem
 
     def add(self, term: str, root: str, where: Place) -> None:
         """Add a pair, and where it stands."""
         if not term or not root:
             self.report("a row needs both a term and a root", where)
+        elif max(len(term), len(root)) > self._limits.text_characters:
+            self._on_problem(too_long("a text", where, self._limits))
         elif _SURROGATE.search(term + root):
             self.report("half of a surrogate pair is no text", where)
         elif (iri := _iri(root)) is not None:

@@ -72,6 +72,8 @@ def test_subjects() -> None:
     [
         ({}, "no attributes"),
         ({"a": float("nan")}, "attribute 'a': nan is no number that compares"),
+        ({"a": 10**5000}, "attribute 'a': a number has more than 4,300 digits"),
+        ({"a": Decimal("1e999999999")}, "a number has more than 4,300 digits"),
         ({"a": object}, "attribute 'a': <class 'object'> is no value"),
         ({"a": {5: 1}}, "5 is no name of an attribute"),
         ({"a": {"": 1}}, "'a.' is no name of an attribute"),

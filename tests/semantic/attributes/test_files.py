@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,6 +79,9 @@ def test_comments_are_optional(tmp_path: Path) -> None:
 def test_an_error_names_the_subscription() -> None:
     with pytest.raises(SubscriptionError, match=r"alice: attribute 'a': null is no value\. "):
         AttributeSubscription.of("alice", {"a": None})
+    nameless: Any = {5: 1}
+    with pytest.raises(SubscriptionError, match="alice: 5 is no name of an attribute"):
+        AttributeSubscription.of("alice", nameless)
 
 
 def test_where_a_line_is_not_utf_8(tmp_path: Path) -> None:
