@@ -225,6 +225,7 @@ class Core:
         called: Sequence[tuple[str, int]],
         prefixes: Sequence[tuple[str, str]],
         steps: Sequence[tuple[int, int]],
+        always: int,
         folding: tuple[bool, Any] | None,
         changed: Sequence[str],
         everything: bool,

@@ -144,27 +144,27 @@ class Enricher:
             What subscriptions ask for: of attributes and ``gm:words``, those are found.
         """
         mentions = tuple(mentions)
-        words = any(property_ == WORDS for property_, _ in mentions)
-        enriched = self._closed(publication, now, words=words)
-        asked = Asked(mentions)
-        if not asked:
-            return enriched
+        enriched = self._closed(publication, now)
         problems = list(enriched.problems)
-        links = self._ontology.links(enriched.stated)
-        found = self.attributes.attributes(enriched.publication, asked, links, problems.append)
+        followed: Derived = {}
+        if asked := Asked(mentions):
+            links = self._ontology.links(enriched.stated)
+            followed = self.attributes.attributes(
+                enriched.publication, asked, links, problems.append
+            )
+        words = any(property_ == WORDS for property_, _ in mentions)
+        found = [*followed, *(words_of_items(publication.given) if words else ())]
         return replace(
             enriched,
             publication=enriched.publication.with_attributes(found),
-            followed={**found, **enriched.followed},
+            followed={**followed, **enriched.followed},
             problems=tuple(problems),
         )
 
-    def _closed(self, publication: Publication, now: datetime | None, *, words: bool) -> Enriched:
+    def _closed(self, publication: Publication, now: datetime | None) -> Enriched:
         """Return the publication with what follows from it, attributes apart."""
         annotations = tuple(self._annotator.annotate(publication))
-        found = [annotation.triple for annotation in annotations]
-        found += words_of_items(publication.given) if words else ()
-        stated = publication.with_derived(found)
+        stated = publication.with_derived(annotation.triple for annotation in annotations)
         if not self._entailment:
             return Enriched(stated, stated, annotations)
         stated = stated.with_derived(self.attributes.graph(stated))

@@ -234,6 +234,7 @@ class Knowledge:
             "called": [(name, terms[term]) for name, term in self._called()],
             "prefixes": list(ontology.prefixes.items()),
             "steps": list(self._steps(terms)),
+            "always": MAPPING if self._maps_all else 0,
             "folding": self._folding(),
             "changed": changed,
             "everything": everything,
@@ -243,6 +244,12 @@ class Knowledge:
     def _called(self) -> Iterable[tuple[str, Term]]:
         names = self.ontology.value_names
         return ((name, term) for name in names for term in names.terms(name))
+
+    @property
+    def _maps_all(self) -> bool:
+        """Whether every publication is mapped: some function names no property."""
+        functions = self.enricher.functions
+        return self.rdfs and functions is not None and functions.always
 
     def _steps(self, terms: _Terms) -> Iterable[tuple[int, int]]:
         found: defaultdict[int, int] = defaultdict(int)

@@ -172,6 +172,11 @@ PATTERNS = ("(a+)+$", "(a|a)*b", "(.*)*(.*)*x", "(x{1000}){1000}", "(((a{99}){99
 PATTERNS += ("(" * 1000 + "a" + ")" * 1000, "a?" * 5000 + "a" * 5000, "\\\\p{L}{1000}{1000}")
 
 
+def optional_parts() -> str:
+    parts = (f"OPTIONAL {{ ?x <urn:p{number}> ?o{number} }}" for number in range(500))
+    return f"ASK {{ ?x a ?c {' '.join(parts)} }}"
+
+
 def catastrophes() -> str:
     queries = (f"ASK {{ ?x <{TITLE}> ?t FILTER(REGEX(?t, '{one}')) }}" for one in PATTERNS)
     rows = [{"id": f"r{n}", "query": query} for n, query in enumerate(queries)]
@@ -366,7 +371,7 @@ HOSTILE: dict[str, Case] = {
         "",
     ),
     "cycles": ("ontology.ttl", lambda: cycles(1000), ""),
-    "cycles of a publication": ("publication.ttl", lambda: cycles(50), ""),
+    "cycles of a publication": ("publication.ttl", lambda: cycles(500), ""),
     "cycle of synonyms": ("ontology.csv", lambda: "term,root\na,b\nb,c\nc,a\n", ""),
     "unit in a publication": (
         "publication.ttl",
@@ -393,6 +398,7 @@ HOSTILE: dict[str, Case] = {
         lambda: json.dumps({"s": {"value": 1, "unit": ROUND}}),
         "is not a unit",
     ),
+    "optional parts": ("subscription.rq", optional_parts, ""),
     "expressions": ("subscription.jsonl", catastrophes, ""),
     **{
         f"mapping function: {name}": ("ontology.rq", lambda text=text: text, "left out")

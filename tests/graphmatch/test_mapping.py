@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from graphmatch import SubscriptionParser, _native
+from graphmatch import Engine, SubscriptionParser, _native
 from graphmatch.knowledge import Knowledge
 from graphmatch.mapping import Analysed, Mapped, MappingFunctions
 from graphmatch.subscription import Query
@@ -614,3 +614,11 @@ def test_the_closure_is_that_of_running_all_in_every_round(
     assert set(mapped.closed) == expected
     assert set(mapped.mapped) <= expected - set(triples)
     assert known.problems == []
+
+
+def test_a_function_that_names_no_property_is_run_for_every_publication() -> None:
+    any_number = "CONSTRUCT { ?s ex:number ?o } WHERE { ?s ?p ?o FILTER(isNumeric(?o)) }"
+    engine = Engine(Ontology(mapping=[function("any number", any_number)]))
+    engine.subscribe("a", PREFIX + "SELECT ?o { ?s ex:number ?o }")
+    said = Publication.of("urn:p", [(X, EX["size"], Literal(3))])
+    assert engine.match(said).subscriptions == ("a",)

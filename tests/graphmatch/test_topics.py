@@ -108,6 +108,18 @@ def test_words_are_made_as_soon_as_somebody_asks(ontology: Ontology | None, tmp_
     assert naive.match(said)
 
 
+def test_words_are_seen_by_those_who_name_them() -> None:
+    engine = Engine()
+    engine.subscribe("any", "SELECT ?p { ?i a rss:item ; ?p ?o }")
+    engine.subscribe("path", "SELECT ?o { ?i a rss:item ; !rdf:type ?o }")
+    said = item({"title": "Soup"})
+    before = [match.solutions for match in engine.match(said).matches]
+    engine.subscribe("named", "SELECT ?w { ?i gm:words ?w OPTIONAL { ?i ?p ?w } }")
+    *after, named = (match.solutions for match in engine.match(said).matches)
+    assert after == before
+    assert [list(map(str, solution.values())) for solution in named] == [['" soup "']]
+
+
 def test_the_channel_is_not_searched() -> None:
     assert not matches(Topics(words=("onions",)), title="Soup")
 

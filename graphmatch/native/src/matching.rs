@@ -87,6 +87,9 @@ impl Source for Ontology {
     }
 }
 
+/// The property of the words of an item's texts, which only patterns that name it see.
+const WORDS: &[u8] = b"<urn:graphmatch:words>";
+
 /// Everything that subscriptions are asked under: terms, the ontology, what is mentioned.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
@@ -103,7 +106,7 @@ impl Worker {
     pub fn steps(&self, context: Context, done: Steps) -> Steps {
         let Context { dictionary, ontology, mentions } = context;
         let terms = Terms { dictionary, local: &self.publication.local };
-        let (mut steps, mut last, mut has_types) = (0, [ANY; 3], false);
+        let (mut steps, mut last, mut has_types) = (ontology.always, [ANY; 3], false);
         let type_ = ontology.schema.vocabulary.type_;
         for &triple in &self.publication.triples {
             let [subject, predicate, object] = triple;
@@ -139,9 +142,13 @@ impl Worker {
         graph.clear();
         memo.get_mut().clear();
         let mut steps = steps;
+        let words = dictionary.get_hashed(WORDS, dictionary.hash(WORDS));
+        let is_of_words =
+            |number: usize, triple: Triple| number >= stated && Some(triple[1]) == words;
         let mut own = 0; // distinct triples that somebody stated
         for (number, &triple) in publication.triples.iter().enumerate() {
-            own += usize::from(graph.push(triple) && number < stated);
+            own +=
+                usize::from(!is_of_words(number, triple) && graph.push(triple) && number < stated);
         }
         if steps & EVENT != 0 {
             let local = &mut publication.local;
@@ -178,15 +185,20 @@ impl Worker {
         for [_, property, _] in graph.triples.iter().skip(own) {
             late |= ontology.steps_of_property(*property, terms) & MAPPING;
         }
+        graph.begin_named_only();
         if !mentions.asked().is_empty() {
             let name = format!("<{}>", publication.id);
             let hash = dictionary.hash(name.as_bytes());
             let name = dictionary
                 .get_hashed(name.as_bytes(), hash)
                 .or_else(|| publication.local.get_hashed(name.as_bytes(), hash));
-            graph.begin_named_only();
             let walk = walk.get_mut();
             ontology.add_attributes(graph, own, name, terms, mentions, walk, flattening);
+        }
+        if words.is_some() {
+            for (number, &triple) in publication.triples.iter().enumerate().skip(stated) {
+                let _is_new = is_of_words(number, triple) && graph.push(triple);
+            }
         }
         late
     }

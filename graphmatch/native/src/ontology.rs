@@ -108,6 +108,8 @@ pub struct Stated<'a> {
     pub prefixes: &'a [(&'a str, &'a str)],
     /// Further steps that terms call for.
     pub steps: &'a [(Id, Steps)],
+    /// The steps that every publication calls for.
+    pub always: Steps,
     /// Which texts are the same, where not only those that are spelled alike are.
     pub folding: Option<Folding>,
 }
@@ -142,6 +144,8 @@ pub struct Ontology {
     pub(crate) schema: Schema,
     /// Whether rules and roots are applied at all.
     pub(crate) entailment: bool,
+    /// The steps that every publication calls for.
+    pub(crate) always: Steps,
     flags: Vec<Steps>,
     roots: Map<Id, Id>,
     synonyms: Map<Id, Vec<Id>>,
@@ -160,6 +164,7 @@ pub struct Ontology {
 stored!(Ontology {
     schema,
     entailment,
+    always,
     flags,
     roots,
     synonyms,
@@ -193,6 +198,7 @@ impl Ontology {
             serial: Serial::default().0,
             schema: Schema::default(),
             entailment: stated.plain.is_none(),
+            always: stated.always & PUBLIC,
             flags: vec![0; end],
             roots: stated.roots.iter().copied().collect(),
             synonyms: Map::default(),

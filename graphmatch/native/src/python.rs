@@ -1101,7 +1101,7 @@ impl Core {
     /// Goes over to another ontology. Returns how many triples and names differ, the ids of the
     /// subscriptions that were filed anew, and of those for which Python has to find units.
     #[expect(clippy::too_many_arguments, reason = "all that an ontology is made of")]
-    #[pyo3(signature = (knowledge, *, terms, triples, plain, roots, names, called, prefixes, steps, folding, changed, everything))]
+    #[pyo3(signature = (knowledge, *, terms, triples, plain, roots, names, called, prefixes, steps, always, folding, changed, everything))]
     fn set_ontology(
         &self,
         py: Python<'_>,
@@ -1114,6 +1114,7 @@ impl Core {
         called: Vec<(String, u32)>,
         prefixes: Vec<(String, String)>,
         steps: Vec<(u32, Steps)>,
+        always: Steps,
         folding: Option<(bool, Py<PyAny>)>,
         changed: Vec<String>,
         everything: bool,
@@ -1160,6 +1161,7 @@ impl Core {
                 called: &called,
                 prefixes: &prefixes,
                 steps: &steps,
+                always,
                 folding: folding.map(|(cases, fold)| Folding { cases, fold: folded_by(fold) }),
             };
             let held = self

@@ -50,7 +50,8 @@ pub(crate) const VALUE: &str = ">value";
 /// An error.
 pub(crate) const ERROR: &str = ">error";
 
-const ATTRIBUTES: [&str; 2] = ["urn:graphmatch:attribute:", "urn:graphmatch:isa:"];
+const ATTRIBUTES: [&str; 3] =
+    ["urn:graphmatch:attribute:", "urn:graphmatch:isa:", "urn:graphmatch:words"];
 
 /// The taxonomy operator of a private name.
 pub(crate) fn operator(name: &str) -> Option<TaxonomyOperator> {

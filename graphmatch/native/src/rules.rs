@@ -116,13 +116,15 @@ fn filled(pattern: Pattern, bound: &Bound) -> Triple {
     })
 }
 
-/// Triples by their terms: chains through all that have the same.
+/// Triples by their terms: chains through all that have the same, links apart from pairs that only
+/// transitivity gave.
 #[derive(Default)]
 struct Chains {
-    heads: Map<Triple, u32>,
+    links: Map<Triple, u32>,
+    pairs: Map<Triple, u32>,
     /// Of each triple the one before it in the chain of each key; see [`keys`].
     before: Vec<[u32; 5]>,
-    /// Whether each is no link: only transitivity gave it.
+    /// Whether each is no link.
     is_pair: Vec<bool>,
 }
 
@@ -134,20 +136,22 @@ fn keys([s, p, o]: Triple) -> [Triple; 5] {
 impl Chains {
     fn push(&mut self, triple: Triple, is_pair: bool) {
         let number = self.before.len() as u32;
-        let before = keys(triple).map(|key| self.heads.insert(key, number).unwrap_or(NONE));
+        let heads = if is_pair { &mut self.pairs } else { &mut self.links };
+        let before = keys(triple).map(|key| heads.insert(key, number).unwrap_or(NONE));
         self.before.push(before);
         self.is_pair.push(is_pair);
     }
 
-    /// Adds the triples with the terms of a key, which is one of [`keys`].
+    /// Adds the triples with the terms of a key, which is one of [`keys`]: all, or the links.
     fn find(&self, triples: &[Triple], key: Triple, links: bool, found: &mut Vec<Triple>) {
         let which = keys(key).iter().position(|&known| known == key).unwrap_or(0);
-        let mut number = self.heads.get(&key).copied().unwrap_or(NONE);
-        while number != NONE {
-            if !links || !self.is_pair[number as usize] {
+        let pairs = (!links).then_some(&self.pairs);
+        for heads in [Some(&self.links), pairs].into_iter().flatten() {
+            let mut number = heads.get(&key).copied().unwrap_or(NONE);
+            while number != NONE {
                 found.push(triples[number as usize]);
+                number = self.before[number as usize][which];
             }
-            number = self.before[number as usize][which];
         }
     }
 }
@@ -205,8 +209,12 @@ impl Step<'_> {
     /// Finds what follows from a triple.
     fn take(&mut self, triples: &[Triple], number: usize, pairs: [bool; 3]) {
         let (triple, is_pair) = (triples[number], self.chains.is_pair[number]);
-        let hierarchies = self.ontology.schema.vocabulary.hierarchies().map(Node::Constant);
-        let is_link = |premise: Pattern| premise[0] == A && hierarchies.contains(&premise[1]);
+        let vocabulary = &self.ontology.schema.vocabulary;
+        let (hierarchies, same) = (vocabulary.hierarchies(), vocabulary.same_as);
+        let is_linking = |p: Id| p == same || hierarchies.contains(&p);
+        let is_link = |premise: Pattern| {
+            premise[0] == A && matches!(premise[1], Node::Constant(p) if is_linking(p))
+        };
         let is_literal = self.terms.kind(triple[2]) == Kind::Literal;
         for &Rule { first, second, conclusion, is_everywhere, when } in &self.rules {
             let is_out = match first[1] {
@@ -245,8 +253,14 @@ impl Step<'_> {
                         Condition::Different => bound[0] != bound[1],
                     };
                 if follows {
-                    let is_pair = matches!(when, Condition::Pairs(_));
-                    self.found.push((filled(conclusion, &bound), is_pair));
+                    let following = filled(conclusion, &bound);
+                    let is_pair = match when {
+                        Condition::Pairs(_) => true,
+                        // What holds of one holds of all, link by link.
+                        Condition::Different => following[1] == same,
+                        _ => false,
+                    };
+                    self.found.push((following, is_pair));
                 }
             }
         }
