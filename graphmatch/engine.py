@@ -12,7 +12,6 @@ publications with a term that needs them: annotation, units, mapping functions
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -38,6 +37,7 @@ from graphmatch.matcher import (
 from graphmatch.report import EventReports, report_of
 from graphmatch.subscription import Query, Subscription, SubscriptionParser, refusal
 from semantic.annotation.annotate import Annotator, Label
+from semantic.annotation.words import WORDS
 from semantic.clock import Clock, now_text, utc_now
 from semantic.errors import (
     GraphMatchError,
@@ -92,7 +92,6 @@ if TYPE_CHECKING:
 Document: TypeAlias = bytes | str | Path | Readable
 """What `Engine.filter` reads."""
 
-_WORDS = re.compile(r"\bgm:words\b|urn:graphmatch:words>")
 _FILINGS = 1024
 """So many filings are kept for explanations."""
 _AT_ONCE = 8192
@@ -257,10 +256,10 @@ class Engine(Matcher):
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and id in self._core
 
-    def _note_words(self, *texts: str) -> None:
+    def _note_words(self) -> None:
         """Have ``gm:words`` of feed items made from the first subscription on that names them."""
         knowledge = self._knowledge
-        if any(_WORDS.search(text) for text in texts) and not knowledge.words:
+        if not knowledge.words and self._core.has_term(str(WORDS)):
             begins = not knowledge.reads_items
             knowledge.words = True
             if begins:
@@ -285,7 +284,7 @@ class Engine(Matcher):
                 self._core.subscribe(id, text, comment)
             except _native.NeedsPythonError:
                 self._core.subscribe(id, text, comment, self._filed(id, text))
-            self._note_words(text)
+            self._note_words()
 
     def replace(self, subscription: Subscription | str, query: str | None = None) -> None:
         """Put a subscription in the place of the one that has its id: also in the order.
@@ -304,7 +303,7 @@ class Engine(Matcher):
             except _native.NeedsPythonError:
                 found = self._core.replace(id, text, comment, self._filed(id, text))
             self._filings.pop(id, None)
-            self._note_words(text)
+            self._note_words()
         if not found:
             raise UnknownError(id)
 
@@ -381,7 +380,7 @@ class Engine(Matcher):
                 except GraphMatchError as error:
                     yield error
                 begin += 1
-        self._note_words(*(text for _, text, _ in rows))
+        self._note_words()
 
     def subscribe_table(
         self, table: ArrowTable | ArrowBatch, id: str = "id", query: str = "query"

@@ -268,7 +268,7 @@ class Knowledge:
     def words(self) -> bool:
         """Whether some subscription asks for ``gm:words``; an engine puts in what comes later."""
         core = None if self._shared is None else self._shared()
-        return core is not None and any(p == str(WORDS) for p, _ in core.mentioned())
+        return core is not None and core.has_term(str(WORDS))
 
     @property
     def reads_items(self) -> bool:

@@ -1055,6 +1055,11 @@ impl Core {
         })
     }
 
+    /// Whether a subscription or the ontology mentions a term, as N-Triples writes it.
+    fn has_term(&self, term: &str) -> bool {
+        self.shared.read().state.dictionary.get(term.as_bytes()).is_some()
+    }
+
     /// What subscriptions ask for: properties and objects, `None` for any.
     fn mentioned(&self, py: Python<'_>) -> Vec<(Option<String>, Option<String>)> {
         py.detach(|| {
