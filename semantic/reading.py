@@ -104,8 +104,8 @@ def read_publications(
     ----------
     sources
         File names, folders (all files in them, sorted by name), ``"-"`` for standard input,
-        open binary files, documents as bytes, or `rdflib.Graph` objects. The syntax is told by
-        name or content.
+        open binary files, documents as bytes, or `rdflib.Graph` objects. The syntax is
+        recognized by name or content.
     cut
         How a document becomes publications; see the module.
     format

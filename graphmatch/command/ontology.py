@@ -206,7 +206,7 @@ class _Shown:
 
     def picture(self, file: Path, around: str, radius: int) -> None:
         """Write a picture of a term's neighbourhood."""
-        from graphmatch.command.picture import draw, neighbourhood
+        from graphmatch.command.ontology_graph import draw, neighbourhood
 
         shown = neighbourhood(self._view, resolve(self._view, around), radius)
         try:

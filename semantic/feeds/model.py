@@ -1,4 +1,4 @@
-"""What a feed says, whatever its format, and to whom its problems are told."""
+"""What a feed says, whatever its format, and who is called with its problems."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from semantic.vocabulary import RDF, RSS
 
 
 class FeedFormat(Enum):
-    """The formats, told apart by how they are read."""
+    """The formats, by how they are read."""
 
     RSS = "RSS 0.9x or 2.0, or CDF"
     ATOM = "Atom"

@@ -133,7 +133,7 @@ def natives(document: Document, channel: Channel, report: Report) -> list[Native
 
 
 def _whole(document: Document, base: str) -> list[Native] | None:
-    """Parse the document at once; ``None`` where items have to be told apart by hand."""
+    """Parse the document at once; ``None`` where items have to be found one by one."""
     graph = _Graph.of(document.data, base) if document.sound else None
     if graph is None or len(graph.items) != len(document.items):
         return None

@@ -85,7 +85,7 @@ def read_document(
 ) -> Document:
     """Read one document from a stream that can be sought.
 
-    `syntax` is told by name and content where it is not known; relative IRIs are relative to
+    `syntax` is found from name and content where it is not given; relative IRIs are relative to
     `base_iri`, where the document does not say. Raises `InputError` when it is no RDF, or has a
     fault.
 

@@ -4,8 +4,8 @@ The engine's core has rules of its own, limited to what subscriptions ask for. T
 everything, for mapping functions, for explanations, and as a second opinion.
 
 A triple leads to its consequences by look-ups in the ontology's `Schema`: cost is linear in what
-follows, whatever the height of the hierarchies. A publication that states schema of its own is
-heard, too: then each of its links is also joined with what is known already, here and in the
+follows, whatever the height of the hierarchies. Schema that a publication states itself
+counts, too: then each of its links is also joined with what is known already, here and in the
 ontology's closure.
 
 Source: RDF 1.1 Semantics, section 9.2.1 (rdfs2 to rdfs11); SKOS Reference, sections 8 and 10; the

@@ -37,7 +37,7 @@ from semantic.ontology.synonyms import (
     DEFAULT_SYNONYM_OPTIONS,
     SynonymOptions,
     SynonymPairs,
-    settled,
+    normalized,
 )
 from semantic.ontology.taxonomy import Taxonomy, edges_of, reached, shortest_path
 from semantic.publication import Publication
@@ -120,7 +120,7 @@ class Ontology:
         self._known = frozenset(known)
         self._on_problem = on_problem
         self.pairs = synonyms or SynonymPairs()
-        pairs = settled(self.pairs, options, self.stated, self._hear)
+        pairs = normalized(self.pairs, options, self.stated, self._add_problem)
         found = rooted(self.stated, pairs, options, self._report)
         self.roots, self.triples, self.groups = found
         self.names = Names(pairs, self.roots)
@@ -135,7 +135,7 @@ class Ontology:
         self.concepts = trees["concepts"]
         report_circles(trees, self._report)
         declaring = self.of(BASE_UNIT, UNIT_ATTRIBUTE)
-        self.units = Units.of(declaring, self.properties, self._hear, registry=registry)
+        self.units = Units.of(declaring, self.properties, self._add_problem, registry=registry)
         if (normal := self.units.normal_triples(self.triples, self._mismeasured)) is not None:
             self.triples = tuple(normal.triples)
             self.groups = by_predicate(self.triples)
@@ -195,12 +195,12 @@ class Ontology:
     # -- building ---------------------------------------------------------------------------
 
     def _report(self, what: str, remedy: str) -> None:
-        self._hear(Problem(what, Place("ontology"), remedy, Severity.WARNING))
+        self._add_problem(Problem(what, Place("ontology"), remedy, Severity.WARNING))
 
     def _mismeasured(self, attribute: Term, error: UnitError) -> None:
         self._report(f"{compact(attribute)}: {error.what}", error.remedy)
 
-    def _hear(self, problem: Problem) -> None:
+    def _add_problem(self, problem: Problem) -> None:
         self.problems.append(problem)
         if problem not in self._known:
             self._on_problem(problem)

@@ -129,7 +129,7 @@ def merged(several: Sequence[SynonymRows], on_problem: OnProblem) -> SynonymPair
     )
 
 
-def settled(
+def normalized(
     pairs: SynonymPairs, options: SynonymOptions, triples: Iterable[Triple], on_problem: OnProblem
 ) -> SynonymPairs:
     """Return what pairs of files say under these options.
@@ -237,7 +237,7 @@ def _preference(label: Literal) -> tuple[int, str, str]:
 class Roots:
     """The root of every term that has more than one name.
 
-    `groups` are pairs of IRIs that mean the same; `pairs` are those of synonym files, `settled`
+    `groups` are pairs of IRIs that mean the same; `pairs` are those of synonym files, `normalized`
     under the options, and also say which name is the root; terms that are `declared` make better
     roots than others.
 

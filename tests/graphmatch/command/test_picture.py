@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
-from graphmatch.command.picture import (
+from graphmatch.command.ontology_graph import (
     GAP,
     INSTANCES,
     LEVEL,

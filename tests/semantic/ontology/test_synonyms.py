@@ -18,7 +18,7 @@ from semantic.ontology.synonyms import (
     SynonymRows,
     label_synonyms,
     merged,
-    settled,
+    normalized,
     unambiguous,
 )
 from semantic.terms import Term, Triple
@@ -349,8 +349,8 @@ def test_labels_that_fold_together() -> None:
 
 def test_that_labels_have_to_be_asked_for() -> None:
     pairs = SynonymPairs(texts={"United States": "USA"})
-    assert settled(pairs, SynonymOptions(), STATES, unexpected) is pairs
-    assert settled(pairs, SynonymOptions(nfkc=True), STATES, unexpected) == pairs
+    assert normalized(pairs, SynonymOptions(), STATES, unexpected) is pairs
+    assert normalized(pairs, SynonymOptions(nfkc=True), STATES, unexpected) == pairs
     known = Ontology(STATES, pairs, options=SynonymOptions(labels=True), on_problem=unexpected)
     for text in ("US", "États-Unis", "United States"):
         assert known.root(Literal(text)) == Literal("USA")
@@ -359,7 +359,7 @@ def test_that_labels_have_to_be_asked_for() -> None:
 def test_labels_against_a_synonym_file() -> None:
     problems: list[Problem] = []
     pairs = SynonymPairs(texts={"US": "ultrasound"})
-    texts = settled(pairs, SynonymOptions(labels=True), STATES, problems.append).texts
+    texts = normalized(pairs, SynonymOptions(labels=True), STATES, problems.append).texts
     assert "US" not in texts
     assert texts["États-Unis"] == "United States"
     assert [problem.what for problem in problems] == [
