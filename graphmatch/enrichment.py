@@ -152,8 +152,10 @@ class Enricher:
             followed = self.attributes.attributes(
                 enriched.publication, asked, links, problems.append
             )
-        words = any(property_ == WORDS for property_, _ in mentions)
-        found = [*followed, *(words_of_items(publication.given) if words else ())]
+        asks = any(property_ == WORDS for property_, _ in mentions)
+        read = words_of_items(publication.given) if asks else ()
+        root = self._ontology.root if self._entailment else lambda term: term
+        found = [*followed, *((root(item), words, text) for item, words, text in read)]
         return replace(
             enriched,
             publication=enriched.publication.with_attributes(found),

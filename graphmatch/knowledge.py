@@ -135,6 +135,8 @@ class Knowledge:
         )
         self._making = RLock()
         self._shared = None if core is None else ref(core)  # the core refers to its knowledge
+        # Whether some subscription asks for `gm:words`; the engine tells of later ones.
+        self.words = core is not None and core.has_term(str(WORDS))
 
     def _made(self) -> Known:
         if callable(self._known):
@@ -263,12 +265,6 @@ class Knowledge:
             for property_ in functions.reading() if functions is not None else ():
                 found[terms[self.ontology.root(property_)]] |= MAPPING
         return found.items()
-
-    @cached_property
-    def words(self) -> bool:
-        """Whether some subscription asks for ``gm:words``; an engine puts in what comes later."""
-        core = None if self._shared is None else self._shared()
-        return core is not None and core.has_term(str(WORDS))
 
     @property
     def reads_items(self) -> bool:

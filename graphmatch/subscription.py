@@ -22,7 +22,7 @@ from pyoxigraph import Variable
 from graphmatch import _native
 from semantic.attributes.constraints import attribute_query
 from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
-from semantic.limits import DEFAULT_LIMITS, Limits, too_long
+from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.pattern import (
     AnyOf,
     Branch,
@@ -231,8 +231,6 @@ class SubscriptionParser:
             When the text is not SPARQL, or cannot be a subscription; with line and column. When
             it is too long.
         """
-        if len(text) > self._limits.text_characters:
-            raise SubscriptionError(too_long("a query", Place(id), self._limits))
         try:
             return self._core.parse(text)
         except _native.RefusedError as error:

@@ -174,7 +174,7 @@ PATTERNS += ("(" * 1000 + "a" + ")" * 1000, "a?" * 5000 + "a" * 5000, "\\\\p{L}{
 
 def optional_parts() -> str:
     parts = (f"OPTIONAL {{ ?x <urn:p{number}> ?o{number} }}" for number in range(500))
-    return f"ASK {{ ?x a ?c {' '.join(parts)} }}"
+    return f"ASK {{ ?x a ?c MINUS {{ ?x a ?d {' '.join(parts)} }} }}"
 
 
 def catastrophes() -> str:

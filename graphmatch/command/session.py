@@ -73,7 +73,10 @@ class Knowing:
         usual = Knowing((), now=self.now, saved=self.saved)
         if self.saved is not None and replace(self, files=tuple(self.files)) != usual:
             what = "a saved engine has its ontology and its options already"
-            remedy = "Leave out --ontology, its options, --entailment, --no-annotate and --no-stem."
+            remedy = (
+                "Leave out --ontology, its options, --entailment, --no-annotate and --no-stem, "
+                "also in graphmatch.toml."
+            )
             raise InputError(Problem(what, Place(str(self.saved)), remedy))
         return self
 

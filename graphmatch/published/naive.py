@@ -45,6 +45,7 @@ from graphmatch.matcher import (
 )
 from graphmatch.subscription import Subscription
 from semantic.annotation.annotate import Annotator
+from semantic.annotation.words import WORDS
 from semantic.attributes.names import is_derived
 from semantic.clock import utc_now
 from semantic.decision import taxonomy_test
@@ -103,7 +104,7 @@ class Naive(Matcher):
         knowledge = self._knowledge
         read = subscription.rewritten(knowledge.root, knowledge.units)
         asked = [property_ for property_, _ in read.query.mentions()]
-        if None in asked and any(p is not None and is_derived(p) for p in asked):
+        if None in asked and any(p == WORDS or (p is not None and is_derived(p)) for p in asked):
             why = "an attribute that is found, and any property beside it"
             raise UnsupportedError(subscription.id, why)
         self._subscriptions[subscription.id] = read

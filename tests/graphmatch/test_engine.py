@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine, SubscriptionParser
 from graphmatch.matcher import UnknownError
 from graphmatch.published.naive import Naive
-from semantic import Ontology, Publication
+from semantic import Limits, Ontology, Publication
 from semantic.errors import GraphMatchError, SubscriptionError
 from semantic.ontology.synonyms import SynonymPairs
-from semantic.vocabulary import BROADER, DCTERMS, RSS, SKOS, SUBCLASS, TYPE, Namespace
+from semantic.vocabulary import BROADER, DCTERMS, RSS, SAME_AS, SKOS, SUBCLASS, TYPE, Namespace
 
 EX = "http://example.org/"
+URN = Namespace("urn:")
 LAPTOP, COMPUTER, ITEM, PRICE = (NamedNode(EX + n) for n in ("Laptop", "Computer", "i", "price"))
 KNOWN = Ontology([(LAPTOP, SUBCLASS, COMPUTER), (NamedNode(EX + "museum1"), TYPE, COMPUTER)])
 
@@ -252,3 +255,36 @@ def test_that_a_filing_is_kept_until_something_changes() -> None:
     own.unsubscribe("s")
     with pytest.raises(UnknownError):
         own.filing("s")
+
+
+@pytest.mark.parametrize(
+    "links",
+    [
+        ["ee", "eb"],
+        ["bc", "cb", "ce"],
+        ["be", "ed", "bd"],
+        ["bc", "dc", "de", "bb"],
+    ],
+)
+def test_what_is_said_of_one_holds_of_all_that_a_publication_says_are_the_same(
+    links: list[str],
+) -> None:
+    nodes = sorted(set("".join(links)))
+    for said, asked in product(nodes, nodes):
+        engine = Engine()
+        engine.subscribe("a", f"ASK {{ <urn:{asked}> <urn:q> 5 }}")
+        triples = [(URN[one], SAME_AS, URN[other]) for one, other in links]
+        fact = (URN[said], URN["q"], Literal(5))
+        for place in range(len(triples) + 1):
+            whole = [*triples[:place], fact, *triples[place:]]
+            assert engine.match(Publication.of("urn:p", whole)), (said, asked, place)
+
+
+def test_a_query_that_is_too_long() -> None:
+    engine = Engine(limits=Limits(text_characters=50))
+    long = f"ASK {{ ?s <urn:p> '{'x' * 50}' }}"
+    with pytest.raises(SubscriptionError, match="more than 50 characters"):
+        engine.subscribe("a", long)
+    (refused,) = engine.subscribe_many([("a", long), ("b", "ASK { ?s <urn:p> 1 }")])
+    assert "text_characters" in str(refused)
+    assert len(engine) == 1

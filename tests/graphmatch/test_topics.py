@@ -15,7 +15,7 @@ from graphmatch.topics import Topics
 from semantic import Ontology, Publication
 from semantic.errors import Place, Problem, SubscriptionError
 from semantic.terms import Triple
-from semantic.vocabulary import BROADER, CONTENT, DC, GM, LABEL, RSS, TYPE
+from semantic.vocabulary import BROADER, CONTENT, DC, GM, LABEL, RSS, SAME_AS, TYPE
 
 FOOD, SOUP = NamedNode("http://e/food#Food"), NamedNode("http://e/food#Soup")
 KNOWN = Ontology(
@@ -118,6 +118,24 @@ def test_words_are_seen_by_those_who_name_them() -> None:
     *after, named = (match.solutions for match in engine.match(said).matches)
     assert after == before
     assert [list(map(str, solution.values())) for solution in named] == [['" soup "']]
+
+
+def test_an_engine_that_was_opened_makes_words_for_its_first_subscription(tmp_path: Path) -> None:
+    engine = Engine()
+    engine.subscribe("a", "ASK { ?i a rss:channel }")
+    engine.save(tmp_path / "saved")
+    opened = Engine.open(tmp_path / "saved")
+    opened.subscribe("b", 'ASK { ?i gm:words ?w FILTER(CONTAINS(?w, " soup ")) }')
+    assert opened.match(item({"title": "Soup"})).subscriptions == ("b",)
+
+
+@pytest.mark.parametrize("name", ["engine", "naive"])
+def test_words_of_an_item_with_a_synonym(name: str) -> None:
+    same = Ontology([(NamedNode("http://e/1"), SAME_AS, NamedNode("http://a/alias"))])
+    text = 'ASK { ?i a rss:item ; gm:words ?w FILTER(CONTAINS(?w, " soup ")) }'
+    matcher = Engine(same) if name == "engine" else make("naive", same)
+    matcher.subscribe(SubscriptionParser().parse("a", text))
+    assert matcher.match(item({"title": "Soup"}))
 
 
 def test_the_channel_is_not_searched() -> None:

@@ -11,6 +11,7 @@
 
 use crate::limits::Limits;
 use crate::query::{QueryError, on_stack};
+use crate::reader::grouped;
 use oxiri::{Iri, IriRef};
 use oxrdf::Literal;
 
@@ -184,9 +185,12 @@ impl Cutter {
     /// it needs a large stack.
     pub fn cut(&self, text: &str, cut: &mut Cut) -> Result<bool, QueryError> {
         cut.clear();
-        if text.len() > self.limits.document_bytes || u32::try_from(text.len()).is_err() {
-            let remedy = "Shorten it, or raise the limit.";
-            return Err(QueryError::new("longer than `document_bytes`", remedy));
+        let most = self.limits.text_characters;
+        let is_long = text.len() > most && text.chars().count() > most;
+        if is_long || u32::try_from(text.len()).is_err() {
+            let what = format!("a query of more than {} characters", grouped(most as u64));
+            let remedy = "Raise the limit `text_characters`, or leave it out.";
+            return Err(QueryError::new(what, remedy));
         }
         let mut lexer = Lexer {
             cutter: self,

@@ -11,7 +11,7 @@
 //! evaluator plans each time, some ten microseconds for a few patterns; a look-up costs two
 //! allocations. [`Limits`] hold wherever the evaluator is ([`crate::bounded`]).
 
-use crate::algebra::{body, body_mut, parts, pattern_of, pattern_of_mut};
+use crate::algebra::{body, body_mut, parts_mut, pattern_of, pattern_of_mut};
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::pattern::{Comparison, TaxonomyOperator, Variants};
@@ -141,8 +141,7 @@ impl Prepared {
         let ask =
             |pattern| Query::Ask { dataset: None, pattern, base_iri: query.base_iri().cloned() };
         let conditions = conditions.into_iter().map(ask).collect();
-        let is_wide = optional_parts(pattern_of(&query)) > PLANNED;
-        Self { conditions, query, functions: Vec::new(), is_wide }
+        Self { conditions, query, functions: Vec::new(), is_wide: false }
     }
 
     /// The same as texts for any SPARQL evaluator over a store whose default graph is the ontology
@@ -172,6 +171,7 @@ impl Prepared {
     fn rewritten(mut self, fresh: Fresh) -> Self {
         let mut rewriter = Rewriter::new(fresh);
         for query in self.conditions.iter_mut().chain([&mut self.query]) {
+            self.is_wide |= optional_parts(pattern_of_mut(query)) > PLANNED;
             rewriter.query(query);
         }
         self.functions = rewriter.functions;
@@ -179,9 +179,9 @@ impl Prepared {
     }
 }
 
-fn optional_parts(pattern: &GraphPattern) -> usize {
+fn optional_parts(pattern: &mut GraphPattern) -> usize {
     let own = usize::from(matches!(pattern, GraphPattern::LeftJoin { .. }));
-    own + parts(pattern).into_iter().flatten().map(optional_parts).sum::<usize>()
+    own + parts_mut(pattern).0.into_iter().map(optional_parts).sum::<usize>()
 }
 
 /// The name of a publication's graph: its id where that is an IRI.

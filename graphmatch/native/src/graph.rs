@@ -37,7 +37,7 @@ const MASKS: [Key; 8] = [
     [!0, !0, 0],
     [!0, !0, !0],
 ];
-const ALL: usize = 7;
+pub(crate) const ALL: usize = 7;
 /// The kinds that have chains: neither all triples nor a single one.
 const CHAINED: u8 = 0b0111_1110;
 const SMALLEST: usize = 256;

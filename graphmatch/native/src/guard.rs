@@ -14,6 +14,8 @@ use quick_xml::events::{BytesStart, Event};
 
 /// So many attributes all open XML elements may have together.
 const ATTRIBUTES: usize = 1000;
+/// How RDF's namespace ends.
+const RDF: &[u8] = b"/1999/02/22-rdf-syntax-ns#";
 /// So much of a document is looked at to tell its root.
 const HEAD: usize = 8192;
 /// A tag of fewer bytes is not taken apart.
@@ -52,6 +54,7 @@ pub(crate) fn is_plain_rdf_xml(text: &[u8]) -> bool {
     };
     text.starts_with(b"<")
         && memchr_iter(b'<', prologue).all(is_markup)
+        && memmem::find(head, RDF).is_some()
         && memmem::find(prologue, b"html").is_none()
         && memmem::find(prologue, b"encoding").is_none_or(is_utf8)
         && std::str::from_utf8(text).is_ok()

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 /// that they cause names the limit.
 #[derive(Clone, Copy, Debug, FromPyObject)]
 pub struct Limits {
-    /// How many bytes a document that is held may have, and a line, and a query.
+    /// How many bytes a document that is held may have, and a line.
     pub document_bytes: usize,
     /// How many characters XML entities may add.
     pub xml_expansion: u64,
@@ -14,6 +14,8 @@ pub struct Limits {
     pub xml_depth: usize,
     /// How deep the objects and lists of JSON-LD, triple terms, and the brackets of a query may nest.
     pub nesting: usize,
+    /// How many characters a query may have.
+    pub text_characters: usize,
     /// How many triples a publication may have.
     pub publication_triples: usize,
     /// How many keywords, functions and operators a query may have.
@@ -31,6 +33,7 @@ impl Default for Limits {
             xml_expansion: 8 << 20,
             xml_depth: 256,
             nesting: 256,
+            text_characters: 16 << 20,
             publication_triples: 5_000_000,
             subscription_operators: 1000,
             subscription_branches: 16,

@@ -197,7 +197,10 @@ impl Worker {
         }
         if words.is_some() {
             for (number, &triple) in publication.triples.iter().enumerate().skip(stated) {
-                let _is_new = is_of_words(number, triple) && graph.push(triple);
+                if is_of_words(number, triple) {
+                    let terms = Terms { dictionary, local: &publication.local };
+                    graph.push([ontology.root(triple[0], terms), triple[1], triple[2]]);
+                }
             }
         }
         late

@@ -13,7 +13,7 @@
 //! Cost: some twenty hash look-ups a triple.
 
 use crate::dictionary::{ANY, Id, Kind, Terms, inline};
-use crate::graph::Graph;
+use crate::graph::{ALL, Graph};
 use crate::hierarchy::Map;
 use crate::ontology::{OWN, Ontology};
 use crate::pattern::{Node, Pattern};
@@ -116,16 +116,13 @@ fn filled(pattern: Pattern, bound: &Bound) -> Triple {
     })
 }
 
-/// Triples by their terms: chains through all that have the same, links apart from pairs that only
-/// transitivity gave.
+/// Triples by their terms: chains through all that have the same.
 #[derive(Default)]
 struct Chains {
-    links: Map<Triple, u32>,
-    pairs: Map<Triple, u32>,
-    /// Of each triple the one before it in the chain of each key; see [`keys`].
-    before: Vec<[u32; 5]>,
-    /// Whether each is no link.
-    is_pair: Vec<bool>,
+    heads: Map<Triple, u32>,
+    /// Of each entry the number of its triple, and the entry before it in the chain of each key; see
+    /// [`keys`].
+    entries: Vec<(u32, [u32; 5])>,
 }
 
 /// The keys by which a triple is found: its terms one by one, and what joins ask for.
@@ -134,24 +131,20 @@ fn keys([s, p, o]: Triple) -> [Triple; 5] {
 }
 
 impl Chains {
-    fn push(&mut self, triple: Triple, is_pair: bool) {
-        let number = self.before.len() as u32;
-        let heads = if is_pair { &mut self.pairs } else { &mut self.links };
-        let before = keys(triple).map(|key| heads.insert(key, number).unwrap_or(NONE));
-        self.before.push(before);
-        self.is_pair.push(is_pair);
+    fn push(&mut self, triple: Triple, number: u32) {
+        let entry = self.entries.len() as u32;
+        let before = keys(triple).map(|key| self.heads.insert(key, entry).unwrap_or(NONE));
+        self.entries.push((number, before));
     }
 
-    /// Adds the triples with the terms of a key, which is one of [`keys`]: all, or the links.
-    fn find(&self, triples: &[Triple], key: Triple, links: bool, found: &mut Vec<Triple>) {
+    /// Adds the triples with the terms of a key, which is one of [`keys`].
+    fn find(&self, triples: &[Triple], key: Triple, found: &mut Vec<Triple>) {
         let which = keys(key).iter().position(|&known| known == key).unwrap_or(0);
-        let pairs = (!links).then_some(&self.pairs);
-        for heads in [Some(&self.links), pairs].into_iter().flatten() {
-            let mut number = heads.get(&key).copied().unwrap_or(NONE);
-            while number != NONE {
-                found.push(triples[number as usize]);
-                number = self.before[number as usize][which];
-            }
+        let mut entry = self.heads.get(&key).copied().unwrap_or(NONE);
+        while entry != NONE {
+            let (number, before) = self.entries[entry as usize];
+            found.push(triples[number as usize]);
+            entry = before[which];
         }
     }
 }
@@ -162,6 +155,10 @@ struct Step<'a> {
     terms: Terms<'a>,
     rules: Vec<Rule>,
     chains: Chains,
+    /// Those of `chains` that not only transitivity gave.
+    links: Chains,
+    /// Of each triple, whether it is no link.
+    is_pair: Vec<bool>,
     others: Vec<Triple>,
     /// What follows, and whether only transitivity gave it.
     found: Vec<(Triple, bool)>,
@@ -180,21 +177,44 @@ pub(crate) fn extend(
     most: usize,
 ) {
     let v = &ontology.schema.vocabulary;
-    let (rules, chains) = (rules(v, is_publication), Chains::default());
-    let mut step = Step { ontology, terms, rules, chains, others: Vec::new(), found: Vec::new() };
-    graph.triples.iter().for_each(|&triple| step.chains.push(triple, false));
+    let mut step = Step {
+        ontology,
+        terms,
+        rules: rules(v, is_publication),
+        chains: Chains::default(),
+        links: Chains::default(),
+        is_pair: Vec::new(),
+        others: Vec::new(),
+        found: Vec::new(),
+    };
+    graph.triples.iter().for_each(|&triple| step.push(triple, false));
     loop {
-        let mut number = 0;
-        while number < graph.triples.len() && graph.triples.len() < most {
+        let (mut next, mut again) = (0, Vec::new());
+        while graph.triples.len() < most {
+            let number = match again.pop() {
+                Some(number) => number,
+                None if next < graph.triples.len() => {
+                    next += 1;
+                    next - 1
+                }
+                None => break,
+            };
             step.take(&graph.triples, number, pairs);
-            for (following, is_pair) in step.found.drain(..) {
+            let mut found = std::mem::take(&mut step.found);
+            for (following, is_pair) in found.drain(..) {
                 let [s, p, _] = following;
                 let is_triple = is_resource(s, terms) && terms.kind(p) == Kind::Iri;
-                if is_triple && graph.triples.len() < most && graph.push(following) {
-                    step.chains.push(following, is_pair);
+                if !is_triple || graph.triples.len() >= most {
+                    continue;
+                }
+                if graph.push(following) {
+                    step.push(following, is_pair);
+                } else if !is_pair && p == v.same_as {
+                    // A pair that is a link, after all: more follows from it.
+                    again.extend(step.make_link(graph.first(ALL, following) as usize, following));
                 }
             }
-            number += 1;
+            step.found = found;
         }
         // Where more than transitivity follows from pairs, all are taken once more, with them.
         let wanted = v.hierarchies().map(|property| step.says_more(&graph.triples, property, v));
@@ -206,9 +226,27 @@ pub(crate) fn extend(
 }
 
 impl Step<'_> {
+    fn push(&mut self, triple: Triple, is_pair: bool) {
+        let number = self.is_pair.len() as u32;
+        self.chains.push(triple, number);
+        if !is_pair {
+            self.links.push(triple, number);
+        }
+        self.is_pair.push(is_pair);
+    }
+
+    /// Makes a triple a link; gives its number if it was none.
+    fn make_link(&mut self, number: usize, triple: Triple) -> Option<usize> {
+        if !std::mem::replace(&mut self.is_pair[number], false) {
+            return None;
+        }
+        self.links.push(triple, number as u32);
+        Some(number)
+    }
+
     /// Finds what follows from a triple.
     fn take(&mut self, triples: &[Triple], number: usize, pairs: [bool; 3]) {
-        let (triple, is_pair) = (triples[number], self.chains.is_pair[number]);
+        let (triple, is_pair) = (triples[number], self.is_pair[number]);
         let vocabulary = &self.ontology.schema.vocabulary;
         let (hierarchies, same) = (vocabulary.hierarchies(), vocabulary.same_as);
         let is_linking = |p: Id| p == same || hierarchies.contains(&p);
@@ -236,7 +274,8 @@ impl Step<'_> {
             };
             let key = filled(second, &bound);
             self.others.clear();
-            self.chains.find(triples, key, is_link(second), &mut self.others);
+            let chains = if is_link(second) { &self.links } else { &self.chains };
+            chains.find(triples, key, &mut self.others);
             if is_everywhere && self.is_known(key) {
                 self.others.extend(self.ontology.matching(key));
             }
@@ -284,7 +323,7 @@ impl Step<'_> {
         let others = [above, [property, v.inverse_of, ANY], [ANY, v.inverse_of, property]];
         self.others.clear();
         for key in others {
-            self.chains.find(triples, key, false, &mut self.others);
+            self.chains.find(triples, key, &mut self.others);
             self.others.extend(self.ontology.matching(key));
         }
         self.others.iter().any(|&triple| triple != [property, v.sub_property, property])
