@@ -425,9 +425,9 @@ fn what_is_refused_and_where() {
         );
         assert!(!error.remedy.is_empty());
     }
-    let short = Limits { document_bytes: 10, ..Limits::default() };
+    let short = Limits { text_characters: 10, ..Limits::default() };
     let long = try_read("SELECT * { ?s ?p ?o }", short);
-    assert!(long.is_err_and(|error| error.what.contains("`document_bytes`")));
+    assert!(long.is_err_and(|error| error.what.contains("more than 10 characters")));
 }
 
 #[test]
