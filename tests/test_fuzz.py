@@ -250,7 +250,10 @@ def events() -> Once:
 
     def table(choose: random.Random, last: Path) -> bool:
         several = [strange(event, choose) for event in rows[choose.randrange(2)]]
-        last.write_bytes(pickle.dumps(several))  # no number is too long for it
+        written = pickle.dumps(several)  # no number is too long for it
+        last.write_bytes(written)
+        if b"1E+999999999" in written:
+            return False  # among texts Arrow itself writes out all of its digits
         try:
             made = pa.Table.from_pylist([row for row in several if isinstance(row, dict)])
         except (pa.ArrowException, TypeError, ValueError, OverflowError):

@@ -418,8 +418,8 @@ def test_that_many_constants_are_no_matter() -> None:
 
 
 def test_that_a_long_query_is_refused() -> None:
-    with pytest.raises(SubscriptionError, match="document_bytes"):
-        SubscriptionParser(limits=Limits(document_bytes=10)).parse("s", "SELECT * { ?s ?p ?o }")
+    with pytest.raises(SubscriptionError, match="text_characters"):
+        SubscriptionParser(limits=Limits(text_characters=10)).parse("s", "SELECT * { ?s ?p ?o }")
 
 
 @pytest.mark.parametrize(
