@@ -14,7 +14,7 @@ class Limits:
     Parameters
     ----------
     document_bytes
-        A document that has to be held whole (a feed, an RDF/XML file, a query) may have this
+        A document that has to be held whole (a feed, an RDF/XML file) may have this
         many bytes. Formats that are streamed (N-Quads, N-Triples) are not bounded by it.
     xml_expansion
         How many characters XML entities may add to a document.

@@ -24,7 +24,7 @@ from typing import NamedTuple, TypeAlias
 from pyoxigraph import Literal, NamedNode
 
 from semantic.annotation.languages import STOP_WORDS, Stems, guess_language, primary_subtag
-from semantic.annotation.markup import plain_text, readable_text
+from semantic.annotation.markup import READERS, plain_text
 from semantic.annotation.tokens import BREAK, fold, letter_count, spans, tokenize, unspaced
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
@@ -33,8 +33,7 @@ from semantic.vocabulary import CONTENT, DC, DCTERMS, RSS, TYPE
 _ITEM, _SUBJECT = RSS["item"], DCTERMS["subject"]
 _CHANNEL, _LANGUAGE = RSS["channel"], DC["language"]
 _CONTENT = CONTENT["encoded"]
-_LONG = frozenset({RSS["description"], _CONTENT})
-_READ = _LONG | {RSS["title"], DC["subject"], TYPE, _LANGUAGE}
+_READ = READERS.keys() | {DC["subject"], TYPE, _LANGUAGE}
 _EVERY_LANGUAGE: frozenset[str] = frozenset()
 _TRIES, _WORDS, _LONGEST_WORD = 16, 32_768, 64
 """How many sets of languages have a trie, how many words each caches, and how long ones."""
@@ -217,7 +216,7 @@ class Annotator:
             if predicate == _LANGUAGE:
                 of.setdefault(subject, set()).update(_languages(value.value))
             elif subject in items and isinstance(predicate, NamedNode) and predicate != TYPE:
-                read = readable_text if predicate in _LONG else plain_text
+                read = READERS.get(predicate, plain_text)
                 plain, own, known = read(value.value), _languages(value.language), items[subject]
                 if predicate != _CONTENT or all(plain != other.text for other in known):
                     known.append(_Text(subject, predicate, plain, tokenize(plain), own))

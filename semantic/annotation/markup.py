@@ -14,6 +14,10 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Callable, Mapping
+
+from semantic.terms import Term
+from semantic.vocabulary import CONTENT, RSS
 
 PARAGRAPH_BREAK = "\n\n"
 """What stands for the edges of a block element: no label is found across it."""
@@ -112,3 +116,11 @@ def _without(text: str, beginning: str, middle: str) -> str:
             done = end
         at = text.find(beginning, max(at + 1, done))
     return "".join((*kept, text[done:]))
+
+
+READERS: Mapping[Term, Callable[[str], str]] = {
+    RSS["title"]: plain_text,
+    RSS["description"]: readable_text,
+    CONTENT["encoded"]: readable_text,
+}
+"""How the texts of a feed item are read, by their properties."""
