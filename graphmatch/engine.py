@@ -27,6 +27,7 @@ from pyoxigraph import RdfFormat
 from graphmatch import _native
 from graphmatch.knowledge import Change, Entailment, Knowledge, Known
 from graphmatch.matcher import (
+    Call,
     Capabilities,
     DuplicateError,
     Match,
@@ -34,6 +35,8 @@ from graphmatch.matcher import (
     MatchReport,
     UnknownError,
 )
+from graphmatch.operators.asking import OPERATOR_SECONDS, Asked, Operators, recalled
+from graphmatch.operators.operator import Operator
 from graphmatch.report import EventReports, report_of
 from graphmatch.subscription import Query, Subscription, SubscriptionParser, refusal
 from semantic.annotation.annotate import Annotator, Label
@@ -117,6 +120,11 @@ class Engine(Matcher):
         mapping functions that fail.
     limits
         What one document, one subscription and one evaluation may cost.
+    operators
+        Functions that subscriptions may call (docs/guides/operators.md).
+    operator_seconds
+        How long the calls of operators for one publication may take together; what is unknown
+        then is reported (`MatchReport.unknown`).
 
     Notes
     -----
@@ -148,9 +156,12 @@ class Engine(Matcher):
         clock: Clock = utc_now,
         on_problem: OnProblem = warn_problem,
         limits: Limits = DEFAULT_LIMITS,
+        operators: Iterable[Operator] = (),
+        operator_seconds: float = OPERATOR_SECONDS,
     ) -> None:
-        core = _native.Core(list(PREFIXES.items()), limits)
-        self._begin(core, Entailment(entailment), clock, on_problem, limits)
+        calls = Operators(operators, on_problem, operator_seconds)
+        core = _native.Core(list(PREFIXES.items()), limits, calls.rows)
+        self._begin(core, Entailment(entailment), clock, on_problem, limits, calls)
         self._adopt(self._know(ontology or Ontology(), annotator))
 
     def _begin(
@@ -160,13 +171,17 @@ class Engine(Matcher):
         clock: Clock,
         on_problem: OnProblem,
         limits: Limits,
+        operators: Operators,
     ) -> None:
         self._core = core
+        self._operators = operators
+        operators.attach(core)
         self._entailment = entailment
         self._limits = limits
         self._clock = clock
         self._on_problem = on_problem
-        self._parser = SubscriptionParser(limits=limits)
+        called = [(iri, False, generates) for iri, _, generates in operators.rows]
+        self._parser = SubscriptionParser(limits=limits, operators=called)
         self._changing = RLock()
         self._labels: tuple[list[Label], Annotator] | None = None
         self._known: Knowledge | None = None
@@ -226,6 +241,16 @@ class Engine(Matcher):
         return self._limits
 
     @property
+    def operators(self) -> tuple[Operator, ...]:
+        """The functions that subscriptions may call."""
+        return self._operators.all
+
+    @property
+    def parser(self) -> SubscriptionParser:
+        """Reads the queries that the engine takes."""
+        return self._parser
+
+    @property
     def annotator(self) -> Annotator | None:
         """The annotator that the engine was given, if it was given one."""
         return self._knowledge.own_annotator
@@ -257,7 +282,11 @@ class Engine(Matcher):
         return isinstance(id, str) and id in self._core
 
     def _note_words(self) -> None:
-        """Have ``gm:words`` of feed items made from the first subscription on that names them."""
+        """Have ``gm:words`` of feed items made from the first subscription on that names them.
+
+        The indexes of operators follow what subscriptions call.
+        """
+        self._operators.follow(self._core)
         knowledge = self._knowledge
         if not knowledge.words and self._core.has_term(str(WORDS)):
             begins = not knowledge.reads_items
@@ -322,6 +351,7 @@ class Engine(Matcher):
             self._filings.pop(id, None)
             if not self._core.unsubscribe(id):
                 raise UnknownError(id)
+            self._operators.follow(self._core)
 
     # -- very many subscriptions ------------------------------------------------------------
 
@@ -467,6 +497,7 @@ class Engine(Matcher):
                     self.subscribe(id, rows.said(row))
                 except GraphMatchError as own:
                     refused.append((place, own))
+            self._operators.follow(self._core)
         return refused
 
     def lint(self, *ids: str) -> Iterator[Warned]:
@@ -522,6 +553,7 @@ class Engine(Matcher):
                 except SubscriptionError as error:
                     what = f"{error.problem.what}; it matches nothing now"
                     problems.append(replace(error.problem, what=what))
+            self._operators.follow(self._core)
         for problem in problems:  # not before: the callback may use the engine
             self._on_problem(problem)
         return Change(triples, names, len(concerned))
@@ -559,30 +591,39 @@ class Engine(Matcher):
         if not isinstance(publication, Publication):
             known = self._core.match_event(id, publication.attributes, time)
             if isinstance(known, _native.Report):
-                return report_of(publication.id, known)
+                unknown = self._operators.unknown(known, None)
+                return report_of(publication.id, known, unknown=unknown)
             publication = publication.publication()
         found = self._core.match_triples(id, publication.given, time)
         return self._reported(found, publication, now, publication.source.source)
 
     def _reported(
         self,
-        found: _native.Report | _native.Pending,
+        found: _native.Report | _native.Pending | _native.Waiting,
         publication: Publication | None,
         now: datetime,
         source: str,
     ) -> MatchReport:
         """Return the report of a publication, after Python's steps where these are needed."""
         if isinstance(found, _native.Report):
+            unknown = self._operators.unknown(found, None)
             if publication is not None:
-                return report_of(publication.id, found, origin=lambda: publication)
-            id = id_of(found.publication(), source)
-            return report_of(id, found, origin=partial(_read_again, found, source))
-        if publication is None:
-            publication = publication_of(found.id, found.triples(), source)
+                origin = lambda: publication  # noqa: E731 - as below
+                return report_of(publication.id, found, origin=origin, unknown=unknown)
+            id, again = id_of(found.publication(), source), partial(_read_again, found, source)
+            return report_of(id, found, origin=again, unknown=unknown)
         time = now_text(now)
         problems: tuple[Problem, ...] = ()
         runs, steps = 0, 0
-        while isinstance(found, _native.Pending):
+        asked: Asked | None = None
+        while not isinstance(found, _native.Report):
+            if isinstance(found, _native.Waiting):
+                asked = asked or self._operators.begin(publication, source)
+                self._operators.make(found, asked)
+                found = found.again(asked.native, time)
+                continue
+            if publication is None:
+                publication = publication_of(found.id, found.triples(), source)
             knowledge: Knowledge = found.knowledge
             steps |= found.steps
             prepared = knowledge.prepare(publication, steps, now)
@@ -594,10 +635,17 @@ class Engine(Matcher):
                 prepared.stated,
                 prepared.done,
                 found.version,
+                None if asked is None else asked.native,
             )
         for problem in problems:
             self._on_problem(problem)
-        return report_of(publication.id, found, problems, runs, lambda: publication)
+        unknown = self._operators.unknown(found, asked)
+        made = ((), 0) if asked is None else (asked.calls(), asked.recalled)
+        if publication is not None:
+            id, origin = publication.id, lambda: publication
+            return report_of(id, found, problems, runs, origin, *made, unknown)
+        id, again = id_of(found.publication(), source), partial(_read_again, found, source)
+        return report_of(id, found, problems, runs, again, *made, unknown)
 
     def filter(
         self,
@@ -868,8 +916,8 @@ class Engine(Matcher):
         with self._changing:
             filed = self.filing(id)
             placed = tuple(Placement(*row) for row in self._core.placements(id))
-            evaluation, provenance = self._asking(publication, language)
             report = self.match(publication)
+            evaluation, provenance = self._asking(publication, language, report.calls)
             match = next((m for m in report if m.subscription == id), None)
             return explain(filed, placed, match, evaluation, provenance)
 
@@ -897,7 +945,7 @@ class Engine(Matcher):
             }
 
     def _asking(
-        self, publication: Publication, language: str
+        self, publication: Publication, language: str, calls: Iterable[Call] = ()
     ) -> tuple[_native.Evaluation, Provenance]:
         """Prepare questions about one publication, with everything that follows from it."""
         from graphmatch.explain.provenance import Provenance
@@ -907,7 +955,7 @@ class Engine(Matcher):
         enriched = knowledge.enrich(publication, now, self._mentions())
         known = knowledge.ontology
         provenance = Provenance(known, enriched, entailment=knowledge.rdfs, language=language)
-        return knowledge.evaluation(enriched.publication, now), provenance
+        return knowledge.evaluation(enriched.publication, now, recalled(calls)), provenance
 
     # -- saving -----------------------------------------------------------------------------
 
@@ -929,7 +977,11 @@ class Engine(Matcher):
                 synonyms = self.ontology.roots.options
                 options = Options(self._entailment.value, synonyms, self._limits)
                 self._saved = options, written(self.ontology, self.annotator)
-            save(self._core, Path(path), *self._saved)
+            options, known = self._saved
+            operators = {one.iri: (one.version, *one.row[1:]) for one in self.operators}
+            measured = self._operators.statistics.written()
+            options = replace(options, operators=operators, measured=measured)
+            save(self._core, Path(path), options, known)
 
     @classmethod
     def open(
@@ -939,6 +991,8 @@ class Engine(Matcher):
         clock: Clock = utc_now,
         on_problem: OnProblem = warn_problem,
         limits: Limits | None = None,
+        operators: Iterable[Operator] = (),
+        operator_seconds: float = OPERATOR_SECONDS,
     ) -> Self:
         """Return the engine that was saved to a file.
 
@@ -951,12 +1005,16 @@ class Engine(Matcher):
             As a new engine has them: they are not in the file.
         limits
             As a new engine has them; by default those of the engine that was saved.
+        operators, operator_seconds
+            As a new engine has them. Those that the engine had are needed; what was measured of
+            them is in the file.
 
         Raises
         ------
         SavedError
             When nothing was saved there, by another version, or when it is damaged; when the
-            engine that was saved had larger limits than `DEFAULT_LIMITS` and none are given.
+            engine that was saved had larger limits than `DEFAULT_LIMITS` and none are given; when
+            it had operators that are not given.
 
         Examples
         --------
@@ -972,9 +1030,14 @@ class Engine(Matcher):
         from graphmatch.saving import opened, read
 
         path = Path(path)
-        core, options, known = opened(path, limits)
+        calls = Operators(operators, on_problem, operator_seconds)
+        core, options, known = opened(path, limits, calls.rows)
+        entailment = Entailment(options.entailment)
         engine = cls.__new__(cls)
-        engine._begin(core, Entailment(options.entailment), clock, on_problem, options.limits)
+        engine._begin(core, entailment, clock, on_problem, options.limits, calls)
+        versions = {iri: version for iri, (version, *_) in options.operators.items()}
+        same = [one.iri for one in engine.operators if versions.get(one.iri) == one.version]
+        calls.learn(path, options.measured, same)
 
         def make() -> Known:
             return engine._made(*read(path, known, options.synonyms))

@@ -180,8 +180,13 @@ class Knowledge:
 
     # -- questions --------------------------------------------------------------------------
 
-    def evaluation(self, publication: Publication, now: datetime) -> _native.Evaluation:
-        """Prepare queries over a publication and the ontology, in which ``NOW()`` is `now`."""
+    def evaluation(
+        self, publication: Publication, now: datetime, calls: _native.Calls | None = None
+    ) -> _native.Evaluation:
+        """Prepare queries over a publication and the ontology, in which ``NOW()`` is `now`.
+
+        What is known of calls of operators is looked up.
+        """
         derived = publication.derived
         shown = publication.seen_by_any
         own = [triple for triple in shown if triple not in derived]
@@ -193,6 +198,7 @@ class Knowledge:
             len(own),
             len(shown),
             now_text(now),
+            calls,
         )
 
     def meets(self, pattern: Iterable[Term | None]) -> bool:

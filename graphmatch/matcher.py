@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 from graphmatch.subscription import Subscription
 from semantic.errors import GraphMatchError, Place, Problem
 from semantic.publication import Publication
-from semantic.terms import Solution, Triple
+from semantic.terms import Solution, Term, Triple, written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,6 +109,10 @@ class Counters(NamedTuple):
         Subscriptions that were evaluated as SPARQL.
     matched
         Subscriptions that matched.
+    called
+        Calls of operators that were made.
+    recalled
+        Those that were not made, as an earlier publication's were kept.
     """
 
     probes: int = 0
@@ -119,6 +123,63 @@ class Counters(NamedTuple):
     mapped: int = 0
     evaluated: int = 0
     matched: int = 0
+    called: int = 0
+    recalled: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of an operator that was made for a publication.
+
+    Parameters
+    ----------
+    operator
+        Its IRI.
+    arguments
+        What it was called with.
+    given
+        What it gave: a term, or rows of bindings; ``None`` when that is unknown.
+    seconds
+        What it took.
+    why
+        Why it is unknown.
+    """
+
+    operator: str
+    arguments: tuple[Term, ...]
+    given: Term | list[list[Term]] | None
+    seconds: float
+    why: str = ""
+
+    def __str__(self) -> str:
+        """Return the call and what it gave as one line."""
+        said = ", ".join(map(written, self.arguments))
+        if self.given is None:
+            given = f"unknown: {self.why}"
+        elif isinstance(self.given, list):
+            given = f"{len(self.given)} rows"
+        else:
+            given = written(self.given)
+        return f"<{self.operator}>({said}) {given}, {1000 * self.seconds:.3g} ms"
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A subscription that calls left open which gave nothing.
+
+    Parameters
+    ----------
+    subscription
+        Its id.
+    calls
+        What is unknown.
+    matched
+        Whether it is among the matches nevertheless, perhaps with fewer solutions.
+    """
+
+    subscription: str
+    calls: tuple[Call, ...]
+    matched: bool
 
 
 class Matches(Sequence[Match]):
@@ -168,6 +229,10 @@ class MatchReport:
     matches: Sequence[Match]
     counters: Counters = field(default_factory=Counters)
     problems: tuple[Problem, ...] = ()
+    unknown: tuple[Unknown, ...] = ()
+    """Subscriptions that are neither reported nor refuted, or not with all solutions."""
+    calls: tuple[Call, ...] = field(default=(), repr=False, compare=False)
+    """The calls of operators that were made, in their order."""
     origin: Callable[[], Publication | None] | None = field(default=None, repr=False, compare=False)
     """Gives the publication again."""
 

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, overload
 
 from graphmatch import _native
-from graphmatch.matcher import Counters, Match, Matches, MatchReport
+from graphmatch.matcher import Call, Counters, Match, Matches, MatchReport, Unknown
 from semantic.errors import Place, Problem, Severity
 
 if TYPE_CHECKING:
@@ -85,6 +85,9 @@ def report_of(
     problems: tuple[Problem, ...] = (),
     mapped: int = 0,
     origin: Callable[[], Publication | None] | None = None,
+    calls: tuple[Call, ...] = (),
+    recalled: int = 0,
+    unknown: tuple[Unknown, ...] = (),
 ) -> MatchReport:
     """Return the report of what the core found.
 
@@ -96,9 +99,12 @@ def report_of(
         How many mapping functions were run for it.
     origin
         Gives the publication again.
+    calls, recalled, unknown
+        The calls of operators that were made, how many were not, and what they left open.
     """
     probes, gates, candidates, joins, evaluated = found.counters()
-    counters = Counters(probes, gates, candidates, joins, 0, mapped, evaluated, len(found))
+    did = probes, gates, candidates, joins, 0, mapped, evaluated, len(found)
+    counters = Counters(*did, len(calls), recalled)
     failed = found.failed()
     if failed:
         problems += tuple(
@@ -106,7 +112,7 @@ def report_of(
             for id, why in failed
         )
     matches = CoreMatches(publication, found)
-    return MatchReport(publication, matches, counters, problems, origin)
+    return MatchReport(publication, matches, counters, problems, unknown, calls, origin)
 
 
 class EventReports(Sequence[MatchReport]):

@@ -8,8 +8,10 @@ is opened, the ontology when somebody asks for it: matching needs neither, as th
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from pyoxigraph import NamedNode
 
@@ -47,11 +49,18 @@ class Options:
         How texts are looked up.
     limits
         What one document, one subscription and one evaluation may cost.
+    operators
+        The operators by their IRIs: the version, and whether each has an index and generates
+        bindings.
+    measured
+        What their calls cost and gave; see `Statistics.written`.
     """
 
     entailment: str
     synonyms: SynonymOptions
     limits: Limits
+    operators: dict[str, tuple[str, bool, bool]] = field(default_factory=dict)
+    measured: dict[str, Any] = field(default_factory=dict)
 
     def written(self) -> bytes:
         """Return them as JSON."""
@@ -70,7 +79,12 @@ class Options:
         limits = Limits(**options["limits"])
         if not all(type(most) in (int, float) and most >= 0 for most in options["limits"].values()):
             raise ValueError("limits that are none")
-        return cls(options["entailment"], SynonymOptions(**options["synonyms"]), limits)
+        operators = {
+            str(iri): (str(version), bool(is_indexed), bool(generates))
+            for iri, (version, is_indexed, generates) in options["operators"].items()
+        }
+        synonyms = SynonymOptions(**options["synonyms"])
+        return cls(options["entailment"], synonyms, limits, operators, dict(options["measured"]))
 
 
 def save(core: _native.Core, path: Path, options: Options, known: bytes) -> None:
@@ -97,26 +111,41 @@ def save(core: _native.Core, path: Path, options: Options, known: bytes) -> None
         raise SavedError(path, f"cannot be written: {error.strerror or error}", remedy) from error
 
 
-def opened(path: Path, limits: Limits | None) -> tuple[_native.Core, Options, bytes]:
+def opened(
+    path: Path, limits: Limits | None, operators: Sequence[tuple[str, bool, bool]] = ()
+) -> tuple[_native.Core, Options, bytes]:
     """Return what was saved: the core's state, the options, and the ontology for `read`.
 
     Parameters
     ----------
     limits
         Those that are to hold; by default those that were saved, if none is larger than usual.
+    operators
+        The operators that there are now: IRI, whether it has an index, whether it generates
+        bindings.
 
     Raises
     ------
     SavedError
         When nothing was saved there, by another version, or when it is damaged; when its limits
-        are larger than usual and none are given.
+        are larger than usual and none are given; when it had operators that are not given.
     """
 
     def chosen(said: bytes) -> Limits:
-        return _usual(path, Options.read(said).limits) if limits is None else limits
+        options = Options.read(said)
+        given = {iri: kinds for iri, *kinds in operators}
+        if missing := [iri for iri in options.operators if iri not in given]:
+            what = f"was saved with operators that are not given: {', '.join(missing)}"
+            raise SavedError(path, what, "Give them: functions are not in the file.")
+        for iri, (_, *kinds) in options.operators.items():
+            if given[iri] != kinds:
+                what = f"the operator {iri} was another one: its index, or its bindings, differ"
+                raise SavedError(path, what, "Give the operator that it was saved with.")
+        return _usual(path, options.limits) if limits is None else limits
 
     try:
-        core, said, known = _native.Core.open(path, list(PREFIXES.items()), chosen)
+        rows = list(operators)
+        core, said, known = _native.Core.open(path, list(PREFIXES.items()), chosen, rows)
         options = Options.read(said)
         return core, options if limits is None else replace(options, limits=limits), known
     except SavedError:

@@ -13,7 +13,7 @@ algorithms, explanations, mapping functions.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -204,6 +204,8 @@ class SubscriptionParser:
         Those that hold without being declared.
     limits
         Bounds on a subscription.
+    operators
+        Those that queries may call: IRI, ``False``, whether it generates bindings.
 
     Examples
     --------
@@ -217,9 +219,12 @@ class SubscriptionParser:
     """
 
     def __init__(
-        self, prefixes: Mapping[str, str] = PREFIXES, limits: Limits = DEFAULT_LIMITS
+        self,
+        prefixes: Mapping[str, str] = PREFIXES,
+        limits: Limits = DEFAULT_LIMITS,
+        operators: Sequence[tuple[str, bool, bool]] = (),
     ) -> None:
-        self._core = _native.Parser(list(prefixes.items()), limits)
+        self._core = _native.Parser(list(prefixes.items()), limits, list(operators))
         self._limits = limits
 
     def query(self, id: str, text: str) -> Query:

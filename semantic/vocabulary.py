@@ -37,6 +37,9 @@ FOAF = Namespace("http://xmlns.com/foaf/0.1/")
 GM = Namespace("urn:graphmatch:")
 ATTRIBUTE = Namespace("urn:graphmatch:attribute:")
 ISA = Namespace("urn:graphmatch:isa:")
+OP = Namespace("urn:graphmatch-operator:")
+GEO = Namespace("http://www.opengis.net/ont/geosparql#")
+GEOF = Namespace("http://www.opengis.net/def/function/geosparql/")
 
 TYPE = RDF["type"]
 SUBCLASS = RDFS["subClassOf"]
@@ -73,6 +76,9 @@ PREFIXES: dict[str, str] = {
     "foaf": FOAF.iri,
     "schema": "https://schema.org/",
     "dbo": "http://dbpedia.org/ontology/",
+    "geo": GEO.iri,
+    "geof": GEOF.iri,
+    "op": OP.iri,
     "sosa": "http://www.w3.org/ns/sosa/",
     "cdt": "https://w3id.org/cdt/",
     "qudt": "http://qudt.org/schema/qudt/",

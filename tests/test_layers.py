@@ -33,6 +33,7 @@ LAYERS = (
     ("graphmatch.knowledge",),
     ("graphmatch.published",),
     ("graphmatch.lint", "graphmatch.parse_tree", "graphmatch.report", "graphmatch.saving"),
+    ("graphmatch.operators",),
     ("graphmatch.explain",),
     ("graphmatch.engine",),
     (

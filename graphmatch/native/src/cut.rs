@@ -10,6 +10,7 @@
 //! Cost: about 1 µs for a query of eight triple patterns.
 
 use crate::limits::Limits;
+use crate::operators::Operators;
 use crate::query::{QueryError, on_stack};
 use crate::reader::grouped;
 use oxiri::{Iri, IriRef};
@@ -171,13 +172,19 @@ fn code(digits: &[u8]) -> Option<char> {
 pub struct Cutter {
     prefixes: Box<[(String, String)]>,
     pub(crate) limits: Limits,
+    pub(crate) operators: Operators,
 }
 
 impl Cutter {
     /// Makes one of default prefixes: names without the colon, and IRIs.
     pub fn new<'a>(prefixes: impl IntoIterator<Item = (&'a str, &'a str)>, limits: Limits) -> Self {
         let prefixes = prefixes.into_iter().map(|(name, iri)| (name.to_owned(), iri.to_owned()));
-        Self { prefixes: prefixes.collect(), limits }
+        Self { prefixes: prefixes.collect(), limits, operators: Operators::default() }
+    }
+
+    /// The same, for queries that may call operators.
+    pub fn with_operators(self, operators: Operators) -> Self {
+        Self { operators, ..self }
     }
 
     /// Cuts a query, and refuses what no subscription may have. The rest is checked when a template
@@ -589,6 +596,11 @@ impl<'a> Lexer<'a> {
                 self.word = true;
                 return Ok(());
             }
+        } else if let Ok(iri) = std::str::from_utf8(&self.cut.texts[begin..])
+            && self.cutter.operators.generates(iri.trim_matches(['<', '>']))
+        {
+            self.inline(begin);
+            return Ok(());
         }
         self.slot(IRI, start)
     }

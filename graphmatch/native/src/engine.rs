@@ -10,21 +10,26 @@ use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::Limits as EvaluationLimits;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::index::Index;
+use crate::indexed::{Ask, Indexed};
 use crate::matching::{Context, PYTHON, Worker};
 use crate::mentions::Mentions;
 use crate::ontology::{Ontology, Stated, Steps, UNITS};
+use crate::operators::{self, Answers, Asked, Condition, Open, Operators, Undecided};
 use crate::pattern::{Branch, Node, Pattern};
 use crate::patterns::{Counters, NO_OWNER};
 use crate::query::{Filled, QueryError, Template};
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged};
 use crate::subscriptions::{
-    EXACT, Entry, Flags, IN_ROW, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions,
-    UNINDEXED,
+    EXACT, Entry, Flags, GUARDED, IN_ROW, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED,
+    Subscriptions, UNINDEXED,
 };
 use crate::templates::{Kept, Templates};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::Literal;
 use std::collections::BTreeSet;
+use std::sync::Arc;
+
+mod calls;
 
 pub mod rows;
 
@@ -80,6 +85,11 @@ pub struct Matched {
     pub answers: Vec<(Number, Answer)>,
     /// The subscriptions whose evaluation failed, and why.
     pub failed: Vec<(Number, EvaluationError)>,
+    /// What waits for calls of operators.
+    pub open: Open,
+    /// The subscriptions of which calls that gave nothing left something open: these calls, and
+    /// whether they are reported nevertheless.
+    pub unknown: Vec<(Number, Vec<String>, bool)>,
     /// What was done.
     pub did: Did,
 }
@@ -113,6 +123,10 @@ pub struct State {
     pub index: Index,
     /// What an evaluation may cost.
     pub limits: EvaluationLimits,
+    /// The constants of operators that have an index,
+    pub indexed: Indexed,
+    /// and who asks these.
+    pub ask: Option<Ask>,
     cutter: Cutter,
     unindexed: BTreeSet<Number>,
     /// What stands for classes by their names, as Python found them in this ontology.
@@ -125,6 +139,7 @@ impl State {
     pub fn new(cutter: Cutter) -> Self {
         let mut dictionary = Dictionary::default();
         let ontology = Ontology::new(&mut dictionary, Stated::default());
+        let indexed = Indexed::new(cutter.operators.indexed(), &mut dictionary);
         Self {
             dictionary,
             ontology,
@@ -133,6 +148,8 @@ impl State {
             subscriptions: Subscriptions::default(),
             index: Index::default(),
             limits: EvaluationLimits::default(),
+            indexed,
+            ask: None,
             cutter,
             unindexed: BTreeSet::new(),
             concepts: HashMap::new(),
@@ -153,7 +170,7 @@ impl State {
 
     /// Reads what was written.
     pub fn load(cutter: Cutter, from: &mut Loader) -> Result<Self, SnapshotError> {
-        let dictionary = Dictionary::load(from)?;
+        let mut dictionary = Dictionary::load(from)?;
         let ontology = Ontology::load(from, &dictionary)?;
         let templates = Templates::load(from)?;
         let index = Index::load(from, &dictionary)?;
@@ -161,6 +178,7 @@ impl State {
         let concepts: HashMap<Box<[u8]>, Id> = Stored::load(from)?;
         dictionary.check(concepts.values())?;
         let subscriptions = Subscriptions::load(from)?;
+        let indexed = Indexed::new(cutter.operators.indexed(), &mut dictionary);
         let mut state = Self {
             dictionary,
             ontology,
@@ -169,6 +187,8 @@ impl State {
             subscriptions,
             index,
             limits: EvaluationLimits::default(),
+            indexed,
+            ask: None,
             cutter,
             unindexed: BTreeSet::new(),
             concepts,
@@ -181,7 +201,8 @@ impl State {
     /// Notes whose the rows are and which subscriptions are in no row, of subscriptions that were
     /// read and may say what cannot be.
     fn note_owners(&mut self) -> Result<(), SnapshotError> {
-        let Self { templates, subscriptions, index, dictionary, unindexed, cutter, cut, .. } = self;
+        let Self { templates, subscriptions, index, dictionary, unindexed, .. } = self;
+        let Self { cutter, cut, indexed, .. } = self;
         // How many variables a row has to have, by template.
         let (mut projected, mut count) = (HashMap::new(), 0);
         for number in subscriptions.numbers() {
@@ -205,6 +226,9 @@ impl State {
                 let is_row = variables.is_some_and(|count| !record.is(EXACT) || least <= count);
                 check(is_row && index.owner(row) == NO_OWNER, "a row of a subscription")?;
                 index.set_owner(row, owner(number, record.flags()));
+                if kept.calls() {
+                    indexed.count(&index.branch(row), true, dictionary);
+                }
             }
             let is_whole = if record.is(IN_ROW) {
                 rows::in_row(&kept, index, record).is_some()
@@ -219,6 +243,11 @@ impl State {
         }
         check(count == index.len(), "a row of no subscription")?;
         templates.check_uses()
+    }
+
+    /// The operators that queries may call.
+    pub fn operators(&self) -> &Operators {
+        &self.cutter.operators
     }
 
     /// What publications are seen under.
@@ -341,6 +370,7 @@ impl State {
             let Some(row) = row else {
                 // It is larger than a row may be: then every publication is a candidate.
                 let dictionary = &mut self.dictionary;
+                self.indexed.count(branch, false, dictionary);
                 branch.each_constant(&mut |id| dictionary.release(id));
                 flags = (flags | UNINDEXED) & !EXACT;
                 continue;
@@ -404,7 +434,8 @@ impl State {
     /// Decides what of a query the index is asked.
     fn filing(&mut self, template: u32, rooted: &[Id]) -> Option<Filing> {
         let filled = self.filled(template, rooted)?;
-        let aggregates = self.templates.get(template)?.aggregates;
+        let kept = self.templates.get(template)?;
+        let (aggregates, is_guarded) = (kept.aggregates, kept.is_guarded());
         let mut flags = if aggregates { RESTING } else { 0 };
         let mut is_exact = filled.remainder.is_empty();
         let mut entries: Vec<Branch> = Vec::with_capacity(filled.branches.len());
@@ -414,25 +445,39 @@ impl State {
             }
         };
         for branch in &filled.branches {
-            let own: Vec<Pattern> = branch
-                .patterns
-                .iter()
-                .copied()
+            let (called, plain): (Vec<Pattern>, Vec<Pattern>) =
+                branch.patterns.iter().partition(|pattern| self.indexed.of(pattern).is_some());
+            let before = plain.len();
+            let own: Vec<Pattern> = plain
+                .into_iter()
                 .filter(|pattern| !self.ontology.meets(pattern.map(known)))
                 .collect();
-            is_exact &= own.len() == branch.patterns.len();
+            is_exact &= own.len() == before;
             if own.is_empty() {
                 flags |= RESTING;
                 if filled.supports.is_empty() {
                     flags |= UNINDEXED;
                 }
                 for &pattern in &filled.supports {
-                    add(&mut entries, part(branch_of(pattern)));
+                    if self.indexed.of(&pattern).is_none() {
+                        add(&mut entries, part(branch_of(pattern)));
+                    }
                 }
             } else {
                 let filters = branch.filters.clone();
                 let variables = branch.variables;
-                add(&mut entries, part(Branch { patterns: own, filters, variables }));
+                let is_whole = own.len() == before && filled.branches.len() == 1;
+                flags |= if is_whole && is_guarded { GUARDED } else { 0 };
+                let mut entry = Branch { patterns: own, filters, variables };
+                // an index is asked of the publication's terms only
+                for pattern in called {
+                    let is_bound = self.indexed.is_bound(&entry, &pattern);
+                    is_exact &= is_bound;
+                    if is_bound {
+                        entry.patterns.push(pattern);
+                    }
+                }
+                add(&mut entries, part(entry));
             }
         }
         if is_exact && flags & UNINDEXED == 0 {
@@ -447,12 +492,14 @@ impl State {
     fn mention(&mut self, branch: &Branch) {
         let dictionary = &mut self.dictionary;
         branch.each_constant(&mut |id| dictionary.retain(id));
+        self.indexed.count(branch, true, dictionary);
     }
 
     fn take_row(&mut self, row: RowId) {
         let branch = self.index.branch(row);
         self.index.remove(row, &self.dictionary);
         let dictionary = &mut self.dictionary;
+        self.indexed.count(&branch, false, dictionary);
         branch.each_constant(&mut |id| dictionary.release(id));
     }
 
@@ -583,6 +630,7 @@ impl State {
         stated: usize,
         done: Steps,
         now: &Literal,
+        answers: &Arc<Answers>,
     ) -> Result<Matched, Steps> {
         let context = self.context();
         let steps = worker.steps(context, done);
@@ -593,12 +641,15 @@ impl State {
         if late != 0 {
             return Err(late);
         }
+        if let Some(ask) = &self.ask {
+            worker.ask(context, &self.indexed, ask);
+        }
         worker.rows.patterns.counters = Counters::default();
         worker.find(context, &self.index);
-        Ok(self.decided(worker, now))
+        Ok(self.decided(worker, now, answers))
     }
 
-    fn decided(&self, worker: &mut Worker, now: &Literal) -> Matched {
+    fn decided(&self, worker: &mut Worker, now: &Literal, answers: &Arc<Answers>) -> Matched {
         let context = self.context();
         let mut matched = Matched::default();
         let placed =
@@ -616,6 +667,27 @@ impl State {
         candidates.sort_unstable();
         candidates.dedup();
         for number in candidates {
+            let record = self.subscriptions.get(number);
+            let kept = self.templates.get(record.template()).filter(|kept| kept.calls());
+            if let Some(kept) = kept {
+                match self.called(worker, number, &kept, now, answers, &mut matched) {
+                    Ok((answer, unknown)) => {
+                        if let Some(answer) = answer {
+                            matched.answers.push((number, answer));
+                            found.push(placed(number));
+                            if !unknown.is_empty() {
+                                matched.unknown.push((number, unknown, true));
+                            }
+                        } else if !unknown.is_empty() {
+                            matched.unknown.push((number, unknown, false));
+                        }
+                    }
+                    Err(Undecided::Waits) => {}
+                    Err(Undecided::Unknown(calls)) => matched.unknown.push((number, calls, false)),
+                    Err(Undecided::Failed(error)) => matched.failed.push((number, error)),
+                }
+                continue;
+            }
             matched.did.evaluated += 1;
             match self.evaluated(worker, context, number, now) {
                 Ok(Some(answer)) => {
@@ -628,6 +700,9 @@ impl State {
         }
         found.sort_unstable();
         found.dedup();
+        if !worker.failed.is_empty() {
+            self.without_failed(worker, &mut found, &mut matched);
+        }
         matched.found = found.into_iter().map(|one| one as Number).collect();
         matched.did.index = Index::counters(&worker.rows);
         matched

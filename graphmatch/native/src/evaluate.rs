@@ -14,6 +14,7 @@
 use crate::algebra::{body, body_mut, parts_mut, pattern_of, pattern_of_mut};
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
+use crate::operators::{self, Asked, Operators};
 use crate::pattern::{Comparison, TaxonomyOperator, Variants};
 use crate::query::QueryError;
 use crate::rest::{self, Fresh, PUBLICATION};
@@ -105,6 +106,8 @@ pub struct Prepared {
     conditions: Vec<Query>,
     query: Query,
     functions: Vec<NamedNode>,
+    /// What is known of the calls of operators.
+    calls: Asked,
     /// Whether it has so many optional parts that to plan it would take longer than to evaluate it.
     is_wide: bool,
 }
@@ -114,8 +117,16 @@ impl Prepared {
     ///
     /// With `resting`, solutions that rest on the ontology alone do not count: see [`rest`].
     pub fn new(query: &Query, resting: bool) -> Self {
+        Self::calling(query, resting, &Operators::default(), Asked::default())
+    }
+
+    /// The same of a query that calls operators, of whose calls something is known.
+    pub fn calling(query: &Query, resting: bool, operators: &Operators, calls: Asked) -> Self {
         let mut fresh = Fresh::default();
-        Self::asked(query.clone(), resting, &mut fresh).rewritten(fresh)
+        let mut query = query.clone();
+        rest::name_blank_nodes(pattern_of_mut(&mut query), &mut fresh);
+        operators::joined(&mut query, operators, &calls);
+        Self { calls, ..Self::asked(query, resting, &mut fresh).rewritten(fresh) }
     }
 
     /// What has to be asked, before it is rewritten for this evaluator.
@@ -141,7 +152,8 @@ impl Prepared {
         let ask =
             |pattern| Query::Ask { dataset: None, pattern, base_iri: query.base_iri().cloned() };
         let conditions = conditions.into_iter().map(ask).collect();
-        Self { conditions, query, functions: Vec::new(), is_wide: false }
+        let (functions, calls) = (Vec::new(), Asked::default());
+        Self { conditions, query, functions, calls, is_wide: false }
     }
 
     /// The same as texts for any SPARQL evaluator over a store whose default graph is the ontology
@@ -157,6 +169,16 @@ impl Prepared {
     /// Prepares the question for what the pattern of a query binds, projected or not, whether it
     /// rests on the publication or not; at most so many solutions.
     pub fn rows(query: &Query, most: Option<usize>) -> Self {
+        Self::rows_calling(query, most, &Operators::default(), Asked::default())
+    }
+
+    /// The same of a query that calls operators, of whose calls something is known.
+    pub fn rows_calling(
+        query: &Query,
+        most: Option<usize>,
+        operators: &Operators,
+        calls: Asked,
+    ) -> Self {
         let body = body(pattern_of(query));
         let pattern = rest::group(body).unwrap_or(body);
         let variables = rest::visible(pattern);
@@ -165,7 +187,8 @@ impl Prepared {
             pattern = GraphPattern::Slice { inner: pattern.into(), start: 0, length: most };
         }
         let base_iri = query.base_iri().cloned();
-        Self::new(&Query::Select { dataset: None, pattern, base_iri }, false)
+        let query = Query::Select { dataset: None, pattern, base_iri };
+        Self::calling(&query, false, operators, calls)
     }
 
     fn rewritten(mut self, fresh: Fresh) -> Self {
@@ -258,8 +281,12 @@ impl Evaluation<'_> {
                 let operator = name.clone();
                 evaluator
                     .with_custom_function(name.clone(), move |terms| question(&operator, terms))
+            } else if rewrite::is_operator(name.as_str()) {
+                let (calls, operator) = (prepared.calls.clone(), name.clone());
+                let call = move |terms: &[Term]| calls.call(operator.as_str(), terms);
+                evaluator.with_custom_function(name.clone(), call)
             } else {
-                evaluator // a cast, or one that nobody knows
+                evaluator // a cast
             }
         }
         evaluator

@@ -17,6 +17,7 @@ mod graph;
 mod guard;
 mod hierarchy;
 mod index;
+mod indexed;
 mod interner;
 mod join;
 mod limits;
@@ -29,6 +30,7 @@ mod objects;
 mod ontology;
 #[cfg(test)]
 mod ontology_tests;
+mod operators;
 mod pattern;
 mod patterns;
 mod plan;
@@ -51,6 +53,7 @@ mod text;
 mod triples;
 mod values;
 mod view;
+mod waiting;
 
 use pyo3::prelude::*;
 

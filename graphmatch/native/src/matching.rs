@@ -13,6 +13,7 @@ use crate::filter::{Deciding, Memo};
 use crate::graph::Graph;
 use crate::hierarchy::Walk;
 use crate::index::{Index, Scratch};
+use crate::indexed::{Ask, Indexed};
 use crate::mentions::Mentions;
 use crate::ontology::{
     ATTRIBUTES, CLASS, EVENT, ITEM, MAPPING, Ontology, ROOTS, RULES, Steps, UNITS,
@@ -40,6 +41,8 @@ pub struct Worker {
     flattening: Flattening,
     walk: RefCell<Walk>,
     memo: RefCell<Memo>,
+    /// The operators whose indexes failed, of which every constant counts as met.
+    pub failed: Vec<Id>,
 }
 
 /// A part of a graph: what every pattern sees, or what only those see that name their property.
@@ -204,6 +207,38 @@ impl Worker {
             }
         }
         late
+    }
+
+    /// Adds what the indexes of operators say of the publication's terms, as triples that only those
+    /// patterns see that name the operator.
+    pub fn ask(&mut self, context: Context, indexed: &Indexed, ask: &Ask) {
+        self.failed.clear();
+        let questions = indexed.questions(&self.graph.triples);
+        if questions.is_empty() {
+            return;
+        }
+        let terms = self.terms(context);
+        let text = |&id: &Id| terms.text(id).into_owned();
+        let texts = questions.iter();
+        let texts = texts.map(|(of, ids)| (*of, ids.iter().map(text).collect())).collect();
+        let answers = ask(texts);
+        for (place, (of, ids)) in questions.into_iter().enumerate() {
+            let operator = indexed.id(of);
+            let Some(found) = answers.get(place).and_then(Option::as_ref) else {
+                self.failed.push(operator);
+                for id in ids {
+                    for key in indexed.keys(of) {
+                        self.graph.push([id, operator, key]);
+                    }
+                }
+                continue;
+            };
+            for (id, keys) in ids.into_iter().zip(found) {
+                for &key in keys {
+                    self.graph.push([id, operator, key]);
+                }
+            }
+        }
     }
 
     /// Finds the rows that have a solution; they are in `rows.matches`.

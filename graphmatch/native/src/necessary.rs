@@ -11,6 +11,7 @@
 
 use crate::algebra::{comparison_of, mirrored, operands, parts};
 use crate::cut::{slot_of_iri, slot_of_literal};
+use crate::operators::{Operators, taken};
 use crate::pattern::{
     Comparison, Filter, Folding, GM, Node, Pattern, TaxonomyOperator, Tested, TextOperator, View,
 };
@@ -27,6 +28,8 @@ use std::collections::BTreeSet;
 
 /// What a pattern mentions in a place where it has a variable.
 pub(crate) const OPEN: Node = Node::Variable(0);
+/// Begins the numbers of constants that are made of several.
+pub(crate) const COMPOSED: u32 = 1 << 31;
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 const TOO_MANY: &str = "more branches than subscription_branches";
 
@@ -191,6 +194,10 @@ pub(crate) struct Analysis<'a> {
     /// Variables, the constants they are compared with, and whether for equality, for units.
     pub compared: Vec<(u16, u32, bool)>,
     most: usize,
+    /// The operators that may be called.
+    operators: Operators,
+    /// Constants that are made of several.
+    pub composed: Vec<Box<[u32]>>,
     /// Whether what is looked at only takes solutions away.
     aside: bool,
     /// The ends of paths that may have no steps.
@@ -200,9 +207,9 @@ pub(crate) struct Analysis<'a> {
 }
 
 impl<'a> Analysis<'a> {
-    pub fn new(slots: u32, most: usize, describe: bool) -> Self {
+    pub fn new(slots: u32, most: usize, describe: bool, operators: Operators) -> Self {
         let constants = Constants { slots, ..Constants::default() };
-        Self { constants, most: most.max(1), describe, ..Self::default() }
+        Self { constants, most: most.max(1), describe, operators, ..Self::default() }
     }
 
     /// The branches of a whole query, and what it ends with.
@@ -327,7 +334,12 @@ impl<'a> Analysis<'a> {
         match pattern {
             GraphPattern::Bgp { patterns } => {
                 let mut draft = Draft::default();
-                for TriplePattern { subject, predicate, object } in patterns {
+                let mut rest = patterns.clone();
+                if !taken(&mut rest, &self.operators).is_empty() {
+                    self.leave_open("operator");
+                }
+                let plain = patterns.iter().filter(|one| rest.contains(one));
+                for TriplePattern { subject, predicate, object } in plain {
                     let subject = self.term(subject);
                     let predicate = self.property(predicate);
                     let object = self.term(object);
@@ -493,6 +505,10 @@ impl<'a> Analysis<'a> {
     ) -> Vec<Draft> {
         let certain = Self::certain(if grouped { &[] } else { &branches });
         for part in conjuncts(expression) {
+            if let Some(pattern) = self.indexed(&part, &certain) {
+                branches.iter_mut().for_each(|draft| draft.patterns.push(pattern));
+                continue;
+            }
             let found = necessary(&part, &mut self.constants);
             let decides = found.as_ref().is_some_and(|taken| taken.decides);
             let found = found.and_then(|taken| {
@@ -508,6 +524,35 @@ impl<'a> Analysis<'a> {
             }
         }
         branches
+    }
+
+    /// A call that an operator's index decides, as a pattern: the argument, the operator, constants.
+    fn indexed(&mut self, part: &Expression, certain: &HashSet<Node>) -> Option<Pattern> {
+        let Expression::FunctionCall(Function::Custom(name), arguments) = part else { return None };
+        let [Expression::Variable(variable), constants @ ..] = arguments.as_slice() else {
+            return None;
+        };
+        if !self.operators.is_indexed(name.as_str()) {
+            return None;
+        }
+        let variable = Node::Variable(*self.named.get(variable.as_str())?);
+        let numbers = constants.iter().map(|one| match one {
+            Expression::NamedNode(iri) => Some(self.constants.iri(iri)),
+            Expression::Literal(literal) => Some(self.constants.literal(literal)),
+            _ => None,
+        });
+        let numbers = numbers.collect::<Option<Box<[u32]>>>()?;
+        if !certain.contains(&variable) {
+            return None;
+        }
+        let constant = match *numbers {
+            [number] => number,
+            _ => {
+                self.composed.push(numbers);
+                COMPOSED | (self.composed.len() - 1) as u32
+            }
+        };
+        Some([variable, Node::Constant(self.constants.iri(name)), Node::Constant(constant)])
     }
 
     /// The branches of a join; of one side only what all share when there are too many.
@@ -596,7 +641,7 @@ impl<'a> Analysis<'a> {
                     | "time" | "dateTime" | "duration" | "yearMonthDuration" | "dayTimeDuration",
                 ),
             ) => arguments == 1,
-            _ => false,
+            _ => self.operators.is_function(name.as_str()),
         };
         if !known {
             self.misuse.get_or_insert(Misuse::Function(name.to_string()));

@@ -14,14 +14,17 @@ use crate::limits::Limits;
 use crate::matching::Worker;
 use crate::objects::{object_of, write_text};
 use crate::ontology::{Fold, Folding, Held, Ontology, Stated, Steps};
+use crate::operators::{Answers, Operator, Operators};
 use crate::publications::Publications;
-use crate::query::{Form, QueryError};
+use crate::query::{COMPOSITION, Form, QueryError};
 use crate::questions::{Evaluation, EvaluationFailedError, solutions_of, triples_of};
 use crate::reader::{self, Cut, Fault, Next, Options, Publication, Reader};
 use crate::snapshot::{self, SnapshotError, Stored, VERSION, damaged};
 use crate::subscriptions::Number;
 use crate::triples::Triple;
+use crate::values;
 use crate::view::{Parser, Query};
+use crate::waiting::{Calls, Waiting, asking};
 use numpy::{PyArray1, PyReadonlyArray1};
 use oxrdf::Literal;
 use oxrdf::vocab::xsd;
@@ -162,13 +165,28 @@ impl Shared {
         worker: &mut Worker,
         now: &Literal,
         done: Done,
+        answers: &Arc<Answers>,
     ) -> Outcome {
         let state = &guarded.state;
         let stated = done.stated.unwrap_or(worker.publication.triples.len());
         let is_current = done.version.is_none_or(|version| version == guarded.version);
-        let matched =
-            if is_current { state.matches(worker, stated, done.steps, now) } else { Err(0) };
+        let matched = if is_current {
+            state.matches(worker, stated, done.steps, now, answers)
+        } else {
+            Err(0)
+        };
         match matched {
+            Ok(matched) if !matched.open.rows.is_empty() => {
+                let mut statements = Statements::default();
+                for text in texts(state, worker, usize::MAX).iter().flatten() {
+                    statements.begin_term().extend_from_slice(text);
+                    statements.end_term();
+                }
+                let id = worker.publication.id.to_string();
+                let done = Done { stated: Some(stated), ..done };
+                let shared = Arc::clone(self);
+                Outcome::Waiting(Box::new(Waiting::new(shared, id, statements, done, matched)))
+            }
             Ok(matched) => Outcome::Report(Box::new(report(self, state, worker, matched, stated))),
             Err(steps) => {
                 let triples = texts(state, worker, stated);
@@ -179,17 +197,18 @@ impl Shared {
     }
 
     /// Matches triples that Python has.
-    fn matched_statements(
+    pub(crate) fn matched_statements(
         self: &Arc<Self>,
         worker: &mut Worker,
         id: &str,
         statements: &Statements,
         now: &Literal,
         done: Done,
+        answers: &Arc<Answers>,
     ) -> Outcome {
         let guarded = self.read();
         fill(&guarded.state.dictionary, id, statements, &mut worker.publication);
-        let outcome = self.matched(&guarded, worker, now, done);
+        let outcome = self.matched(&guarded, worker, now, done, answers);
         drop(guarded);
         self.tend(worker);
         outcome
@@ -213,9 +232,9 @@ fn texts(state: &State, worker: &Worker, most: usize) -> Vec<[Vec<u8>; 3]> {
 
 /// What is known of a publication already.
 #[derive(Clone, Copy, Default)]
-struct Done {
+pub(crate) struct Done {
     /// How many of its triples somebody stated; all by default.
-    stated: Option<usize>,
+    pub(crate) stated: Option<usize>,
     /// The steps that were done,
     steps: Steps,
     /// and the version of the knowledge that they were done with.
@@ -323,13 +342,14 @@ impl Data {
 /// What one publication matches.
 #[pyclass(frozen, module = "graphmatch._native")]
 #[derive(Clone)]
-struct Report {
+pub(crate) struct Report {
     shared: Arc<Shared>,
     publication: Box<str>,
     data: Arc<Mutex<Data>>,
     numbers: Arc<[Number]>,
     did: Did,
     failed: Vec<(String, String)>,
+    unknown: Vec<(String, Vec<String>, bool)>,
 }
 
 #[pymethods]
@@ -357,6 +377,12 @@ impl Report {
     /// The subscriptions whose evaluation failed, and why.
     fn failed(&self) -> Vec<(String, String)> {
         self.failed.clone()
+    }
+
+    /// The subscriptions of which calls of operators that gave nothing left something open: the
+    /// calls, and whether they are among the matches nevertheless.
+    fn unknown(&self) -> Vec<(String, Vec<String>, bool)> {
+        self.unknown.clone()
     }
 
     /// The ids of the subscriptions.
@@ -576,11 +602,12 @@ impl Document {
                         if self.waits {
                             worker.publication.adopt(&guarded.state.dictionary);
                         }
-                        found.push(self.shared.matched(&guarded, worker, &now, Done::default()));
+                        let (done, none) = (Done::default(), Arc::default());
+                        found.push(self.shared.matched(&guarded, worker, &now, done, &none));
                     }
                     drop(guarded);
                     self.shared.tend(worker);
-                    let is_pending = matches!(found.last(), Some(Outcome::Pending { .. }));
+                    let is_pending = found.last().is_some_and(|one| !one.is_report());
                     let goes_on = next != Next::End;
                     if is_pending || !faults.is_empty() || !goes_on || found.len() >= most {
                         return (found, before, faults, goes_on);
@@ -597,15 +624,25 @@ impl Document {
 }
 
 /// A report, or what Python has to do first.
-enum Outcome {
+pub(crate) enum Outcome {
     Report(Box<Report>),
+    Waiting(Box<Waiting>),
     Pending { id: String, triples: Vec<[Vec<u8>; 3]>, steps: Steps, version: u64 },
 }
 
 impl Outcome {
-    fn into_object<'py>(self, py: Python<'py>, shared: &Shared) -> PyResult<Bound<'py, PyAny>> {
+    fn is_report(&self) -> bool {
+        matches!(self, Self::Report(_))
+    }
+
+    pub(crate) fn into_object<'py>(
+        self,
+        py: Python<'py>,
+        shared: &Shared,
+    ) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Self::Report(report) => Ok(Bound::new(py, *report)?.into_any()),
+            Self::Waiting(waiting) => Ok(Bound::new(py, *waiting)?.into_any()),
             Self::Pending { id, triples, steps, version } => {
                 let knowledge = shared.read().knowledge.clone_ref(py);
                 let pending = Pending { id, triples, steps, knowledge, version };
@@ -773,10 +810,18 @@ impl Core {
 #[pymethods]
 impl Core {
     /// Nothing known, no subscriptions; `prefixes` hold in queries without being declared.
+    /// Queries may call operators.
     #[new]
-    fn new(py: Python<'_>, prefixes: Vec<(String, String)>, limits: Limits) -> PyResult<Self> {
+    #[pyo3(signature = (prefixes, limits, operators = Vec::new()))]
+    fn new(
+        py: Python<'_>,
+        prefixes: Vec<(String, String)>,
+        limits: Limits,
+        operators: Vec<Operator>,
+    ) -> PyResult<Self> {
         let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-        let state = State::new(Cutter::new(pairs, limits));
+        let cutter = Cutter::new(pairs, limits).with_operators(Operators::new(operators));
+        let state = State::new(cutter);
         Self::of(py, state, limits)
     }
 
@@ -799,11 +844,13 @@ impl Core {
     /// of options and of the ontology, too; the core has to be told what is known ([`Core::know`])
     /// before it is used.
     #[staticmethod]
+    #[pyo3(signature = (path, prefixes, limits, operators = Vec::new()))]
     fn open<'py>(
         py: Python<'py>,
         path: PathBuf,
         prefixes: Vec<(String, String)>,
         limits: Py<PyAny>,
+        operators: Vec<Operator>,
     ) -> PyResult<(Self, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
         let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
         let mut refused = None;
@@ -816,7 +863,8 @@ impl Core {
                 let Ok(limits) = said.map_err(|error| refused = Some(error)) else {
                     return damaged("its options");
                 };
-                Ok((State::load(Cutter::new(pairs, limits), from)?, limits, options, ontology))
+                let cutter = Cutter::new(pairs, limits).with_operators(Operators::new(operators));
+                Ok((State::load(cutter, from)?, limits, options, ontology))
             })
         });
         if let Some(error) = refused {
@@ -837,6 +885,35 @@ impl Core {
                 }
             });
         });
+    }
+
+    /// Has the indexes of operators asked by a function: of a list of operators by number, each with
+    /// terms, it returns for each term the ids of constants, or `None` where an index failed.
+    fn ask_by(&self, py: Python<'_>, function: Py<PyAny>) {
+        py.detach(|| {
+            self.shared.change(false, |guarded| guarded.state.ask = Some(asking(function)));
+        });
+    }
+
+    /// Which constants of operators that have an index came and went: the number of the operator,
+    /// the id, and the constants, none of one that went.
+    fn index_changes<'py>(&self, py: Python<'py>) -> PyResult<Vec<IndexChange<'py>>> {
+        let changes = py.detach(|| {
+            if !self.shared.read().state.indexed.has_changes() {
+                return Vec::new();
+            }
+            self.shared.change(false, |guarded| {
+                let State { indexed, dictionary, .. } = &mut guarded.state;
+                let changes = indexed.changes(dictionary).into_iter();
+                let text = |id: Id| dictionary.text(id).into_owned();
+                changes.map(|(of, id, came)| (of, id, came.then(|| text(id)))).collect()
+            })
+        });
+        let made = changes.into_iter().map(|(of, id, text): (usize, Id, Option<Vec<u8>>)| {
+            let constants = text.map(|text| constants_of(py, &text)).transpose()?;
+            Ok((of, id, constants))
+        });
+        made.collect()
     }
 
     fn __len__(&self, py: Python<'_>) -> usize {
@@ -1035,17 +1112,24 @@ impl Core {
 
     /// Prepares questions about a publication, of whose triples the first `stated` are its own and
     /// were not derived, and those from `shown` on are attributes, seen by those who name them.
+    #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
+    #[pyo3(signature = (id, triples, stated, shown, now, calls = None))]
     fn evaluation(
         &self,
+        py: Python<'_>,
         id: &str,
         triples: &Bound<'_, PyAny>,
         stated: usize,
         shown: usize,
         now: &str,
+        calls: Option<&Calls>,
     ) -> PyResult<Evaluation> {
         let statements = statements_of(triples)?;
         let count = statements.len();
+        let operators = py.detach(|| self.shared.read().state.operators().clone());
         Ok(Evaluation {
+            operators,
+            answers: calls.map(Calls::answers).unwrap_or_default(),
             shared: Arc::clone(&self.shared),
             id: id.to_owned(),
             statements,
@@ -1228,8 +1312,9 @@ impl Core {
                 let guarded = self.shared.read();
                 let next = reader.next(Some(&guarded.state.dictionary), &mut worker.publication);
                 let is_one = next == Next::Publication && reader.is_at_end();
+                let (done, none) = (Done::default(), Arc::default());
                 let outcome =
-                    is_one.then(|| self.shared.matched(&guarded, worker, &now, Done::default()));
+                    is_one.then(|| self.shared.matched(&guarded, worker, &now, done, &none));
                 drop(guarded);
                 self.shared.tend(worker);
                 (next, outcome, rows_of(reader.faults()))
@@ -1270,8 +1355,10 @@ impl Core {
     ///
     /// `stated` is how many of the triples somebody stated (all by default), `done` the steps that
     /// were done by the knowledge of a version.
+    ///
+    /// What is known of calls of operators is looked up.
     #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
-    #[pyo3(signature = (id, triples, now, stated = None, done = 0, version = None))]
+    #[pyo3(signature = (id, triples, now, stated = None, done = 0, version = None, calls = None))]
     fn match_triples<'py>(
         &self,
         py: Python<'py>,
@@ -1281,10 +1368,12 @@ impl Core {
         stated: Option<usize>,
         done: Steps,
         version: Option<u64>,
+        calls: Option<&Calls>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let statements = statements_of(triples)?;
         let done = Done { stated, steps: done, version };
-        self.match_statements(py, id, &statements, now, done)
+        let answers = calls.map(Calls::answers).unwrap_or_default();
+        self.match_statements(py, id, &statements, now, done, &answers)
     }
 
     /// Matches an event: its report, or what Python has to do first; `None` where its attributes
@@ -1300,7 +1389,8 @@ impl Core {
         if !statements.push_event(id, attributes)? {
             return Ok(None);
         }
-        self.match_statements(py, id, &statements, now, Done::default()).map(Some)
+        let (done, none) = (Done::default(), Arc::default());
+        self.match_statements(py, id, &statements, now, done, &none).map(Some)
     }
 
     /// Matches the events of a table, a row each.
@@ -1324,10 +1414,10 @@ impl Core {
                 if !statements.push_row(id, row, &columns) {
                     return None;
                 }
-                let done = Done::default();
-                match self.shared.matched_statements(worker, id, &statements, &now, done) {
+                let (done, none) = (Done::default(), Arc::default());
+                match self.shared.matched_statements(worker, id, &statements, &now, done, &none) {
                     Outcome::Report(report) => Some(*report),
-                    Outcome::Pending { .. } => None,
+                    Outcome::Pending { .. } | Outcome::Waiting(_) => None,
                 }
             };
             self.shared.with_worker(|worker| {
@@ -1346,12 +1436,14 @@ impl Core {
         statements: &Statements,
         now: &str,
         done: Done,
+        answers: &Arc<Answers>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let shared = &self.shared;
         let outcome = py.detach(|| {
-            shared
-                .with_worker(|worker| shared.matched_statements(worker, id, statements, &now, done))
+            shared.with_worker(|worker| {
+                shared.matched_statements(worker, id, statements, &now, done, answers)
+            })
         });
         outcome.into_object(py, shared)
     }
@@ -1364,12 +1456,15 @@ fn report(
     matched: Matched,
     stated: usize,
 ) -> Report {
-    let Matched { found, answers, failed, did } = matched;
+    let Matched { found, answers, failed, did, unknown, .. } = matched;
     let id = worker.publication.id.clone();
     let numbers: Arc<[Number]> = found.into();
     let name = |number: Number| state.subscriptions.get(number).name();
     let failed = failed.into_iter().map(|(number, why)| (name(number), why.0));
     let failed = failed.collect();
+    let unknown =
+        unknown.into_iter().map(|(number, calls, is_found)| (name(number), calls, is_found));
+    let unknown = unknown.collect();
     let is_empty = numbers.is_empty();
     let (publication, triples) = match is_empty {
         true => Default::default(),
@@ -1381,7 +1476,20 @@ fn report(
     if !is_empty {
         shared.register(&data);
     }
-    Report { shared: Arc::clone(shared), publication: id, data, numbers, did, failed }
+    Report { shared: Arc::clone(shared), publication: id, data, numbers, did, failed, unknown }
+}
+
+/// An operator by its number, the id of a constant, and the constants that it stands for.
+type IndexChange<'py> = (usize, Id, Option<Bound<'py, PyTuple>>);
+
+/// The constants that a term stands for, as objects.
+fn constants_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyTuple>> {
+    let literal = values::Literal::of(text);
+    let composed = literal.filter(|one| one.datatype == Some(COMPOSITION.as_bytes()));
+    let Some(composed) = composed else { return PyTuple::new(py, [object_of(py, text)?]) };
+    let plain = composed.plain();
+    let lines = plain.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    PyTuple::new(py, lines.map(|line| object_of(py, line)).collect::<PyResult<Vec<_>>>()?)
 }
 
 /// What texts are looked up by: Python's function, for texts that are not of ASCII alone.
@@ -1407,6 +1515,8 @@ pub fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Batch>()?;
     module.add_class::<Document>()?;
     module.add_class::<Pending>()?;
+    module.add_class::<Waiting>()?;
+    module.add_class::<Calls>()?;
     module.add_class::<Publications>()?;
     module.add_class::<Evaluation>()?;
     module.add_class::<Parser>()?;

@@ -17,7 +17,8 @@ use crate::algebra::{
 };
 use crate::cut::{self, Cut, Cutter, quote, slot_of_literal};
 use crate::dictionary::{ANY, Dictionary, Id};
-use crate::necessary::{Analysis, Draft, Misuse, OPEN, alone, may_be_empty};
+use crate::necessary::{Analysis, COMPOSED, Draft, Misuse, OPEN, alone, may_be_empty};
+use crate::operators::{Calls, Condition, Operators};
 use crate::pattern::{
     Branch, Comparison, Filter, Folding, GM, Node, Pattern, Tested, TextOperator, View,
 };
@@ -268,6 +269,13 @@ struct More {
     mentions: Box<[[Node; 2]]>,
     kept: Box<[u32]>,
     fixed: Box<[Box<str>]>,
+    composed: Box<[Box<[u32]>]>,
+    conditions: Box<[Condition]>,
+    /// Whether it calls operators, and whether the conditions are all calls.
+    calls: bool,
+    only_conditions: bool,
+    /// Whether solutions of its only branch are those that the conditions are asked of.
+    is_guarded: bool,
 }
 
 stored!(
@@ -280,7 +288,18 @@ stored!(
 );
 stored!(Template { skeleton, branches, projection, more, slots, form, distinct, aggregates, deep });
 stored!(Part { patterns, names, filters });
-stored!(More { remainder, supports, mentions, kept, fixed });
+stored!(More {
+    remainder,
+    supports,
+    mentions,
+    kept,
+    fixed,
+    composed,
+    conditions,
+    calls,
+    only_conditions,
+    is_guarded,
+});
 
 impl Stored for Slot {
     fn save(&self, to: &mut Saver) {
@@ -328,19 +347,19 @@ impl Template {
                     parse(&cut::expanded(cut.skeleton()))?
                 }
             };
-            Self::analysed(&query, cut, cutter.limits.subscription_branches, deep).map_err(
-                |(error, constant)| match constant.and_then(|constant| cut.offset(constant)) {
+            Self::analysed(&query, cut, cutter, deep).map_err(|(error, constant)| {
+                match constant.and_then(|constant| cut.offset(constant)) {
                     Some(offset) => error.at(text, offset),
                     None => error,
-                },
-            )
+                }
+            })
         })
     }
 
     fn analysed(
         query: &Query,
         cut: &Cut,
-        most: usize,
+        cutter: &Cutter,
         deep: bool,
     ) -> Result<Self, (QueryError, Option<u32>)> {
         let skeleton = cut.skeleton();
@@ -353,7 +372,8 @@ impl Template {
             Query::Describe { .. } => Form::Describe,
         };
         let slots = u32::try_from(cut.len()).unwrap_or(u32::MAX);
-        let mut analysis = Analysis::new(slots, most, form == Form::Describe);
+        let (most, operators) = (cutter.limits.subscription_branches, &cutter.operators);
+        let mut analysis = Analysis::new(slots, most, form == Form::Describe, operators.clone());
         let (drafts, modifiers) = analysis.query(pattern);
         match form {
             Form::Construct => analysis.leave_open("CONSTRUCT"),
@@ -378,6 +398,20 @@ impl Template {
                 return refused(&what, "Use SPARQL 1.1's functions or those of gm:.");
             }
         }
+        let calls = Calls::of(pattern, operators, &mut analysis.constants);
+        let is_bound = |name: &str| {
+            let Some(&variable) = analysis.named.get(name) else { return false };
+            let is_it = |node: &Node| *node == Node::Variable(variable);
+            drafts.iter().all(|draft| draft.patterns.iter().flatten().any(is_it))
+        };
+        if !calls.are_placed(pattern, operators, is_bound) {
+            return refused(
+                "an operator that generates bindings is not in the outermost group, or its \
+                 arguments are not bound by triple patterns there",
+                "Write it beside the triple patterns that bind its arguments.",
+            );
+        }
+        let is_guarded = drafts.len() == 1 && calls.guards(pattern, operators, slots, most);
         if form == Form::Describe && !skeleton.contains('{') {
             return refused("it has no WHERE", "Say which triples it waits for: WHERE { … }.");
         }
@@ -409,8 +443,13 @@ impl Template {
             mentions: analysis.mentions.into_iter().filter(|_| !is_exact).collect(),
             kept: analysis.kept.into(),
             fixed: analysis.constants.fixed.into_iter().map(Into::into).collect(),
+            composed: analysis.composed.into(),
+            conditions: calls.conditions.into(),
+            calls: calls.any,
+            only_conditions: calls.only_conditions,
+            is_guarded,
         };
-        let is_plain = is_exact && more.kept.is_empty() && more.fixed.is_empty();
+        let is_plain = is_exact && !more.calls && more.kept.is_empty() && more.fixed.is_empty();
         Ok(Self {
             skeleton: skeleton.into(),
             branches,
@@ -432,6 +471,21 @@ impl Template {
     /// Why the branches are not the whole query; constants may add reasons.
     pub fn remainder(&self) -> &[Cow<'static, str>] {
         self.more.as_ref().map_or(&[], |more| &more.remainder)
+    }
+
+    /// Whether it calls operators.
+    pub fn calls(&self) -> bool {
+        self.more.as_ref().is_some_and(|more| more.calls)
+    }
+
+    /// The calls that every solution has to pass, and whether there are no others.
+    pub fn conditions(&self) -> (&[Condition], bool) {
+        self.more.as_ref().map_or((&[], true), |more| (&more.conditions, more.only_conditions))
+    }
+
+    /// Whether the solutions of its only branch are those that the conditions are asked of.
+    pub fn is_guarded(&self) -> bool {
+        self.more.as_ref().is_some_and(|more| more.is_guarded)
     }
 
     /// How many constants a query of this template has in its text.
@@ -492,7 +546,7 @@ impl Template {
     /// there are several.
     pub fn only_branch(&self) -> Option<(&[Pattern], &[Tested<Slot>])> {
         match &self.branches[..] {
-            [part] => Some((&part.patterns, &part.filters)),
+            [part] if !self.calls() => Some((&part.patterns, &part.filters)),
             _ => None,
         }
     }
@@ -501,10 +555,15 @@ impl Template {
     /// [`Template::fixed`].
     pub fn filled(&self, constants: &[Id], dictionary: &mut Dictionary) -> Filled {
         let mut filled = Filled { remainder: self.remainder().to_vec(), ..Filled::default() };
+        let composed = self.more.as_ref().map_or(&[][..], |more| &more.composed);
+        let composed: Vec<Id> =
+            composed.iter().map(|numbers| composed_of(numbers, constants, dictionary)).collect();
+        filled.interned.extend(&composed);
         let put = |node: Node| match node {
-            Node::Constant(number) => {
-                Node::Constant(constants.get(number as usize).copied().unwrap_or(ANY))
-            }
+            Node::Constant(number) => Node::Constant(match number & COMPOSED {
+                0 => constants.get(number as usize).copied().unwrap_or(ANY),
+                _ => composed.get((number ^ COMPOSED) as usize).copied().unwrap_or(ANY),
+            }),
             variable => variable,
         };
         for part in &self.branches {
@@ -575,7 +634,7 @@ impl Template {
     pub fn uses(&self) -> Result<Vec<Use>, QueryError> {
         on_stack(self.deep, || {
             let query = parse(&cut::expanded(&self.skeleton))?;
-            let mut analysis = Analysis::new(self.slots, 1, false);
+            let mut analysis = Analysis::new(self.slots, 1, false, Operators::default());
             analysis.query(pattern_of(&query));
             Ok(uses_among(&analysis.stated, &analysis.compared))
         })
@@ -637,6 +696,24 @@ fn labels<'a>(
         }
     }
     names
+}
+
+/// The datatype of the text that stands for several constants: a line each.
+pub(crate) const COMPOSITION: &str = "urn:graphmatch:constants";
+
+/// A term that stands for several constants, mentioned once more.
+fn composed_of(numbers: &[u32], constants: &[Id], dictionary: &mut Dictionary) -> Id {
+    let texts: Vec<String> = numbers
+        .iter()
+        .map(|&number| {
+            let id = constants.get(number as usize).copied();
+            id.map_or_else(String::new, |id| String::from_utf8_lossy(&dictionary.text(id)).into())
+        })
+        .collect();
+    let mut text = Vec::new();
+    quote(&texts.join("\n"), &mut text);
+    text.extend_from_slice(format!("^^<{COMPOSITION}>").as_bytes());
+    dictionary.intern(&text)
 }
 
 // --- Constants in filters -----------------------------------------------------------------------

@@ -8,6 +8,7 @@
 use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::events::Statements;
 use crate::objects::term_object;
+use crate::operators::{Answers, Asked, Operators};
 use crate::pattern::GM;
 use crate::python::{Shared, fill};
 use crate::query::QueryError;
@@ -37,6 +38,9 @@ pub struct Evaluation {
     /// The triples from here on are attributes, seen by those who name them.
     pub(crate) shown: usize,
     pub(crate) now: Literal,
+    pub(crate) operators: Operators,
+    /// What is known of their calls.
+    pub(crate) answers: Arc<Answers>,
 }
 
 /// Solutions, and the triples of a graph.
@@ -82,7 +86,8 @@ impl Evaluation {
         let found = py.detach(|| {
             self.ask(|| {
                 let query = query.algebra()?;
-                Ok(Prepared::new(&query, resting))
+                let asked = Asked::new(Arc::clone(&self.answers));
+                Ok(Prepared::calling(&query, resting, &self.operators, asked))
             })
         });
         let Some(answer) = found? else { return Ok(None) };
@@ -102,7 +107,12 @@ impl Evaluation {
         query: &Query,
         most: usize,
     ) -> PyResult<Bound<'py, PyList>> {
-        let found = py.detach(|| self.ask(|| Ok(Prepared::rows(&query.algebra()?, Some(most)))));
+        let found = py.detach(|| {
+            self.ask(|| {
+                let (query, asked) = (query.algebra()?, Asked::new(Arc::clone(&self.answers)));
+                Ok(Prepared::rows_calling(&query, Some(most), &self.operators, asked))
+            })
+        });
         solutions_of(py, &found?.unwrap_or_default())
     }
 

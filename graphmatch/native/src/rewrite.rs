@@ -12,7 +12,7 @@
 //! Cost: one walk over the algebra, once for a query.
 
 use crate::algebra::{operands_mut, parts_mut, pattern_of_mut};
-use crate::pattern::TaxonomyOperator;
+use crate::pattern::{GM, TaxonomyOperator};
 use crate::rest::Fresh;
 use oxrdf::{Term, Triple};
 use spareval::ExpressionTerm;
@@ -225,6 +225,13 @@ impl Rewriter {
             (Function::Now, []) => return Some(self.private(NOW, Vec::new())),
             _ => {}
         }
+        if let Function::Custom(name) = function
+            && is_operator(name.as_str())
+        {
+            arguments.iter_mut().for_each(|argument| self.kept(argument));
+            self.note(name.clone());
+            return None;
+        }
         arguments.iter_mut().for_each(|argument| self.value(argument));
         let Function::Custom(name) = function else { return None };
         if TaxonomyOperator::of_iri(name.as_str()).is_none() {
@@ -301,6 +308,12 @@ impl Rewriter {
             self.functions.push(name);
         }
     }
+}
+
+/// Whether a function that is called is an operator: neither ours nor a cast.
+pub(crate) fn is_operator(name: &str) -> bool {
+    let own = [GM, "http://www.w3.org/2001/XMLSchema#"];
+    !name.starts_with(PRIVATE) && !own.iter().any(|namespace| name.starts_with(namespace))
 }
 
 /// What a solution has that binds nothing.

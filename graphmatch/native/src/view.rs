@@ -9,6 +9,7 @@ use crate::dictionary::{ANY, Dictionary, Id};
 use crate::evaluate::Prepared;
 use crate::limits::Limits;
 use crate::objects::{object_of, term_object, variable_object, write_text};
+use crate::operators::{Operator, Operators};
 use crate::pattern::{Comparison, Filter, Folding, Node, Pattern, TextOperator, View};
 use crate::python::bad_query;
 use crate::query::{Filled, Form, QueryError, Template};
@@ -30,11 +31,12 @@ pub struct Parser {
 
 #[pymethods]
 impl Parser {
-    /// `prefixes` hold without being declared.
+    /// `prefixes` hold without being declared; operators may be called.
     #[new]
-    fn new(prefixes: Vec<(String, String)>, limits: Limits) -> Self {
+    #[pyo3(signature = (prefixes, limits, operators = Vec::new()))]
+    fn new(prefixes: Vec<(String, String)>, limits: Limits, operators: Vec<Operator>) -> Self {
         let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-        Self { cutter: Cutter::new(pairs, limits) }
+        Self { cutter: Cutter::new(pairs, limits).with_operators(Operators::new(operators)) }
     }
 
     /// Analyses a query.

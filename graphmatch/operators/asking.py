@@ -1,0 +1,354 @@
+"""The operators of an engine: which calls a publication waits for, and what they gave.
+
+The core finds candidates, and hands back which calls they wait for (`_native.Waiting`). `Operators`
+makes those that are worth making, and has the publication matched again with what they gave, until
+nothing waits. Each call is made once a publication; what pure ones gave is kept for later ones.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from threading import Lock
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+from weakref import finalize
+
+from graphmatch import _native
+from graphmatch.matcher import Call, Unknown
+from graphmatch.operators.calls import ABANDONED, Arguments, Runner
+from graphmatch.operators.operator import Given, Index, Operator
+from graphmatch.operators.schedule import Rows, Schedule, Statistics
+from semantic.errors import InputError, OnProblem, Place, Problem, Severity
+from semantic.publication import Publication
+from semantic.reading import publication_of
+from semantic.terms import Term, written
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_KEPT = 100_000
+"""So many answers of pure operators are kept."""
+OPERATOR_SECONDS = 60.0
+"""How long the calls of operators for one publication may take together, usually."""
+_LONG = 200
+_OVER = "the publication's time for operators was over"
+
+
+class Asked:
+    """What is known of the calls for one publication.
+
+    Parameters
+    ----------
+    publication
+        What is matched, if it is at hand.
+    source
+        The document that it is read from.
+    until
+        When the time for operators is over, as `perf_counter` has it.
+    """
+
+    __slots__ = ("_publication", "_source", "made", "native", "recalled", "spent", "until", "why")
+
+    def __init__(self, publication: Publication | None, source: str, until: float) -> None:
+        self._publication, self._source = publication, source
+        self.native = _native.Calls()
+        self.made: list[tuple[str, Given | None, float, str]] = []
+        """The calls, in their order: what is called, what it gave, seconds, why it is unknown."""
+        self.why: dict[str, str] = {}
+        """Of those that are unknown."""
+        self.recalled = 0
+        self.spent: dict[str, float] = {}
+        """Seconds, by operator: none may take the time of the others."""
+        self.until = until
+
+    def put(self, call: str, given: Given | None, seconds: float, why: str = "") -> None:
+        """Learn what a call gave."""
+        self.native.put(call, given)
+        self.made.append((call, given, seconds, why))
+        if given is None:
+            self.why[call] = why
+
+    def spend(self, operator: str, seconds: float) -> None:
+        """Learn what calls of an operator took."""
+        self.spent[operator] = self.spent.get(operator, 0.0) + seconds
+
+    def publication(self, waiting: _native.Waiting) -> Publication:
+        """Return the publication, with the triples that were stated."""
+        if self._publication is None:
+            terms = waiting.triples()[: 3 * (waiting.stated or 0)]
+            triples = zip(terms[::3], terms[1::3], terms[2::3], strict=True)
+            self._publication = publication_of(waiting.id, triples, self._source)
+        return self._publication
+
+    def calls(self) -> tuple[Call, ...]:
+        """Return the calls that were made, in their order."""
+        return tuple(_call(*made) for made in self.made)
+
+
+def _call(call: str, given: Given | None, seconds: float, why: str) -> Call:
+    operator, *texts = call.split("\n")
+    return Call(operator, tuple(map(_native.term, texts)), given, seconds, why)
+
+
+class _Indexed:
+    """An operator's index, and what the core calls its constants."""
+
+    def __init__(self, operator: Operator, make: Callable[[], Index]) -> None:
+        import numpy as np
+
+        self.operator, self.index, self.lock = operator, make(), Lock()
+        self.failure: str = ""
+        self._keys: dict[int, int] = {}
+        self._ids: NDArray[np.uint32] = np.zeros(64, np.uint32)
+
+    def follow(self, id: int, constants: Sequence[Term] | None) -> None:
+        """Take in constants that came, or let those go that went."""
+        import numpy as np
+
+        with self.lock:
+            if constants is None:
+                key = self._keys.pop(id, None)
+                if key is not None:
+                    self.index.remove(key)
+                return
+            key = self.index.add(constants)
+            self._keys[id] = key
+            if key >= len(self._ids):
+                self._ids = np.concatenate([self._ids, np.zeros(key + 1, np.uint32)])
+            self._ids[key] = id
+
+    def ask(self, arguments: Sequence[Term]) -> list[NDArray[np.uint32]]:
+        """Return for each argument the constants for which the call is true."""
+        with self.lock:
+            return [self._ids[self.index.matches(argument)] for argument in arguments]
+
+
+class Operators:
+    """The operators of one engine.
+
+    Parameters
+    ----------
+    operators
+        Each with an IRI of its own.
+    on_problem
+        Called with constants that mean nothing to an operator, indexes that fail, and operators
+        that are given up.
+    seconds
+        How long the calls for one publication may take together.
+
+    Raises
+    ------
+    InputError
+        When two have the same IRI.
+    """
+
+    def __init__(
+        self, operators: Iterable[Operator], on_problem: OnProblem, seconds: float
+    ) -> None:
+        self.all = tuple(operators)
+        self.by_iri = {one.iri: one for one in self.all}
+        if len(self.by_iri) < len(self.all):
+            remedy = "Give each operator an IRI of its own."
+            iris = [one.iri for one in self.all]
+            where = Place(next(iri for iri in iris if iris.count(iri) > 1))
+            raise InputError(Problem("two operators have this IRI", where, remedy))
+        self.statistics = Statistics()
+        for one in self.all:
+            self.statistics.expect(one.iri, one.cost)
+        self.seconds = seconds
+        self._on_problem = on_problem
+        self._runners = {one.iri: Runner(one) for one in self.all}
+        self._indexed = [_Indexed(one, one.index) for one in self.all if one.index is not None]
+        self._kept: OrderedDict[str, Given] = OrderedDict()
+        self._lock = Lock()
+        self._told: set[str] = set()
+        self.close = finalize(self, _close, tuple(self._runners.values()))
+        """Ends threads and processes that wait for calls."""
+
+    @property
+    def rows(self) -> list[tuple[str, bool, bool]]:
+        """What the core has to know."""
+        return [one.row for one in self.all]
+
+    def attach(self, core: _native.Core) -> None:
+        """Have the core ask the indexes."""
+        if self._indexed:
+            core.ask_by(self._ask)
+            self.follow(core)
+
+    def follow(self, core: _native.Core) -> None:
+        """Have the indexes hold what subscriptions call now."""
+        if not self._indexed:
+            return
+        for number, id, constants in core.index_changes():
+            one = self._indexed[number]
+            try:
+                one.follow(id, constants)
+            except ValueError as error:
+                said = ", ".join(map(written, constants or ()))[:_LONG]
+                what = f"{said} means nothing to the operator ({error}); it is met by nothing"
+                remedy = "Correct the subscriptions that say it."
+                problem = Problem(what, Place(one.operator.iri), remedy, Severity.WARNING)
+                self._on_problem(problem)
+
+    def _ask(
+        self, questions: Sequence[tuple[int, Sequence[Term]]]
+    ) -> list[list[NDArray[np.uint32]] | None]:
+        answers: list[list[NDArray[np.uint32]] | None] = []
+        for number, arguments in questions:
+            one = self._indexed[number]
+            try:
+                answers.append(one.ask(arguments))
+            except Exception as error:  # noqa: BLE001 - what an index raises is its answer
+                one.failure = f"{type(error).__name__}: {error}"[:500]
+                answers.append(None)
+        return answers
+
+    def learn(self, path: Path, measured: Mapping[str, Any], operators: Iterable[str]) -> None:
+        """Learn what was measured and saved of these operators.
+
+        Raises
+        ------
+        SavedError
+            When it was somebody else who wrote it.
+        """
+        from graphmatch.saving import SavedError
+
+        if measured:
+            try:
+                self.statistics.read(measured, operators)
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                raise SavedError(path, f"damaged: {error}") from error
+
+    def begin(self, publication: Publication | None, source: str) -> Asked:
+        """Begin with a publication, and the document that it is from."""
+        return Asked(publication, source, perf_counter() + self.seconds)
+
+    def make(self, waiting: _native.Waiting, asked: Asked) -> None:
+        """Make the calls that a publication waits for, as far as they are worth it."""
+        calls, tests, predicates = waiting.calls(), waiting.tests().tolist(), waiting.predicates()
+        names = [call.partition("\n")[0] for call in calls]
+        asked_of = zip(tests, map(_short, predicates), strict=True)
+        of_test = [(names[call], predicate) for call, predicate in asked_of]
+        of_call: list[list[int]] = [[] for _ in calls]
+        for test, call in enumerate(tests):
+            of_call[call].append(test)
+        statistics = self.statistics
+        costs = [
+            statistics.cost(name, of_test[several[0]][1])
+            for name, several in zip(names, of_call, strict=True)
+        ]
+        fails = [1 - statistics.true(*one) for one in of_test]
+        schedule = Schedule(_rows(waiting, len(calls), tests), costs, fails)
+
+        def decide(several: Iterable[int], *, is_new: bool) -> None:
+            for call in several:
+                passed = waiting.passed(asked.native, of_call[call])
+                schedule.decide(call, dict(zip(of_call[call], passed, strict=True)))
+                for test, truth in zip(of_call[call], passed, strict=True):
+                    if is_new and truth is not None:
+                        statistics.note(*of_test[test], truth)
+
+        decide(self._recall(calls, names, asked), is_new=False)
+        sizes = {name: runner.together for name, runner in self._runners.items()}
+        share = self.seconds / max(1, len(set(names)))
+        while taken := schedule.take(lambda call: sizes[names[call]], names):
+            operator, runner = self.by_iri[names[taken[0]]], self._runners[names[taken[0]]]
+            left = min(asked.until - perf_counter(), share - asked.spent.get(operator.iri, 0.0))
+            if left <= 0:
+                late = [call for call in schedule.left() if names[call] == operator.iri]
+                for call in late:
+                    asked.put(calls[call], None, 0.0, _OVER)
+                decide(late, is_new=False)
+                continue
+            arguments = [self._arguments(operator, calls[n], waiting, asked) for n in taken]
+            outcomes = runner.run(arguments, left)
+            asked.spend(operator.iri, sum(outcome.seconds for outcome in outcomes))
+            for call, outcome in zip(taken, outcomes, strict=True):
+                asked.put(calls[call], outcome.given, outcome.seconds, outcome.why)
+                predicate = of_test[of_call[call][0]][1]
+                statistics.time(operator.iri, predicate, outcome.seconds)
+                if operator.pure and outcome.given is not None:
+                    self._keep(calls[call], outcome.given)
+            decide(taken, is_new=True)
+            if runner.abandoned >= ABANDONED:
+                self._give_up(operator)
+
+    def _arguments(
+        self, operator: Operator, call: str, waiting: _native.Waiting, asked: Asked
+    ) -> Arguments:
+        terms = tuple(map(_native.term, call.split("\n")[1:]))
+        return (asked.publication(waiting), *terms) if operator.publication else terms
+
+    def _recall(self, calls: Sequence[str], names: Sequence[str], asked: Asked) -> list[int]:
+        """Learn what is kept of earlier publications; return which calls these are."""
+        found = []
+        with self._lock:
+            for number, call in enumerate(calls):
+                if self.by_iri[names[number]].pure and (given := self._kept.get(call)) is not None:
+                    self._kept.move_to_end(call)
+                    asked.native.put(call, given)
+                    found.append(number)
+        asked.recalled += len(found)
+        return found
+
+    def _keep(self, call: str, given: Given) -> None:
+        with self._lock:
+            self._kept[call] = given
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+
+    def _give_up(self, operator: Operator) -> None:
+        if operator.iri not in self._told:
+            self._told.add(operator.iri)
+            what = f"{ABANDONED} of its calls never returned; it is called no more"
+            remedy = "Mend it, or give it a longer timeout or a process of its own."
+            self._on_problem(Problem(what, Place(operator.iri), remedy, Severity.WARNING))
+
+    def unknown(self, found: _native.Report, asked: Asked | None) -> tuple[Unknown, ...]:
+        """Return what calls left open that gave nothing."""
+        if not self.all:
+            return ()
+        failures = {one.operator.iri: one.failure for one in self._indexed if one.failure}
+
+        def call(text: str) -> Call:
+            why = asked.why.get(text, "") if asked is not None else ""
+            return _call(text, None, 0.0, why or f"its index failed: {failures.get(text, '')}")
+
+        return tuple(
+            Unknown(id, tuple(map(call, calls)), is_matched)
+            for id, calls, is_matched in found.unknown()
+        )
+
+
+def recalled(calls: Iterable[Call]) -> _native.Calls:
+    """Return what calls gave, for evaluations."""
+    known = _native.Calls()
+    for call in calls:
+        known.put("\n".join([call.operator, *map(written, call.arguments)]), call.given)
+    return known
+
+
+def _close(runners: Iterable[Runner]) -> None:
+    for runner in runners:
+        runner.close()
+
+
+def _rows(waiting: _native.Waiting, calls: int, tests: Sequence[int]) -> Rows:
+    candidates, loose, ends, entries = (array.tolist() for array in waiting.rows())
+    begins = [0, *ends]
+    members = [entries[begin:end] for begin, end in zip(begins, ends, strict=False)]
+    once = [is_enough for _, is_enough in waiting.candidates()]
+    return Rows(calls, tests, candidates, loose, members, once)
+
+
+def _short(predicate: str) -> str:
+    """Return a predicate by a name that is not long."""
+    if len(predicate) <= _LONG:
+        return predicate
+    operator = predicate.partition("\n")[0]
+    return f"{operator}\n{blake2b(predicate.encode(), digest_size=16).hexdigest()}"

@@ -1,0 +1,309 @@
+"""Making calls: on threads, in an event loop, in other processes; each within its time.
+
+A plain function runs on a thread of its operator, so that a call that hangs can be left alone: the
+thread stays behind, and is counted. An operator that left `ABANDONED` threads behind is not called
+any more. Handing a call over costs some 20 µs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from graphmatch.operators.operator import Given, Operator
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+    from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
+
+ABANDONED = 4
+"""So many calls of an operator may never return before it is given up."""
+_TOGETHER = 16
+"""So many calls of an `async` operator run together that says nothing else."""
+
+Arguments: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a call.
+
+    Parameters
+    ----------
+    given
+        What it gave; ``None`` when that is unknown.
+    seconds
+        What it took.
+    why
+        Why it is unknown.
+    """
+
+    given: Given | None
+    seconds: float
+    why: str = ""
+
+
+_Job: TypeAlias = tuple[Callable[..., Any], Sequence[Arguments], bool, "SimpleQueue[Any]"]
+
+
+def _serve(jobs: SimpleQueue[_Job | None]) -> None:
+    """Make the calls of one operator, one after the other, on a thread."""
+    process = os.getpid()
+    while (job := jobs.get()) is not None:
+        function, several, together, results = job
+        for arguments in several:
+            begin = perf_counter()
+            try:
+                result = function(list(several)) if together else function(*arguments)
+                answer: tuple[Any, str] = result, ""
+            except BaseException as error:  # noqa: BLE001 - whatever it raises is its answer
+                answer = None, _said(error)
+            if os.getpid() != process:
+                os._exit(0)  # the function forked, and this is the child
+            results.put((*answer, perf_counter() - begin))
+            if together:
+                break
+
+
+def _turn(loop: AbstractEventLoop) -> None:
+    """Run an event loop until it is stopped."""
+    from asyncio import all_tasks, current_task, gather
+
+    async def end() -> None:
+        left = all_tasks() - {current_task()}
+        for task in left:
+            task.cancel()
+        await gather(*left, return_exceptions=True)
+
+    loop.run_forever()
+    loop.run_until_complete(end())
+    loop.close()
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:500]
+
+
+@dataclass(slots=True)
+class Runner:
+    """Makes the calls of one operator. Threads may share one."""
+
+    operator: Operator
+    abandoned: int = 0
+    _idle: list[SimpleQueue[_Job | None]] = field(default_factory=list)
+    _lock: Lock = field(default_factory=Lock)
+    _loop: AbstractEventLoop | None = None
+    _child: tuple[BaseProcess, Connection] | None = None
+
+    @property
+    def together(self) -> int:
+        """How many calls may be made at once."""
+        if self.operator.batch is not None:
+            return self.operator.batch
+        return _TOGETHER if self.operator.is_async else 1
+
+    def run(self, several: Sequence[Arguments], seconds: float) -> list[Outcome]:
+        """Make calls; all together take no more than so many seconds."""
+        operator = self.operator
+        if self.abandoned >= ABANDONED:
+            why = f"the operator is given up: {self.abandoned} calls never returned"
+            return [Outcome(None, 0.0, why)] * len(several)
+        if operator.is_async:
+            return self._run_async(several, seconds)
+        if operator.processes:
+            with self._lock:
+                return self._run_process(several, seconds)
+        if operator.timeout is None:
+            return self._run_here(several)
+        return self._run_threads(several, seconds)
+
+    def close(self) -> None:
+        """End threads and processes that wait for calls."""
+        for jobs in self._idle:
+            jobs.put(None)
+        self._idle.clear()
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._loop = None
+        self._kill()
+
+    def _answers(self, answer: tuple[Any, str, float], count: int) -> list[Outcome]:
+        """Return what one call, or a batch, gave: the result, why it is unknown, seconds."""
+        result, why, seconds = answer
+        if why:
+            return [Outcome(None, seconds, why)] * count
+        if self.operator.batch is None:
+            return [self._answer(result, seconds)]
+        if not isinstance(result, Sequence) and hasattr(result, "tolist"):
+            result = result.tolist()
+        if not isinstance(result, Sequence) or len(result) != count:
+            what = f"returned a {type(result).__name__} for a batch, and not {count} results"
+            return [Outcome(None, seconds, what)] * count
+        return [self._answer(one, seconds / count) for one in result]
+
+    def _answer(self, result: Any, seconds: float) -> Outcome:
+        try:
+            return Outcome(self.operator.given(result), seconds)
+        except Exception as error:  # noqa: BLE001 - a lazy result runs the operator's code
+            return Outcome(None, seconds, str(error)[:500])
+
+    def _run_here(self, several: Sequence[Arguments]) -> list[Outcome]:
+        results: SimpleQueue[Any] = SimpleQueue()
+        jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        is_batch = self.operator.batch is not None
+        jobs.put((self.operator.function, several, is_batch, results))
+        jobs.put(None)
+        _serve(jobs)
+        return self._collected(several, results)
+
+    def _collected(self, several: Sequence[Arguments], results: SimpleQueue[Any]) -> list[Outcome]:
+        if self.operator.batch is not None:
+            return self._answers(results.get(), len(several))
+        answers = [results.get() for _ in several]
+        return [one for answer in answers for one in self._answers(answer, 1)]
+
+    def _run_threads(self, several: Sequence[Arguments], seconds: float) -> list[Outcome]:
+        begin = perf_counter()
+        limit = self.operator.timeout or seconds
+        is_batch = self.operator.batch is not None
+        found: list[Outcome] = []
+        while len(found) < len(several):
+            rest = several[len(found) :]
+            with self._lock:
+                jobs = self._idle.pop() if self._idle else None
+            if jobs is None:
+                jobs = SimpleQueue()
+                Thread(target=_serve, args=(jobs,), daemon=True).start()
+            results: SimpleQueue[Any] = SimpleQueue()
+            jobs.put((self.operator.function, rest, is_batch, results))
+            try:
+                for _ in range(1 if is_batch else len(rest)):
+                    left = seconds - (perf_counter() - begin)
+                    answer = results.get(timeout=max(min(limit, left), 0.0))
+                    found += self._answers(answer, len(rest) if is_batch else 1)
+            except Empty:
+                jobs.put(None)
+                found += self._late(begin, seconds, limit, len(rest) if is_batch else 1)
+                if self.abandoned >= ABANDONED or perf_counter() - begin >= seconds:
+                    return found + [Outcome(None, 0.0, found[-1].why)] * (len(several) - len(found))
+            else:
+                with self._lock:
+                    self._idle.append(jobs)
+        return found
+
+    def _late(self, begin: float, seconds: float, limit: float, count: int) -> list[Outcome]:
+        """Leave a call alone that takes too long."""
+        with self._lock:
+            self.abandoned += 1
+        if perf_counter() - begin >= seconds:
+            return [Outcome(None, seconds, "the publication's time for operators was over")] * count
+        return [Outcome(None, limit, f"no answer within {limit:g} s")] * count
+
+    def _run_async(self, several: Sequence[Arguments], seconds: float) -> list[Outcome]:
+        import asyncio
+
+        limit = min(self.operator.timeout or seconds, seconds)
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                Thread(target=_turn, args=(self._loop,), daemon=True).start()
+            loop = self._loop
+
+        async def one(arguments: Arguments) -> Outcome:
+            begin = perf_counter()
+            try:
+                async with asyncio.timeout(limit):
+                    result = await self.operator.function(*arguments)
+            except TimeoutError:
+                return Outcome(None, limit, f"no answer within {limit:g} s")
+            except Exception as error:  # noqa: BLE001 - whatever it raises is its answer
+                return Outcome(None, perf_counter() - begin, _said(error))
+            return self._answer(result, perf_counter() - begin)
+
+        async def all_() -> list[Outcome]:
+            return list(await asyncio.gather(*map(one, several)))
+
+        future = asyncio.run_coroutine_threadsafe(all_(), loop)
+        try:
+            return future.result(limit + 1.0)
+        except TimeoutError:
+            future.cancel()
+            with self._lock:  # it blocks the loop
+                self.abandoned += 1
+                self._loop = None
+            loop.call_soon_threadsafe(loop.stop)
+            return [Outcome(None, limit, f"no answer within {limit:g} s")] * len(several)
+
+    def _run_process(self, several: Sequence[Arguments], seconds: float) -> list[Outcome]:
+        begin = perf_counter()
+        limit = self.operator.timeout or seconds
+        is_batch = self.operator.batch is not None
+        found: list[Outcome] = []
+        groups = [list(several)] if is_batch else [[one] for one in several]
+        for group in groups:
+            left = min(limit, seconds - (perf_counter() - begin))
+            began = perf_counter()
+            texts = [tuple(map(str, arguments)) for arguments in group]
+            try:
+                connection = self._started()
+                connection.send(texts)
+                if not connection.poll(max(left, 0.0)):
+                    self._kill()
+                    found += [Outcome(None, limit, f"no answer within {left:g} s")] * len(group)
+                    continue
+                result, why = connection.recv()
+            except (EOFError, OSError) as error:
+                self._kill()
+                result, why = None, f"its process ended ({type(error).__name__})"
+            found += self._answers((result, why, perf_counter() - began), len(group))
+        return found
+
+    def _started(self) -> Connection:
+        import multiprocessing
+
+        if self._child is None:
+            context = multiprocessing.get_context("spawn")
+            ours, theirs = context.Pipe()
+            function = self.operator.function
+            name = function.__module__, function.__qualname__
+            child = context.Process(target=_serve_process, args=(theirs, *name), daemon=True)
+            child.start()
+            theirs.close()
+            self._child = child, ours
+        return self._child[1]
+
+    def _kill(self) -> None:
+        if self._child is not None:
+            child, connection = self._child
+            self._child = None
+            connection.close()
+            child.kill()
+            child.join()
+
+
+def _serve_process(connection: Connection, module: str, name: str) -> None:
+    """Make the calls of an operator that is named, in a process of its own."""
+    from graphmatch import _native
+
+    found: Any = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    is_batch = isinstance(found, Operator) and found.batch is not None
+    while True:
+        try:
+            several = connection.recv()
+        except EOFError:
+            return
+        terms = [tuple(map(_native.term, texts)) for texts in several]
+        try:
+            result = found(terms) if is_batch else found(*terms[0])
+            connection.send((result, ""))
+        except Exception as error:  # noqa: BLE001 - whatever it raises is its answer
+            connection.send((None, _said(error)))

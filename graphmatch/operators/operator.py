@@ -1,0 +1,312 @@
+"""What an operator is: a Python function with an IRI, and what has to be known to call it.
+
+As a function of SPARQL it gives a truth or a value::
+
+    FILTER(op:about(?text, news:Climate))
+    BIND(op:score(?text, "x") AS ?score) FILTER(?score > 0.8)
+
+and one that ``generates`` gives rows of bindings, as a property: ``?image op:shows (?what ?n)``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from pyoxigraph import Literal, NamedNode
+
+from semantic.errors import GraphMatchError, InputError, Place, Problem
+from semantic.terms import Term
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Given: TypeAlias = Term | list[list[Term]]
+"""What a call gave: a term, or rows of bindings."""
+
+SECONDS = 10.0
+"""How long a call may take that says nothing else."""
+_ROWS = 100_000
+"""So many rows of bindings may a call give."""
+_GROUP = "graphmatch.operators"
+
+
+class Index(Protocol):
+    """Decides the calls of one operator for all subscriptions together.
+
+    It holds the constants with which subscriptions call the operator, and is asked with an
+    argument that comes from a publication. The calls of its methods follow each other, and
+    publications wait for them; `matches` must not change the engine.
+    """
+
+    def add(self, constants: Sequence[Term]) -> int:
+        """Take the constants of some call in; return a number of theirs, a small one.
+
+        Raises
+        ------
+        ValueError
+            When they mean nothing to the operator.
+        """
+
+    def remove(self, key: int) -> None:
+        """Forget constants; their number may be given again."""
+
+    def matches(self, argument: Term) -> NDArray[np.intp]:
+        """Return the numbers of the constants for which the call is true."""
+
+
+class Operator:
+    """A function that subscriptions call.
+
+    Parameters
+    ----------
+    iri
+        What subscriptions call it.
+    function
+        Plain or ``async``. It gets the arguments as pyoxigraph's terms; returns a truth, a number,
+        a text or a term; or, if it ``generates``, rows of them.
+    cost
+        Seconds of a call, as long as nothing was measured.
+    version
+        Of the function; answers are kept, and measurements saved, by version.
+    pure
+        Whether a call with equal arguments always gives the same, so that answers are kept
+        across publications.
+    batch
+        How many calls are made at once. A plain function is then called with a list of tuples of
+        arguments, and returns as many results; of an ``async`` one so many calls run together.
+    timeout
+        Seconds of a call, after which it is unknown. With ``None`` a plain function is called on
+        the thread that matches: cheaper by some 20 µs, and nothing can stop it.
+    processes
+        Whether it runs in another process, which is killed when it takes too long. It has to be
+        importable by module and name.
+    generates
+        Whether it gives rows of bindings, as a property.
+    publication
+        Whether its first argument is the `Publication`; then it is not pure.
+    index
+        Makes an index over the constants of all subscriptions.
+
+    Raises
+    ------
+    InputError
+        When something of it makes no sense.
+    """
+
+    def __init__(
+        self,
+        iri: str,
+        function: Callable[..., Any],
+        *,
+        cost: float = 0.01,
+        version: str = "",
+        pure: bool = True,
+        batch: int | None = None,
+        timeout: float | None = SECONDS,
+        processes: bool = False,
+        generates: bool = False,
+        publication: bool = False,
+        index: Callable[[], Index] | None = None,
+    ) -> None:
+        def refuse(what: str, remedy: str) -> InputError:
+            return InputError(Problem(what, Place(iri), remedy))
+
+        try:
+            NamedNode(iri)
+        except ValueError:
+            raise refuse("the name of an operator is no absolute IRI", "Name it.") from None
+        if iri.startswith(("urn:graphmatch:", "http://www.w3.org/2001/XMLSchema#")):
+            raise refuse("this IRI is taken", "Choose one of your own.")
+        if not cost > 0 or (timeout is not None and not timeout > 0):
+            raise refuse("a cost or a timeout is not above zero", "Give seconds.")
+        if batch is not None and batch < 1:
+            raise refuse("a batch is below one", "Give a number of calls.")
+        if index is not None and generates:
+            raise refuse("what generates bindings has no index", "Make it two operators.")
+        if processes and (publication or inspect.iscoroutinefunction(function)):
+            raise refuse(
+                "what is async or gets the publication runs in no other process",
+                "Leave `processes` out.",
+            )
+        self.iri, self.function = iri, function
+        self.cost, self.version = cost, version
+        self.pure = pure and not publication
+        self.batch, self.timeout, self.processes = batch, timeout, processes
+        self.generates, self.publication, self.index = generates, publication, index
+        self.is_async = inspect.iscoroutinefunction(function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the function itself."""
+        return self.function(*arguments)
+
+    def __repr__(self) -> str:
+        return f"<Operator {self.iri}>"
+
+    @property
+    def row(self) -> tuple[str, bool, bool]:
+        """What the core has to know."""
+        return self.iri, self.index is not None, self.generates
+
+    def given(self, result: object) -> Given:
+        """Return what a call gave as terms.
+
+        Raises
+        ------
+        TypeError
+            When it is nonsense.
+        """
+        if not self.generates:
+            return _term(result)
+        if not isinstance(result, Iterable) or isinstance(result, str | bytes):
+            raise TypeError(f"returned a {type(result).__name__}, and not rows of bindings")
+        rows = [
+            [_term(term) for term in row] if isinstance(row, tuple | list) else [_term(row)]
+            for row in islice(result, _ROWS + 1)
+        ]
+        if len(rows) > _ROWS:
+            raise TypeError(f"returned more than {_ROWS:,} rows")
+        return rows
+
+
+def _term(result: object) -> Term:
+    if isinstance(result, Literal | NamedNode):
+        return result
+    if isinstance(result, bool | int | float | str):
+        return Literal(result)
+    if hasattr(result, "item"):  # NumPy's numbers
+        return _term(result.item())
+    kind = type(result).__name__
+    raise TypeError(f"returned a {kind}, which is no truth, number, text, IRI or literal")
+
+
+def operator(
+    iri: str,
+    *,
+    cost: float = 0.01,
+    version: str = "",
+    pure: bool = True,
+    batch: int | None = None,
+    timeout: float | None = SECONDS,
+    processes: bool = False,
+    generates: bool = False,
+    publication: bool = False,
+    index: Callable[[], Index] | None = None,
+) -> Callable[[Callable[..., Any]], Operator]:
+    """Make a function an operator; the parameters are those of `Operator`.
+
+    Examples
+    --------
+    >>> @operator("urn:op:longer", cost=1e-6, timeout=None)
+    ... def longer(text, length):
+    ...     return len(text.value) > int(length.value)
+    >>> longer(Literal("abc"), Literal(2))
+    True
+    """
+
+    def made(function: Callable[..., Any]) -> Operator:
+        return Operator(
+            iri,
+            function,
+            cost=cost,
+            version=version,
+            pure=pure,
+            batch=batch,
+            timeout=timeout,
+            processes=processes,
+            generates=generates,
+            publication=publication,
+            index=index,
+        )
+
+    return made
+
+
+def needed(module: str, extra: str) -> Any:
+    """Return a library that an operator needs.
+
+    Raises
+    ------
+    MissingOperatorError
+        When it is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        remedy = f'Install it: pip install "graphmatch[{extra}]"'
+        what = f"this operator needs {module}, which is not installed"
+        raise MissingOperatorError(Problem(what, Place(module), remedy)) from error
+
+
+class MissingOperatorError(GraphMatchError):
+    """An operator that cannot be loaded."""
+
+
+def load_operators(names: Iterable[str]) -> list[Operator]:
+    """Return operators by their names, each once.
+
+    Parameters
+    ----------
+    names
+        ``module:name``, of an operator, of what makes one, or of a list of these; modules of the
+        working directory, too. Or the name of an entry point of the group
+        ``graphmatch.operators``.
+
+    Raises
+    ------
+    MissingOperatorError
+        When there is none of that name.
+
+    Examples
+    --------
+    Needs ``graphmatch[geo]``::
+
+        load_operators(["graphmatch.operators.within:Within"])
+    """
+    found: dict[str, Operator] = {}
+    for name in names:
+        for one in _operators(_named(name), name):
+            found[one.iri] = one
+    return list(found.values())
+
+
+def _named(name: str) -> object:
+    remedy = "Write module:name, or install the package that has an entry point of this name."
+    module, _, attribute = name.partition(":")
+    try:
+        if not attribute:
+            from importlib.metadata import entry_points
+
+            points = entry_points(group=_GROUP, name=name)
+            if not points:
+                problem = Problem("no operators have this name", Place(name), remedy)
+                raise MissingOperatorError(problem)
+            return next(iter(points)).load()
+        here = str(Path.cwd())
+        if here not in sys.path:
+            sys.path.insert(0, here)
+        found: object = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise MissingOperatorError(
+            Problem(f"it cannot be loaded: {error}", Place(name), remedy)
+        ) from error
+    return found
+
+
+def _operators(found: object, name: str) -> list[Operator]:
+    if callable(found) and not isinstance(found, Operator):
+        found = found()
+    several = list(found) if isinstance(found, list | tuple) else [found]
+    operators = [one for one in several if isinstance(one, Operator)]
+    if not operators or len(operators) < len(several):
+        remedy = "Make it a function under @operator, or a list of such."
+        raise MissingOperatorError(Problem("it is no operator", Place(name), remedy))
+    return operators

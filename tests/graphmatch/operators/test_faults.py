@@ -1,0 +1,198 @@
+"""Operators that hang, throw, fork, are slow or return nonsense: all else is delivered in time."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+import pytest
+from pyoxigraph import Literal, NamedNode
+
+from graphmatch.engine import Engine
+from graphmatch.matcher import MatchReport
+from graphmatch.operators import Operator
+from graphmatch.operators.calls import ABANDONED
+from semantic.errors import Problem
+from semantic.publication import Publication
+from semantic.terms import Term
+
+P = NamedNode("urn:p")
+
+
+def hangs(_: Term) -> bool:
+    time.sleep(600)
+    return True
+
+
+def spins(_: Term) -> bool:
+    while True:
+        pass
+
+
+async def waits(_: Term) -> bool:
+    from asyncio import sleep
+
+    await sleep(600)
+    return True
+
+
+async def blocks(_: Term) -> bool:
+    time.sleep(3)
+    return True
+
+
+def throws(_: Term) -> bool:
+    raise ValueError("boo")
+
+
+def leaves(_: Term) -> bool:
+    raise SystemExit(3)
+
+
+def nonsense(_: Term) -> object:
+    return {"a": 1}
+
+
+def nothing(_: Term) -> None:
+    return None
+
+
+def lazily(_: Term) -> object:
+    yield "a"
+    raise ValueError("later")
+
+
+def too_few(_: list[tuple[Term]]) -> list[bool]:
+    return []
+
+
+def dies(_: Term) -> bool:
+    os._exit(3)
+
+
+def says(text: Term) -> bool:
+    return text.value == "a"
+
+
+def engine_with(bad: Operator, **options: object) -> tuple[Engine, list[Problem]]:
+    problems: list[Problem] = []
+    good = Operator("urn:op:says", says)
+    engine = Engine(operators=[bad, good], on_problem=problems.append, **options)
+    call = "?t <urn:op:bad> ?w" if bad.generates else "FILTER(<urn:op:bad>(?t))"
+    engine.subscribe("bad", f"SELECT * {{ ?x <urn:p> ?t . {call} }}")
+    engine.subscribe("not bad", f"ASK {{ ?x <urn:p> ?t . {call} FILTER(<urn:op:says>(?t)) }}")
+    engine.subscribe("good", "ASK { ?x <urn:p> ?t FILTER(<urn:op:says>(?t)) }")
+    engine.subscribe("plain", "ASK { ?x <urn:p> ?t }")
+    return engine, problems
+
+
+def told(text: str, number: int = 0) -> Publication:
+    return Publication.of("p", [(NamedNode(f"urn:x{number}"), P, Literal(text))])
+
+
+def check(report: MatchReport, said: str) -> None:
+    assert list(report.subscriptions) == ["good", "plain"]
+    assert {one.subscription for one in report.unknown} == {"bad", "not bad"}
+    assert all(said in one.calls[0].why for one in report.unknown)
+    assert not any(one.matched for one in report.unknown)
+
+
+@pytest.mark.parametrize(
+    ("function", "said", "options"),
+    [
+        (hangs, "no answer within", {"timeout": 0.2}),
+        (hangs, "no answer within", {"timeout": 0.2, "processes": True}),
+        (spins, "no answer within", {"timeout": 0.5, "processes": True}),
+        (waits, "no answer within", {"timeout": 0.2}),
+        (blocks, "no answer within", {"timeout": 0.2}),
+        (throws, "ValueError: boo", {}),
+        (throws, "ValueError: boo", {"timeout": None}),
+        (throws, "ValueError: boo", {"processes": True}),
+        (leaves, "SystemExit", {}),
+        (nonsense, "returned a dict", {}),
+        (nothing, "returned a NoneType", {}),
+        (nothing, "and not rows", {"generates": True}),
+        (lazily, "later", {"generates": True}),
+        (too_few, "and not 1 results", {"batch": 5}),
+        (dies, "its process ended", {"processes": True}),
+    ],
+)
+def test_that_a_fault_leaves_only_its_own_open(
+    function: Callable[..., object], said: str, options: dict[str, object]
+) -> None:
+    engine, _ = engine_with(Operator("urn:op:bad", function, **options))
+    begin = time.perf_counter()
+    check(engine.match(told("a")), said)
+    assert time.perf_counter() - begin < 10
+    # a test that fails decides even so
+    other = engine.match(told("b"))
+    assert [one.subscription for one in other.unknown] == ["bad"]
+    engine._operators.close()
+
+
+def test_that_a_fork_ends_at_once() -> None:
+    ours = os.getpid()
+
+    def forks(_: Term) -> bool:
+        os.fork()
+        assert os.getpid() == ours or True
+        return True
+
+    engine, _ = engine_with(Operator("urn:op:bad", forks))
+    report = engine.match(told("a"))
+    assert {"good", "plain"} <= set(report.subscriptions)
+    assert os.getpid() == ours
+    assert os.waitpid(-1, 0)[1] == 0  # the child went
+
+
+def test_that_the_time_of_a_publication_holds() -> None:
+    def slow(_: Term) -> bool:
+        time.sleep(0.05)
+        return True
+
+    engine, _ = engine_with(Operator("urn:op:bad", slow, pure=False), operator_seconds=0.3)
+    triples = [(NamedNode("urn:x"), P, Literal(text)) for text in "abcdefghijklmnopqrst"]
+    begin = time.perf_counter()
+    report = engine.match(Publication.of("p", triples))
+    assert time.perf_counter() - begin < 3
+    assert {"good", "plain"} <= set(report.subscriptions)
+    assert "bad" in {one.subscription for one in report.unknown}
+    assert any("time" in call.why for one in report.unknown for call in one.calls)
+
+
+def test_that_an_operator_that_never_returns_is_given_up() -> None:
+    engine, problems = engine_with(Operator("urn:op:bad", hangs, timeout=0.05))
+    for _ in range(ABANDONED):
+        engine.match(told("a"))
+    begin = time.perf_counter()
+    check(engine.match(told("a")), "given up")
+    assert time.perf_counter() - begin < 0.5
+    assert [problem.where.source for problem in problems] == ["urn:op:bad"]
+
+
+class Broken:
+    """An index that fails."""
+
+    def add(self, constants: object) -> int:
+        return 0
+
+    def remove(self, key: int) -> None:
+        pass
+
+    def matches(self, argument: Term) -> object:
+        raise RuntimeError("broken")
+
+
+def test_that_an_index_that_fails_leaves_only_its_own_open() -> None:
+    bad = Operator("urn:op:bad", lambda text, other: True, index=Broken)
+    good = Operator("urn:op:says", says)
+    engine = Engine(operators=[bad, good])
+    engine.subscribe("bad", "ASK { ?x <urn:p> ?t FILTER(<urn:op:bad>(?t, 1)) }")
+    engine.subscribe("good", "ASK { ?x <urn:p> ?t FILTER(<urn:op:says>(?t)) }")
+    engine.subscribe("plain", "ASK { ?x <urn:p> ?t }")
+    report = engine.match(told("a"))
+    assert list(report.subscriptions) == ["good", "plain"]
+    [unknown] = report.unknown
+    assert unknown.subscription == "bad"
+    assert "broken" in unknown.calls[0].why

@@ -1,0 +1,392 @@
+"""Subscriptions that call operators: what they match, whatever the order of calls."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import product
+from pathlib import Path
+
+import pytest
+from pyoxigraph import Literal, NamedNode
+
+from graphmatch.engine import Engine
+from graphmatch.matcher import MatchReport
+from graphmatch.operators import Operator, operator
+from graphmatch.saving import SavedError
+from semantic.errors import InputError, SubscriptionError
+from semantic.ontology.ontology import Ontology
+from semantic.publication import Publication
+from semantic.terms import Term
+
+P, Q = NamedNode("urn:p"), NamedNode("urn:q")
+X, Y = NamedNode("urn:x"), NamedNode("urn:y")
+
+
+def dice(*parts: object) -> int:
+    """A number that depends on nothing else."""
+    return int.from_bytes(blake2b(repr(parts).encode(), digest_size=4).digest())
+
+
+def say(name: str, argument: str, constant: str) -> bool | None:
+    """What a generated operator says: mostly false, sometimes nothing."""
+    number = dice(name, argument, constant) % 10
+    return None if number == 0 else number < 5
+
+
+def made(name: str, counts: dict[tuple[str, ...], int]) -> Operator:
+    def function(argument: Term, constant: Term) -> bool:
+        key = (name, argument.value, constant.value)
+        counts[key] = counts.get(key, 0) + 1
+        truth = say(*key)
+        if truth is None:
+            raise RuntimeError("nobody knows")
+        return truth
+
+    async def later(argument: Term, constant: Term) -> bool:
+        await asyncio.sleep(0)
+        return function(argument, constant)
+
+    def several(calls: list[tuple[Term, Term]]) -> list[object]:
+        # of a batch one call that fails would fail all
+        return [None if say(name, a.value, c.value) is None else function(a, c) for a, c in calls]
+
+    if name == "later":
+        return Operator("urn:op:later", later)
+    if name == "batch":
+        return Operator("urn:op:batch", several, batch=7, timeout=5.0)
+    return Operator(f"urn:op:{name}", function, timeout=None if name == "here" else 5.0)
+
+
+NAMES = ("here", "thread", "batch", "later")
+
+
+@dataclass
+class Generated:
+    """A subscription as a tree: patterns, and calls by variable, each perhaps negated."""
+
+    id: str
+    patterns: list[tuple[str, str, str]]
+    calls: list[tuple[str, str, str, bool]]
+    ask: bool
+    either: list[tuple[str, str, str, bool]]
+
+    def text(self) -> str:
+        def call(one: tuple[str, str, str, bool]) -> str:
+            name, variable, constant, negated = one
+            return f'{"!" * negated}<urn:op:{name}>(?{variable}, "{constant}")'
+
+        where = " ".join(f"?{s} <{p}> ?{o} ." for s, p, o in self.patterns)
+        where += "".join(f" FILTER({call(one)})" for one in self.calls)
+        if self.either:
+            where += f" FILTER({' || '.join(map(call, self.either))})"
+        return f"ASK {{ {where} }}" if self.ask else f"SELECT * {{ {where} }}"
+
+    def solutions(self, triples: set[tuple[str, str, str]]) -> list[dict[str, str]]:
+        rows: list[dict[str, str]] = [{}]
+        for (s, p, o), _ in [(pattern, 0) for pattern in self.patterns]:
+            rows = [
+                row | {s: ts, o: to}
+                for row, (ts, tp, to) in product(rows, triples)
+                if tp == p and row.get(s, ts) == ts and row.get(o, to) == to
+            ]
+        return rows
+
+    def truth(self, row: dict[str, str]) -> bool | None:
+        def of(one: tuple[str, str, str, bool]) -> bool | None:
+            name, variable, constant, negated = one
+            truth = say(name, row[variable], constant)
+            return None if truth is None else truth != negated
+
+        truths = [of(one) for one in self.calls]
+        if self.either:
+            some = [of(one) for one in self.either]
+            truths.append(True if True in some else None if None in some else False)
+        return False if False in truths else None if None in truths else True
+
+
+def generated(rng: random.Random, id: str) -> Generated:
+    patterns = [("x", f"urn:p{rng.randrange(3)}", "t")]
+    if rng.random() < 0.5:
+        patterns.append(("x", f"urn:p{rng.randrange(3)}", "u"))
+    variables = sorted({name for s, _, o in patterns for name in (s, o)})
+
+    def call() -> tuple[str, str, str, bool]:
+        constant = "c" + str(min(rng.randrange(12), rng.randrange(12)))
+        return rng.choice(NAMES), rng.choice(variables), constant, rng.random() < 0.2
+
+    calls = [call() for _ in range(rng.randint(1, 4))]
+    either = [call() for _ in range(rng.choice([0, 0, 0, 2]))]
+    return Generated(id, patterns, calls, rng.random() < 0.3, either)
+
+
+def publication(rng: random.Random, id: str) -> set[tuple[str, str, str]]:
+    nodes = [f"urn:n{n}" for n in range(3)]
+    return {
+        (rng.choice(nodes), f"urn:p{rng.randrange(3)}", f"v{rng.randrange(6)}")
+        for _ in range(rng.randint(1, 6))
+    }
+
+
+def as_publication(id: str, triples: set[tuple[str, str, str]]) -> Publication:
+    return Publication.of(id, [(NamedNode(s), NamedNode(p), Literal(o)) for s, p, o in triples])
+
+
+def check(subscriptions: list[Generated], triples: set[tuple[str, str, str]], report: MatchReport):
+    found = {match.subscription: match.solutions for match in report}
+    unknown = {one.subscription: one.matched for one in report.unknown}
+    for one in subscriptions:
+        rows = one.solutions(triples)
+        truths = [one.truth(row) for row in rows]
+        true = [row for row, truth in zip(rows, truths, strict=True) if truth]
+        text = one.text()
+        if one.either and unknown.get(one.id) is False:
+            asked = [*one.calls, *one.either]
+            assert any(None in [say(n, r[v], c) for n, v, c, _ in asked] for r in rows), text
+            assert one.id not in found
+            continue
+        if one.ask:
+            assert (one.id in found) == bool(true), text
+            assert (one.id in unknown) == (not true and None in truths) or one.id in found, text
+            continue
+        got = sorted(
+            tuple(sorted((k, v.value) for k, v in s.items())) for s in found.get(one.id, ())
+        )
+        assert got == sorted(tuple(sorted(row.items())) for row in true), text
+        assert (one.id in unknown) == (None in truths), text
+        assert unknown.get(one.id, bool(true)) == bool(true)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_that_every_order_gives_what_evaluating_everything_gives(seed: int) -> None:
+    rng = random.Random(seed)
+    subscriptions = [generated(rng, f"s{n}") for n in range(60)]
+    counts: dict[tuple[str, ...], int] = {}
+    engine = Engine(operators=[made(name, counts) for name in NAMES])
+    rng.shuffle(subscriptions)
+    assert not engine.subscribe_many((one.id, one.text()) for one in subscriptions)
+    events = [(f"e{n}", publication(rng, f"e{n}")) for n in range(12)]
+    for id, triples in events:
+        report = engine.match(as_publication(id, triples))
+        check(subscriptions, triples, report)
+        assert report.counters.called == len(report.calls)
+        assert len({(c.operator, c.arguments) for c in report.calls}) == len(report.calls)
+        assert list(report.subscriptions) == [
+            s.id for s in engine.subscriptions if s.id in set(report.subscriptions)
+        ]
+    # pure ones are called once for all publications, unless nobody knows
+    assert all(n == 1 or say(*key) is None for key, n in counts.items())
+    for one in subscriptions[::2]:
+        engine.unsubscribe(one.id)
+    id, triples = events[0]
+    check(subscriptions[1::2], triples, engine.match(as_publication(id, triples)))
+
+
+def test_that_threads_get_the_same() -> None:
+    rng = random.Random(77)
+    subscriptions = [generated(rng, f"s{n}") for n in range(50)]
+    engine = Engine(operators=[made(name, {}) for name in NAMES])
+    engine.subscribe_many((one.id, one.text()) for one in subscriptions)
+    events = [publication(rng, "e") for _ in range(24)]
+    with ThreadPoolExecutor(4) as pool:
+        reports = list(pool.map(engine.match, [as_publication("e", one) for one in events]))
+    for triples, report in zip(events, reports, strict=True):
+        check(subscriptions, triples, report)
+
+
+# -- where calls may stand ------------------------------------------------------------------
+
+
+@operator("urn:op:length", pure=True)
+def length(text: Term) -> int:
+    return len(text.value)
+
+
+@operator("urn:op:long")
+def is_long(text: Term) -> bool:
+    return len(text.value) > 4
+
+
+@operator("urn:op:words", generates=True)
+def words(text: Term) -> list[tuple[str, int]]:
+    return [(word, len(word)) for word in text.value.split()]
+
+
+ALL = [length, is_long, words]
+
+
+def written(query: str) -> str:
+    for name, text in (
+        ("TEXT", "?x <urn:p> ?t"),
+        ("LONG", "<urn:op:long>"),
+        ("SIZE", "<urn:op:length>"),
+        ("WORDS", "<urn:op:words>"),
+    ):
+        query = query.replace(name, text)
+    return query
+
+
+@pytest.fixture
+def ask() -> Callable[..., list[dict[str, str]] | None]:
+    def asked(query: str, *texts: str) -> list[dict[str, str]] | None:
+        engine = Engine(operators=ALL)
+        engine.subscribe("s", query)
+        told = [(X, P, Literal(text)) for text in texts]
+        [*matches] = engine.match(Publication.of("p", told))
+        if not matches:
+            return None
+        return [{k: v.value for k, v in row.items()} for row in matches[0].solutions]
+
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("ASK { TEXT FILTER(LONG(?t)) }", [{}]),
+        ("SELECT ?t { TEXT FILTER(LONG(?t)) }", [{"t": "one two"}]),
+        ("SELECT ?t { TEXT FILTER(!LONG(?t)) }", [{"t": "one"}]),
+        ("SELECT ?t { TEXT FILTER(SIZE(?t) < 4) }", [{"t": "one"}]),
+        ("SELECT ?t { TEXT FILTER(4 < SIZE(?t)) }", [{"t": "one two"}]),
+        ("SELECT ?n { TEXT BIND(SIZE(?t) AS ?n) FILTER(?n > 3) }", [{"n": "7"}]),
+        ("SELECT ?n { TEXT BIND(SIZE(?t) AS ?n) } ORDER BY ?n", [{"n": "3"}, {"n": "7"}]),
+        ("SELECT (SIZE(?t) + 1 AS ?n) { TEXT } ORDER BY DESC(?n) LIMIT 1", [{"n": "8"}]),
+        ("SELECT (COUNT(*) AS ?n) { TEXT FILTER(LONG(?t)) }", [{"n": "1"}]),
+        ("SELECT (SUM(SIZE(?t)) AS ?n) { TEXT }", [{"n": "10"}]),
+        (
+            "SELECT ?t { TEXT FILTER(LONG(?t) || ?t = 'one') } ORDER BY ?t",
+            [{"t": "one"}, {"t": "one two"}],
+        ),
+        (
+            "SELECT ?t { { TEXT FILTER(LONG(?t)) } UNION { ?x <urn:q> ?t } }",
+            [{"t": "one two"}],
+        ),
+        (
+            "SELECT ?t { TEXT OPTIONAL { ?x <urn:q> ?q } FILTER(LONG(?t)) }",
+            [{"t": "one two"}],
+        ),
+        (
+            "SELECT ?t ?u { TEXT OPTIONAL { ?x <urn:p> ?u FILTER(LONG(?u) && ?u != ?t) } }"
+            "ORDER BY ?t",
+            [{"t": "one", "u": "one two"}, {"t": "one two"}],
+        ),
+        ("ASK { TEXT FILTER NOT EXISTS { ?x <urn:p> ?u FILTER(SIZE(?u) > 9) } }", [{}]),
+        ("ASK { TEXT FILTER NOT EXISTS { ?x <urn:p> ?u FILTER(LONG(?u)) } }", None),
+        (
+            "SELECT ?w ?n { TEXT . ?t WORDS (?w ?n) FILTER(?t != 'one') } ORDER BY ?w",
+            [{"w": "one", "n": "3"}, {"w": "two", "n": "3"}],
+        ),
+        ("SELECT ?t { TEXT . ?t WORDS ('two' 3) }", [{"t": "one two"}]),
+        (
+            "SELECT ?w { TEXT . ?t WORDS (?w ?n) FILTER(SIZE(?w) = ?n && ?w = 'two') }",
+            [{"w": "two"}],
+        ),
+        ("CONSTRUCT { ?x <urn:long> ?t } { TEXT FILTER(LONG(?t)) }", []),
+    ],
+)
+def test_where_calls_may_stand(ask, query: str, expected: object) -> None:
+    assert ask(written(query), "one", "one two") == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("ASK { ?x <urn:p> ?t FILTER(<urn:op:none>(?t)) }", "not supported"),
+        ("ASK { ?x <urn:p> ?t OPTIONAL { ?t <urn:op:words> (?w ?n) } }", "outermost group"),
+        ("ASK { ?t <urn:op:words> (?w ?n) }", "nothing at all|outermost group"),
+        (
+            "ASK { ?x <urn:p> ?t . ?t <urn:op:words> (?w ?n) . ?w <urn:op:words> (?v ?m) }",
+            "outermost",
+        ),
+    ],
+)
+def test_that_what_cannot_be_is_refused(query: str, said: str) -> None:
+    with pytest.raises(SubscriptionError, match=said):
+        Engine(operators=ALL).subscribe("s", written(query))
+
+
+def test_that_the_ontology_may_meet_a_pattern() -> None:
+    ontology = Ontology([(X, Q, Literal("a long text")), (Y, Q, Literal("abc"))])
+    engine = Engine(ontology, operators=ALL)
+    engine.subscribe("s", "SELECT ?z { ?z <urn:p> ?o . ?o <urn:q> ?t FILTER(<urn:op:long>(?t)) }")
+    for node, expected in ((X, ["s"]), (Y, [])):
+        report = engine.match(Publication.of("p", [(NamedNode("urn:z"), P, node)]))
+        assert list(report.subscriptions) == expected
+
+
+def test_that_all_ways_in_make_calls(tmp_path: Path) -> None:
+    engine = Engine(operators=ALL)
+    engine.subscribe("s", "SELECT ?t { ?x <urn:p> ?t FILTER(<urn:op:long>(?t)) }")
+    one = b'<urn:x> <urn:p> "a long text" .\n'
+    (tmp_path / "a.nt").write_bytes(one)
+    many = b"".join(one.replace(b" .", b" <urn:g%d> ." % n) for n in range(3))
+    assert [list(r.subscriptions) for r in engine.filter(one)] == [["s"]]
+    assert [list(r.subscriptions) for r in engine.filter(tmp_path)] == [["s"]]
+    found = list(engine.filter(many))
+    assert [(r.publication, list(r.subscriptions)) for r in found] == [
+        (f"urn:g{n}", ["s"]) for n in range(3)
+    ]
+    assert found[0].read().triples == ((X, P, Literal("a long text")),)
+    assert [r.counters.recalled for r in found] == [1, 1, 1]
+
+
+def test_that_subscriptions_may_change_while_calls_are_made() -> None:
+    changed = []
+
+    @operator("urn:op:change")
+    def change(text: Term) -> bool:
+        if not changed:
+            changed.append(text)
+            engine.unsubscribe("gone")
+            engine.subscribe("new", "ASK { ?x <urn:p> ?t FILTER(<urn:op:long>(?t)) }")
+            engine.update_ontology([(X, Q, Literal("more"))])
+        return True
+
+    engine = Engine(operators=[change, is_long])
+    engine.subscribe("gone", "ASK { ?x <urn:p> ?t FILTER(<urn:op:change>(?t)) }")
+    engine.subscribe("stays", "ASK { ?x <urn:p> ?t FILTER(<urn:op:change>(?t)) }")
+    report = engine.match(Publication.of("p", [(X, P, Literal("a long text"))]))
+    assert list(report.subscriptions) == ["stays", "new"]
+
+
+def test_that_a_snapshot_needs_its_operators(tmp_path: Path) -> None:
+    engine = Engine(operators=ALL)
+    engine.subscribe("s", "ASK { ?x <urn:p> ?t FILTER(<urn:op:long>(?t)) }")
+    engine.subscribe("w", "SELECT ?w { ?x <urn:p> ?t . ?t <urn:op:words> (?w ?n) }")
+    told = Publication.of("p", [(X, P, Literal("a long text"))])
+    engine.match(told)
+    engine.save(tmp_path / "saved")
+    with pytest.raises(SavedError, match="urn:op:long"):
+        Engine.open(tmp_path / "saved", operators=[length, words])
+    other = Operator("urn:op:words", words.function)
+    with pytest.raises(SavedError, match="another one"):
+        Engine.open(tmp_path / "saved", operators=[length, is_long, other])
+    again = Engine.open(tmp_path / "saved", operators=ALL)
+    measured = engine._operators.statistics.written()
+    assert again._operators.statistics.written() == measured
+    assert measured["predicates"]["urn:op:long\n?"][2:] == [1, 1]
+    assert list(again.match(told).subscriptions) == ["s", "w"]
+
+
+def test_that_operators_make_sense() -> None:
+    with pytest.raises(InputError, match="two operators"):
+        Engine(operators=[length, length])
+    for options in ({"cost": 0}, {"timeout": -1.0}, {"batch": 0}):
+        with pytest.raises(InputError):
+            Operator("urn:op:x", len, **options)
+    with pytest.raises(InputError, match="absolute IRI"):
+        Operator("x y", len)
+    with pytest.raises(InputError, match="taken"):
+        Operator("urn:graphmatch:x", len)
+
+
+def test_that_explanations_know_calls() -> None:
+    engine = Engine(operators=ALL)
+    engine.subscribe("s", "ASK { ?x <urn:p> ?t FILTER(<urn:op:long>(?t)) }")
+    yes, no = (Publication.of("p", [(X, P, Literal(text))]) for text in ("a long text", "abc"))
+    assert "matches" in str(engine.explain("s", yes))
+    assert "urn:op:long" in str(engine.explain("s", no))
