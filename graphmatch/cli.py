@@ -23,6 +23,7 @@ from graphmatch.command.options import (
     NowOption,
     Ontologies,
     OntologyFiles,
+    OperatorNames,
     Reading,
     SavedEngine,
     Seeing,
@@ -93,6 +94,7 @@ def filter(
     annotate: AnnotateOption = True,
     stem: StemOption = True,
     now: NowOption = None,
+    operators: OperatorNames = None,
 ) -> int:
     """Match publications against subscriptions, and show the matches.
 
@@ -102,7 +104,14 @@ def filter(
     from graphmatch.command.session import Knowing
 
     knowing = Knowing(
-        ontology or [], loading, entailment, annotate=annotate, stem=stem, now=now, saved=engine
+        ontology or [],
+        loading,
+        entailment,
+        annotate=annotate,
+        stem=stem,
+        now=now,
+        saved=engine,
+        operators=operators or (),
     )
     return run(reading, subscribing, knowing, delivering, verbosity)
 
@@ -118,6 +127,7 @@ def index(
     entailment: EntailmentOption = "rdfs",
     annotate: AnnotateOption = True,
     stem: StemOption = True,
+    operators: OperatorNames = None,
 ) -> int:
     """Save ontology and subscriptions as one file, which `filter --engine` opens at once.
 
@@ -126,7 +136,14 @@ def index(
     from graphmatch.command.filter import index as run
     from graphmatch.command.session import Knowing
 
-    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, stem=stem)
+    knowing = Knowing(
+        ontology or [],
+        loading,
+        entailment,
+        annotate=annotate,
+        stem=stem,
+        operators=operators or (),
+    )
     return run(subscribing, knowing, output, verbosity)
 
 
@@ -146,6 +163,7 @@ def check(
     strict: Annotated[
         bool, typer.Option("--strict", help="End with status 1 if there are warnings.")
     ] = False,
+    operators: OperatorNames = None,
 ) -> int:
     """Say of each subscription what is indexed, what is evaluated, and what is wrong with it.
 
@@ -157,7 +175,7 @@ def check(
     from graphmatch.command.session import Knowing
 
     subscribing = Subscribing(**asdict(wanting), subscriptions=subscriptions)
-    knowing = Knowing(ontology or [], loading, entailment)
+    knowing = Knowing(ontology or [], loading, entailment, operators=operators or ())
     return run(subscribing, knowing, verbosity, json=json, sparql=sparql, strict=strict)
 
 
@@ -200,6 +218,7 @@ def explain(
     annotate: AnnotateOption = True,
     stem: StemOption = True,
     now: NowOption = None,
+    operators: OperatorNames = None,
 ) -> int:
     """Say why a subscription matches publications, or what fails first.
 
@@ -212,7 +231,14 @@ def explain(
     from graphmatch.command.session import Knowing
 
     knowing = Knowing(
-        ontology or [], loading, entailment, annotate=annotate, stem=stem, now=now, saved=engine
+        ontology or [],
+        loading,
+        entailment,
+        annotate=annotate,
+        stem=stem,
+        now=now,
+        saved=engine,
+        operators=operators or (),
     )
     return run(
         subscription, reading, subscribing, knowing, verbosity, publication=publication, json=json

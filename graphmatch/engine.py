@@ -35,7 +35,7 @@ from graphmatch.matcher import (
     MatchReport,
     UnknownError,
 )
-from graphmatch.operators.asking import OPERATOR_SECONDS, Asked, Operators, recalled
+from graphmatch.operators.asking import OPERATOR_SECONDS, Asked, Calls, Operators, recalled
 from graphmatch.operators.operator import Operator
 from graphmatch.report import EventReports, report_of
 from graphmatch.subscription import Query, Subscription, SubscriptionParser, refusal
@@ -640,12 +640,13 @@ class Engine(Matcher):
         for problem in problems:
             self._on_problem(problem)
         unknown = self._operators.unknown(found, asked)
-        made = ((), 0) if asked is None else (asked.calls(), asked.recalled)
+        calls = Calls([] if asked is None else asked.made)
+        kept = 0 if asked is None else asked.recalled
         if publication is not None:
             id, origin = publication.id, lambda: publication
-            return report_of(id, found, problems, runs, origin, *made, unknown)
+            return report_of(id, found, problems, runs, origin, calls, kept, unknown)
         id, again = id_of(found.publication(), source), partial(_read_again, found, source)
-        return report_of(id, found, problems, runs, again, *made, unknown)
+        return report_of(id, found, problems, runs, again, calls, kept, unknown)
 
     def filter(
         self,
@@ -872,6 +873,16 @@ class Engine(Matcher):
             for p, o in self._core.mentioned()
         ]
 
+    def calls(self, id: str) -> tuple[str, ...]:
+        """Return, as lines, which operators a subscription calls, and what that costs.
+
+        Raises
+        ------
+        UnknownError
+            When there is none with this id.
+        """
+        return tuple(self._operators.describe(self._subscription(id)))
+
     # -- why --------------------------------------------------------------------------------
 
     def filing(self, id: str) -> Filed:
@@ -919,7 +930,8 @@ class Engine(Matcher):
             report = self.match(publication)
             evaluation, provenance = self._asking(publication, language, report.calls)
             match = next((m for m in report if m.subscription == id), None)
-            return explain(filed, placed, match, evaluation, provenance)
+            calls = self._operators.calls_of(filed.subscription, report.calls)
+            return replace(explain(filed, placed, match, evaluation, provenance), calls=calls)
 
     def evidence(
         self, publication: Publication, matches: Iterable[Match], language: str = "en"

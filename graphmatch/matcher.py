@@ -11,14 +11,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
+from pyoxigraph import Literal, NamedNode
+
 from graphmatch.subscription import Subscription
 from semantic.errors import GraphMatchError, Place, Problem
 from semantic.publication import Publication
-from semantic.terms import Solution, Term, Triple, written
+from semantic.terms import Solution, Term, Triple, compact
+from semantic.vocabulary import XSD
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+_LONG = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +149,8 @@ class Call:
         What it took.
     why
         Why it is unknown.
+    kept
+        Whether it was made for an earlier publication.
     """
 
     operator: str
@@ -150,17 +158,27 @@ class Call:
     given: Term | list[list[Term]] | None
     seconds: float
     why: str = ""
+    kept: bool = False
 
     def __str__(self) -> str:
         """Return the call and what it gave as one line."""
-        said = ", ".join(map(written, self.arguments))
+        said = ", ".join(map(_short, self.arguments))
         if self.given is None:
             given = f"unknown: {self.why}"
         elif isinstance(self.given, list):
             given = f"{len(self.given)} rows"
         else:
-            given = written(self.given)
-        return f"<{self.operator}>({said}) {given}, {1000 * self.seconds:.3g} ms"
+            given = _short(self.given)
+        took = "known from before" if self.kept else f"{1000 * self.seconds:.3g} ms"
+        return f"{compact(NamedNode(self.operator))}({said}) is {given}; {took}"
+
+
+def _short(term: Term) -> str:
+    """Write a term in some 60 characters."""
+    if isinstance(term, Literal) and term.datatype in (XSD["boolean"], XSD["double"]):
+        return term.value
+    text = compact(term)
+    return text if len(text) <= _LONG else f"{text[:_LONG]} …"
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,8 +249,8 @@ class MatchReport:
     problems: tuple[Problem, ...] = ()
     unknown: tuple[Unknown, ...] = ()
     """Subscriptions that are neither reported nor refuted, or not with all solutions."""
-    calls: tuple[Call, ...] = field(default=(), repr=False, compare=False)
-    """The calls of operators that were made, in their order."""
+    calls: Sequence[Call] = field(default=(), repr=False, compare=False)
+    """The calls of operators that were made or known from before, in their order."""
     origin: Callable[[], Publication | None] | None = field(default=None, repr=False, compare=False)
     """Gives the publication again."""
 

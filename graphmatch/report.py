@@ -85,7 +85,7 @@ def report_of(
     problems: tuple[Problem, ...] = (),
     mapped: int = 0,
     origin: Callable[[], Publication | None] | None = None,
-    calls: tuple[Call, ...] = (),
+    calls: Sequence[Call] = (),
     recalled: int = 0,
     unknown: tuple[Unknown, ...] = (),
 ) -> MatchReport:
@@ -100,11 +100,13 @@ def report_of(
     origin
         Gives the publication again.
     calls, recalled, unknown
-        The calls of operators that were made, how many were not, and what they left open.
+        The calls of operators, how many were known from before, and what they left open.
     """
     probes, gates, candidates, joins, evaluated = found.counters()
     did = probes, gates, candidates, joins, 0, mapped, evaluated, len(found)
-    counters = Counters(*did, len(calls), recalled)
+    counters = Counters(*did, len(calls) - recalled, recalled)
+    if unknown:
+        problems += tuple(_left_open(publication, one) for one in unknown)
     failed = found.failed()
     if failed:
         problems += tuple(
@@ -113,6 +115,14 @@ def report_of(
         )
     matches = CoreMatches(publication, found)
     return MatchReport(publication, matches, counters, problems, unknown, calls, origin)
+
+
+def _left_open(publication: str, unknown: Unknown) -> Problem:
+    some = "; ".join(map(str, unknown.calls[:3]))
+    what = "other solutions of it" if unknown.matched else "whether it matches"
+    said = f"{unknown.subscription}: {what} is not known: {some}"
+    remedy = "Mend the operator, or give it more time."
+    return Problem(said, Place(publication), remedy, Severity.WARNING)
 
 
 class EventReports(Sequence[MatchReport]):

@@ -53,7 +53,7 @@ def subscribe_files(engine: Engine, paths: Iterable[Path], on_problem: OnProblem
     places: dict[str, Place] = {}
 
     def noted() -> Iterator[Subscription]:
-        reader = _Reader(SubscriptionParser(), on_problem, lambda: engine.ontology)
+        reader = _Reader(engine.parser, on_problem, lambda: engine.ontology)
         for place, subscription in reader.of_files(paths):
             places[subscription.id] = place
             yield subscription
@@ -88,7 +88,7 @@ def subscribe_topics(
     ['Food and soup']
     """
     query = topics.query(known_concepts(engine.ontology))
-    engine.subscribe(SubscriptionParser().parse(id or topics.name, query, comment))
+    engine.subscribe(engine.parser.parse(id or topics.name, query, comment))
 
 
 def read_subscriptions(

@@ -35,9 +35,10 @@ def run(
             filed, warned = engine.filing(subscription.id), linter.lint(subscription)
             warnings += len(warned)
             if json:
-                session.out.write_json(_json(filed, warned))
+                session.out.write_json(_json(filed, warned, engine.calls(subscription.id)))
                 continue
-            for line in _text(filed, warned, engine.ontology.prefixes):
+            calls = engine.calls(subscription.id)
+            for line in _text(filed, warned, calls, engine.ontology.prefixes):
                 session.out.print(line)
             if sparql:
                 text = _compacted(subscription.query.text, engine.ontology.prefixes)
@@ -51,10 +52,14 @@ def run(
         return REFUSED if strict and warnings else session.status
 
 
-def _text(filed: Filed, warned: Sequence[Warned], prefixes: Mapping[str, str]) -> Iterator[Text]:
+def _text(
+    filed: Filed, warned: Sequence[Warned], calls: Sequence[str], prefixes: Mapping[str, str]
+) -> Iterator[Text]:
     subscription = filed.subscription
     yield styled((f"✓ {subscription.id}", "green"), "  ", (subscription.comment, "dim"))
     for line in filed.describe(prefixes):
+        yield styled(f"    {line}")
+    for line in calls:
         yield styled(f"    {line}")
     for found in warned:
         yield styled(("    warning", "yellow"), f"  {found.code}: {found.what}. {found.remedy}")
@@ -69,7 +74,7 @@ def _compacted(query: str, prefixes: Mapping[str, str]) -> str:
     return re.sub(r'"(?:[^"\\]|\\.)*"|\s*<([^<>\s"]*:[^<>\s"]*)>', short, query)
 
 
-def _json(filed: Filed, warned: Sequence[Warned]) -> dict[str, object]:
+def _json(filed: Filed, warned: Sequence[Warned], calls: Sequence[str]) -> dict[str, object]:
     return {
         "id": filed.subscription.id,
         "query": filed.subscription.query.text,
@@ -83,6 +88,7 @@ def _json(filed: Filed, warned: Sequence[Warned]) -> dict[str, object]:
         ],
         "unindexed": list(filed.unindexed),
         "evaluated": list(filed.checks),
+        "calls": list(calls),
         "warnings": [
             {"code": found.code, "what": found.what, "remedy": found.remedy} for found in warned
         ],

@@ -85,6 +85,7 @@ def _json(explanation: Explanation) -> dict[str, object]:
             }
             for evidence in explanation.evidence
         ],
+        "calls": list(explanation.calls),
         "failure": explanation.failure or None,
         "nearest": [
             {"triple": _triple(near.triple), "because": near.reasons, "but": near.why or None}

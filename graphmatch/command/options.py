@@ -54,6 +54,15 @@ SavedEngine = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="What `graphmatch index` saved, in place of --ontology."),
 ]
+OperatorNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--operators",
+        metavar="MODULE:NAME",
+        help="Functions that subscriptions call, or an entry point of graphmatch.operators; "
+        "repeatable.",
+    ),
+]
 Config = Annotated[
     Path | None,
     typer.Option(

@@ -23,6 +23,7 @@ from pyoxigraph import NamedNode, parse
 from graphmatch.command.console import CommandConsole, styled
 from graphmatch.command.options import Loading, Subscribing, Verbosity
 from graphmatch.engine import Engine
+from graphmatch.operators import load_operators
 from graphmatch.subscribing import subscribe_files, subscribe_topics
 from graphmatch.topics import Topics
 from semantic.annotation.annotate import Annotator
@@ -61,6 +62,7 @@ class Knowing:
     stem: bool = True
     now: datetime | None = None
     saved: Path | None = None
+    operators: Sequence[str] = ()
 
     def checked(self) -> Knowing:
         """Return itself when its options mean something together.
@@ -70,7 +72,7 @@ class Knowing:
         InputError
             When an engine that was saved is to have another ontology.
         """
-        usual = Knowing((), now=self.now, saved=self.saved)
+        usual = Knowing((), now=self.now, saved=self.saved, operators=self.operators)
         if self.saved is not None and replace(self, files=tuple(self.files)) != usual:
             what = "a saved engine has its ontology and its options already"
             remedy = (
@@ -181,8 +183,9 @@ class Session:
         now = knowing.now
         clock = utc_now if now is None else lambda: now
         saved = knowing.checked().saved
+        operators = load_operators(knowing.operators)
         if saved is not None:
-            return Engine.open(saved, clock=clock, on_problem=self.report)
+            return Engine.open(saved, clock=clock, on_problem=self.report, operators=operators)
         with _uncollected():
             ontology = self.ontology(knowing.files, knowing.loading)
             annotator = None if knowing.annotate else Annotator([])
@@ -194,6 +197,7 @@ class Session:
                 annotator=annotator,
                 clock=clock,
                 on_problem=self.report,
+                operators=operators,
             )
 
     def subscribe(self, engine: Engine, paths: Iterable[Path]) -> None:

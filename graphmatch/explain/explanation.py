@@ -39,6 +39,8 @@ class Explanation:
         For no match, the first thing that failed.
     nearest
         What came closest to what failed.
+    calls
+        What operators were called for it, in which order, and what they gave; as lines.
     """
 
     subscription: str
@@ -50,6 +52,7 @@ class Explanation:
     failure: str = ""
     nearest: tuple[Near, ...] = ()
     prefixes: Mapping[str, str] = field(default_factory=lambda: PREFIXES)
+    calls: tuple[str, ...] = ()
 
     @property
     def internals(self) -> tuple[str, ...]:
@@ -79,6 +82,7 @@ class Explanation:
             yield from (f"        because {reason}" for reason in near.reasons)
             if near.why:
                 yield f"        but {near.why}"
+        yield from (f"  → {call}" for call in self.calls)
 
     def _write(self, triple: Triple) -> str:
         return " ".join(compact(term, self.prefixes) for term in triple)

@@ -8,23 +8,26 @@ nothing waits. Each call is made once a publication; what pure ones gave is kept
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 from weakref import finalize
+
+from pyoxigraph import NamedNode
 
 from graphmatch import _native
 from graphmatch.matcher import Call, Unknown
 from graphmatch.operators.calls import ABANDONED, Arguments, Runner
 from graphmatch.operators.operator import Given, Index, Operator
 from graphmatch.operators.schedule import Rows, Schedule, Statistics
+from graphmatch.subscription import Subscription
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
 from semantic.publication import Publication
 from semantic.reading import publication_of
-from semantic.terms import Term, written
+from semantic.terms import Term, compact, written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,8 +59,8 @@ class Asked:
     def __init__(self, publication: Publication | None, source: str, until: float) -> None:
         self._publication, self._source = publication, source
         self.native = _native.Calls()
-        self.made: list[tuple[str, Given | None, float, str]] = []
-        """The calls, in their order: what is called, what it gave, seconds, why it is unknown."""
+        self.made: list[_Made] = []
+        """The calls, in their order."""
         self.why: dict[str, str] = {}
         """Of those that are unknown."""
         self.recalled = 0
@@ -68,7 +71,7 @@ class Asked:
     def put(self, call: str, given: Given | None, seconds: float, why: str = "") -> None:
         """Learn what a call gave."""
         self.native.put(call, given)
-        self.made.append((call, given, seconds, why))
+        self.made.append((call, given, seconds, why, False))
         if given is None:
             self.why[call] = why
 
@@ -84,14 +87,41 @@ class Asked:
             self._publication = publication_of(waiting.id, triples, self._source)
         return self._publication
 
-    def calls(self) -> tuple[Call, ...]:
-        """Return the calls that were made, in their order."""
-        return tuple(_call(*made) for made in self.made)
+    def recall(self, call: str, given: Given) -> None:
+        """Learn what a call gave for an earlier publication."""
+        self.native.put(call, given)
+        self.made.append((call, given, 0.0, "", True))
+        self.recalled += 1
 
 
-def _call(call: str, given: Given | None, seconds: float, why: str) -> Call:
+class Calls(Sequence[Call]):
+    """Calls that are made into objects when they are looked at."""
+
+    __slots__ = ("_made",)
+
+    def __init__(self, made: Sequence[_Made]) -> None:
+        self._made = made
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    @overload
+    def __getitem__(self, place: int) -> Call: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Call]: ...
+    def __getitem__(self, place: int | slice) -> Call | Sequence[Call]:
+        if isinstance(place, slice):
+            return Calls(self._made[place])
+        return _call(*self._made[place])
+
+
+_Made: TypeAlias = tuple[str, Given | None, float, str, bool]
+"""What is called, what it gave, seconds, why it is unknown, whether it was known before."""
+
+
+def _call(call: str, given: Given | None, seconds: float, why: str, kept: bool = False) -> Call:
     operator, *texts = call.split("\n")
-    return Call(operator, tuple(map(_native.term, texts)), given, seconds, why)
+    return Call(operator, tuple(map(_native.term, texts)), given, seconds, why, kept)
 
 
 class _Indexed:
@@ -291,9 +321,8 @@ class Operators:
             for number, call in enumerate(calls):
                 if self.by_iri[names[number]].pure and (given := self._kept.get(call)) is not None:
                     self._kept.move_to_end(call)
-                    asked.native.put(call, given)
+                    asked.recall(call, given)
                     found.append(number)
-        asked.recalled += len(found)
         return found
 
     def _keep(self, call: str, given: Given) -> None:
@@ -308,6 +337,32 @@ class Operators:
             what = f"{ABANDONED} of its calls never returned; it is called no more"
             remedy = "Mend it, or give it a longer timeout or a process of its own."
             self._on_problem(Problem(what, Place(operator.iri), remedy, Severity.WARNING))
+
+    def calls_of(self, subscription: Subscription, calls: Iterable[Call]) -> tuple[str, ...]:
+        """Return, as lines, the calls that a subscription is about, and what was not called."""
+        constants = {term for term, _ in subscription.query.constants()}
+        lines: list[str] = []
+        several = list(calls) if self.all else []
+        for one in self._of(subscription):
+            own = [call for call in several if call.operator == one.iri]
+            near = [call for call in own if not constants.isdisjoint(call.arguments)]
+            lines += map(str, near or own)
+            if not own:
+                how = "its index is asked" if one.index is not None else "nothing depended on it"
+                lines.append(f"{compact(NamedNode(one.iri))} was not called: {how}")
+        return tuple(lines)
+
+    def _of(self, subscription: Subscription) -> list[Operator]:
+        text = subscription.query.text
+        return [one for one in self.all if f"<{one.iri}>" in text]
+
+    def describe(self, subscription: Subscription) -> Iterator[str]:
+        """Yield, as lines, what operators a subscription calls, and what calls cost."""
+        for one in self._of(subscription):
+            cost, true = self.statistics.cost(one.iri, ""), self.statistics.true(one.iri, "")
+            how = "its index is asked once a publication; " if one.index is not None else ""
+            how += f"{1000 * cost:.3g} ms a call, true of {true:.0%} of candidates"
+            yield f"calls {compact(NamedNode(one.iri))}: {how}"
 
     def unknown(self, found: _native.Report, asked: Asked | None) -> tuple[Unknown, ...]:
         """Return what calls left open that gave nothing."""

@@ -254,8 +254,8 @@ def load_operators(names: Iterable[str]) -> list[Operator]:
     Parameters
     ----------
     names
-        ``module:name``, of an operator, of what makes one, or of a list of these; modules of the
-        working directory, too. Or the name of an entry point of the group
+        ``module:name`` or ``file.py:name``, of an operator, of what makes one, or of a list of
+        these; modules of the working directory, too. Or the name of an entry point of the group
         ``graphmatch.operators``.
 
     Raises
@@ -278,9 +278,9 @@ def load_operators(names: Iterable[str]) -> list[Operator]:
 
 def _named(name: str) -> object:
     remedy = "Write module:name, or install the package that has an entry point of this name."
-    module, _, attribute = name.partition(":")
+    module, _, attribute = name.rpartition(":")
     try:
-        if not attribute:
+        if not module:
             from importlib.metadata import entry_points
 
             points = entry_points(group=_GROUP, name=name)
@@ -288,17 +288,33 @@ def _named(name: str) -> object:
                 problem = Problem("no operators have this name", Place(name), remedy)
                 raise MissingOperatorError(problem)
             return next(iter(points)).load()
-        here = str(Path.cwd())
-        if here not in sys.path:
-            sys.path.insert(0, here)
-        found: object = importlib.import_module(module)
+        found: object
+        if module.endswith(".py"):
+            found = _file(Path(module))
+        else:
+            here = str(Path.cwd())
+            if here not in sys.path:
+                sys.path.insert(0, here)
+            found = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, OSError, SyntaxError) as error:
         raise MissingOperatorError(
             Problem(f"it cannot be loaded: {error}", Place(name), remedy)
         ) from error
     return found
+
+
+def _file(path: Path) -> object:
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    spec = spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _operators(found: object, name: str) -> list[Operator]:
