@@ -119,8 +119,8 @@ def report_of(
 
 def _left_open(publication: str, unknown: Unknown) -> Problem:
     some = "; ".join(map(str, unknown.calls[:3]))
-    what = "other solutions of it" if unknown.matched else "whether it matches"
-    said = f"{unknown.subscription}: {what} is not known: {some}"
+    what = "other solutions" if unknown.matched else "whether it matches"
+    said = f"{unknown.subscription}: {what} cannot be known: {some}"
     remedy = "Mend the operator, or give it more time."
     return Problem(said, Place(publication), remedy, Severity.WARNING)
 

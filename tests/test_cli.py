@@ -332,7 +332,7 @@ def test_check_as_json() -> None:
     result = run(*COMMANDS["check"], "--json")
     found = rows(result.stdout)
     assert len(found) == int(result.stderr.split()[0])
-    keys = ("id", "query", "form", "indexed", "unindexed", "evaluated", "warnings")
+    keys = ("id", "query", "form", "indexed", "unindexed", "evaluated", "calls", "warnings")
     assert {tuple(row) for row in found} == {keys}
     assert {row["form"] for row in found} == {"SELECT", "ASK", "CONSTRUCT", "DESCRIBE"}
 
@@ -347,7 +347,7 @@ def test_ontology_as_json() -> None:
 def test_explanation_as_json() -> None:
     found = rows(run(*COMMANDS["explain"], "--json").stdout)
     keys = ("subscription", "publication", "matches", "filing", "index")
-    assert {tuple(row) for row in found} == {(*keys, "evidence", "failure", "nearest")}
+    assert {tuple(row) for row in found} == {(*keys, "evidence", "calls", "failure", "nearest")}
     match = next(row for row in found if row["matches"])
     other = next(row for row in found if not row["matches"])
     parts = ("pattern", "triple", "value", "because")

@@ -154,7 +154,8 @@ class _Indexed:
     def ask(self, arguments: Sequence[Term]) -> list[NDArray[np.uint32]]:
         """Return for each argument the constants for which the call is true."""
         with self.lock:
-            return [self._ids[self.index.matches(argument)] for argument in arguments]
+            found = map(self.index.matches, arguments)
+            return [self._ids[keys] if len(keys) else self._ids[:0] for keys in found]
 
 
 class Operators:

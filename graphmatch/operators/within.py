@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import Literal
@@ -39,6 +39,7 @@ _EARTH = 6_371_008.8
 _FEW = 64
 
 
+@cache
 def _shapely() -> Any:
     return needed("shapely", "geo")
 

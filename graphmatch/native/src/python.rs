@@ -1140,8 +1140,8 @@ impl Core {
     }
 
     /// Whether a subscription or the ontology mentions a term, as N-Triples writes it.
-    fn has_term(&self, term: &str) -> bool {
-        self.shared.read().state.dictionary.get(term.as_bytes()).is_some()
+    fn has_term(&self, py: Python<'_>, term: &str) -> bool {
+        py.detach(|| self.shared.read().state.dictionary.get(term.as_bytes()).is_some())
     }
 
     /// What subscriptions ask for: properties and objects, `None` for any.

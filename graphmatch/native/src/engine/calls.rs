@@ -30,7 +30,6 @@ fn predicate(condition: &Condition, constants: &[String]) -> String {
 impl State {
     /// Decides a candidate whose query calls operators, as far as calls are known; notes which are
     /// missing.
-    #[expect(clippy::too_many_arguments, reason = "what is known and what is found")]
     pub(super) fn called(
         &self,
         worker: &mut Worker,
@@ -86,7 +85,8 @@ impl State {
                 }
             }
         }
-        if !waiting.is_empty() && !(once && some) {
+        let is_decided = once && some;
+        if !waiting.is_empty() && !is_decided {
             let open = &mut matched.open;
             let candidate = open.candidate(record.name(), once);
             for row in waiting {
