@@ -35,7 +35,7 @@ from graphmatch.matcher import (
     MatchReport,
     UnknownError,
 )
-from graphmatch.operators.asking import OPERATOR_SECONDS, Asked, Calls, Operators, recalled
+from graphmatch.operators.asking import OPERATOR_SECONDS, Asked, Calls, Operators
 from graphmatch.operators.operator import Operator
 from graphmatch.report import EventReports, report_of
 from graphmatch.subscription import Query, Subscription, SubscriptionParser, refusal
@@ -928,13 +928,17 @@ class Engine(Matcher):
             filed = self.filing(id)
             placed = tuple(Placement(*row) for row in self._core.placements(id))
             report = self.match(publication)
-            evaluation, provenance = self._asking(publication, language, report.calls)
+            evaluation, provenance = self._asking(publication, language, [filed], report.calls)
             match = next((m for m in report if m.subscription == id), None)
             calls = self._operators.calls_of(filed.subscription, report.calls)
             return replace(explain(filed, placed, match, evaluation, provenance), calls=calls)
 
     def evidence(
-        self, publication: Publication, matches: Iterable[Match], language: str = "en"
+        self,
+        publication: Publication,
+        matches: Iterable[Match],
+        language: str = "en",
+        calls: Iterable[Call] = (),
     ) -> Mapping[str, tuple[Evidence, ...]]:
         """Return, by subscription, the triples that a match rests on, and why they hold.
 
@@ -942,22 +946,26 @@ class Engine(Matcher):
         ----------
         language
             The reader's: in which labels terms are shown.
+        calls
+            Those of the report: otherwise operators are called again.
         """
         from graphmatch.explain.evidence import evidence
 
-        several = tuple(matches)
         with self._changing:
-            evaluation, provenance = self._asking(publication, language)
+            several = [m for m in matches if m.subscription in self]  # others have gone since
+            filed = [self.filing(m.subscription) for m in several]
+            evaluation, provenance = self._asking(publication, language, filed, calls)
             return {
-                m.subscription: tuple(
-                    evidence(self.filing(m.subscription), m, evaluation, provenance)
-                )
-                for m in several
-                if m.subscription in self  # it may have gone since
+                m.subscription: tuple(evidence(one, m, evaluation, provenance))
+                for one, m in zip(filed, several, strict=True)
             }
 
     def _asking(
-        self, publication: Publication, language: str, calls: Iterable[Call] = ()
+        self,
+        publication: Publication,
+        language: str,
+        several: Iterable[Filed],
+        calls: Iterable[Call] = (),
     ) -> tuple[_native.Evaluation, Provenance]:
         """Prepare questions about one publication, with everything that follows from it."""
         from graphmatch.explain.provenance import Provenance
@@ -967,7 +975,12 @@ class Engine(Matcher):
         enriched = knowledge.enrich(publication, now, self._mentions())
         known = knowledge.ontology
         provenance = Provenance(known, enriched, entailment=knowledge.rdfs, language=language)
-        return knowledge.evaluation(enriched.publication, now, recalled(calls)), provenance
+        asked = self._operators.begin(publication, publication.source.source)
+        asked.recall(calls)
+        evaluation = knowledge.evaluation(enriched.publication, now, asked.native)
+        while any(self._operators.miss(asked, evaluation, one.query) for one in several):
+            evaluation = knowledge.evaluation(enriched.publication, now, asked.native)
+        return evaluation, provenance
 
     # -- saving -----------------------------------------------------------------------------
 

@@ -222,7 +222,9 @@ def filter_all(
         if matches:
             evidence: Proof = {}
             if results.says_why:
-                evidence = engine.evidence(publication, matches, reader_language(os.environ))
+                evidence = engine.evidence(
+                    publication, matches, reader_language(os.environ), report.calls
+                )
             results.write(publication, matches, evidence)
     return tally
 

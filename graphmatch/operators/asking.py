@@ -23,7 +23,7 @@ from graphmatch.matcher import Call, Unknown
 from graphmatch.operators.calls import ABANDONED, Arguments, Runner
 from graphmatch.operators.operator import Given, Index, Operator
 from graphmatch.operators.schedule import Rows, Schedule, Statistics
-from graphmatch.subscription import Subscription
+from graphmatch.subscription import Query, Subscription
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
 from semantic.publication import Publication
 from semantic.reading import publication_of
@@ -79,19 +79,26 @@ class Asked:
         """Learn what calls of an operator took."""
         self.spent[operator] = self.spent.get(operator, 0.0) + seconds
 
-    def publication(self, waiting: _native.Waiting) -> Publication:
+    def publication(self, waiting: _native.Waiting | None) -> Publication:
         """Return the publication, with the triples that were stated."""
         if self._publication is None:
+            assert waiting is not None
             terms = waiting.triples()[: 3 * (waiting.stated or 0)]
             triples = zip(terms[::3], terms[1::3], terms[2::3], strict=True)
             self._publication = publication_of(waiting.id, triples, self._source)
         return self._publication
 
-    def recall(self, call: str, given: Given) -> None:
+    def keep(self, call: str, given: Given) -> None:
         """Learn what a call gave for an earlier publication."""
         self.native.put(call, given)
         self.made.append((call, given, 0.0, "", True))
         self.recalled += 1
+
+    def recall(self, calls: Iterable[Call]) -> None:
+        """Learn what calls gave for this publication before."""
+        for call in calls:
+            said = "\n".join([call.operator, *map(written, call.arguments)])
+            self.native.put(said, call.given)
 
 
 class Calls(Sequence[Call]):
@@ -310,10 +317,24 @@ class Operators:
                 self._give_up(operator)
 
     def _arguments(
-        self, operator: Operator, call: str, waiting: _native.Waiting, asked: Asked
+        self, operator: Operator, call: str, waiting: _native.Waiting | None, asked: Asked
     ) -> Arguments:
         terms = tuple(map(_native.term, call.split("\n")[1:]))
         return (asked.publication(waiting), *terms) if operator.publication else terms
+
+    def miss(self, asked: Asked, evaluation: _native.Evaluation, query: Query) -> bool:
+        """Make the calls that an evaluation of a query misses; return whether there were any."""
+        if not any(f"<{one.iri}>" in query.text for one in self.all):
+            return False
+        evaluation.rows(query, 1)
+        missing = evaluation.missing()
+        for call in missing:
+            operator = self.by_iri[call.partition("\n")[0]]
+            left = max(asked.until - perf_counter(), 0.0)
+            arguments = self._arguments(operator, call, None, asked)
+            [outcome] = self._runners[operator.iri].run([arguments], left)
+            asked.put(call, outcome.given, outcome.seconds, outcome.why)
+        return bool(missing)
 
     def _recall(self, calls: Sequence[str], names: Sequence[str], asked: Asked) -> list[int]:
         """Learn what is kept of earlier publications; return which calls these are."""
@@ -322,7 +343,7 @@ class Operators:
             for number, call in enumerate(calls):
                 if self.by_iri[names[number]].pure and (given := self._kept.get(call)) is not None:
                     self._kept.move_to_end(call)
-                    asked.recall(call, given)
+                    asked.keep(call, given)
                     found.append(number)
         return found
 
@@ -379,14 +400,6 @@ class Operators:
             Unknown(id, tuple(map(call, calls)), is_matched)
             for id, calls, is_matched in found.unknown()
         )
-
-
-def recalled(calls: Iterable[Call]) -> _native.Calls:
-    """Return what calls gave, for evaluations."""
-    known = _native.Calls()
-    for call in calls:
-        known.put("\n".join([call.operator, *map(written, call.arguments)]), call.given)
-    return known
 
 
 def _close(runners: Iterable[Runner]) -> None:

@@ -318,11 +318,15 @@ def _file(path: Path) -> object:
 
 
 def _operators(found: object, name: str) -> list[Operator]:
+    remedy = "Make it a function under @operator, or a list of such."
+    problem = Problem("it is no operator", Place(name), remedy)
     if callable(found) and not isinstance(found, Operator):
-        found = found()
+        try:
+            found = found()
+        except TypeError as error:
+            raise MissingOperatorError(problem) from error
     several = list(found) if isinstance(found, list | tuple) else [found]
     operators = [one for one in several if isinstance(one, Operator)]
     if not operators or len(operators) < len(several):
-        remedy = "Make it a function under @operator, or a list of such."
-        raise MissingOperatorError(Problem("it is no operator", Place(name), remedy))
+        raise MissingOperatorError(problem)
     return operators

@@ -22,6 +22,7 @@ use crate::pattern::TaxonomyOperator;
 use crate::reader::Publication;
 use crate::subscriptions::RowId;
 use crate::triples::Triple;
+use hashbrown::HashSet;
 use oxrdf::Literal;
 use std::cell::RefCell;
 
@@ -43,6 +44,8 @@ pub struct Worker {
     memo: RefCell<Memo>,
     /// The operators whose indexes failed, of which every constant counts as met.
     pub failed: Vec<Id>,
+    /// The terms that indexes were asked of, with the operators.
+    pub asked: HashSet<(Id, Id)>,
 }
 
 /// A part of a graph: what every pattern sees, or what only those see that name their property.
@@ -213,6 +216,7 @@ impl Worker {
     /// patterns see that name the operator.
     pub fn ask(&mut self, context: Context, indexed: &Indexed, ask: &Ask) {
         self.failed.clear();
+        self.asked.clear();
         let questions = indexed.questions(&self.graph.triples);
         if questions.is_empty() {
             return;
@@ -234,6 +238,7 @@ impl Worker {
                 continue;
             };
             for (id, keys) in ids.into_iter().zip(found) {
+                self.asked.insert((operator, id));
                 for &key in keys {
                     self.graph.push([id, operator, key]);
                 }

@@ -19,7 +19,7 @@ use crate::snapshot::stored;
 use crate::terms::write_term;
 use crate::values::{Value, compare};
 use hashbrown::{HashMap, HashSet};
-use oxrdf::{NamedNode, Term};
+use oxrdf::{Literal, NamedNode, Term};
 use pyo3::FromPyObject;
 use spargebra::Query;
 use spargebra::algebra::{Expression, Function, GraphPattern};
@@ -116,13 +116,20 @@ pub struct Wanted {
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     answers: Arc<Answers>,
+    /// What indexes say of calls.
+    facts: Arc<HashMap<String, bool>>,
     wanted: Arc<Mutex<Wanted>>,
 }
 
 impl Asked {
     /// With what is known.
     pub fn new(answers: Arc<Answers>) -> Self {
-        Self { answers, wanted: Arc::default() }
+        Self { answers, ..Self::default() }
+    }
+
+    /// With what indexes say, too.
+    pub fn with_facts(self, facts: HashMap<String, bool>) -> Self {
+        Self { facts: Arc::new(facts), ..self }
     }
 
     fn note(&self, key: String, is_missing: bool) {
@@ -143,6 +150,9 @@ impl Asked {
             })
             .collect();
         let key = key(operator, texts.iter().map(String::as_str));
+        if let Some(&truth) = self.facts.get(&key) {
+            return Some(Literal::from(truth).into());
+        }
         match self.answers.0.get(&key) {
             Some(Given::Value(term)) => return Some(term.clone()),
             Some(Given::Rows(_)) => {}

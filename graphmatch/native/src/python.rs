@@ -1130,6 +1130,7 @@ impl Core {
         Ok(Evaluation {
             operators,
             answers: calls.map(Calls::answers).unwrap_or_default(),
+            missing: Mutex::default(),
             shared: Arc::clone(&self.shared),
             id: id.to_owned(),
             statements,

@@ -710,10 +710,16 @@ fn composed_of(numbers: &[u32], constants: &[Id], dictionary: &mut Dictionary) -
             id.map_or_else(String::new, |id| String::from_utf8_lossy(&dictionary.text(id)).into())
         })
         .collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    dictionary.intern(&composed_text(&texts))
+}
+
+/// The text of a term that stands for several constants.
+pub(crate) fn composed_text(texts: &[&str]) -> Vec<u8> {
     let mut text = Vec::new();
     quote(&texts.join("\n"), &mut text);
     text.extend_from_slice(format!("^^<{COMPOSITION}>").as_bytes());
-    dictionary.intern(&text)
+    text
 }
 
 // --- Constants in filters -----------------------------------------------------------------------

@@ -10,7 +10,7 @@ use crate::events::Statements;
 use crate::objects::term_object;
 use crate::operators::{Answers, Asked, Operators};
 use crate::pattern::GM;
-use crate::python::{Shared, fill};
+use crate::python::{Shared, fill, lock};
 use crate::query::QueryError;
 use crate::view::Query;
 use hashbrown::HashSet;
@@ -18,7 +18,7 @@ use oxrdf::{Literal, Triple};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 pyo3::create_exception!(
     _native,
@@ -41,6 +41,8 @@ pub struct Evaluation {
     pub(crate) operators: Operators,
     /// What is known of their calls.
     pub(crate) answers: Arc<Answers>,
+    /// The calls that questions wanted to know of, and nobody made.
+    pub(crate) missing: Mutex<Vec<String>>,
 }
 
 /// Solutions, and the triples of a graph.
@@ -55,17 +57,20 @@ impl From<EvaluationError> for PyErr {
 impl Evaluation {
     fn ask(
         &self,
-        prepare: impl FnOnce() -> Result<Prepared, EvaluationError>,
+        prepare: impl FnOnce(Asked) -> Result<Prepared, EvaluationError>,
     ) -> Result<Option<Answer>, EvaluationError> {
-        let prepared = prepare()?;
+        let asked = Asked::new(Arc::clone(&self.answers));
+        let prepared = prepare(asked.clone())?;
         let guarded = self.shared.read();
         let state = &guarded.state;
-        self.shared.with_worker(|worker| {
+        let found = self.shared.with_worker(|worker| {
             fill(&state.dictionary, &self.id, &self.statements, &mut worker.publication);
             let triples = worker.publication.triples.clone();
             worker.restore(state.context(), &triples, self.shown, self.stated, &state.index);
             worker.evaluate(state.context(), &prepared, &self.now, state.limits)
-        })
+        });
+        lock(&self.missing).extend(asked.taken().missing);
+        found
     }
 }
 
@@ -84,9 +89,8 @@ impl Evaluation {
         most: Option<usize>,
     ) -> PyResult<Option<AnswerRow<'py>>> {
         let found = py.detach(|| {
-            self.ask(|| {
+            self.ask(|asked| {
                 let query = query.algebra()?;
-                let asked = Asked::new(Arc::clone(&self.answers));
                 Ok(Prepared::calling(&query, resting, &self.operators, asked))
             })
         });
@@ -99,6 +103,11 @@ impl Evaluation {
         Ok(Some((solutions, Some(triples))))
     }
 
+    /// The calls of operators that questions wanted to know of since this was asked last.
+    fn missing(&self) -> Vec<String> {
+        std::mem::take(&mut *lock(&self.missing))
+    }
+
     /// What the pattern of a query binds, projected or not, whether it rests on the publication or
     /// not; at most so many solutions.
     fn rows<'py>(
@@ -108,8 +117,8 @@ impl Evaluation {
         most: usize,
     ) -> PyResult<Bound<'py, PyList>> {
         let found = py.detach(|| {
-            self.ask(|| {
-                let (query, asked) = (query.algebra()?, Asked::new(Arc::clone(&self.answers)));
+            self.ask(|asked| {
+                let query = query.algebra()?;
                 Ok(Prepared::rows_calling(&query, Some(most), &self.operators, asked))
             })
         });
@@ -124,7 +133,7 @@ impl Evaluation {
         most: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
         let found = py.detach(|| {
-            self.ask(|| {
+            self.ask(|_| {
                 let text = format!("SELECT * {pattern}");
                 let parser = spargebra::SparqlParser::new().with_prefix("gm", GM);
                 let parsed = parser.map(|parser| parser.parse_query(&text));

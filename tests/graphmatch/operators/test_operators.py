@@ -16,7 +16,7 @@ from pyoxigraph import Literal, NamedNode
 
 from graphmatch.engine import Engine
 from graphmatch.matcher import MatchReport
-from graphmatch.operators import Operator, operator
+from graphmatch.operators import MissingOperatorError, Operator, load_operators, operator
 from graphmatch.saving import SavedError
 from semantic.errors import InputError, SubscriptionError
 from semantic.ontology.ontology import Ontology
@@ -390,3 +390,45 @@ def test_that_explanations_know_calls() -> None:
     yes, no = (Publication.of("p", [(X, P, Literal(text))]) for text in ("a long text", "abc"))
     assert "matches" in str(engine.explain("s", yes))
     assert "urn:op:long" in str(engine.explain("s", no))
+
+
+def test_that_events_make_calls() -> None:
+    from semantic.attributes.events import Event
+
+    engine = Engine(operators=ALL)
+    engine.subscribe("s", "ASK { ?e attribute:title ?t FILTER(<urn:op:long>(?t)) }")
+    for title, expected in (("a long title", ["s"]), ("abc", [])):
+        assert list(engine.match(Event("e", {"title": title})).subscriptions) == expected
+
+
+def test_the_command(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from graphmatch.cli import app
+
+    (tmp_path / "mine.py").write_text(
+        "from graphmatch.operators import operator\n"
+        "@operator('urn:op:long')\n"
+        "def is_long(text): return len(text.value) > 4\n"
+    )
+    (tmp_path / "s.rq").write_text("ASK { ?x <urn:p> ?t FILTER(<urn:op:long>(?t)) }")
+    (tmp_path / "p.nt").write_text('<urn:x> <urn:p> "a long text" .\n')
+    data, query = str(tmp_path / "p.nt"), str(tmp_path / "s.rq")
+    given = ["--operators", f"{tmp_path / 'mine.py'}:is_long"]
+
+    def run(*arguments: str) -> str:
+        result = CliRunner().invoke(app, [*arguments])
+        return result.output
+
+    assert "1 match in 1 publication" in run("filter", data, "-s", query, *given)
+    assert "calls <urn:op:long>: 10 ms a call" in run("check", query, *given)
+    assert '<urn:op:long>("a long text") is true' in run("explain", "s", data, "-s", query, *given)
+    assert "not supported" in run("check", query)
+    for name, said in (
+        ("none", "no operators have this name"),
+        ("none:none", "cannot be loaded"),
+        ("json:loads", "is no operator"),
+        (f"{tmp_path / 'none.py'}:x", "cannot be loaded"),
+    ):
+        with pytest.raises(MissingOperatorError, match=said):
+            load_operators([name])

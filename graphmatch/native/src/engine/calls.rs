@@ -48,6 +48,7 @@ impl State {
             .collect();
         let once = kept.form == crate::query::Form::Ask;
         let (mut some, mut unknown) = (conditions.is_empty(), Vec::new());
+        let mut facts: HashMap<String, bool> = HashMap::new();
         let mut waiting: Vec<Vec<(String, &Condition)>> = Vec::new();
         if !some {
             let query = || self.query(record.template(), &self.filed(number));
@@ -61,6 +62,11 @@ impl State {
                     let compared = condition
                         .compared
                         .map(|(operator, number)| (operator, constants[number as usize].as_str()));
+                    if let Some(truth) = self.fact(worker, &key) {
+                        is_false |= truth == condition.negated;
+                        facts.insert(key, truth);
+                        continue;
+                    }
                     match answers.0.get(&key) {
                         None => waits.push((key, condition)),
                         Some(given) => match holds(given, condition.negated, compared) {
@@ -110,7 +116,7 @@ impl State {
             return Ok((None, unknown));
         }
         matched.did.evaluated += 1;
-        let asked = Asked::new(Arc::clone(answers));
+        let asked = Asked::new(Arc::clone(answers)).with_facts(facts);
         let failed = |error: EvaluationError| Undecided::Failed(error);
         let query = self.query(record.template(), &self.filed(number));
         let query = query.map_err(|error| failed(error.into()))?;
@@ -140,6 +146,27 @@ impl State {
             return Err(Undecided::Unknown(wanted.unknown));
         }
         Ok((answer, unknown))
+    }
+
+    /// What an index says of a call, if it was asked.
+    fn fact(&self, worker: &Worker, key: &str) -> Option<bool> {
+        let mut lines = key.split('\n');
+        let operator = format!("<{}>", lines.next()?);
+        let operator = self.dictionary.get(operator.as_bytes())?;
+        let (argument, constants) = (lines.next()?, lines.collect::<Vec<_>>());
+        let constant = match constants[..] {
+            [constant] => self.dictionary.get(constant.as_bytes())?,
+            _ => self.dictionary.get(&crate::query::composed_text(&constants))?,
+        };
+        self.indexed.with_constant(operator, constant)?;
+        let dictionary = &self.dictionary;
+        let hash = dictionary.hash(argument.as_bytes());
+        let local = &worker.publication.local;
+        let argument = dictionary
+            .get_hashed(argument.as_bytes(), hash)
+            .or_else(|| local.get_hashed(argument.as_bytes(), hash))?;
+        let is_asked = worker.asked.contains(&(operator, argument));
+        is_asked.then(|| worker.graph.contains([argument, operator, constant]))
     }
 
     /// The calls of the conditions for each solution of a candidate's guard, each row of calls once.
