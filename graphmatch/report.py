@@ -106,7 +106,7 @@ def report_of(
     did = probes, gates, candidates, joins, 0, mapped, evaluated, len(found)
     counters = Counters(*did, len(calls) - recalled, recalled)
     if unknown:
-        problems += tuple(_left_open(publication, one) for one in unknown)
+        problems += tuple(left_open(publication, one) for one in unknown)
     failed = found.failed()
     if failed:
         problems += tuple(
@@ -117,7 +117,8 @@ def report_of(
     return MatchReport(publication, matches, counters, problems, unknown, calls, origin)
 
 
-def _left_open(publication: str, unknown: Unknown) -> Problem:
+def left_open(publication: str, unknown: Unknown) -> Problem:
+    """Return what calls left open of a publication as a problem."""
     some = "; ".join(map(str, unknown.calls[:3]))
     what = "other solutions" if unknown.matched else "whether it matches"
     said = f"{unknown.subscription}: {what} cannot be known: {some}"

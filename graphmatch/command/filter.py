@@ -21,6 +21,7 @@ from graphmatch.command.output import Proof, TextWriter, Writer, described, reas
 from graphmatch.command.session import Knowing, Session
 from graphmatch.engine import Engine
 from graphmatch.matcher import Match, MatchReport
+from graphmatch.report import left_open
 from graphmatch.subscription import Subscription
 from semantic.clock import utc_now
 from semantic.errors import InputError, Place, Problem
@@ -209,6 +210,8 @@ def filter_all(
     tally = Tally()
     for report in _reports(session, engine, reading, seen):
         tally.publications += 1
+        for unknown in report.unknown:
+            session.report(left_open(report.publication, unknown))
         if not report:
             continue
         publication = report.read()

@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 from time import process_time
 
+import numpy as np
 import pytest
 from pyoxigraph import Literal, NamedNode
 
@@ -18,7 +19,6 @@ from semantic.publication import Publication
 from semantic.terms import Term
 from semantic.vocabulary import GEO, SUBCLASS, TYPE
 
-np = pytest.importorskip("numpy")
 WKT, AS_WKT, P = GEO["wktLiteral"], GEO["asWKT"], NamedNode("urn:p")
 EPSG = "<http://www.opengis.net/def/crs/EPSG/0/4326>"
 NEEDS = "pip install shapely pyshacl, which `make test` does"

@@ -11,6 +11,7 @@ from hashlib import blake2b
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pyoxigraph import Literal, NamedNode
 
@@ -384,6 +385,43 @@ def test_that_operators_make_sense() -> None:
         Operator("urn:graphmatch:x", len)
 
 
+def test_that_explanations_know_indexes() -> None:
+    class Same:
+        def __init__(self) -> None:
+            self.values: dict[int, str] = {}
+
+        def add(self, constants: list[Term]) -> int:
+            key = max(self.values, default=0) + 1
+            self.values[key] = " ".join(one.value for one in constants)
+            return key
+
+        def remove(self, key: int) -> None:
+            del self.values[key]
+
+        def matches(self, argument: Term) -> object:
+            return np.array([k for k, value in self.values.items() if value == argument.value], int)
+
+    called: list[str] = []
+
+    def same(text: Term, *others: Term) -> bool:
+        called.append(text.value)
+        return text.value == " ".join(one.value for one in others)
+
+    engine = Engine(operators=[Operator("urn:op:same", same, index=Same), is_long])
+    test = "<urn:op:same>(?t, 'a', 'b')"
+    engine.subscribe("one", f"SELECT ?t {{ ?x <urn:p> ?t FILTER({test}) }}")
+    engine.subscribe("both", f"ASK {{ ?x <urn:p> ?t FILTER(!<urn:op:long>(?t) && {test}) }}")
+    engine.subscribe("not", f"ASK {{ ?x <urn:p> ?t FILTER(!<urn:op:long>(?t) && !{test}) }}")
+    yes, no = (Publication.of("p", [(X, P, Literal(text))]) for text in ("a b", "a c"))
+    report = engine.match(yes)
+    assert list(report.subscriptions) == ["one", "both"]
+    assert list(engine.match(no).subscriptions) == ["not"]
+    assert called == []  # the index knows, wherever a call stands
+    assert engine.evidence(yes, report)["one"][0].triple == (X, P, Literal("a b"))
+    assert "does not match" in str(engine.explain("one", no))
+    assert "its index is asked" in str(engine.explain("both", no))
+
+
 def test_that_explanations_know_calls() -> None:
     engine = Engine(operators=ALL)
     engine.subscribe("s", "ASK { ?x <urn:p> ?t FILTER(<urn:op:long>(?t)) }")
@@ -424,6 +462,14 @@ def test_the_command(tmp_path: Path) -> None:
     assert "calls <urn:op:long>: 10 ms a call" in run("check", query, *given)
     assert '<urn:op:long>("a long text") is true' in run("explain", "s", data, "-s", query, *given)
     assert "not supported" in run("check", query)
+    (tmp_path / "bad.py").write_text(
+        "from graphmatch.operators import operator\n"
+        "@operator('urn:op:long')\n"
+        "def is_long(text): raise ValueError('boo')\n"
+    )
+    bad = run("filter", data, "-s", query, "--operators", f"{tmp_path / 'bad.py'}:is_long")
+    assert "s: whether it matches cannot be known" in bad
+    assert "ValueError: boo" in bad
     for name, said in (
         ("none", "no operators have this name"),
         ("none:none", "cannot be loaded"),
