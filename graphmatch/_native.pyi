@@ -166,7 +166,7 @@ class Parser:
         cls,
         prefixes: Sequence[tuple[str, str]],
         limits: object,
-        operators: Sequence[_Operator] = (),
+        operators: Sequence[_Operator] = ...,
     ) -> Parser: ...
     def parse(self, text: str) -> Query: ...
 
@@ -216,7 +216,7 @@ class Core:
         cls,
         prefixes: Sequence[tuple[str, str]],
         limits: object,
-        operators: Sequence[_Operator] = (),
+        operators: Sequence[_Operator] = ...,
     ) -> Core: ...
     def save(self, path: Path, options: bytes, ontology: bytes) -> None: ...
     @staticmethod
@@ -224,7 +224,7 @@ class Core:
         path: Path,
         prefixes: Sequence[tuple[str, str]],
         limits: Callable[[bytes], object],
-        operators: Sequence[_Operator] = (),
+        operators: Sequence[_Operator] = ...,
     ) -> tuple[Core, bytes, bytes]: ...
     def know(self, knowledge: object, folding: Callable[[str], str] | None) -> None: ...
     def ask_by(self, function: Callable[..., object]) -> None: ...
