@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -478,3 +479,93 @@ def test_the_command(tmp_path: Path) -> None:
     ):
         with pytest.raises(MissingOperatorError, match=said):
             load_operators([name])
+
+
+class Modulo:
+    """An index over numbers: which of them divide a length."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+
+    def add(self, constants: list[Term]) -> int:
+        self.numbers.append(int(constants[0].value) + int(constants[1].value))
+        return len(self.numbers) - 1
+
+    def remove(self, key: int) -> None:
+        self.numbers[key] = 0
+
+    def matches(self, argument: Term) -> object:
+        size = len(argument.value)
+        return np.array([k for k, n in enumerate(self.numbers) if n and size % n == 0], int)
+
+
+def divides(text: Term, one: Term, other: Term) -> bool:
+    return len(text.value) % (int(one.value) + int(other.value)) == 0
+
+
+SHAPES = [
+    "ASK { ?x <urn:p> ?t FILTER(CALL(?t)) }",
+    "SELECT ?t { ?x <urn:p> ?t FILTER(!CALL(?t)) }",
+    "SELECT ?t { ?x <urn:p> ?t . ?y <urn:q> ?t FILTER(CALL(?t)) }",
+    "SELECT ?x { ?x <urn:p> ?t FILTER(CALL(?x) && CALL(?t)) }",
+    "SELECT ?p { ?x ?p ?t FILTER(CALL(?p)) }",
+    "SELECT ?t { ?x <urn:p> ?t FILTER(CALL(?t) || CALL(?x)) }",
+    "SELECT ?t { { ?x <urn:p> ?t FILTER(CALL(?t)) } UNION { ?t <urn:q> ?x FILTER(CALL(?x)) } }",
+    "SELECT ?x ?t { ?x <urn:p> ?s OPTIONAL { ?x <urn:q> ?t FILTER(CALL(?t)) } FILTER(CALL(?s)) }",
+    "SELECT ?t { ?x <urn:p> ?t MINUS { ?y <urn:q> ?t FILTER(CALL(?t)) } }",
+    "SELECT ?t { ?x <urn:p> ?t FILTER EXISTS { ?y <urn:q> ?u FILTER(CALL(?u)) } }",
+    "SELECT ?t { ?x <urn:p>|<urn:q> ?t FILTER(CALL(?t)) }",
+    "SELECT ?t { ?x <urn:p>/<urn:q>? ?t FILTER(CALL(?t)) }",
+    "SELECT ?t { ?x <urn:p>* ?t . ?x <urn:q> ?z FILTER(CALL(?t)) }",
+    "SELECT (COUNT(?t) AS ?n) { ?x <urn:p> ?t FILTER(CALL(?t)) }",
+    "SELECT ?x (COUNT(?t) AS ?n) { ?x <urn:p> ?t } GROUP BY ?x HAVING(CALL(?x))",
+    "SELECT ?t { ?x <urn:q> ?z { SELECT ?x ?t { ?x <urn:p> ?t FILTER(CALL(?t)) } } }",
+    "SELECT ?t { ?x <urn:p> ?t BIND(CALL(?t) AS ?b) FILTER(?b) }",
+    "SELECT ?t { ?x <urn:p> ?t FILTER(CALL(?t)) } ORDER BY ?t LIMIT 1",
+    "SELECT ?t { VALUES ?t { 'ab' 'abcd' } ?x <urn:p> ?t FILTER(CALL(?t)) }",
+    "SELECT ?k { ?x <urn:p> ?o . ?o <urn:known> ?k FILTER(CALL(?k)) }",
+    "ASK { ?o <urn:known> ?k FILTER(CALL(?k)) }",
+]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_that_an_index_changes_no_answer(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    nodes = [NamedNode(f"urn:{'n' * size}") for size in range(1, 6)]
+    known = [(rng.choice(nodes), NamedNode("urn:known"), Literal("k" * n)) for n in (2, 3, 5)]
+    ontology = Ontology(known)
+    plain = Engine(ontology, operators=[Operator("urn:op:d", divides, timeout=None)])
+    indexed = Engine(ontology, operators=[Operator("urn:op:d", divides, index=Modulo)])
+    for n in range(80):
+        call = f"<urn:op:d>(\\1, {rng.randint(0, 2)}, {rng.randint(1, 2)})"
+        text = re.sub(r"CALL\((\?\w)\)", call, rng.choice(SHAPES))
+        for engine in (plain, indexed):
+            engine.subscribe(f"s{n}", text)
+    objects = [*nodes, *(Literal("abcdef"[:n]) for n in range(1, 6))]
+    for round_ in range(25):
+        told = {
+            (rng.choice(nodes), rng.choice([P, Q, NamedNode("urn:known")]), rng.choice(objects))
+            for _ in range(rng.randint(1, 5))
+        }
+        reports = [e.match(Publication.of("p", sorted(told, key=str))) for e in (plain, indexed)]
+        one, other = (
+            {
+                m.subscription: sorted(str(sorted(row.items(), key=str)) for row in m.solutions)
+                for m in report
+            }
+            for report in reports
+        )
+        assert one == other
+        assert not reports[0].unknown
+        assert not reports[1].unknown
+        if round_ == 6:
+            for engine in (plain, indexed):
+                engine.update_ontology([(nodes[0], NamedNode("urn:known"), Literal("kkkk"))])
+        if round_ == 18:
+            indexed.save(tmp_path / "saved")
+            saved = Operator("urn:op:d", divides, index=Modulo)
+            indexed = Engine.open(tmp_path / "saved", operators=[saved])
+        if round_ == 12:
+            for n in range(0, 80, 3):
+                for engine in (plain, indexed):
+                    engine.unsubscribe(f"s{n}")
