@@ -326,6 +326,16 @@ impl Template {
             && cut.len() == self.slots()
             && !self.branches.is_empty()
             && self.branches.iter().all(Part::is_sound)
+            && self.has_sound_conditions()
+    }
+
+    fn has_sound_conditions(&self) -> bool {
+        let count = (self.slots() + self.fixed().len()) as u32;
+        self.conditions().0.iter().all(|condition| {
+            let mut arguments = condition.arguments.iter();
+            arguments.all(|(name, number)| !name.is_empty() || *number < count)
+                && condition.compared.is_none_or(|(_, number)| number < count)
+        })
     }
 
     /// Makes the template of a text that was cut.

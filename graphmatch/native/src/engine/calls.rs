@@ -197,7 +197,7 @@ impl State {
                 worker.solutions(self.context(), &self.index, row, |terms| {
                     let ids: Vec<Id> = places
                         .iter()
-                        .map(|place| place.map_or(ANY, |place| terms[place]))
+                        .map(|place| place.and_then(|place| terms.get(place)).map_or(ANY, |&id| id))
                         .collect();
                     if seen.insert(ids.clone()) {
                         found.push(ids);
