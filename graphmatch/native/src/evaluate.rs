@@ -108,6 +108,7 @@ pub struct Prepared {
     functions: Vec<NamedNode>,
     /// What is known of the calls of operators.
     calls: Asked,
+    operators: Operators,
     /// Whether it has so many optional parts that to plan it would take longer than to evaluate it.
     is_wide: bool,
 }
@@ -126,7 +127,8 @@ impl Prepared {
         let mut query = query.clone();
         rest::name_blank_nodes(pattern_of_mut(&mut query), &mut fresh);
         operators::joined(&mut query, operators, &calls);
-        Self { calls, ..Self::asked(query, resting, &mut fresh).rewritten(fresh) }
+        let operators = operators.clone();
+        Self { calls, operators, ..Self::asked(query, resting, &mut fresh).rewritten(fresh) }
     }
 
     /// What has to be asked, before it is rewritten for this evaluator.
@@ -152,8 +154,8 @@ impl Prepared {
         let ask =
             |pattern| Query::Ask { dataset: None, pattern, base_iri: query.base_iri().cloned() };
         let conditions = conditions.into_iter().map(ask).collect();
-        let (functions, calls) = (Vec::new(), Asked::default());
-        Self { conditions, query, functions, calls, is_wide: false }
+        let (calls, operators) = Default::default();
+        Self { conditions, query, functions: Vec::new(), calls, operators, is_wide: false }
     }
 
     /// The same as texts for any SPARQL evaluator over a store whose default graph is the ontology
@@ -281,12 +283,12 @@ impl Evaluation<'_> {
                 let operator = name.clone();
                 evaluator
                     .with_custom_function(name.clone(), move |terms| question(&operator, terms))
-            } else if rewrite::is_operator(name.as_str()) {
+            } else if prepared.operators.is_function(name.as_str()) {
                 let (calls, operator) = (prepared.calls.clone(), name.clone());
                 let call = move |terms: &[Term]| calls.call(operator.as_str(), terms);
                 evaluator.with_custom_function(name.clone(), call)
             } else {
-                evaluator // a cast
+                evaluator // a cast, or one that nobody knows
             }
         }
         evaluator

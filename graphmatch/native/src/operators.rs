@@ -705,3 +705,73 @@ pub enum Undecided {
     /// Calls gave nothing, and it depends on them.
     Unknown(Vec<String>),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oxrdf::NamedNode;
+    use spargebra::SparqlParser;
+
+    fn operators() -> Operators {
+        Operators::new(vec![
+            Operator("urn:f".to_owned(), false, false),
+            Operator("urn:g".to_owned(), false, true),
+        ])
+    }
+
+    fn calls(text: &str) -> Calls {
+        let query = SparqlParser::new().parse_query(text).unwrap();
+        Calls::of(pattern_of(&query), &operators(), &mut Constants::default())
+    }
+
+    #[test]
+    fn conditions_are_calls_of_the_outermost_filters() {
+        for (filter, count, is_only) in [
+            ("FILTER(<urn:f>(?y))", 1, true),
+            ("FILTER(<urn:f>(?y) && !<urn:f>(?x))", 2, true),
+            ("FILTER(<urn:f>(?y) > 3)", 1, true),
+            ("BIND(<urn:f>(?y) AS ?z) FILTER(?z > 3 && ?z < 9)", 2, true),
+            ("BIND(<urn:f>(?y) AS ?z)", 0, false),
+            ("FILTER(<urn:f>(?y) || ?y = 3)", 0, false),
+            ("FILTER(<urn:f>(?y) && (<urn:f>(?x) || ?y = 3))", 1, false),
+            ("OPTIONAL { ?x <urn:q> ?z FILTER(<urn:f>(?z)) } FILTER(<urn:f>(?y))", 0, false),
+            ("?x <urn:g> (?a ?b)", 1, true),
+        ] {
+            let found = calls(&format!("SELECT * {{ ?x <urn:p> ?y . {filter} }}"));
+            assert_eq!(
+                (found.conditions.len(), found.only_conditions),
+                (count, is_only),
+                "{filter}"
+            );
+        }
+        assert!(!calls("SELECT * { ?x <urn:p> ?y FILTER(?y > 3) }").any);
+        let limited = calls("SELECT * { ?x <urn:p> ?y FILTER(<urn:f>(?y)) } LIMIT 1");
+        assert!(limited.any && !limited.only_conditions);
+    }
+
+    #[test]
+    fn a_guard_has_no_calls() {
+        let text = "SELECT ?x { ?x <urn:p> ?y ; <urn:g> (?a ?b) . BIND(<urn:f>(?y) AS ?z)
+            FILTER(?z > 3 && ?y > 1 && ?a > 2) }";
+        let query = SparqlParser::new().parse_query(text).unwrap();
+        let guard = guard(query, &operators());
+        assert_eq!(count(pattern_of(&guard), &operators()), 0);
+        let text = guard.to_string();
+        assert!(text.contains("?y > ") && !text.contains("?z") && !text.contains("?a"), "{text}");
+    }
+
+    #[test]
+    fn truths_are_those_of_filters() {
+        let value = |term: Term| Given::Value(term);
+        let number = |n: f64| value(Literal::from(n).into());
+        let three = "\"3\"^^<http://www.w3.org/2001/XMLSchema#integer>";
+        assert_eq!(holds(&value(Literal::from(true).into()), false, None), Some(true));
+        assert_eq!(holds(&value(Literal::from(true).into()), true, None), Some(false));
+        assert_eq!(holds(&number(0.0), true, None), Some(true));
+        assert_eq!(holds(&number(4.0), false, Some((Comparison::Greater, three))), Some(true));
+        let iri = value(NamedNode::new_unchecked("urn:x").into());
+        assert_eq!([holds(&iri, false, None), holds(&iri, true, None)], [Some(false); 2]);
+        assert_eq!(holds(&Given::Rows(Vec::new()), false, None), Some(false));
+        assert_eq!(holds(&Given::Unknown, false, None), None);
+    }
+}
