@@ -26,7 +26,7 @@ class Limits:
     publication_triples
         A publication may have this many triples.
     text_characters
-        A query, a line of JSON, a file of TOML, and a text of a feed's item or of an ontology may
+        A query, a line of JSON, a file of TOML, and a text of a publication or of an ontology may
         have this many characters: each is copied several times.
     subscription_branches
         A subscription's UNIONs and alternative paths may multiply to this many branches before
