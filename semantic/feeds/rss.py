@@ -81,6 +81,7 @@ def rss_item(number: int, line: int | None, element: Element, channel: Channel) 
     """
     fields = Fields(element, "rss")
     media = fields.media()
+    listed = fields.within("categories").texts("category")
     title = fields.first("title", "dc:title", "media:title", "itunes:title")
     return Item(
         number,
@@ -95,7 +96,7 @@ def rss_item(number: int, line: int | None, element: Element, channel: Channel) 
         or attribute(element, "lastmod"),
         language=fields.first("dc:language") or language_of(element),
         creators=_creators(fields),
-        subjects=distinct((*fields.texts("category", "dc:subject"), *fields.keywords())),
+        subjects=distinct((*fields.texts("category", "dc:subject"), *listed, *fields.keywords())),
         enclosures=fields.enclosures(),
         base=base_of(channel.base, element),
     )
