@@ -65,7 +65,7 @@ def sniff_feed(head: bytes) -> FeedFormat | None:
     prefix, _, local = root.rpartition(":")
     spoken = set(namespaces.values())
     if namespaces.get(prefix) == RDF.iri and local == "RDF":
-        if RSS_090 & spoken:
+        if RSS_090 & spoken or ("" not in namespaces and "<channel>" in text):
             return FeedFormat.RSS
         is_rss = RSS.iri in spoken or _INNER_RSS.search(text)
         return FeedFormat.RSS1 if is_rss else None

@@ -201,7 +201,7 @@ class _Graph:
                     pending.append(value)
         for channel in self._channels:
             triples |= dict.fromkeys(_of_channel(self._by_subject[channel]))
-        return item if isinstance(item, NamedNode) else None, tuple(triples)
+        return item, tuple(triples)
 
 
 def _of_channel(said: Iterable[Triple]) -> Iterator[Triple]:

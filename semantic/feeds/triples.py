@@ -29,8 +29,8 @@ from semantic.publication import Publication
 from semantic.terms import Triple
 from semantic.vocabulary import CONTENT, DC, DCTERMS, ENCLOSURE, FOAF, GM, RSS, TYPE, XSD
 
-Native: TypeAlias = tuple[NamedNode | None, tuple[Triple, ...]]
-"""An item's IRI and its own triples, where the source is RDF."""
+Native: TypeAlias = tuple[NamedNode | BlankNode | None, tuple[Triple, ...]]
+"""An item's node and its own triples, where the source is RDF."""
 
 _NAME_LENGTH = 300
 """A longer guid is not written into a name."""
@@ -142,7 +142,7 @@ class ItemWriter:
         items
             What the feed says.
         natives
-            Of each item its IRI and its own triples, which come first, where the source is RDF.
+            Of each item its node and its own triples, which come first, where the source is RDF.
         """
         pairs = zip(items, natives or [(None, ())] * len(items), strict=True)
         for entry in self._told_apart([self._entry(item, *native) for item, native in pairs]):
@@ -153,10 +153,16 @@ class ItemWriter:
 
     # -- which item it is --------------------------------------------------------------------
 
-    def _entry(self, item: Item, iri: NamedNode | None, native: tuple[Triple, ...]) -> _Entry:
+    def _entry(
+        self, item: Item, own: NamedNode | BlankNode | None, native: tuple[Triple, ...]
+    ) -> _Entry:
         self._item, self._place = item, f"item {item.number}"
         link = self._link(item.link, item.base)
-        node = iri or self._name(item, link)
+        node = own if isinstance(own, NamedNode) else self._name(item, link)
+        if own != node:
+            native = tuple(
+                (node if s == own else s, p, node if o == own else o) for s, p, o in native
+            )
         return _Entry(item, link, node, node.value, native)
 
     def _name(self, item: Item, link: NamedNode | Literal | None) -> NamedNode:
@@ -256,6 +262,7 @@ class ItemWriter:
         """Return a link as an IRI, or as text where it cannot be one."""
         if not text:
             return None
+        text = text.replace("&amp;", "&")  # escaped twice
         iri = absolute_iri(text)
         if iri is not None:
             return iri

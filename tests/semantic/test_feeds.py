@@ -539,6 +539,30 @@ def test_rss_1_whose_namespace_is_declared_late() -> None:
     assert [p.title for p in read(feed)[0]] == ["One", "Two"]
 
 
+def test_rss_1_whose_items_have_no_names() -> None:
+    feed = RDF1.replace('<item rdf:about="http://example.org/1">', "<item>")
+    first, _ = read(feed)[0]
+    assert (first.id, first.title, first.link) == ("http://example.org/1", "One", first.id)
+    assert sum(o == RSS["item"] for _, _, o in first.triples) == 1
+
+
+def test_rdf_whose_items_have_no_namespace() -> None:
+    feed = RDF1.replace(' xmlns="http://purl.org/rss/1.0/"', "").replace(" rdf:about=", " id=")
+    feed = feed.replace('<channel id="http://example.org/feed">', "<channel>")
+    assert [p.title for p in read(feed)[0]] == ["One", "Two"]
+
+
+def test_references_to_what_is_no_character() -> None:
+    (publication,), (problem,) = read(rss(titled("a&#8;b&#x1F;c&#65; &amp; &#xD800;d")))
+    assert publication.title == "abcA & d"
+    assert "damaged" in problem
+
+
+def test_a_link_that_was_escaped_twice() -> None:
+    (publication,), problems = read(rss(titled("t", link="http://e/?a=1&amp;amp;b=2")))
+    assert (publication.link, problems) == ("http://e/?a=1&b=2", [])
+
+
 def test_categories_in_a_list() -> None:
     listed = "<categories><category>Sea</category><category>Air</category></categories>"
     (publication,), _ = read(rss(item(listed)))
