@@ -16,7 +16,7 @@ from semantic.feeds.rss import natives, rss_channel, rss_item
 from semantic.feeds.triples import ItemWriter, absolute_iri
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.publication import Publication
-from semantic.syntax import decode_head, refuse_foreign, root_element
+from semantic.syntax import after_root_name, decode_head, refuse_foreign, root_element
 from semantic.vocabulary import RDF, RSS
 
 
@@ -35,9 +35,7 @@ _JSON_VERSION = re.compile(
 _JSON_FIELD = re.compile(r"jsonfeed\.org|\"(?:items|feed_url|home_page_url)\"\s*:")
 _INNER_ATOM = re.compile(r"<(?:[\w.-]+:)?(?:feed|entry)\s[^<>]*" + re.escape(NAMESPACES["atom"]))
 _INNER_RSS = re.compile(r"<(?:[\w.-]+:)?channel\s[^<>]*" + re.escape(RSS.iri))
-_DEFAULT_NAMESPACE = re.compile(
-    rb"<rss\s(?:[^<>]*\s)?xmlns\s*=\s*(\"[^\"]*\"|'[^']*')", re.IGNORECASE
-)
+_DEFAULT_NAMESPACE = re.compile(rb"[^<>]*?\sxmlns\s*=\s*(\"[^\"]*\"|'[^']*')")
 _HEAD = 65536
 """How much of a feed tells its format."""
 
@@ -131,8 +129,8 @@ def read_feed(
 
         channel, items = read_json_feed(data.decode(), report)
         return ItemWriter(channel, report).publications(items)
-    if found := _DEFAULT_NAMESPACE.search(data, 0, _HEAD):  # whatever it is: RSS has none
-        data = data[: found.start(1)] + b'""' + data[found.end() :]
+    if kind is FeedFormat.RSS:
+        data = _without_namespace(data)
     document = read_document(data, report, limits)
     is_atom = kind is FeedFormat.ATOM
     channel = atom_channel(document.root) if is_atom else rss_channel(document.root)
@@ -145,3 +143,10 @@ def read_feed(
         return ItemWriter(channel, report).publications(items)
     writer = ItemWriter(channel, report, absolute_iri(channel.id))
     return writer.publications(items, natives(document, channel, report))
+
+
+def _without_namespace(data: bytes) -> bytes:
+    """Undo the root's default namespace, whatever it is: RSS has none."""
+    start = after_root_name(data[:_HEAD].decode("latin-1"))
+    found = _DEFAULT_NAMESPACE.match(data, start)
+    return data if found is None else data[: found.start(1)] + b'""' + data[found.end() :]

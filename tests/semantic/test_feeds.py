@@ -530,6 +530,8 @@ def test_rss_with_a_namespace_of_its_own(namespace: str) -> None:
     assert (publication.title, publication.channel) == ("t", "T")
     assert values(publication, DC["subject"]) == ['"Sea"']
     assert publication.source == Place("f.xml", 2, item="http://example.org/1")
+    quoted = "<description><![CDATA[<rss xmlns='a'>]]></description>"
+    assert values(read(rss(item(quoted)))[0][0], RSS["description"]) == ["\"<rss xmlns='a'>\""]
 
 
 def test_rss_1_whose_namespace_is_declared_late() -> None:
