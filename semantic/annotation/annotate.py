@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
-from itertools import chain, islice
+from itertools import chain, compress, count, islice
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
@@ -351,8 +351,8 @@ class _Trie(dict[str, tuple[_Reading, ...]]):
         """Return where labels are in a text, whose words `tokenize` gave; the longest first."""
         readings = [*map(self.__getitem__, words), ()]
         hits: list[_Hit] = []
-        for first, several in enumerate(readings):
-            for _, size, form, language, node in several:
+        for first in compress(count(), readings):  # most words have none
+            for _, size, form, language, node in readings[first]:
                 if node is not None:
                     hit = -size, form, first, first + 1, language, node
                     if node.labels:
@@ -373,11 +373,11 @@ class _Trie(dict[str, tuple[_Reading, ...]]):
             patterns = node.same
             if form is not Form.SAME:
                 given = words[first:last]
-                patterns = _one_a_concept(p for p in node.patterns if p.may_be(given, language))
+                patterns = _one_a_concept([p for p in node.patterns if p.may_be(given, language)])
             elif not patterns:
                 ends = ends or spans(text)
                 here = ends[first][0], ends[last - 1][1]
-                patterns = _one_a_concept(p for p in node.patterns if p.span(text, *here))
+                patterns = _one_a_concept([p for p in node.patterns if p.span(text, *here)])
             if patterns:
                 taken[first:last] = bytes([1 + form]) * (last - first)
                 places.append(_Place(first, last, form, patterns))
@@ -517,7 +517,9 @@ def _languages(tag: str | None) -> frozenset[str]:
     return _EVERY_LANGUAGE if language is None else frozenset({language})
 
 
-def _one_a_concept(patterns: Iterable[_Pattern]) -> list[_Pattern]:
+def _one_a_concept(patterns: list[_Pattern]) -> list[_Pattern]:
+    if len(patterns) < 2:
+        return patterns
     found: dict[NamedNode, _Pattern] = {}
     for pattern in patterns:
         found.setdefault(pattern.label.concept, pattern)

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pyoxigraph import Literal
 
 from semantic.annotation.markup import READERS
-from semantic.annotation.tokens import fold, tokenize
+from semantic.annotation.tokens import fold_all, tokenize
 from semantic.terms import Term, Triple
 from semantic.vocabulary import GM, RSS, TYPE
 
@@ -30,7 +30,7 @@ def folded(text: str) -> str:
     >>> folded("The Ré\N{SOFT HYPHEN}sumé, in C++"), folded(";")
     (' the résumé in c ++ ', '  ')
     """
-    return f" {' '.join(map(fold, tokenize(text)))} "
+    return f" {fold_all(tokenize(text))} "
 
 
 def words_of_items(triples: Iterable[Triple]) -> dict[Triple, Term]:
