@@ -13,6 +13,7 @@ large for that, one that says so.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -99,6 +100,9 @@ _OWN_VOCABULARIES: Mapping[str, str] = {
     RDF.iri: "reifies dirLangString li",
 }
 """Terms of vocabularies that rdflib doesn't list, or not all of."""
+
+_MORE_DIGITS = re.compile(r"[0-9]+(?=[0-9]{4})")
+"""The digits before the last four: `value_of` has no number of very many, which is a valid one."""
 
 _DEEP = 30
 """With more brackets, a query that is not parsed is taken for one that is nested too deeply."""
@@ -528,7 +532,7 @@ def _literals(asked: _Asked) -> Iterator[_Finding]:
     )
     for use, args in uses:
         for arg in args:
-            if not isinstance(arg, Literal) or value_of(arg) is not None:
+            if not isinstance(arg, Literal) or _has_value(arg):
                 continue
             if _kind_of_datatype(arg.datatype) in (_NUMBER, _INSTANT, _DATE, _TRUTH):
                 what = f"{asked.show(use)}: {asked.show(arg)} has no value"
@@ -536,6 +540,14 @@ def _literals(asked: _Asked) -> Iterator[_Finding]:
                 if _kind_of_datatype(arg.datatype) == _INSTANT:
                     remedy = f"Write {_at_midnight(arg)}."
                 yield what, remedy
+
+
+def _has_value(literal: Literal) -> bool:
+    """Whether a literal is written as one of its datatype, however many digits it has."""
+    if value_of(literal) is not None:
+        return True
+    shorter = _MORE_DIGITS.sub("", literal.value)
+    return value_of(Literal(shorter, datatype=literal.datatype)) is not None
 
 
 def _regexes(asked: _Asked) -> Iterator[_Finding]:

@@ -63,14 +63,12 @@ class Options:
 
         Raises
         ------
-        ValueError, TypeError, KeyError
+        GraphMatchError, KeyError, TypeError, ValueError
             When it was somebody else who wrote it.
         """
         options = json.loads(said)
-        limits = Limits(**options["limits"])
-        if not all(type(most) in (int, float) and most >= 0 for most in options["limits"].values()):
-            raise ValueError("limits that are none")
-        return cls(options["entailment"], SynonymOptions(**options["synonyms"]), limits)
+        synonyms = SynonymOptions(**options["synonyms"])
+        return cls(options["entailment"], synonyms, Limits(**options["limits"]))
 
 
 def save(core: _native.Core, path: Path, options: Options, known: bytes) -> None:
@@ -87,7 +85,6 @@ def save(core: _native.Core, path: Path, options: Options, known: bytes) -> None
         When something else is there, or the file cannot be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         core.save(path, options.written(), known)
     except _native.DamagedError:
         what = "is there already, and nothing was saved to it"
