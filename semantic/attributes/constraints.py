@@ -202,7 +202,8 @@ def _test(operator: str, operand: object, constants: list[Constant]) -> Test:
         raise TermError(f"there is no operator {operator!r}", remedy)
     constant = _constant(operator, operand)
     kind = _kind(constant)
-    if kind == "other" and operator in _ORDERED and constant.datatype in _NUMBERS:
+    is_number = isinstance(constant, Literal) and constant.datatype in _NUMBERS
+    if is_number and kind == "other" and operator in _ORDERED:
         what = f"{constant.value[:40]} has more digits than numbers are compared with"
         raise TermError(what, "Give an integer of 64 bits, or a floating-point number: 1e20.")
     if operator in _KINDS and kind not in _KINDS[operator]:
