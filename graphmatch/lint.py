@@ -30,13 +30,13 @@ from graphmatch.parse_tree import (
     Expression,
     Op,
     TreeParser,
-    canonical,
+    digest,
     unbound,
 )
 from graphmatch.subscription import Subscription, SubscriptionParser
 from semantic.errors import Place, Problem, Severity, SubscriptionError
 from semantic.ontology.ontology import Ontology
-from semantic.pattern import AnyOf, Branch, Comparison, Filter, TriplePattern
+from semantic.pattern import AnyOf, Comparison, Filter, TriplePattern
 from semantic.terms import Term, compact, local_name
 from semantic.values import Instant, Operator, compare, value_of
 from semantic.vocabulary import CONTENT, DC, DCTERMS, ENCLOSURE, GM, RANGE, RDF, RSS, TYPE, XSD
@@ -166,7 +166,7 @@ class Linter:
     def _duplicate(self, subscription: Subscription, tree: Op | None) -> Iterator[_Finding]:
         """Yield a warning where a subscription before asks the same.
 
-        Those with the same constants are compared, written with variables in a canonical order.
+        Those with the same constants are compared.
         """
         key = tuple(sorted(str(term) for term, _ in subscription.query.constants()))
         if key not in self._alone:
@@ -182,7 +182,7 @@ class Linter:
 
 
 def _written(subscription: Subscription, tree: Op | None) -> str:
-    return subscription.query.text if tree is None else canonical(tree)
+    return subscription.query.text if tree is None else digest(tree)
 
 
 # -- what a query says ----------------------------------------------------------------------
@@ -566,33 +566,10 @@ def _regexes(asked: _Asked) -> Iterator[_Finding]:
 
 
 def _contradictions(asked: _Asked) -> Iterator[_Finding]:
-    for branch in asked.subscription.branches:
-        tests: defaultdict[tuple[Variable, object], list[Comparison]] = defaultdict(list)
-        for test in branch.filters:
-            if isinstance(test, Comparison) and (kind := _value_kind(test.constant)) is not None:
-                tests[test.variable, kind].append(test)
-        for several in tests.values():
-            if (pair := _contradiction(several)) is not None:
-                one, other = (test.write(asked.known.ontology.prefixes) for test in pair)
-                yield _not_both(one, other)
-        yield from _disjoint(asked, branch)
-
-
-def _not_both(one: str, other: str) -> _Finding:
-    return f"{one} and {other} can't both hold", "Use || if one of them is enough."
-
-
-def _disjoint(asked: _Asked, branch: Branch) -> Iterator[_Finding]:
-    """Yield pairs of filters, at least one with alternatives, of which no two go together.
+    """Yield the first two filters of each variable that exclude each other.
 
     IRIs are compared only with each other, by their roots.
     """
-    listed: defaultdict[Variable, list[tuple[Filter, list[Comparison]]]] = defaultdict(list)
-    for filter_ in branch.filters:
-        tests = filter_.tests if isinstance(filter_, AnyOf) else (filter_,)
-        comparisons = [test for test in tests if isinstance(test, Comparison)]
-        if len(comparisons) == len(tests):
-            listed[filter_.variable].append((filter_, comparisons))
     root, prefixes = asked.known.ontology.root, asked.known.ontology.prefixes
 
     def excludes(one: Comparison, other: Comparison) -> bool:
@@ -600,13 +577,21 @@ def _disjoint(asked: _Asked, branch: Branch) -> Iterator[_Finding]:
             return root(one.constant) != root(other.constant)
         kind = _value_kind(one.constant)
         is_same = kind is not None and kind == _value_kind(other.constant)
-        return is_same and _contradiction((one, other)) is not None
+        return is_same and (_is_above(one, other) or _is_above(other, one))
 
-    for several in listed.values():
-        for (one, some), (other, others) in combinations(several, 2):
-            is_new = isinstance(some[0].constant, NamedNode) or len(some) + len(others) > 2
-            if is_new and all(excludes(a, b) for a in some for b in others):
-                yield _not_both(one.write(prefixes), other.write(prefixes))
+    for branch in asked.subscription.branches:
+        listed: defaultdict[Variable, list[tuple[Filter, list[Comparison]]]] = defaultdict(list)
+        for filter_ in branch.filters:
+            tests = filter_.tests if isinstance(filter_, AnyOf) else (filter_,)
+            comparisons = [test for test in tests if isinstance(test, Comparison)]
+            if len(comparisons) == len(tests):
+                listed[filter_.variable].append((filter_, comparisons))
+        for several in listed.values():
+            for (one, some), (other, others) in combinations(several, 2):
+                if all(excludes(a, b) for a in some for b in others):
+                    what = f"{one.write(prefixes)} and {other.write(prefixes)} can't both hold"
+                    yield what, "Use || if one of them is enough."
+                    break
 
 
 def _value_kind(constant: NamedNode | Literal) -> object:
@@ -617,23 +602,12 @@ def _value_kind(constant: NamedNode | Literal) -> object:
     return (value.kind, value.zoned) if isinstance(value, Instant) else value and type(value)
 
 
-def _contradiction(tests: Sequence[Comparison]) -> tuple[Comparison, Comparison] | None:
-    """Return a lower and an upper bound of one variable that exclude each other."""
-    lowest: Comparison | None = None
-    highest: Comparison | None = None
-    for test in tests:
-        of, is_open = test.constant, test.operator in (Operator.LT, Operator.GT)
-        if test.operator not in (Operator.LT, Operator.LE):
-            above = Operator.GE if is_open else Operator.GT
-            lowest = test if lowest is None or compare(of, above, lowest.constant) else lowest
-        if test.operator not in (Operator.GT, Operator.GE):
-            below = Operator.LE if is_open else Operator.LT
-            highest = test if highest is None or compare(of, below, highest.constant) else highest
-    if lowest is None or highest is None:
-        return None
-    is_open = {lowest.operator, highest.operator} & {Operator.LT, Operator.GT} != set()
-    excluded = Operator.GE if is_open else Operator.GT
-    return (lowest, highest) if compare(lowest.constant, excluded, highest.constant) else None
+def _is_above(one: Comparison, other: Comparison) -> bool:
+    """Whether all that one comparison allows is above all that another one does."""
+    if one.operator in (Operator.LT, Operator.LE) or other.operator in (Operator.GT, Operator.GE):
+        return False
+    is_open = one.operator is Operator.GT or other.operator is Operator.LT
+    return compare(one.constant, Operator.GE if is_open else Operator.GT, other.constant)
 
 
 def _unread(asked: _Asked) -> Iterator[_Finding]:
