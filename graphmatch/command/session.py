@@ -10,15 +10,13 @@ from __future__ import annotations
 import gc
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-
-from pyoxigraph import NamedNode, parse
 
 from graphmatch.command.console import CommandConsole, styled
 from graphmatch.command.options import Loading, Subscribing, Verbosity
@@ -39,15 +37,11 @@ from semantic.limits import DEFAULT_LIMITS
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.reading import Cut, read_publications
-from semantic.syntax import HEAD_BYTES, tell_syntax
-from semantic.vocabulary import PREFIXES
 
 DONE, REFUSED = 0, 1
 """Exit statuses: done; done, with items refused and listed. 2 is that of an error."""
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _VARIES = re.compile(r"(?<!\w)'.*?'(?!\w)|“.*?”|\".*?\"|<[^>\s]*>|\w+://\S+|\d+")
-_NOT_RDF = frozenset({".csv", ".rq"})
-_PREFIXED = re.compile(r"([^\s:/]*):([^\s/].*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,13 +289,13 @@ def load(files: Sequence[Path], loading: Loading, on_problem: OnProblem) -> Onto
     OntologyError
         When a file cannot be read, or an option means nothing.
     """
-    arguments = _arguments(files, loading)
+    arguments = _arguments(loading)
     if not files:
         return Ontology(on_problem=on_problem)
     return Ontology.load(*files, on_problem=on_problem, **arguments)
 
 
-def _arguments(files: Sequence[Path], loading: Loading) -> dict[str, Any]:
+def _arguments(loading: Loading) -> dict[str, Any]:
     """Return what differs from the defaults, as `Ontology.load` calls it."""
     if loading.no_cache and loading.cache is not None:
         what, remedy = "--cache and --no-cache are given both", "Leave one of them out."
@@ -318,7 +312,7 @@ def _arguments(files: Sequence[Path], loading: Loading) -> dict[str, Any]:
     if loading.no_cache or loading.cache is not None:
         given["cache"] = False if loading.no_cache else loading.cache
     if loading.taxonomy:
-        given["taxonomies"] = tuple(taxonomies(loading.taxonomy, files))
+        given["taxonomies"] = tuple(loading.taxonomy)
     if loading.nfkc or loading.casefold or loading.label_synonyms:
         from semantic.ontology.synonyms import SynonymOptions
 
@@ -326,55 +320,3 @@ def _arguments(files: Sequence[Path], loading: Loading) -> dict[str, Any]:
             nfkc=loading.nfkc, casefold=loading.casefold, labels=loading.label_synonyms
         )
     return given
-
-
-def taxonomies(names: Sequence[str], files: Sequence[Path]) -> Iterator[NamedNode]:
-    """Yield the properties that ``--taxonomy`` names, by IRI or by a prefix that a file declares.
-
-    Raises
-    ------
-    OntologyError
-        When a name is neither.
-    """
-    declared: Mapping[str, str] = PREFIXES
-    if any(_split(name)[0] not in declared for name in names):
-        declared = {**_declared(files), **PREFIXES}
-    for name in names:
-        prefix, local = _split(name)
-        if prefix in declared:
-            yield NamedNode(declared[prefix] + local)
-            continue
-        try:
-            yield _iri(name)
-        except ValueError as error:
-            what = "not an IRI, and no file declares its prefix"
-            remedy = "Give the property's whole IRI."
-            raise OntologyError(Problem(what, Place(f"--taxonomy {name}"), remedy)) from error
-
-
-def _split(name: str) -> tuple[str, str]:
-    found = _PREFIXED.fullmatch(name)
-    return ("", name) if found is None else (found[1], found[2] or "")
-
-
-def _iri(name: str) -> NamedNode:
-    iri = name.removeprefix("<").removesuffix(">")
-    if "://" not in iri and not iri.startswith("urn:"):
-        raise ValueError(name)
-    return NamedNode(iri)
-
-
-def _declared(files: Sequence[Path]) -> dict[str, str]:
-    """Return the prefixes that the files declare before they state anything."""
-    prefixes: dict[str, str] = {}
-    for path in files:
-        if path.suffix.lower() in _NOT_RDF:
-            continue
-        with suppress(InputError, OSError, SyntaxError, UnicodeDecodeError):  # loading reports it
-            with path.open("rb") as stream:
-                syntax = tell_syntax(stream.read(HEAD_BYTES), str(path))
-                stream.seek(0)
-                quads = parse(stream, format=syntax)
-                next(quads, None)
-            prefixes = {**quads.prefixes, **prefixes}
-    return prefixes
