@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from graphmatch.command.console import CommandConsole, plural, reader_language
-from graphmatch.command.options import Delivering, Reading, Subscribing, Verbosity
+from graphmatch.command.options import Delivering, Knowing, Reading, Subscribing, Verbosity
 from graphmatch.command.output import Proof, TextWriter, Writer, described, reasons, writer, written
-from graphmatch.command.session import Knowing, Session
+from graphmatch.command.session import Session
 from graphmatch.engine import Engine
 from graphmatch.matcher import Match, MatchReport
 from graphmatch.subscription import Subscription
@@ -159,7 +159,7 @@ def _read_by(
     if loading.imports is not None or loading.fetch_imports or loading.reason is not None:
         return None
     unread: list[Problem] = []
-    files = [*knowing.files, *(() if knowing.saved is None else (knowing.saved,))]
+    files = [*(knowing.files or ()), *(() if knowing.saved is None else (knowing.saved,))]
     for path in subscribing.subscriptions or ():
         files += files_in(path, unread.append, (".rq", ".jsonl"))
     how = replace(reading, publications=None, events=None)

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn, get_type_hints
+from typing import Annotated, Any, Literal, NoReturn, Self, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -34,26 +34,12 @@ def _option(panel: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, rich_help_panel=panel, **more)
 
 
-Ontologies = Annotated[
-    list[Path] | None, typer.Option("--ontology", "-o", help=f"{_FILES}; repeatable.")
-]
 OntologyFiles = Annotated[list[Path], typer.Argument(help=f"{_FILES}; together one ontology.")]
 Subscriptions = Annotated[
     list[Path],
     typer.Option("--subscriptions", "-s", help=".rq and .jsonl files, or folders; repeatable."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line, for machines.")]
-EntailmentOption = Annotated[
-    Literal["rdfs", "none"],
-    typer.Option("--entailment", help="none: take publications as they are."),
-]
-AnnotateOption = Annotated[bool, typer.Option(help="Look for the ontology's labels in feed items.")]
-
-StemOption = Annotated[bool, typer.Option(help="Find labels in other forms, too: plurals, cases.")]
-SavedEngine = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="What `graphmatch index` saved, in place of --ontology."),
-]
 Config = Annotated[
     Path | None,
     typer.Option(
@@ -123,17 +109,6 @@ class Since:
             return now - self.before
         except OverflowError:
             return datetime.min.replace(tzinfo=UTC)
-
-
-NowOption = Annotated[
-    datetime | None,
-    typer.Option(
-        "--now",
-        parser=parse_time,
-        metavar="DATETIME",
-        help="The time of mapping functions and of NOW(), where it is not the machine's.",
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -332,6 +307,62 @@ class Loading:
 
 
 @dataclass(frozen=True, slots=True)
+class Knowing:
+    """What an engine knows beside the subscriptions: an ontology and options, or a saved engine."""
+
+    files: Annotated[
+        list[Path] | None, typer.Option("--ontology", "-o", help=f"{_FILES}; repeatable.")
+    ] = None
+    loading: Loading = field(default_factory=Loading)
+    entailment: Annotated[
+        Literal["rdfs", "none"],
+        typer.Option("--entailment", help="none: take publications as they are."),
+    ] = "rdfs"
+    annotate: Annotated[
+        bool, typer.Option(help="Look for the ontology's labels in feed items.")
+    ] = True
+    stem: Annotated[bool, typer.Option(help="Find labels in other forms, too: plurals, cases.")] = (
+        True
+    )
+    now: Annotated[
+        datetime | None,
+        typer.Option(
+            "--now",
+            parser=parse_time,
+            metavar="DATETIME",
+            help="The time of mapping functions and of NOW(), where it is not the machine's.",
+        ),
+    ] = None
+    saved: Annotated[
+        Path | None,
+        typer.Option(
+            "--engine",
+            metavar="FILE",
+            help="What `graphmatch index` saved, in place of --ontology.",
+        ),
+    ] = None
+
+    def checked(self) -> Self:
+        """Return itself when its options mean something together.
+
+        Raises
+        ------
+        InputError
+            When an engine that was saved is to have another ontology.
+        """
+        if self.saved is not None and self != Knowing(now=self.now, saved=self.saved):
+            from semantic.errors import InputError, Place, Problem
+
+            what = "a saved engine has its ontology and its options already"
+            remedy = (
+                "Leave out --ontology, its options, --entailment, --no-annotate and --no-stem, "
+                "also in graphmatch.toml."
+            )
+            raise InputError(Problem(what, Place(str(self.saved)), remedy))
+        return self
+
+
+@dataclass(frozen=True, slots=True)
 class Seeing:
     """What ``graphmatch ontology`` shows instead of trees and counts."""
 
@@ -368,13 +399,15 @@ class Seeing:
         return tuple(f"--{name}" for name in several if getattr(self, name) not in (None, False))
 
 
-def grouped(command: Callable[..., int]) -> Callable[..., None]:
+def grouped(command: Callable[..., int], without: Collection[str] = ()) -> Callable[..., None]:
     """Write each parameter that is a group as its options; end with the status that is returned.
 
     Parameters
     ----------
     command
         A function of a module's top level, all of whose parameters are annotated.
+    without
+        Fields of groups that are no options of this command: they have their defaults.
 
     Examples
     --------
@@ -388,39 +421,48 @@ def grouped(command: Callable[..., int]) -> Callable[..., None]:
     ['name', 'width']
     """
     hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    parameters: list[Parameter] = []
+    for parameter in signature(command).parameters.values():
+        if is_dataclass(hint := hints[parameter.name]):
+            parameters += _options(hint, without)
+        else:
+            parameters.append(parameter.replace(annotation=hint))
 
     @wraps(command)
     def called(**given: Any) -> None:
-        made = {
-            name: group(**{f.name: given.pop(f.name) for f in fields(group)})
-            for name, group in groups.items()
-        }
-        _end(lambda: command(**given, **made))
+        _end(lambda: command(**{name: _taken(hints[name], name, given) for name in names}))
 
-    parameters: list[Parameter] = []
-    for parameter in signature(command).parameters.values():
-        if parameter.name in groups:
-            parameters += _options(groups[parameter.name])
-        else:
-            parameters.append(parameter.replace(annotation=hints[parameter.name]))
+    names = list(signature(command).parameters)
     ordered = sorted(parameters, key=lambda p: p.default is not Parameter.empty)
     called.__annotations__ = {p.name: p.annotation for p in ordered} | {"return": None}
     vars(called)["__signature__"] = Signature(ordered)
     return called
 
 
-def _options(group: Any) -> list[Parameter]:
+def _options(group: Any, without: Collection[str]) -> Iterator[Parameter]:
+    """Yield the options of a group, and of the groups in it."""
     hints = get_type_hints(group, include_extras=True)
-    return [
-        Parameter(
-            f.name,
-            Parameter.POSITIONAL_OR_KEYWORD,
-            default=Parameter.empty if f.default is MISSING else f.default,
-            annotation=hints[f.name],
-        )
-        for f in fields(group)
-    ]
+    for f in fields(group):
+        if is_dataclass(hints[f.name]):
+            yield from _options(hints[f.name], without)
+        elif f.name not in without:
+            default = Parameter.empty if f.default is MISSING else f.default
+            kind = Parameter.POSITIONAL_OR_KEYWORD
+            yield Parameter(f.name, kind, default=default, annotation=hints[f.name])
+
+
+def _taken(hint: Any, name: str, given: dict[str, Any]) -> Any:
+    """Return the value of a parameter, or the group that it is."""
+    if not is_dataclass(hint):
+        return given[name]
+    hints = get_type_hints(hint)
+    taken = {
+        f.name: _taken(hints[f.name], f.name, given)
+        for f in fields(hint)
+        if f.name in given or is_dataclass(hints[f.name])
+    }
+    group: Any = hint
+    return group(**taken)
 
 
 class ConfiguredCommand(TyperCommand):

@@ -13,20 +13,18 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from graphmatch.command.console import CommandConsole, styled
-from graphmatch.command.options import Loading, Subscribing, Verbosity
+from graphmatch.command.options import Knowing, Loading, Subscribing, Verbosity
 from graphmatch.engine import Engine
 from graphmatch.subscribing import subscribe_files, subscribe_topics
 from graphmatch.topics import Topics
 from semantic.annotation.annotate import Annotator
 from semantic.clock import utc_now
 from semantic.errors import (
-    InputError,
     OnProblem,
     OntologyError,
     Place,
@@ -42,37 +40,6 @@ DONE, REFUSED = 0, 1
 """Exit statuses: done; done, with items refused and listed. 2 is that of an error."""
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _VARIES = re.compile(r"(?<!\w)'.*?'(?!\w)|“.*?”|\".*?\"|<[^>\s]*>|\w+://\S+|\d+")
-
-
-@dataclass(frozen=True, slots=True)
-class Knowing:
-    """What an engine knows beside the subscriptions: an ontology and options, or a saved engine."""
-
-    files: Sequence[Path]
-    loading: Loading = field(default_factory=Loading)
-    entailment: str = "rdfs"
-    annotate: bool = True
-    stem: bool = True
-    now: datetime | None = None
-    saved: Path | None = None
-
-    def checked(self) -> Knowing:
-        """Return itself when its options mean something together.
-
-        Raises
-        ------
-        InputError
-            When an engine that was saved is to have another ontology.
-        """
-        usual = Knowing((), now=self.now, saved=self.saved)
-        if self.saved is not None and replace(self, files=tuple(self.files)) != usual:
-            what = "a saved engine has its ontology and its options already"
-            remedy = (
-                "Leave out --ontology, its options, --entailment, --no-annotate and --no-stem, "
-                "also in graphmatch.toml."
-            )
-            raise InputError(Problem(what, Place(str(self.saved)), remedy))
-        return self
 
 
 @dataclass(slots=True)
@@ -178,7 +145,7 @@ class Session:
         if saved is not None:
             return Engine.open(saved, clock=clock, on_problem=self.report)
         with _uncollected():
-            ontology = self.ontology(knowing.files, knowing.loading)
+            ontology = self.ontology(knowing.files or (), knowing.loading)
             annotator = None if knowing.annotate else Annotator([])
             if knowing.annotate and not knowing.stem:
                 annotator = Annotator(ontology.labels(), stem=False)

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from graphmatch.command.options import (
-    AnnotateOption,
     Cutting,
-    EntailmentOption,
     Json,
-    Loading,
-    NowOption,
-    Ontologies,
-    StemOption,
+    Knowing,
     Subscribing,
     Subscriptions,
     Verbosity,
@@ -131,51 +127,38 @@ def settings(conf: Sequence[str]) -> Mapping[str, str]:
 
 
 @app.command()
-@grouped
+@partial(grouped, without={"saved"})
 def filter(
     bulk: Bulk,
     subscribing: Subscribing,
-    loading: Loading,
+    knowing: Knowing,
     running: Running,
     verbosity: Verbosity,
-    ontology: Ontologies = None,
     json: Json = False,
-    entailment: EntailmentOption = "rdfs",
-    annotate: AnnotateOption = True,
-    stem: StemOption = True,
-    now: NowOption = None,
 ) -> int:
     """Match publications in bulk, and write the matches as Parquet.
 
     Example: `graphmatch spark filter data/feeds -o ontologies/news.ttl -s data/subscriptions
     --output matches`
     """
-    from graphmatch.command.session import Knowing
     from graphmatch.command.spark_filter import run
 
-    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, stem=stem, now=now)
     return run(bulk, subscribing, knowing, running, verbosity, json=json)
 
 
 @app.command()
-@grouped
+@partial(grouped, without={"saved", "stem"})
 def watch(
     stream: Stream,
     subscriptions: Subscriptions,
-    loading: Loading,
+    knowing: Knowing,
     running: Running,
-    ontology: Ontologies = None,
-    entailment: EntailmentOption = "rdfs",
-    annotate: AnnotateOption = True,
-    now: NowOption = None,
 ) -> int:
     """Match publications as they arrive in a folder or from Kafka, and write matches to a folder.
 
     Example: `graphmatch spark watch incoming --output matches -o ontologies/news.ttl
     -s data/subscriptions`
     """
-    from graphmatch.command.session import Knowing
     from graphmatch.command.spark_watch import run
 
-    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, now=now)
     return run(stream, subscriptions, knowing, running)

@@ -13,8 +13,8 @@ import typer
 from typer.testing import CliRunner
 
 from graphmatch.cli import app
-from graphmatch.command.options import Loading, parse_time
-from graphmatch.command.session import Knowing, Session, load
+from graphmatch.command.options import Knowing, Loading, parse_time
+from graphmatch.command.session import Session, load
 from semantic.errors import OntologyError, Problem
 from semantic.limits import Limits
 from semantic.ontology.ontology import Ontology
