@@ -349,7 +349,10 @@ class _Known:
             _namespace(s)
             for s, _, o in stated
             if isinstance(s, NamedNode)
-            and (isinstance(o, Literal) or (isinstance(o, NamedNode) and _is_beside(s, o)))
+            and (
+                isinstance(o, Literal)
+                or (isinstance(o, NamedNode) and _namespace(s) == _namespace(o))
+            )
         }
         trees = {
             "class": self.ontology.classes,
@@ -376,10 +379,6 @@ class _Known:
     def is_known(self, term: NamedNode) -> bool:
         """Whether the ontology names a term."""
         return term in self.mentioned or self.ontology.root(term) != term
-
-
-def _is_beside(term: NamedNode, other: NamedNode) -> bool:
-    return _namespace(term) == _namespace(other)
 
 
 def _namespace(term: NamedNode) -> str:

@@ -303,18 +303,11 @@ def _parsed(text: str) -> Op | None:
     if len(text) > LONGEST:
         return None
     try:
-        return _Reading(text).select(parseQuery(_tightened(text))[1])
+        # The core writes spaces before the modifiers of paths, which rdflib does not take there. No
+        # constant has these characters, as all are placeholders.
+        return _Reading(text).select(parseQuery(_MODIFIER.sub("", text))[1])
     except (ParseBaseException, RecursionError):
         return None
-
-
-def _tightened(text: str) -> str:
-    """Return a query with the modifiers of paths where rdflib's grammar wants them.
-
-    The core writes spaces around an operator. rdflib takes them everywhere but between a path and
-    ``*``, ``+`` or ``?``. No constant has these characters, as all are placeholders.
-    """
-    return _MODIFIER.sub("", text)
 
 
 class _Reading:

@@ -8,7 +8,7 @@ is opened, the ontology when somebody asks for it: matching needs neither, as th
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 
 from pyoxigraph import NamedNode
@@ -152,7 +152,7 @@ def written(ontology: Ontology, annotator: Annotator | None) -> bytes:
         "prefixes": dict(ontology.prefixes),
         "mapping": [(one.name, one.text, one.source) for one in ontology.mapping],
         "problems": [
-            (one.what, _placed(one.where), one.remedy, one.severity.value)
+            (one.what, astuple(one.where), one.remedy, one.severity.value)
             for one in ontology.problems
         ],
         "annotator": annotator and [(*one[:2], one.concept.value) for one in annotator.labels],
@@ -197,7 +197,3 @@ def read(path: Path, known: bytes, options: SynonymOptions) -> tuple[Ontology, A
         return ontology, Annotator(named, stem=said["stem"])
     except _MALFORMED as error:
         raise SavedError(path, f"damaged: {error}") from error
-
-
-def _placed(place: Place) -> tuple[str, int | None, int | None, str | None]:
-    return place.source, place.line, place.column, place.item

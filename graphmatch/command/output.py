@@ -21,7 +21,7 @@ from graphmatch.engine import Engine
 from graphmatch.matcher import Match
 from semantic.errors import InputError, Place, Problem
 from semantic.publication import Publication
-from semantic.terms import Term, Triple, compact
+from semantic.terms import Term, compact
 from semantic.vocabulary import DC, DCTERMS, LABEL, RSS, TYPE, XSD
 
 if TYPE_CHECKING:
@@ -350,7 +350,7 @@ def as_json(
         "source": str(publication.source),
         "subscription": match.subscription,
         "solutions": [_terms(solution) for solution in match.solutions],
-        "graph": None if match.graph is None else [_triple(triple) for triple in match.graph],
+        "graph": match.graph and [f"{' '.join(map(str, triple))} ." for triple in match.graph],
         "because": reasons(evidence),
     }
 
@@ -390,7 +390,3 @@ def term_as_json(term: Term) -> dict[str, Any]:
         "type": "triple",
         "value": {place: term_as_json(getattr(term, place)) for place in places},
     }
-
-
-def _triple(triple: Triple) -> str:
-    return f"{' '.join(map(str, triple))} ."

@@ -17,7 +17,7 @@ from itertools import islice, product
 
 from pyoxigraph import Literal, NamedNode
 
-from semantic.errors import GraphMatchError, Place, Problem
+from semantic.errors import GraphMatchError, Place, Problem, listed
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.taxonomy import Taxonomy
 from semantic.terms import Term, compact, expanded, local_name
@@ -189,9 +189,8 @@ def resolve(view: View, text: str) -> NamedNode:
         if len(found) == 1:
             return found[0]
         if found:
-            listed = ", ".join(map(view.compact, found[:CANDIDATES]))
-            more = f" and {len(found) - CANDIDATES} more" if len(found) > CANDIDATES else ""
-            what = f"{len(found)} terms are called so: {listed}{more}"
+            names = listed([*map(view.compact, found)], CANDIDATES)
+            what = f"{len(found)} terms are called so: {names}"
             remedy = "Give one of these, or its IRI."
             raise GraphMatchError(Problem(what, Place(text), remedy))
     raise GraphMatchError(Problem("no term is called so", Place(text), _advice(view, text)))
