@@ -11,7 +11,7 @@ from rich.text import Text
 from graphmatch.command.console import plural, styled
 from graphmatch.command.options import Knowing, Subscribing, Verbosity
 from graphmatch.command.session import REFUSED, Session
-from graphmatch.explain.filing import Filed
+from graphmatch.explain.indexing import Filed
 from graphmatch.lint import Linter, Warned
 from semantic.terms import compact
 

@@ -11,7 +11,7 @@ from graphmatch.command.filter import check, nothing_to_match, read
 from graphmatch.command.options import Knowing, Reading, Subscribing, Verbosity
 from graphmatch.command.session import Session
 from graphmatch.explain.explanation import Explanation
-from graphmatch.explain.filing import Placement
+from graphmatch.explain.indexing import Placement
 from semantic.errors import GraphMatchError, Place, Problem
 from semantic.terms import Triple
 

@@ -29,7 +29,7 @@ from graphmatch._native import Evaluation
 from graphmatch.explain.evidence import LOOKED_AT, instance, solutions
 from graphmatch.explain.provenance import Provenance
 from semantic.attributes.names import attribute, isa_name_of, name_of, steps
-from semantic.decision import folded, text_of
+from semantic.filter_evaluation import folded, text_of
 from semantic.ontology.ontology import Links, Ontology
 from semantic.pattern import (
     AnyOf,
