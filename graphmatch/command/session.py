@@ -15,7 +15,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from graphmatch.command.console import CommandConsole, styled
 from graphmatch.command.options import Knowing, Loading, Subscribing, Verbosity
@@ -33,6 +33,7 @@ from semantic.errors import (
 )
 from semantic.limits import DEFAULT_LIMITS
 from semantic.ontology.ontology import Ontology
+from semantic.ontology.synonyms import SynonymOptions
 from semantic.publication import Publication
 from semantic.reading import Cut, read_publications
 
@@ -256,34 +257,22 @@ def load(files: Sequence[Path], loading: Loading, on_problem: OnProblem) -> Onto
     OntologyError
         When a file cannot be read, or an option means nothing.
     """
-    arguments = _arguments(loading)
-    if not files:
-        return Ontology(on_problem=on_problem)
-    return Ontology.load(*files, on_problem=on_problem, **arguments)
-
-
-def _arguments(loading: Loading) -> dict[str, Any]:
-    """Return what differs from the defaults, as `Ontology.load` calls it."""
     if loading.no_cache and loading.cache is not None:
         what, remedy = "--cache and --no-cache are given both", "Leave one of them out."
         raise OntologyError(Problem(what, Place("--no-cache"), remedy))
-    given: dict[str, Any] = {}
-    if loading.imports is not None:
-        given["imports"] = loading.imports
-    if loading.fetch_imports:
-        given["fetch"] = True
-    if loading.reason is not None:
-        given["reason"] = loading.reason
+    if not files:
+        return Ontology(on_problem=on_problem)
+    limits = DEFAULT_LIMITS
     if loading.reason_seconds is not None:
-        given["limits"] = replace(DEFAULT_LIMITS, reasoning_seconds=loading.reason_seconds)
-    if loading.no_cache or loading.cache is not None:
-        given["cache"] = False if loading.no_cache else loading.cache
-    if loading.taxonomy:
-        given["taxonomies"] = tuple(loading.taxonomy)
-    if loading.nfkc or loading.casefold or loading.label_synonyms:
-        from semantic.ontology.synonyms import SynonymOptions
-
-        given["synonyms"] = SynonymOptions(
-            nfkc=loading.nfkc, casefold=loading.casefold, labels=loading.label_synonyms
-        )
-    return given
+        limits = replace(limits, reasoning_seconds=loading.reason_seconds)
+    return Ontology.load(
+        *files,
+        imports=loading.imports,
+        fetch=loading.fetch_imports,
+        reason=loading.reason,
+        cache=False if loading.no_cache else loading.cache,
+        taxonomies=tuple(loading.taxonomy or ()),
+        synonyms=SynonymOptions(loading.nfkc, loading.casefold, loading.label_synonyms),
+        on_problem=on_problem,
+        limits=limits,
+    )

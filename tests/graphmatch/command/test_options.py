@@ -47,6 +47,15 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 FILE = Path("o.ttl")
 WIDE = {"COLUMNS": "200"}
+DEFAULTS = {
+    "imports": None,
+    "fetch": False,
+    "reason": None,
+    "cache": None,
+    "taxonomies": (),
+    "synonyms": SynonymOptions(),
+    "limits": Limits(),
+}
 OPTIONS: list[tuple[Sequence[str], dict[str, Any]]] = [
     ((), {}),
     (("--imports", "folder"), {"imports": Path("folder")}),
@@ -75,7 +84,7 @@ def test_options_reach_the_ontology(
     assert result.exit_code == 0, result.output
     (call,) = given
     assert call.pop("on_problem") is not None
-    assert call == {"paths": (FILE,), **expected}
+    assert call == {"paths": (FILE,), **DEFAULTS, **expected}
 
 
 @pytest.mark.parametrize("command", sorted(LOADING - {"ontology"}))
