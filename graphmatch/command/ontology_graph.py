@@ -7,7 +7,7 @@ and Toda: "Methods for visual understanding of hierarchical system structures", 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import chain, pairwise, zip_longest
@@ -74,21 +74,20 @@ def neighbourhood(view: View, centre: NamedNode, radius: int) -> Neighbourhood:
         instances = [each for each in view.instances(term) if each not in several]
         return (*several[: LEVEL - min(INSTANCES, len(instances))], *instances[:INSTANCES])
 
+    def every(term: NamedNode) -> Sequence[NamedNode]:
+        return (*view.children(term), *view.instances(term))
+
     above = _walk(centre, view.parents, radius, {centre})
     under = _walk(centre, below, radius, {centre, *above})
-    levels = {centre: 0} | _levels(centre, above, view.parents)
-    upwards = {term: view.parents(term) for term in (centre, *above, *under)}
-    below_it = {centre, *under}
-    inner = {term: [p for p in upwards[term] if p in below_it] for term in below_it}
-    for term, level in depths(inner).items():
-        levels.setdefault(term, level)
+    levels = _depths({centre, *under}, view.parents)
+    levels |= {term: -depth for term, depth in _depths({centre, *above}, every).items()}
     shown = (centre, *above, *under)
     return Neighbourhood(
         tuple(_box_of(view, term, levels[term], frozenset(shown)) for term in shown),
         tuple(
             Link(term, parent, parent in view.types(term))
             for term in shown
-            for parent in upwards[term]
+            for parent in view.parents(term)
             if parent in levels and parent != term
         ),
     )
@@ -112,15 +111,9 @@ def _walk(
     return found
 
 
-def _levels(centre: NamedNode, above: Iterable[NamedNode], near: Near) -> dict[NamedNode, int]:
-    """Return how far above the centre terms are, by the longest way."""
-    shown = {centre, *above}
-    children: dict[NamedNode, list[NamedNode]] = {term: [] for term in shown}
-    for term in shown:
-        for parent in near(term):
-            if parent in shown:
-                children[parent].append(term)
-    return {term: -depth for term, depth in depths(children).items() if term != centre}
+def _depths(shown: Collection[NamedNode], near: Near) -> dict[NamedNode, int]:
+    """Return how far from the centre terms are, by the longest way among them."""
+    return depths({term: [one for one in near(term) if one in shown] for term in shown})
 
 
 def _box_of(view: View, term: NamedNode, level: int, shown: frozenset[NamedNode]) -> Box:
