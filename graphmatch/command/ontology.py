@@ -146,14 +146,7 @@ class _Shown:
     def term(self, text: str) -> None:
         """Show all that is known of a term."""
         description = describe(self._view, resolve(self._view, text))
-        row = {
-            key: list(map(str, value))
-            if isinstance(value, list | tuple)
-            else value
-            if isinstance(value, int)
-            else str(value)
-            for key, value in description.items()
-        }
+        row = {key: _plain(value) for key, value in description.items()}
         self._show([row], _description_lines(self._view, description))
 
     def path(self, one: str, other: str) -> None:
@@ -300,6 +293,13 @@ def _description_lines(view: View, found: Mapping[str, Any]) -> Iterator[Text]:
     if found["all instances"]:
         counts = f"{found['instances']:,}, with those of terms below {found['all instances']:,}"
         yield styled(f"  {'instances':<12}", counts)
+
+
+def _plain(value: object) -> object:
+    """Return a part of a description for JSON, its terms as N-Triples writes them."""
+    if isinstance(value, list | tuple):
+        return [*map(str, value)]
+    return value if isinstance(value, int) else str(value)
 
 
 def _above(view: View, term: NamedNode) -> dict[NamedNode, tuple[NamedNode, ...]]:
