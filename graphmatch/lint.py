@@ -474,6 +474,10 @@ def _incomparable(
 ) -> tuple[str, str] | None:
     """Return why two values never compare, the other being a constant if any is."""
     kinds = asked.kind(one), asked.kind(other)
+    is_ordered = operator not in ("=", "IN") and kinds[1] == _NUMBER
+    if is_ordered and isinstance(other, Literal) and not value_of(other) and _has_value(other):
+        what = f"{asked.show(other)} has more digits than numbers are compared with"
+        return what, "Write a floating-point number: 1e20."
     if one in asked.dates and kinds[1] == _DATE:
         what = f"feeds give {asked.show(one)} as an xsd:dateTime, which no xsd:date compares with"
         return what, f"Write {_at_midnight(other)}."

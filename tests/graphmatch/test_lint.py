@@ -79,6 +79,11 @@ CASES = [
     ),
     (
         "never-comparable",
+        "?x shop:price ?p FILTER(?p < 99999999999999999999)",
+        "?x shop:price ?p FILTER(?p < 1e20)",
+    ),
+    (
+        "never-comparable",
         '?x dc:date ?d FILTER(?d > "2026-01-01"^^xsd:date)',
         '?x dc:date ?d FILTER(?d > "2026-01-01T00:00:00Z"^^xsd:dateTime)',
     ),
