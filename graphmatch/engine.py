@@ -81,7 +81,7 @@ if TYPE_CHECKING:
 
     from graphmatch.explain.evidence import Evidence
     from graphmatch.explain.explanation import Explanation
-    from graphmatch.explain.filing import Filed
+    from graphmatch.explain.indexing import Filed
     from graphmatch.explain.provenance import Provenance
     from graphmatch.lint import Warned
     from graphmatch.saving import Options
@@ -834,7 +834,7 @@ class Engine(Matcher):
         UnknownError
             When there is none with this id.
         """
-        from graphmatch.explain.filing import file, suspended
+        from graphmatch.explain.indexing import file, suspended
 
         with self._changing:
             if (filed := self._filings.get(id)) is not None:
@@ -863,7 +863,7 @@ class Engine(Matcher):
             When there is no subscription with this id.
         """
         from graphmatch.explain.explanation import explain
-        from graphmatch.explain.filing import Placement
+        from graphmatch.explain.indexing import Placement
 
         with self._changing:
             filed = self.filing(id)

@@ -8,7 +8,7 @@ is opened, the ontology when somebody asks for it: matching needs neither, as th
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 
 from pyoxigraph import NamedNode
@@ -63,14 +63,12 @@ class Options:
 
         Raises
         ------
-        ValueError, TypeError, KeyError
+        GraphMatchError, KeyError, TypeError, ValueError
             When it was somebody else who wrote it.
         """
         options = json.loads(said)
-        limits = Limits(**options["limits"])
-        if not all(type(most) in (int, float) and most >= 0 for most in options["limits"].values()):
-            raise ValueError("limits that are none")
-        return cls(options["entailment"], SynonymOptions(**options["synonyms"]), limits)
+        synonyms = SynonymOptions(**options["synonyms"])
+        return cls(options["entailment"], synonyms, Limits(**options["limits"]))
 
 
 def save(core: _native.Core, path: Path, options: Options, known: bytes) -> None:
@@ -87,7 +85,6 @@ def save(core: _native.Core, path: Path, options: Options, known: bytes) -> None
         When something else is there, or the file cannot be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         core.save(path, options.written(), known)
     except _native.DamagedError:
         what = "is there already, and nothing was saved to it"
@@ -155,7 +152,7 @@ def written(ontology: Ontology, annotator: Annotator | None) -> bytes:
         "prefixes": dict(ontology.prefixes),
         "mapping": [(one.name, one.text, one.source) for one in ontology.mapping],
         "problems": [
-            (one.what, _placed(one.where), one.remedy, one.severity.value)
+            (one.what, astuple(one.where), one.remedy, one.severity.value)
             for one in ontology.problems
         ],
         "annotator": annotator and [(*one[:2], one.concept.value) for one in annotator.labels],
@@ -200,7 +197,3 @@ def read(path: Path, known: bytes, options: SynonymOptions) -> tuple[Ontology, A
         return ontology, Annotator(named, stem=said["stem"])
     except _MALFORMED as error:
         raise SavedError(path, f"damaged: {error}") from error
-
-
-def _placed(place: Place) -> tuple[str, int | None, int | None, str | None]:
-    return place.source, place.line, place.column, place.item

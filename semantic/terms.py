@@ -58,6 +58,21 @@ def compact(term: Node, prefixes: Mapping[str, str] = PREFIXES) -> str:
     return written(term)
 
 
+def expanded(name: str, prefixes: Mapping[str, str]) -> NamedNode:
+    """Return the term of an IRI or of a prefixed name; `ValueError` where it is neither.
+
+    Examples
+    --------
+    >>> print(expanded("skos:Concept", PREFIXES), expanded("<urn:a>", PREFIXES))
+    <http://www.w3.org/2004/02/skos/core#Concept> <urn:a>
+    """
+    iri = name.removeprefix("<").removesuffix(">")
+    prefix, colon, local = iri.partition(":")
+    if colon and prefix in prefixes and not local.startswith("//"):
+        return NamedNode(prefixes[prefix] + local)
+    return NamedNode(iri)
+
+
 def written(term: Node) -> str:
     """Write a term as canonical N-Triples does, a variable as SPARQL.
 

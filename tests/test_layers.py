@@ -19,7 +19,7 @@ SEMANTIC = (
     ("semantic.feeds",),
     ("semantic.reading",),
     ("semantic.ontology",),
-    ("semantic.pattern", "semantic.decision"),
+    ("semantic.pattern", "semantic.filter_evaluation"),
     ("semantic.attributes",),
     ("semantic",),
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import typer
 
-from graphmatch.command.options import Json, grouped
+from graphmatch.command.options import Json, grouped, option
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -24,8 +24,6 @@ What: TypeAlias = Literal[
     "paper",
 ]
 
-_MATCHING = "Matching"
-_SCALED = "The whole list, and the papers' experiments"
 _FIGURES = Path("figures")
 
 
@@ -33,21 +31,11 @@ _FIGURES = Path("figures")
 class Figures:
     """How much of the list and of the papers' experiments is measured."""
 
-    scale: Annotated[
-        Literal["small", "full", "paper"],
-        typer.Option(
-            help="all: small or full; paper: small or paper (as large as a machine allows).",
-            rich_help_panel=_SCALED,
-        ),
-    ] = "small"
-    output: Annotated[
-        Path,
-        typer.Option(
-            metavar="FOLDER",
-            help="paper: where figures and JSON are written.",
-            rich_help_panel=_SCALED,
-        ),
-    ] = _FIGURES
+    panel: ClassVar = "The whole list, and the papers' experiments"
+    scale: Literal["small", "full", "paper"] = option(
+        "small", "all: small or full; paper: small or paper (as large as a machine allows)."
+    )
+    output: Path = option(_FIGURES, "paper: where figures and JSON are written.", metavar="FOLDER")
 
 
 def _numbers(text: str, option: str) -> tuple[int, ...]:
@@ -61,32 +49,26 @@ def _numbers(text: str, option: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-def _option(help: str, metavar: str | None = None, **more: Any) -> Any:
-    return typer.Option(metavar=metavar, help=help, rich_help_panel=_MATCHING, **more)
-
-
 @dataclass(frozen=True, slots=True)
 class Measuring:
     """How much is generated, which engines are measured, and what they are given."""
 
-    subscriptions: Annotated[
-        str, _option("How many subscriptions; several numbers are several runs.", "N[,N…]")
-    ] = "10000"
-    events: Annotated[int, _option("How many events.", min=1)] = 200
-    seed: Annotated[int, _option("What is generated.", min=0)] = 1
-    engines: Annotated[str | None, _option("Only these, whatever they take.", "A[,B…]")] = None
-    forms: Annotated[
-        str | None,
-        _option(
-            "Publications as nt, turtle, rdfxml, jsonld, feed, objects, arrow, dicts.", "A[,B…]"
-        ),
-    ] = None
-    documents: Annotated[
-        Literal["again", "new", "both"], _option("graph: documents that come again, or new ones.")
-    ] = "both"
-    core: Annotated[
-        bool, typer.Option("--core", help="The core alone, too.", rich_help_panel=_MATCHING)
-    ] = False
+    panel: ClassVar = "Matching"
+    subscriptions: str = option(
+        "10000", "How many subscriptions; several numbers are several runs.", metavar="N[,N…]"
+    )
+    events: int = option(200, "How many events.", min=1)
+    seed: int = option(1, "What is generated.", min=0)
+    engines: str | None = option(None, "Only these, whatever they take.", metavar="A[,B…]")
+    forms: str | None = option(
+        None,
+        "Publications as nt, turtle, rdfxml, jsonld, feed, objects, arrow, dicts.",
+        metavar="A[,B…]",
+    )
+    documents: Literal["again", "new", "both"] = option(
+        "both", "graph: documents that come again, or new ones."
+    )
+    core: bool = option(False, "The core alone, too.")
 
     def sizes(self) -> tuple[int, ...]:
         """Return the numbers of subscriptions.
@@ -108,42 +90,30 @@ class Measuring:
 class Generating:
     """What can be chosen of a workload; each has its own defaults."""
 
-    edges: Annotated[int | None, _option("graph: edges of a subscription.", min=4, max=12)] = None
-    shapes: Annotated[
-        int | None,
-        _option(
-            "graph, attributes: how many shapes subscriptions have; graph: 0 for one each.", min=0
-        ),
-    ] = None
-    matching: Annotated[
-        float | None,
-        _option("graph, attributes, concepts: the share that matches an event.", min=1e-6, max=0.5),
-    ] = None
-    matches: Annotated[
-        int | None,
-        _option("graph, concepts: how many match, instead of a share.", min=0),
-    ] = None
-    attributes: Annotated[
-        int | None, _option("attributes: how many an event has.", min=1, max=1000)
-    ] = None
-    absent: Annotated[
-        float | None,
-        _option("attributes: the share of them that a subscription leaves out.", min=0, max=1),
-    ] = None
-    values: Annotated[
-        Literal["uniform", "zipf"] | None, _option("attributes: how values are spread.")
-    ] = None
-    height: Annotated[int | None, _option("concepts: the height of the trees.", min=1, max=20)] = (
-        None
+    panel: ClassVar = "Matching"
+    edges: int | None = option(None, "graph: edges of a subscription.", min=4, max=12)
+    shapes: int | None = option(
+        None, "graph, attributes: how many shapes subscriptions have; graph: 0 for one each.", min=0
     )
-    heard: Annotated[
-        int | None,
-        _option("keywords: how many have only words that are in the feeds; all by default.", min=0),
-    ] = None
-    topics: Annotated[
-        float | None, _option("keywords: the share of subscriptions that are topics.", min=0, max=1)
-    ] = None
-    feeds: Annotated[Path | None, _option("keywords, all: where the feeds are.", "FOLDER")] = None
+    matching: float | None = option(
+        None, "graph, attributes, concepts: the share that matches an event.", min=1e-06, max=0.5
+    )
+    matches: int | None = option(
+        None, "graph, concepts: how many match, instead of a share.", min=0
+    )
+    attributes: int | None = option(None, "attributes: how many an event has.", min=1, max=1000)
+    absent: float | None = option(
+        None, "attributes: the share of them that a subscription leaves out.", min=0, max=1
+    )
+    values: Literal["uniform", "zipf"] | None = option(None, "attributes: how values are spread.")
+    height: int | None = option(None, "concepts: the height of the trees.", min=1, max=20)
+    heard: int | None = option(
+        None, "keywords: how many have only words that are in the feeds; all by default.", min=0
+    )
+    topics: float | None = option(
+        None, "keywords: the share of subscriptions that are topics.", min=0, max=1
+    )
+    feeds: Path | None = option(None, "keywords, all: where the feeds are.", metavar="FOLDER")
 
 
 @app.command()

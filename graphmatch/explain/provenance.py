@@ -16,7 +16,7 @@ from semantic.annotation.annotate import Annotation, Form
 from semantic.annotation.words import WORDS, words_of_items
 from semantic.attributes.names import isa_name_of
 from semantic.attributes.ontology import Concepts
-from semantic.decision import taxonomy_test
+from semantic.filter_evaluation import taxonomy_test
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import is_text
 from semantic.pattern import TaxonomyOperator, TaxonomyTest

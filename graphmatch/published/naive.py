@@ -48,7 +48,7 @@ from semantic.annotation.annotate import Annotator
 from semantic.annotation.words import WORDS
 from semantic.attributes.names import is_derived
 from semantic.clock import utc_now
-from semantic.decision import taxonomy_test
+from semantic.filter_evaluation import taxonomy_test
 from semantic.ontology.ontology import Links, Ontology
 from semantic.pattern import COMPARE, TaxonomyOperator
 from semantic.publication import Publication

@@ -21,7 +21,7 @@ from typing import TypeAlias
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from semantic.annotation.annotate import Label
-from semantic.errors import OnProblem, Place, Problem, Severity, warn_problem
+from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity, warn_problem
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mapping import MappingFunction
 from semantic.ontology.entailment import SCHEMA, Inference, Schema, grouped
@@ -41,7 +41,7 @@ from semantic.ontology.synonyms import (
 )
 from semantic.ontology.taxonomy import Taxonomy, edges_of, reached, shortest_path
 from semantic.publication import Publication
-from semantic.terms import Term, Triple, compact
+from semantic.terms import Term, Triple, compact, expanded
 from semantic.units.quantities import BASE_UNIT, UNIT_ATTRIBUTE, UnitError
 from semantic.units.registry import Registry
 from semantic.units.units import Units
@@ -150,7 +150,7 @@ class Ontology:
         fetch: bool = False,
         reason: str | None = None,
         cache: str | Path | bool | None = None,
-        taxonomies: Iterable[NamedNode] = (),
+        taxonomies: Iterable[NamedNode | str] = (),
         synonyms: SynonymOptions = DEFAULT_SYNONYM_OPTIONS,
         on_problem: OnProblem = warn_problem,
         limits: Limits = DEFAULT_LIMITS,
@@ -169,20 +169,22 @@ class Ontology:
             The folder of what a reasoner inferred before; ``None`` for the user's own, ``False``
             for none.
         taxonomies
-            Properties that make a taxonomy, as if a file said that they are a ``gm:Taxonomy``.
+            Properties that make a taxonomy, as if a file said that they are a ``gm:Taxonomy``:
+            terms, IRIs, or prefixed names with the usual prefixes or those of the files.
         synonyms
             How names are compared.
 
         Raises
         ------
         OntologyError
-            When a file cannot be read, or reasoning fails.
+            When a file cannot be read, reasoning fails, or a property's name is none.
         """
         from semantic.ontology.loading import loading, read_sources
 
         options = loading(imports, fetch, reason, cache)
         read = read_sources([Path(p) for p in paths], on_problem, limits, options)
-        declared = ((property_, TYPE, GM["Taxonomy"]) for property_ in taxonomies)
+        prefixes = {**read.prefixes, **PREFIXES}
+        declared = ((_property(name, prefixes), TYPE, GM["Taxonomy"]) for name in taxonomies)
         return cls(
             (*read.triples, *declared),
             read.synonyms,
@@ -406,3 +408,15 @@ class Ontology:
         stated = frozenset(rooted.triples)
         derived = rooted.derived.union(t for t in closed if t not in stated)
         return rooted.with_triples(tuple(closed), derived)
+
+
+def _property(name: NamedNode | str, prefixes: Mapping[str, str]) -> NamedNode:
+    """Return the property that a name says; a prefix that nothing declares makes no IRI."""
+    try:
+        found = name if isinstance(name, NamedNode) else expanded(name, prefixes)
+    except ValueError:
+        found = None
+    if found is None or not ("://" in found.value or found.value.startswith("urn:")):
+        what, place = "not an IRI, and no file declares its prefix", Place(f"taxonomy {name}")
+        raise OntologyError(Problem(what, place, "Give the property's whole IRI."))
+    return found

@@ -27,7 +27,7 @@ from graphmatch.matcher import (
 from graphmatch.published.flat.constraints import Conjunction, Equal, Interval, Row
 from graphmatch.published.flat.events import Event, Resource, resources
 from graphmatch.subscription import Subscription
-from semantic.decision import holds, taxonomy_test
+from semantic.filter_evaluation import holds, taxonomy_test
 from semantic.ontology.ontology import Links, Ontology
 from semantic.pattern import Filter, TaxonomyTest
 from semantic.publication import Publication

@@ -27,7 +27,7 @@ from graphmatch.matcher import (
 from graphmatch.published.graphs.numbers import Ids
 from graphmatch.published.graphs.pattern import GraphPattern, Star
 from graphmatch.subscription import Subscription
-from semantic.decision import holds, taxonomy_test
+from semantic.filter_evaluation import holds, taxonomy_test
 from semantic.ontology.ontology import Links, Ontology
 from semantic.pattern import Filter, TaxonomyOperator, TaxonomyTest
 from semantic.publication import Publication

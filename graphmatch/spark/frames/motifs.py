@@ -29,8 +29,8 @@ from pyspark.sql import functions as sql
 from graphmatch import _native
 from graphmatch.spark.frames.library import graph_frame
 from graphmatch.subscription import Subscription
-from semantic.decision import holds
 from semantic.errors import Place, Problem, SubscriptionError
+from semantic.filter_evaluation import holds
 from semantic.ontology.ontology import Ontology
 from semantic.pattern import Branch, Filter, Form
 from semantic.terms import Node, Term

@@ -20,7 +20,7 @@ from graphmatch import Subscription, SubscriptionParser
 from graphmatch.knowledge import Knowledge
 from semantic import Ontology, Publication
 from semantic.clock import utc_now
-from semantic.decision import holds, language_matches
+from semantic.filter_evaluation import holds, language_matches
 from semantic.pattern import TaxonomyTest
 from semantic.terms import Term
 from semantic.units.quantities import is_quantity

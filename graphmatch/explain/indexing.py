@@ -89,7 +89,11 @@ def file(subscription: Subscription, knowledge: Knowledge) -> Filed:
     unindexed: dict[str, None] = {}
     checks = dict.fromkeys(rewritten.remainder)
     for branch in rewritten.branches:
-        own = [p for p in branch.patterns if not _meets(knowledge, p)]
+        own = [
+            pattern
+            for pattern in branch.patterns
+            if not knowledge.meets(None if isinstance(n, Variable) else n for n in pattern)
+        ]
         if len(own) < len(branch.patterns):
             checks["a pattern that the ontology may meet"] = None
         if own:
@@ -118,10 +122,6 @@ def suspended(subscription: Subscription, why: str) -> Filed:
         (),
         (f"nothing, for now: {why}",),
     )
-
-
-def _meets(knowledge: Knowledge, pattern: TriplePattern) -> bool:
-    return knowledge.meets(None if isinstance(n, Variable) else n for n in pattern)
 
 
 def _part(branch: Branch, patterns: Iterable[TriplePattern]) -> Branch:
@@ -162,7 +162,8 @@ class Placement:
     def describe(self, prefixes: Mapping[str, str]) -> Iterator[str]:
         """Yield lines for people."""
         written = _write(self.access, prefixes)
-        yield f"access pattern: {written}: {self._figures()}; {_filed(self.postings)}"
+        rows = "1 row is" if self.postings == 1 else f"{self.postings:,} rows are"
+        yield f"access pattern: {written}: {self._figures()}; {rows} filed there"
         if self.second is not None:
             yield f"  then looked for: {_write(self.second, prefixes)}"
         shared = "no other row" if self.alike == 1 else f"{self.alike - 1:,} other rows"
@@ -181,7 +182,3 @@ def _write(pattern: AccessPattern, prefixes: Mapping[str, str]) -> str:
     return " ".join(
         "*" if text is None else compact(_native.term(text), prefixes) for text in pattern
     )
-
-
-def _filed(rows: int) -> str:
-    return "1 row is filed there" if rows == 1 else f"{rows:,} rows are filed there"
