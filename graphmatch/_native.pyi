@@ -203,6 +203,15 @@ class Core:
     ) -> bool: ...
     def unsubscribe(self, id: str) -> bool: ...
     def meets(self, subject: str | None, predicate: str | None, object: str | None) -> bool: ...
+    def closure(self) -> list[_Nodes]: ...
+    def follow(
+        self,
+        id: str,
+        triples: Iterable[_Nodes],
+        stated: int,
+        steps: int,
+        mentions: Sequence[tuple[str | None, str | None]] | None = None,
+    ) -> tuple[list[tuple[_Nodes, int | None]], int, bool]: ...
     def evaluation(
         self,
         id: str,
@@ -256,6 +265,7 @@ class Core:
         triples: Iterable[tuple[_Term, _Term, _Term]],
         now: str,
         stated: int | None = None,
+        shown: int | None = None,
         done: int = 0,
         version: int | None = None,
     ) -> Report | Pending: ...

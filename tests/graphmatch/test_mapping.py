@@ -64,9 +64,7 @@ class Setting:
 
     def run(self, triples: Sequence[Triple], now: datetime = NOW) -> Mapped:
         rooted = self.ontology.rewrite(Publication.of("urn:p", triples))
-        closed = self.ontology.inference.follow(rooted.triples)
-        follow = self.ontology.inference.follow
-        return self.functions.run(rooted, closed, follow, self.evaluator, now, self.problems.append)
+        return self.functions.run(rooted, self.evaluator, now, self.problems.append)
 
 
 def setting(*texts: str, ontology: Sequence[Triple] = (), limits: Limits | None = None) -> Setting:
@@ -410,8 +408,6 @@ def test_that_a_huge_answer_is_stopped_early() -> None:
     told: list[Problem] = []
     mapped = MappingFunctions([function], ontology.root).run(
         Publication.of("p", triples),
-        ontology.inference.follow(triples),
-        ontology.inference.follow,
         Knowledge(ontology),
         on_problem=told.append,
     )

@@ -277,7 +277,7 @@ impl Ontology {
             }
             let is_told = told[number];
             asking.follow(triple, is_told, closing, &mut |following, is_told| {
-                if graph.triples.len() < most && graph.push(following) {
+                if graph.triples.len() < most && graph.derive(following, number) {
                     told.push(is_told);
                 }
             });
