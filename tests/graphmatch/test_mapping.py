@@ -26,8 +26,11 @@ from semantic.mapping import MappingFunction
 from semantic.terms import Triple
 from semantic.units.units import Units
 from semantic.vocabulary import (
+    BROADER,
+    DOMAIN,
     EQUIVALENT_PROPERTY,
     GM,
+    INVERSE_OF,
     SUBCLASS,
     SUBPROPERTY,
     TYPE,
@@ -265,6 +268,27 @@ def test_what_only_the_ontology_has_runs_nothing() -> None:
 def test_a_derived_triple_runs_a_function() -> None:
     known = setting(SENIOR, ontology=[(EX["worked"], SUBPROPERTY, EX["experience"])])
     assert known.run([(X, EX["worked"], Literal(30))]).runs == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "stated", "reads"),
+    [
+        ((EX["alumnus"], SUBPROPERTY, EX["graduated"]), EX["alumnus"], "ex:graduated ?o"),
+        ((EX["graduated"], DOMAIN, EX["Person"]), EX["graduated"], "a ex:Person"),
+        ((EX["taught"], INVERSE_OF, EX["graduated"]), EX["taught"], "^ex:graduated ?o"),
+        ((Y, BROADER, EX["city"]), EX["near"], "ex:near ex:city"),
+    ],
+)
+def test_what_follows_runs_a_function_that_alone_asks_for_it(
+    rule: Triple, stated: NamedNode, reads: str
+) -> None:
+    engine = Engine(
+        Ontology(
+            [rule], mapping=[function("f", f"CONSTRUCT {{ ?x ex:met 1 }} WHERE {{ ?x {reads} }}")]
+        )
+    )
+    engine.subscribe("a", PREFIX + "SELECT ?x { ?x ex:met 1 }")
+    assert engine.match(Publication.of("urn:p", [(X, stated, Y)])).subscriptions == ("a",)
 
 
 def test_an_optional_part_that_comes_later_runs_a_function_again() -> None:

@@ -174,23 +174,18 @@ impl Writer<'_> {
         }
     }
 
-    fn intern(&mut self, text: &str) -> Id {
-        let hash = self.dictionary.hash(text.as_bytes());
-        let known = self.dictionary.get_hashed(text.as_bytes(), hash);
-        known.unwrap_or_else(|| self.local.intern_hashed(text.as_bytes(), hash))
-    }
-
     /// Finds the properties that a step means; where the ontology knows none, one of its own.
     fn along(&mut self, step: &str) {
         self.flattening.along.clear();
         let known = self.ontology.properties_called(step);
         if iri_of(step).is_some() {
-            let property = self.intern(step);
+            let property = self.local.id_of(step.as_bytes(), self.dictionary);
             let terms = Terms { dictionary: self.dictionary, local: self.local };
             let root = self.ontology.root_by_name(property, terms);
             self.flattening.along.push(root);
         } else if known.is_empty() {
-            let property = self.intern(&names::attribute(step));
+            let property = names::attribute(step);
+            let property = self.local.id_of(property.as_bytes(), self.dictionary);
             self.flattening.along.push(property);
         } else {
             self.flattening.along.extend_from_slice(known);
@@ -238,28 +233,6 @@ impl Writer<'_> {
 // -- graphs as events -----------------------------------------------------------------------
 
 impl Ontology {
-    /// Tells where a property leads to from a place among the steps that are asked for.
-    fn follow_step(
-        &self,
-        property: Id,
-        place: u32,
-        terms: Terms,
-        asked: &Asked,
-        mut tell: impl FnMut(u32),
-    ) {
-        let below = |place, name: &str| asked.below(place, asked.step(name)?);
-        match names::attribute_name(names::text(terms, property)) {
-            None => self.step_names(property, terms, |name| {
-                below(place, name).into_iter().for_each(&mut tell);
-            }),
-            Some(name) => {
-                let Some(steps) = names::steps(&name) else { return };
-                let end = steps.iter().try_fold(place, |place, step| below(place, step));
-                end.into_iter().for_each(tell);
-            }
-        }
-    }
-
     /// Adds to E(P) the attributes that are asked for; they are the triples behind those that were
     /// there. Of these the first `stated` are stated. `name` is the publication's, where it is an
     /// IRI. Returns whether all paths were gone, and not only `most` steps.
@@ -460,7 +433,18 @@ impl Flattener<'_> {
             });
             return steps.iter().filter_map(|&step| asked.below(from, step)).for_each(tell);
         }
-        self.ontology.follow_step(property, from, self.terms, asked, tell);
+        match names::attribute_name(names::text(self.terms, property)) {
+            None => self.ontology.step_names(property, self.terms, |name| {
+                let below = asked.step(name).and_then(|step| asked.below(from, step));
+                below.into_iter().for_each(&mut tell);
+            }),
+            Some(name) => {
+                let Some(steps) = names::steps(&name) else { return };
+                let mut steps = steps.iter();
+                let end = steps.try_fold(from, |place, step| asked.below(place, asked.step(step)?));
+                end.into_iter().for_each(tell);
+            }
+        }
     }
 
     /// Whether a term is a subject, and the path to a resource has not passed it.

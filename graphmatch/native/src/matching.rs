@@ -28,6 +28,7 @@ use std::cell::RefCell;
 pub const PYTHON: Steps = ITEM | UNITS | MAPPING;
 
 /// What one thread needs for a publication; reused for the next one.
+#[derive(Default)]
 pub struct Worker {
     /// The publication as it was read.
     pub publication: Publication,
@@ -36,26 +37,9 @@ pub struct Worker {
     /// What the index found.
     pub rows: Scratch,
     closing: Closing,
-    /// For those who ask for everything that follows.
-    everything: (Mentions, Closing),
     flattening: Flattening,
     walk: RefCell<Walk>,
     memo: RefCell<Memo>,
-}
-
-impl Default for Worker {
-    fn default() -> Self {
-        Self {
-            publication: Publication::default(),
-            graph: Graph::default(),
-            rows: Scratch::default(),
-            closing: Closing::default(),
-            everything: (Mentions::of_everything(), Closing::default()),
-            flattening: Flattening::default(),
-            walk: RefCell::default(),
-            memo: RefCell::default(),
-        }
-    }
 }
 
 /// A part of a graph: what every pattern sees, or what only those see that name their property.
@@ -117,8 +101,7 @@ pub struct Context<'a> {
 }
 
 impl Worker {
-    /// The steps that the terms of a publication's first triples call for, those that were done
-    /// apart.
+    /// The steps that the terms of a publication's first triples call for, less those that were done.
     pub fn steps(&self, context: Context, shown: usize, done: Steps) -> Steps {
         let Context { dictionary, ontology, .. } = context;
         let terms = Terms { dictionary, local: &self.publication.local };
@@ -148,13 +131,7 @@ impl Worker {
     /// `stated` is how many of the publication's triples somebody stated, `shown` how many every
     /// pattern sees, and not only those that name the property; `steps` are those that are left to
     /// be done. Returns the steps that derived triples call for.
-    pub fn enrich(
-        &mut self,
-        context: Context,
-        stated: usize,
-        shown: usize,
-        steps: Steps,
-    ) -> Steps {
+    pub fn enrich(&mut self, context: Context, stated: usize, shown: usize, steps: Steps) -> Steps {
         let Context { dictionary, ontology, mentions, .. } = context;
         let mut own = self.begin(stated, shown);
         let Self { publication, graph, closing, flattening, walk, .. } = self;
@@ -173,9 +150,9 @@ impl Worker {
                 .collect();
             if rooted != graph.triples {
                 graph.clear();
-                own = 0;
+                let before = std::mem::take(&mut own);
                 for (number, triple) in rooted.into_iter().enumerate() {
-                    own += usize::from(graph.push(triple) && number < stated);
+                    own += usize::from(graph.push(triple) && number < before);
                 }
                 steps |= RULES;
             }
@@ -239,22 +216,28 @@ impl Worker {
     /// rules, attributes that `context` asks for. The triples have their root terms.
     ///
     /// `stated` is how many of the publication's triples somebody stated. Returns how many triples
-    /// of the graph every pattern sees, and whether the attributes are all.
-    pub fn follow(&mut self, context: Context, stated: usize, steps: Steps) -> (usize, bool) {
+    /// of the graph are the given ones, and how many every pattern sees; and whether the attributes
+    /// are all.
+    pub fn follow(
+        &mut self,
+        context: Context,
+        stated: usize,
+        steps: Steps,
+    ) -> (usize, usize, bool) {
         let Context { dictionary, ontology, .. } = context;
         let own = self.begin(stated, self.publication.triples.len());
-        let Self { publication, graph, everything, flattening, walk, .. } = self;
+        let Self { publication, graph, closing, flattening, walk, .. } = self;
+        let given = graph.triples.len();
         if steps & EVENT != 0 {
             ontology.write_event(graph, dictionary, &mut publication.local, flattening);
         }
         let terms = Terms { dictionary, local: &publication.local };
         walk.get_mut().begin(ontology, publication.triples[..stated].iter().copied(), terms);
         if steps & RULES != 0 {
-            let (mentions, closing) = everything;
-            ontology.close(graph, terms, mentions, closing);
+            ontology.close(graph, terms, &Mentions::of_everything(), closing);
         }
         let shown = graph.triples.len();
-        (shown, steps & ATTRIBUTES == 0 || self.add_attributes(context, own))
+        (given, shown, steps & ATTRIBUTES == 0 || self.add_attributes(context, own))
     }
 
     /// Finds the rows that have a solution; they are in `rows.matches`.

@@ -343,7 +343,11 @@ fn closed(
     closing: &mut Closing,
 ) -> Graph {
     let mut triples = graph_of(publication);
+    let given = triples.triples.len();
     ontology.close(&mut triples, known.terms(), mentions, closing);
+    let origins = triples.origins();
+    assert_eq!(origins.len(), triples.triples.len() - given);
+    assert!(origins.iter().zip(given..).all(|(&from, derived)| (from as usize) < derived));
     triples.triples.into_iter().collect()
 }
 

@@ -167,8 +167,8 @@ impl Shared {
     ) -> Outcome {
         let state = &guarded.state;
         let count = worker.publication.triples.len();
-        let stated = done.stated.map_or(count, |stated| stated.min(count));
         let shown = done.shown.map_or(count, |shown| shown.min(count));
+        let stated = done.stated.map_or(shown, |stated| stated.min(shown));
         let is_current = done.version.is_none_or(|version| version == guarded.version);
         let matched =
             if is_current { state.matches(worker, stated, shown, done.steps, now) } else { Err(0) };
@@ -663,11 +663,7 @@ type Followed<'py> = (Vec<(Bound<'py, PyTuple>, Option<u32>)>, usize, bool);
 fn mentions_of(rows: &[MentionRow], dictionary: &Dictionary, local: &mut LocalTerms) -> Mentions {
     let mut mentions = Mentions::default();
     let mut id = |text: &Option<String>| {
-        text.as_ref().map_or(ANY, |text| {
-            let hash = dictionary.hash(text.as_bytes());
-            let known = dictionary.get_hashed(text.as_bytes(), hash);
-            known.unwrap_or_else(|| local.intern_hashed(text.as_bytes(), hash))
-        })
+        text.as_ref().map_or(ANY, |text| local.id_of(text.as_bytes(), dictionary))
     };
     for (property, object) in rows {
         let text = property.as_deref().unwrap_or_default();
@@ -687,9 +683,7 @@ pub(crate) fn fill(
     publication.id = id.into();
     let mut triple = [0; 3];
     for (number, text) in statements.terms().enumerate() {
-        let hash = dictionary.hash(text);
-        let known = dictionary.get_hashed(text, hash);
-        triple[number % 3] = known.unwrap_or_else(|| publication.local.intern_hashed(text, hash));
+        triple[number % 3] = publication.local.id_of(text, dictionary);
         if number % 3 == 2 {
             publication.triples.push(triple);
         }
@@ -1097,7 +1091,7 @@ impl Core {
     /// for). The triples have their root terms; the first `stated` of them somebody stated.
     ///
     /// Returns the triples that come, each with the place of the one that it was derived from among
-    /// all, the distinct given ones first; how many of them every pattern sees; and whether the
+    /// all, the given ones first, which are distinct; how many of them every pattern sees; and whether the
     /// attributes are all.
     #[pyo3(signature = (id, triples, stated, steps, mentions = None))]
     fn follow<'py>(
@@ -1120,16 +1114,15 @@ impl Core {
                 let mut context = guarded.state.context();
                 context.mentions = own.as_ref().unwrap_or(context.mentions);
                 let count = statements.len();
-                let (shown, is_whole) = worker.follow(context, stated.min(count), steps);
-                let (all, origins) = (&worker.graph.triples, worker.graph.origins());
-                let more = all[count..].iter().copied();
-                let told = std::iter::repeat_n(None, all.len() - count - origins.len());
-                let told = told.chain(origins.iter().map(|&number| Some(number))).collect();
-                let texts = Departed::new(worker.terms(context), more);
-                (texts, told, shown - count, is_whole)
+                let (given, shown, is_whole) = worker.follow(context, stated.min(count), steps);
+                let (more, origins) = (&worker.graph.triples[given..], worker.graph.origins());
+                let told = std::iter::repeat_n(None, more.len() - origins.len());
+                let told = told.chain(origins.iter().copied().map(Some));
+                let told: Vec<Option<u32>> = told.collect();
+                let texts = Departed::new(worker.terms(context), more.iter().copied());
+                (texts, told, shown - given, is_whole)
             })
         });
-        let origins: Vec<Option<u32>> = origins;
         Ok((triples.objects(py)?.into_iter().zip(origins).collect(), shown, is_whole))
     }
 
@@ -1158,19 +1151,6 @@ impl Core {
     /// Whether a subscription or the ontology mentions a term, as N-Triples writes it.
     fn has_term(&self, term: &str) -> bool {
         self.shared.read().state.dictionary.get(term.as_bytes()).is_some()
-    }
-
-    /// What subscriptions ask for: properties and objects, `None` for any.
-    fn mentioned(&self, py: Python<'_>) -> Vec<(Option<String>, Option<String>)> {
-        py.detach(|| {
-            let guarded = self.shared.read();
-            let state = &guarded.state;
-            let text = |id: Id| {
-                (id != ANY)
-                    .then(|| String::from_utf8_lossy(&state.dictionary.text(id)).into_owned())
-            };
-            state.mentions.counted().map(|((p, o), _)| (text(p), text(o))).collect()
-        })
     }
 
     /// How the rows of a subscription are filed: access pattern and second pattern, the estimated
