@@ -115,9 +115,8 @@ class Enriched:
         As it was read, with what its text names.
     annotations
         What its text names, and where.
-    followed
-        The triples of E(P) that were derived, each with the one that it was derived from; others
-        may be there with ``None``.
+    origins
+        Each triple of E(P) with the one that it was derived from, if it was.
     mapped
         Triples that mapping functions gave, each with the name of the function.
     runs
@@ -130,15 +129,10 @@ class Enriched:
     publication: Publication
     stated: Publication
     annotations: tuple[Annotation, ...] = ()
-    followed: Derived = field(default_factory=dict)
+    origins: Derived = field(default_factory=dict)
     mapped: Mapping[Triple, str] = field(default_factory=dict)
     runs: int = 0
     problems: tuple[Problem, ...] = ()
-
-    @property
-    def origins(self) -> Derived:
-        """Each triple of E(P) with the one that it was derived from, if it was."""
-        return dict.fromkeys(self.publication.triples) | self.followed
 
 
 Known: TypeAlias = tuple[Ontology, Annotator, bool]
@@ -408,7 +402,8 @@ class Knowledge:
             of the engine's subscriptions.
         """
         asked = None if mentions is None else tuple(mentions)
-        annotations = tuple(self.annotator.annotate(publication))
+        texts = texts_of_items(publication.triples)
+        annotations = tuple(self.annotator.annotations(texts))
         stated = publication.with_derived(annotation.triple for annotation in annotations)
         problems: list[Problem] = []
         whole, mapped, steps = stated, None, ATTRIBUTES
@@ -426,18 +421,16 @@ class Knowledge:
             problems.append(_incomplete(publication))
         found = tuple(origins)
         asks = self.words if asked is None else any(p == WORDS for p, _ in asked)
-        texts = texts_of_items(publication.given) if asks else ()
-        words = [(self._root(s), p, o) for s, p, o in words_of(texts)]
+        root = self.ontology.root if self.rdfs else lambda term: term
+        words = [(root(s), p, o) for s, p, o in words_of(texts if asks else ())]
         whole = whole.extended(found[:shown]).with_attributes((*found[shown:], *words))
+        origins = dict.fromkeys(whole.triples) | origins
         if mapped is None:
             return Enriched(whole, stated, annotations, origins, problems=tuple(problems))
-        followed = origins | mapped.closed
+        origins |= mapped.closed
         return Enriched(
-            whole, stated, annotations, followed, mapped.mapped, mapped.runs, tuple(problems)
+            whole, stated, annotations, origins, mapped.mapped, mapped.runs, tuple(problems)
         )
-
-    def _root(self, term: Term) -> Term:
-        return self.ontology.root(term) if self.rdfs else term
 
     def _as_graph(self, publication: Publication) -> Publication:
         """Return an event with what its attributes say in the ontology's words.

@@ -163,14 +163,18 @@ class Annotator:
         tag; without one the item's ``dc:language``, without that the channel's; without that it is
         guessed from all the texts of the item. A concept that is named twice is there twice.
         """
+        return self.annotations(texts_of_items(publication.triples))
+
+    def annotations(self, texts: Iterable[ItemText]) -> list[Annotation]:
+        """Return what `annotate` does of texts that were read already."""
         return [
             Annotation(text.item, text.property, found)
-            for text, languages in self._in_languages(texts_of_items(publication.triples))
+            for text, languages in self._in_languages(texts)
             for found in self._occurrences(text.text, text.words, languages)
         ]
 
     def concepts(self, texts: Iterable[ItemText]) -> list[Triple]:
-        """Return the triples that `annotate` finds, each once, without where their labels are."""
+        """Return the triples of `annotations`, each once, without where their labels are."""
         found = {
             (text.item, pattern.label.concept): None
             for text, languages in self._in_languages(texts)
