@@ -72,7 +72,7 @@ from semantic.reading import (
     recognise,
 )
 from semantic.syntax import HEAD_BYTES, format_of_media_type
-from semantic.terms import Mention, Triple
+from semantic.terms import Triple
 from semantic.vocabulary import PREFIXES
 
 if TYPE_CHECKING:
@@ -592,6 +592,7 @@ class Engine(Matcher):
                 prepared.triples,
                 time,
                 prepared.stated,
+                prepared.shown,
                 prepared.done,
                 found.version,
             )
@@ -811,18 +812,10 @@ class Engine(Matcher):
         Matching itself derives only what some subscription asks for.
         """
         with self._changing:
-            enriched = self._knowledge.enrich(publication, self._clock(), self._mentions())
+            enriched = self._knowledge.enrich(publication, self._clock())
         for problem in enriched.problems:
             self._on_problem(problem)
         return enriched.publication
-
-    def _mentions(self) -> list[Mention]:
-        """Return what subscriptions ask for."""
-        term = _native.term
-        return [
-            (None if p is None else term(p), None if o is None else term(o))
-            for p, o in self._core.mentioned()
-        ]
 
     # -- why --------------------------------------------------------------------------------
 
@@ -904,9 +897,8 @@ class Engine(Matcher):
 
         now = self._clock()
         knowledge = self._knowledge
-        enriched = knowledge.enrich(publication, now, self._mentions())
-        known = knowledge.ontology
-        provenance = Provenance(known, enriched, entailment=knowledge.rdfs, language=language)
+        enriched = knowledge.enrich(publication, now)
+        provenance = Provenance(knowledge, enriched, language)
         return knowledge.evaluation(enriched.publication, now), provenance
 
     # -- saving -----------------------------------------------------------------------------

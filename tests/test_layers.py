@@ -29,7 +29,6 @@ LAYERS = (
     *SEMANTIC,
     ("graphmatch.subscription",),
     ("graphmatch.mapping", "graphmatch.matcher"),
-    ("graphmatch.enrichment",),
     ("graphmatch.knowledge",),
     ("graphmatch.published",),
     ("graphmatch.lint", "graphmatch.parse_tree", "graphmatch.report", "graphmatch.saving"),

@@ -86,7 +86,7 @@ class Naive(Matcher):
     ) -> None:
         rules = Entailment.RDFS if entailment else Entailment.NONE
         self._knowledge = Knowledge(ontology, rules, annotator)
-        self._background = ontology.closure if entailment else frozenset(ontology.stated)
+        self._background = self._knowledge.closure
         self._store = Store()
         self._store.bulk_extend(_quads(self._background, DefaultGraph()))
         self._subscriptions: dict[str, Subscription] = {}

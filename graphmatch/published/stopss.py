@@ -176,10 +176,7 @@ class SToPSS(ConceptMatcher):
         return replace(report, counters=counters, problems=tuple(problems))
 
     def _mapped(self, rooted: Publication, problems: list[Problem]) -> Mapped:
-        follow = self.ontology.inference.follow
-        closed = follow(rooted.triples)
-        run = self._functions.run
-        return run(rooted, closed, follow, self._knowledge, self._now, problems.append)
+        return self._functions.run(rooted, self._knowledge, self._now, problems.append)
 
     def general(self, event: Event) -> Iterator[General]:
         """Yield an event for each choice of what is above its attributes and values."""

@@ -10,6 +10,7 @@ use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::Limits as EvaluationLimits;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::index::Index;
+use crate::limits::Limits;
 use crate::matching::{Context, PYTHON, Worker};
 use crate::mentions::Mentions;
 use crate::ontology::{Ontology, Stated, Steps, UNITS};
@@ -113,6 +114,8 @@ pub struct State {
     pub index: Index,
     /// What an evaluation may cost.
     pub limits: EvaluationLimits,
+    /// How many steps are gone in all when a publication is flattened into attributes.
+    pub event_paths: usize,
     cutter: Cutter,
     unindexed: BTreeSet<Number>,
     /// What stands for classes by their names, as Python found them in this ontology.
@@ -133,6 +136,7 @@ impl State {
             subscriptions: Subscriptions::default(),
             index: Index::default(),
             limits: EvaluationLimits::default(),
+            event_paths: Limits::default().event_paths,
             cutter,
             unindexed: BTreeSet::new(),
             concepts: HashMap::new(),
@@ -169,6 +173,7 @@ impl State {
             subscriptions,
             index,
             limits: EvaluationLimits::default(),
+            event_paths: Limits::default().event_paths,
             cutter,
             unindexed: BTreeSet::new(),
             concepts,
@@ -223,8 +228,8 @@ impl State {
 
     /// What publications are seen under.
     pub fn context(&self) -> Context<'_> {
-        let Self { dictionary, ontology, mentions, .. } = self;
-        Context { dictionary, ontology, mentions }
+        let Self { dictionary, ontology, mentions, event_paths, .. } = self;
+        Context { dictionary, ontology, mentions, event_paths: *event_paths }
     }
 
     // -- subscribing --------------------------------------------------------------------------
@@ -581,15 +586,16 @@ impl State {
         &self,
         worker: &mut Worker,
         stated: usize,
+        shown: usize,
         done: Steps,
         now: &Literal,
     ) -> Result<Matched, Steps> {
         let context = self.context();
-        let steps = worker.steps(context, done);
+        let steps = worker.steps(context, shown, done);
         if steps & PYTHON != 0 {
             return Err(steps & PYTHON);
         }
-        let late = worker.enrich(context, stated, steps) & PYTHON & !done;
+        let late = worker.enrich(context, stated, shown, steps) & PYTHON & !done;
         if late != 0 {
             return Err(late);
         }
@@ -808,7 +814,6 @@ fn part(mut branch: Branch) -> Branch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::Limits;
 
     fn text(round: usize, number: usize) -> String {
         // A shape of its own by which of eight patterns name their object, and in which order.

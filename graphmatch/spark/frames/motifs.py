@@ -127,7 +127,7 @@ def _below(term: Term, ontology: Ontology | None) -> Iterator[Term]:
     yield term
     if ontology is not None:
         root = ontology.root(term)
-        taxonomies = (ontology.schema.classes, ontology.schema.properties)
+        taxonomies = (ontology.classes, ontology.properties)
         for below in (root, *(t for tree in taxonomies for t in tree.descendants(root))):
             yield from (below, *ontology.roots.names(below))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 
+from graphmatch.knowledge import Knowledge
 from semantic import Ontology, Publication
 from semantic.terms import Triple
 from tests.second_opinion import by_owlrl, ours, spoken
@@ -15,5 +16,6 @@ from tests.strategies import ontologies, publications
 def test_that_owlrl_agrees(stated: tuple[Triple, ...], publication: Publication) -> None:
     ontology = Ontology(spoken(stated), on_problem=lambda _: None)
     published = Publication.of("p", ontology.roots.rewrite(spoken(publication.triples)))
-    found = ontology.closure.union(ontology.enrich(published).triples)
+    knowledge = Knowledge(ontology)
+    found = knowledge.closure.union(knowledge.follow(published.triples))
     assert ours(found) == ours(by_owlrl((*ontology.triples, *published.triples)))

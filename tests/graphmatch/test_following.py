@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, parse
 
+from graphmatch.knowledge import Knowledge
+from semantic.clock import utc_now
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import SynonymPairs
 from semantic.publication import Publication
@@ -44,11 +46,15 @@ def quiet(stated: Iterable[Triple], synonyms: SynonymPairs | None = None) -> Ont
 def follows(ontology: str, publication: str, synonyms: SynonymPairs | None = None) -> set[Triple]:
     """Return what a publication's triples lead to, themselves aside."""
     known = quiet(triples(ontology), synonyms)
-    enriched = known.enrich(Publication.of("p", triples(publication)))
+    enriched = enrich(Knowledge(known), Publication.of("p", triples(publication)))
     assert len(set(enriched.triples)) == len(enriched.triples)
     stated = known.roots.rewrite(triples(publication))
     assert enriched.derived == set(enriched.triples) - set(stated)
     return set(enriched.derived)
+
+
+def enrich(knowledge: Knowledge, publication: Publication) -> Publication:
+    return knowledge.enrich(publication, utc_now()).publication
 
 
 @pytest.mark.parametrize(
@@ -187,8 +193,9 @@ def test_against_the_oracle(drawn: st.DataObject) -> None:
     publication = drawn.draw(publications(stated))
     ontology = quiet(stated)
     world = World.of(stated, publication.triples)
-    assert ontology.closure == world.background
-    assert set(ontology.enrich(publication).triples) == world.news
+    knowledge = Knowledge(ontology)
+    assert knowledge.closure == world.background
+    assert set(enrich(knowledge, publication).triples) == world.news
 
 
 @given(meta_ontologies, data)
@@ -200,8 +207,9 @@ def test_rules_about_rules_against_the_oracle(
     ontology = quiet(stated)
     roots = ontology.roots
     c, e = closure(roots.rewrite(stated), roots.rewrite(published))
-    assert ontology.closure == c
-    assert set(ontology.enrich(Publication.of("p", published)).triples) == e
+    knowledge = Knowledge(ontology)
+    assert knowledge.closure == c
+    assert set(enrich(knowledge, Publication.of("p", published)).triples) == e
 
 
 @given(st.data())
@@ -210,8 +218,9 @@ def test_derivations(drawn: st.DataObject) -> None:
     stated = drawn.draw(ontologies())
     publication = drawn.draw(publications(stated))
     ontology = quiet(stated)
-    parents = ontology.inference.follow(ontology.rewrite(publication).triples)
-    enriched = ontology.enrich(publication)
+    knowledge = Knowledge(ontology)
+    parents = knowledge.follow(ontology.rewrite(publication).triples)
+    enriched = enrich(knowledge, publication)
     assert parents.keys() == set(enriched.triples)
     for triple in parents:
         steps = 0
