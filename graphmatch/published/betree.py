@@ -52,6 +52,17 @@ from typing import ClassVar, TypeAlias
 from pyoxigraph import NamedNode
 
 from graphmatch.matcher import Capabilities
+from graphmatch.published.base import (
+    DOMAIN,
+    Constraint,
+    Equal,
+    Event,
+    FlatMatcher,
+    Interval,
+    Present,
+    Row,
+    Tally,
+)
 from graphmatch.published.flat.bucket_tree import (
     Bucket,
     BucketTree,
@@ -60,10 +71,6 @@ from graphmatch.published.flat.bucket_tree import (
     middle_of,
     way,
 )
-from graphmatch.published.flat.constraints import Constraint, Equal, Interval, Present, Row
-from graphmatch.published.flat.events import Event
-from graphmatch.published.flat.matcher import FlatMatcher, Tally
-from graphmatch.published.flat.ranges import DOMAIN
 from graphmatch.published.flat.rows import Ends, Rows, Terms
 from semantic.ontology.ontology import Ontology
 
@@ -242,7 +249,7 @@ class BETree(FlatMatcher):
 
     def _ends(self, constraint: Constraint) -> Ends:
         if isinstance(constraint, Interval):
-            return constraint.closed()
+            return constraint.low, constraint.high
         if isinstance(constraint, Equal):
             number = float(self._terms.name(constraint.term))
             return number, number

@@ -58,21 +58,22 @@ from bitarray import bitarray
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch.matcher import Capabilities
-from graphmatch.published.flat.bit_grid import Grid
-from graphmatch.published.flat.bits import BitLists, no_bits
-from graphmatch.published.flat.concepts import ConceptMatcher, Way
-from graphmatch.published.flat.constraints import (
+from graphmatch.published.base import (
+    DOMAIN,
     Below,
     Constraint,
     Equal,
+    Event,
     Interval,
     Present,
+    Resource,
     Row,
+    Tally,
     number_of,
 )
-from graphmatch.published.flat.events import Event, Resource
-from graphmatch.published.flat.matcher import Tally
-from graphmatch.published.flat.ranges import DOMAIN
+from graphmatch.published.flat.bit_grid import Grid
+from graphmatch.published.flat.bits import BitLists, no_bits
+from graphmatch.published.flat.concepts import ConceptMatcher, Way
 from semantic.ontology.ontology import Links, Ontology
 from semantic.terms import Term
 

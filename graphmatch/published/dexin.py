@@ -55,10 +55,18 @@ from typing import ClassVar
 import numpy as np
 from pyoxigraph import NamedNode
 
+from graphmatch.published.base import (
+    DOMAIN,
+    RANGES,
+    Domain,
+    Event,
+    FlatMatcher,
+    Row,
+    Tally,
+    all_ends,
+    cell_of,
+)
 from graphmatch.published.flat.buckets import Buckets, Numbers, Values
-from graphmatch.published.flat.constraints import Row
-from graphmatch.published.flat.events import Event
-from graphmatch.published.flat.matcher import FlatMatcher, Tally
 from graphmatch.published.flat.methods import Marks, collect, exclude, include, outside
 from graphmatch.published.flat.pipeline import (
     Method,
@@ -69,7 +77,6 @@ from graphmatch.published.flat.pipeline import (
     only_inclusive,
     optimal,
 )
-from graphmatch.published.flat.ranges import DOMAIN, RANGES, Domain, all_ends, cell_of
 from semantic.ontology.ontology import Ontology
 
 SLOTS = 1500

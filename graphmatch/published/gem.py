@@ -45,11 +45,18 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
+from graphmatch.published.base import (
+    DOMAIN,
+    RANGES,
+    Domain,
+    Event,
+    FlatMatcher,
+    Row,
+    Tally,
+    all_ends,
+    cell_of,
+)
 from graphmatch.published.flat.buckets import Arrays, Buckets
-from graphmatch.published.flat.constraints import Row
-from graphmatch.published.flat.events import Event
-from graphmatch.published.flat.matcher import FlatMatcher, Tally
-from graphmatch.published.flat.ranges import DOMAIN, RANGES, Domain, all_ends, cell_of
 from graphmatch.published.jit import kernel
 from semantic.ontology.ontology import Ontology
 

@@ -53,9 +53,7 @@ import numpy as np
 from pyoxigraph import NamedNode
 
 from graphmatch.matcher import Capabilities
-from graphmatch.published.flat.constraints import Equal, Row
-from graphmatch.published.flat.events import Event
-from graphmatch.published.flat.matcher import FlatMatcher, Tally
+from graphmatch.published.base import Equal, Event, FlatMatcher, Row, Tally
 from graphmatch.published.flat.rows import Terms
 from graphmatch.published.flat.successors import SuccessorSets, no_sets, successor_sets
 from graphmatch.published.flat.value_nodes import (

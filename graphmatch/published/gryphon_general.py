@@ -48,10 +48,8 @@ from typing import ClassVar
 from pyoxigraph import NamedNode
 
 from graphmatch.matcher import Capabilities
-from graphmatch.published.flat.constraints import Equal, Interval, Present, Row
+from graphmatch.published.base import Equal, Event, FlatMatcher, Interval, Present, Row, Tally
 from graphmatch.published.flat.elementary import ElementaryTest, Result, tests_of
-from graphmatch.published.flat.events import Event
-from graphmatch.published.flat.matcher import FlatMatcher, Tally
 from semantic.ontology.ontology import Ontology
 
 

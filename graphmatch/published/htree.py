@@ -48,14 +48,20 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from pyoxigraph import NamedNode
 
+from graphmatch.published.base import (
+    DOMAIN,
+    RANGES,
+    Domain,
+    Event,
+    FlatMatcher,
+    Row,
+    Tally,
+    all_ends,
+)
 from graphmatch.published.flat import cell_tree
 from graphmatch.published.flat.buckets import Numbers
 from graphmatch.published.flat.cell_tree import Spans
-from graphmatch.published.flat.constraints import Row
-from graphmatch.published.flat.events import Event
-from graphmatch.published.flat.matcher import FlatMatcher, Tally
 from graphmatch.published.flat.pool import Chains, Pool
-from graphmatch.published.flat.ranges import DOMAIN, RANGES, Domain, ends_of, share_of
 from graphmatch.published.flat.rows import Marks, Rows
 from semantic.ontology.ontology import Ontology
 
@@ -128,7 +134,7 @@ class HTree(FlatMatcher):
 
     def insert(self, number: int, row: Row) -> None:
         """Put a subscription into the lists of its cells."""
-        ends = {attribute: ends_of(constraint) for attribute, constraint in row.items()}
+        ends = {attribute: (low, high) for attribute, low, high in all_ends(row)}
         for attribute in row:
             if attribute not in self._rows.slots and self._free_levels:
                 self._levels[attribute] = self._free_levels.pop()
@@ -175,8 +181,8 @@ class HTree(FlatMatcher):
         """Return the first and last cell of each level, and how many combinations there are."""
         spans: Spans = np.full((self._depth, 2), self._cells, np.int64)  # those who do not ask
         asked = [
-            (self._span(*ends_of(constraint)), self._levels[attribute])
-            for attribute, constraint in row.items()
+            (self._span(low, high), self._levels[attribute])
+            for attribute, low, high in all_ends(row)
             if attribute in self._levels
         ]
         copies = 1
@@ -207,7 +213,8 @@ class HTree(FlatMatcher):
 
     def _scaled(self, value: float) -> float:
         """Return how many cells of the domain are below a value."""
-        return share_of(value, self._domain) * self._cells
+        low, high = self._domain
+        return (min(max(value, low), high) - low) / (high - low) * self._cells
 
 
 def _reach(place: float) -> int:

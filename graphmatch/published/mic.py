@@ -47,7 +47,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from graphmatch.published.flat.constraints import number_of
+from graphmatch.published.base import number_of
 from graphmatch.published.graphs.intervals import IntervalTree
 from graphmatch.published.graphs.joins import Joins
 from graphmatch.published.graphs.matcher import Arrived, Found, GraphMatcher, Tally

@@ -44,11 +44,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
+from graphmatch.published.base import RANGES, Event, FlatMatcher, Interval, Row, Tally
 from graphmatch.published.flat.buckets import Buckets, Numbers, Places, Values
-from graphmatch.published.flat.constraints import Interval, Row
-from graphmatch.published.flat.events import Event
-from graphmatch.published.flat.matcher import FlatMatcher, Tally
-from graphmatch.published.flat.ranges import RANGES
 from graphmatch.published.jit import kernel, part
 from semantic.ontology.ontology import Ontology
 
@@ -172,7 +169,7 @@ def _predicates(row: Row) -> list[tuple[NamedNode, int, float]]:
     found: list[tuple[NamedNode, int, float]] = []
     for attribute, constraint in row.items():
         assert isinstance(constraint, Interval)
-        low, high = constraint.closed()
+        low, high = constraint
         if low == high:
             found.append((attribute, EQUAL, low))
             continue

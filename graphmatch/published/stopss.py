@@ -45,10 +45,18 @@ from pyoxigraph import NamedNode
 from graphmatch.knowledge import Knowledge
 from graphmatch.mapping import Mapped, MappingFunctions
 from graphmatch.matcher import Capabilities, MatchReport
+from graphmatch.published.base import (
+    Below,
+    Equal,
+    Event,
+    FlatMatcher,
+    Interval,
+    Present,
+    Row,
+    Tally,
+    number_of,
+)
 from graphmatch.published.flat.concepts import ConceptMatcher
-from graphmatch.published.flat.constraints import Below, Equal, Interval, Present, Row, number_of
-from graphmatch.published.flat.events import Event
-from graphmatch.published.flat.matcher import FlatMatcher, Tally
 from semantic.errors import Problem
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
@@ -142,7 +150,7 @@ class SToPSS(ConceptMatcher):
         for attribute, constraint in row.items():
             predicates = self._predicates.setdefault(attribute, _Predicates())
             if isinstance(constraint, Interval):
-                insort(predicates.ranges, (*constraint.closed(), number))
+                insort(predicates.ranges, (*constraint, number))
             else:
                 predicates.terms[_predicate(constraint)].append(number)
 
@@ -152,7 +160,7 @@ class SToPSS(ConceptMatcher):
         for attribute, constraint in row.items():
             predicates = self._predicates[attribute]
             if isinstance(constraint, Interval):
-                range_ = (*constraint.closed(), number)
+                range_ = (*constraint, number)
                 del predicates.ranges[bisect_right(predicates.ranges, range_) - 1]
             else:
                 predicate = _predicate(constraint)

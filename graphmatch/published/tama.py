@@ -39,11 +39,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from graphmatch.published.flat.constraints import Row
-from graphmatch.published.flat.events import Event
-from graphmatch.published.flat.matcher import FlatMatcher, Tally
+from graphmatch.published.base import (
+    DOMAIN,
+    RANGES,
+    Domain,
+    Event,
+    FlatMatcher,
+    Row,
+    Tally,
+    all_ends,
+)
 from graphmatch.published.flat.postings import Numbers, Places, Postings, Sizes
-from graphmatch.published.flat.ranges import DOMAIN, RANGES, Domain, ends_of
 from graphmatch.published.jit import kernel, part
 from semantic.ontology.ontology import Ontology
 
@@ -146,7 +152,7 @@ class Tama(FlatMatcher):
 
     def _covering(self, row: Row) -> Places:
         """Return the cells of all constraints of a row."""
-        ends = list(map(ends_of, row.values()))
+        ends = [(low, high) for _, low, high in all_ends(row)]
         first = np.array([self._first[attribute] for attribute in row])
         cells = np.empty(2 * self._layers * len(row), np.int64)
         return cells[: _cover(first, np.array(ends), self._domain, self._leaves, cells)]

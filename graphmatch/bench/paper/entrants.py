@@ -29,9 +29,7 @@ from graphmatch.bench.workloads.workload import Workload
 from graphmatch.engine import Engine
 from graphmatch.matcher import Matcher, MatchReport
 from graphmatch.published import MATCHERS
-from graphmatch.published.flat.constraints import Conjunction
-from graphmatch.published.flat.events import Event
-from graphmatch.published.flat.matcher import FlatMatcher, Tally
+from graphmatch.published.base import Conjunction, Event, FlatMatcher, Tally
 from graphmatch.published.graphs.matcher import Tally as GraphTally
 from graphmatch.published.graphs.merged import MergedGraph
 from graphmatch.published.graphs.numbers import Ids

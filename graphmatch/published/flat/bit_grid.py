@@ -13,11 +13,9 @@ import numpy as np
 from bitarray import bitarray
 from numpy.typing import NDArray
 
+from graphmatch.published.base import Interval, Tally, cell_of
 from graphmatch.published.flat.bits import BitLists
 from graphmatch.published.flat.buckets import Values
-from graphmatch.published.flat.constraints import Interval
-from graphmatch.published.flat.matcher import Tally
-from graphmatch.published.flat.ranges import cell_of
 from graphmatch.published.jit import kernel
 
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -63,7 +61,7 @@ class Grid:
 
     def add(self, number: int, interval: Interval) -> None:
         """Put a range into its cell (Algorithm 5, insertGEMConstraint)."""
-        self._lows[number], self._highs[number] = interval.closed()
+        self._lows[number], self._highs[number] = interval
         self.lists.add(self._cell(interval), number)
 
     def discard(self, number: int, interval: Interval) -> None:
@@ -89,7 +87,7 @@ class Grid:
                 )
 
     def _cell(self, interval: Interval) -> tuple[int, int]:
-        low, high = interval.closed()
+        low, high = interval
         return self._box(high), self._box(low)
 
     def _box(self, value: float) -> int:

@@ -14,9 +14,17 @@ from typing import ClassVar, TypeAlias
 from pyoxigraph import NamedNode
 
 from graphmatch.matcher import MatchReport
-from graphmatch.published.flat.constraints import Below, Conjunction, Equal, Interval, Present, Row
-from graphmatch.published.flat.events import Event, Resource
-from graphmatch.published.flat.matcher import FlatMatcher
+from graphmatch.published.base import (
+    Below,
+    Conjunction,
+    Equal,
+    Event,
+    FlatMatcher,
+    Interval,
+    Present,
+    Resource,
+    Row,
+)
 from graphmatch.subscription import Subscription
 from semantic.ontology.ontology import Links, Ontology
 from semantic.publication import Publication

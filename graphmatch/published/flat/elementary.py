@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import inf, nextafter
 from typing import TypeAlias
 
-from graphmatch.published.flat.constraints import (
+from graphmatch.published.base import (
     Constraint,
     Equal,
     Interval,
@@ -79,7 +79,7 @@ class ElementaryTest:
                 return constraint.term
             number = number_of(constraint.term)
             return None if number is None else self._of_range(number, number)
-        return self._of_range(*constraint.closed()) if isinstance(constraint, Interval) else None
+        return self._of_range(*constraint) if isinstance(constraint, Interval) else None
 
     def _of_range(self, low: float, high: float) -> Result | None:
         if self.kind == NUMBER and low == high:
@@ -103,7 +103,7 @@ def tests_of(attribute: int, constraint: Constraint) -> Iterator[ElementaryTest]
         case Present():
             yield ElementaryTest(attribute, PRESENT)
         case Interval():
-            low, high = constraint.closed()
+            low, high = constraint
             if low == high:
                 yield ElementaryTest(attribute, NUMBER)
                 return

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch.published import make
-from graphmatch.published.betree import BETree
-from graphmatch.published.flat.constraints import (
+from graphmatch.published.base import (
     Conjunction,
     Constraint,
     Equal,
+    Event,
     Interval,
     Present,
+    Tally,
 )
-from graphmatch.published.flat.events import Event
-from graphmatch.published.flat.matcher import Tally
+from graphmatch.published.betree import BETree
 from semantic import Ontology
 from tests.graphmatch.published.conjunctions import DOMAIN, agree, conjunctions
 from tests.strategies import Scenario

@@ -12,17 +12,17 @@ from pyoxigraph import Literal, NamedNode, Variable
 from graphmatch import SubscriptionParser
 from graphmatch.matcher import UnsupportedError
 from graphmatch.published import make
-from graphmatch.published.ctps import Ctps
-from graphmatch.published.flat.constraints import (
+from graphmatch.published.base import (
     Below,
     Conjunction,
     Constraint,
     Equal,
+    Event,
     Interval,
     Present,
+    Tally,
 )
-from graphmatch.published.flat.events import Event
-from graphmatch.published.flat.matcher import Tally
+from graphmatch.published.ctps import Ctps
 from semantic import Ontology, Publication
 from semantic.terms import Term, Triple
 from semantic.vocabulary import EQUIVALENT_CLASS, EQUIVALENT_PROPERTY, SUBCLASS, SUBPROPERTY, TYPE

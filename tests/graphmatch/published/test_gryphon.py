@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch.published import make
-from graphmatch.published.flat.constraints import Conjunction, Equal
-from graphmatch.published.flat.events import Event
-from graphmatch.published.flat.matcher import Tally
+from graphmatch.published.base import Conjunction, Equal, Event, Tally
 from graphmatch.published.flat.value_nodes import LABEL, LEVEL, PARENT, STAR
 from graphmatch.published.flat.visits import closed_bound, expected_bound
 from graphmatch.published.gryphon import Gryphon

@@ -13,16 +13,16 @@ from pyoxigraph import Literal, NamedNode, Quad, Store, Variable
 
 from graphmatch import SubscriptionParser
 from graphmatch.published import make
-from graphmatch.published.flat.constraints import (
+from graphmatch.published.base import (
     Below,
     Conjunction,
     Constraint,
     Equal,
+    Event,
     Interval,
     Present,
+    Tally,
 )
-from graphmatch.published.flat.events import Event
-from graphmatch.published.flat.matcher import Tally
 from graphmatch.published.naive import Naive
 from graphmatch.published.stopss import SToPSS
 from semantic import Ontology, Publication

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
 from graphmatch.published import make
-from graphmatch.published.flat.constraints import Conjunction, Interval
-from graphmatch.published.flat.events import Event
-from graphmatch.published.flat.matcher import Tally
+from graphmatch.published.base import Conjunction, Event, Interval, Tally
 from graphmatch.published.tama import Tama
 from semantic import Ontology
 from tests.graphmatch.published.conjunctions import DOMAIN, agree, conjunctions
