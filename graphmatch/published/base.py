@@ -14,10 +14,12 @@ from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import count, product
+from itertools import chain, count, product
 from math import inf, isnan, nextafter
 from typing import ClassVar, NamedTuple, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode, Variable
 
 from graphmatch.matcher import (
@@ -286,6 +288,8 @@ def resources(publication: Publication) -> list[Resource]:
 
 # --- Ranges of a domain -------------------------------------------------------------------------
 
+Numbers: TypeAlias = NDArray[np.int64]
+Values: TypeAlias = NDArray[np.float64]
 Domain: TypeAlias = tuple[float, float]
 DOMAIN: Domain = (0.0, 1_000_000.0)
 """Between what most values are, if nothing else is said."""
@@ -320,6 +324,50 @@ def cell_of(value: float, domain: Domain, cells: int) -> int:
     """
     low, high = domain
     return min(int((min(max(value, low), high) - low) / (high - low) * cells), cells - 1)
+
+
+class Buckets:
+    """A row of lists of (number, value), which are read one after the other as arrays.
+
+    Putting in and taking out costs O(1); the arrays are made when they are first read afterwards.
+
+    Parameters
+    ----------
+    count
+        How many lists there are.
+
+    Examples
+    --------
+    >>> buckets = Buckets(3)
+    >>> buckets.add(2, 7, 0.5)
+    >>> buckets.add(0, 8, 0.25)
+    >>> start, numbers, values = buckets.arrays()
+    >>> start.tolist(), numbers.tolist(), values.tolist()
+    ([0, 1, 1, 2], [8, 7], [0.25, 0.5])
+    """
+
+    def __init__(self, count: int) -> None:
+        self._lists: list[dict[int, float | tuple[float, ...]]] = [{} for _ in range(count)]
+        self._arrays: tuple[Numbers, Numbers, Values] | None = None
+
+    def add(self, bucket: int, number: int, value: float | tuple[float, ...]) -> None:
+        """Put a number into a list."""
+        self._lists[bucket][number] = value
+        self._arrays = None
+
+    def discard(self, bucket: int, number: int) -> None:
+        """Take it out."""
+        del self._lists[bucket][number]
+        self._arrays = None
+
+    def arrays(self) -> tuple[Numbers, Numbers, Values]:
+        """Return where each list begins, and the last one ends; and all numbers, and values."""
+        if self._arrays is None:
+            start = np.cumsum([0, *map(len, self._lists)])
+            numbers = np.fromiter(chain.from_iterable(self._lists), np.int64, start[-1])
+            values = np.array([value for each in self._lists for value in each.values()], float)
+            self._arrays = start, numbers, values
+        return self._arrays
 
 
 # --- The matcher --------------------------------------------------------------------------------

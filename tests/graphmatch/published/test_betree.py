@@ -19,7 +19,7 @@ from graphmatch.published.base import (
     Present,
     Tally,
 )
-from graphmatch.published.betree import BETree
+from graphmatch.published.reconstructed.betree import BETree
 from semantic import Ontology
 from tests.graphmatch.published.conjunctions import DOMAIN, agree, conjunctions
 from tests.strategies import Scenario

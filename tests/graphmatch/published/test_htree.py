@@ -11,7 +11,7 @@ from pyoxigraph import NamedNode
 
 from graphmatch.published import make
 from graphmatch.published.base import Conjunction, Event, Interval, Tally
-from graphmatch.published.htree import HTree
+from graphmatch.published.reconstructed.htree import HTree
 from semantic import Ontology
 from tests.graphmatch.published.conjunctions import ATTRIBUTES, DOMAIN, agree, conjunctions
 from tests.strategies import Scenario
