@@ -20,7 +20,7 @@ MATCHERS: Mapping[str, str] = {
     "stopss": "graphmatch.published.stopss:SToPSS",
     "ibroker": "graphmatch.published.ibroker:IBroker",
     "ctps": "graphmatch.published.ctps:Ctps",
-    "ctps-printed": "graphmatch.published.ctps:CtpsPrinted",
+    "ctps-printed": "graphmatch.published.ctps_printed:CtpsPrinted",
     "gem": "graphmatch.published.reconstructed.gem:Gem",
     "rein": "graphmatch.published.reconstructed.rein:Rein",
     "tama": "graphmatch.published.reconstructed.tama:Tama",

@@ -47,6 +47,7 @@ from graphmatch.mapping import Mapped, MappingFunctions
 from graphmatch.matcher import Capabilities, MatchReport
 from graphmatch.published.base import (
     Below,
+    ConceptMatcher,
     Equal,
     Event,
     FlatMatcher,
@@ -56,7 +57,6 @@ from graphmatch.published.base import (
     Tally,
     number_of,
 )
-from graphmatch.published.flat.concepts import ConceptMatcher
 from semantic.errors import Problem
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
