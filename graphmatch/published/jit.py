@@ -10,14 +10,13 @@ into those that call it only if it is not cached by itself.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 import numpy as np
 
-try:
-    import numba
-except ModuleNotFoundError:
-    numba = None
+_NUMBA: Any = import_module("numba") if find_spec("numba") else None
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -33,9 +32,10 @@ def part(function: _Function) -> _Function:
 
 
 def _compiled(function: _Function, **options: Any) -> _Function:
-    if numba is None:
+    if _NUMBA is None:
         return function
-    compiled: _Function = numba.njit(_nrt=False, **options)(function)
+    options["_nrt"] = False
+    compiled: _Function = _NUMBA.njit(**options)(function)
     return compiled
 
 
