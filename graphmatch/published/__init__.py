@@ -17,7 +17,7 @@ MATCHERS: Mapping[str, str] = {
     "gtopss": "graphmatch.published.gtopss:GToPSS",
     "ops": "graphmatch.published.ops:Ops",
     "mic": "graphmatch.published.mic:Mic",
-    "stopss": "graphmatch.published.stopss:SToPSS",
+    "stopss": "graphmatch.published.reconstructed.stopss:SToPSS",
     "ibroker": "graphmatch.published.ibroker:IBroker",
     "ctps": "graphmatch.published.ctps:Ctps",
     "ctps-printed": "graphmatch.published.ctps_printed:CtpsPrinted",
