@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, count, product
 from math import inf, isnan, nextafter
 from typing import ClassVar, NamedTuple, TypeAlias
@@ -39,6 +39,7 @@ from semantic.pattern import Comparison, Filter, Form, TaxonomyOperator, Taxonom
 from semantic.publication import Publication
 from semantic.terms import Solution, Term
 from semantic.values import Number, Operator, value_of
+from semantic.vocabulary import TYPE
 
 
 class Interval(NamedTuple):
@@ -508,4 +509,85 @@ class FlatMatcher(Matcher):
             bound = dict(zip(conjunction.filters, chosen, strict=True))
             names = conjunction.names
             found.append({name: resource.subject if a is None else bound[a] for name, a in names})
+        return found
+
+
+# --- Trees of concepts --------------------------------------------------------------------------
+
+Way: TypeAlias = tuple[Term, ...]
+"""A term and all above it."""
+
+
+class ConceptMatcher(FlatMatcher):
+    """The common part of those that know an ontology's synonyms, subattributes and subclasses.
+
+    CTPS (sections 3 and 4) and S-ToPSS put the root of all synonyms into subscriptions and events
+    before they are looked at. Then an attribute that is asked for is met by one below it, and a
+    class by a value that is it or below it. ``?x a :Computer`` asks for a class as
+    ``gm:descendantOf`` does. What follows by an ontology's other rules is not known to them.
+    """
+
+    capabilities: ClassVar = Capabilities(
+        property_variables=False, text=False, joins=False, entailment=True
+    )
+    kinds: ClassVar = frozenset({Interval, Equal, Below, Present})
+
+    def __init__(self, ontology: Ontology) -> None:
+        super().__init__(ontology)
+        self._ways: dict[Term, Way] = {}
+
+    def read(self, subscription: Subscription) -> Conjunction:
+        """Read a subscription, roots put in."""
+        conjunction = super().read(subscription.rewritten(self.ontology.root))
+        rows = list[Row]()
+        for row in conjunction.rows:
+            match row.get(TYPE):
+                case Equal(class_):
+                    rows.append({**row, TYPE: Below(class_)})
+                case _:
+                    rows.append(row)
+        return replace(conjunction, rows=tuple(rows))
+
+    def match(self, publication: Publication) -> MatchReport:
+        """Match every event that a publication is, roots put in; see `Matcher`."""
+        return super().match(self.ontology.rewrite(publication))
+
+    def events(self, resource: Resource, links: Links) -> Iterable[Event]:
+        """Return what there is of attributes that somebody asks for, and of those below them.
+
+        Where an attribute with several values is asked for by two names, its own and that of one
+        above it, each name has a choice of its own.
+        """
+        names = {a: sum(b in self.asked for b in self.above(a)) for a in resource.values}
+        if any(count > 1 and len(resource.values[a]) > 1 for a, count in names.items()):
+            named = {a: list(self.values(resource, a)) for a in self.asked}
+            known = {a: values for a, values in named.items() if values}
+            return Resource(resource.subject, known).events(self.asked, links)
+        return resource.events({a for a, count in names.items() if count}, links)
+
+    def above(self, attribute: NamedNode) -> Way:
+        """Return an attribute and those above it."""
+        return (attribute, *self.ontology.properties.ancestors(attribute))
+
+    def way(self, value: Term, links: Links) -> Way:
+        """Return a value and the concepts above it, by whatever way; `links` are an event's own."""
+        if links:
+            return (value, *self.ontology.ancestors(value, links))
+        way = self._ways.get(value)
+        if way is None:
+            way = (value, *self.ontology.ancestors(value))
+            if len(way) > 1:  # of the ontology, so they do not become more and more
+                self._ways[value] = way
+        return way
+
+    def values(self, resource: Resource, attribute: NamedNode) -> Iterable[Term]:
+        """Return a resource's values for an attribute and for those below it."""
+        found = dict.fromkeys(resource.values.get(attribute, ()))
+        if self.ontology.properties.children(attribute):
+            for a, values in resource.values.items():
+                if attribute in self.above(a):
+                    found.update(dict.fromkeys(values))
+        if attribute == TYPE:
+            classes = self.ontology.classes
+            found = dict.fromkeys(c for own in found for c in (own, *classes.ancestors(own)))
         return found
