@@ -41,8 +41,6 @@ from semantic.terms import Solution, Term
 from semantic.values import Number, Operator, value_of
 from semantic.vocabulary import TYPE
 
-# --- Constraints --------------------------------------------------------------------------------
-
 
 class Interval(NamedTuple):
     """The doubles from `low` to `high`, both included; there are none if `low` is larger.
@@ -56,10 +54,6 @@ class Interval(NamedTuple):
     def holds(self, value: float) -> bool:
         """Say whether a number is in it."""
         return self.low <= value <= self.high
-
-    def and_(self, other: Interval) -> Interval:
-        """Return the numbers that are in both."""
-        return Interval(max(self.low, other.low), min(self.high, other.high))
 
     @classmethod
     def of(cls, operator: Operator, number: float) -> Interval:
@@ -196,22 +190,25 @@ def _constraints(id: str, tests: list[Filter]) -> tuple[Constraint, ...]:
             return (Below(concept),)
         case [Comparison(_, Operator.EQ, term)] if _is_name(term):
             return (Equal(term),)
-    interval, holes = Interval(), set[float]()
+    ranges, holes = [Interval()], set[float]()
     for test in tests:
         number = number_of(test.constant) if isinstance(test, Comparison | Unequal) else None
         if number is None:
             raise UnsupportedError(id, f"FILTER {test.word}")
         if isinstance(test, Comparison):
-            interval = interval.and_(Interval.of(test.operator, number))
+            ranges = [_both(ranges[0], Interval.of(test.operator, number))]
         else:
             holes.add(number)
     if len(holes) == len(tests):  # what is no number differs from it, too
         raise UnsupportedError(id, "FILTER != without another comparison with a number")
-    found = []
     for hole in sorted(holes):  # two ranges for each (DEXIN, section 2.1)
-        found.append(interval.and_(Interval.of(Operator.LT, hole)))
-        interval = interval.and_(Interval.of(Operator.GT, hole))
-    return tuple(range_ for range_ in (*found, interval) if range_.low <= range_.high)
+        whole = ranges.pop()
+        ranges += (_both(whole, Interval.of(side, hole)) for side in (Operator.LT, Operator.GT))
+    return tuple(range_ for range_ in ranges if range_.low <= range_.high)
+
+
+def _both(one: Interval, other: Interval) -> Interval:
+    return Interval(max(one.low, other.low), min(one.high, other.high))
 
 
 def _is_name(term: Term) -> bool:
@@ -229,9 +226,6 @@ def number_of(term: Term) -> float | None:
     value = value_of(term) if isinstance(term, Literal) else None
     number = float(value.value) if isinstance(value, Number) else None
     return None if number is None or isnan(number) else number
-
-
-# --- Events -------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -287,8 +281,6 @@ def resources(publication: Publication) -> list[Resource]:
     return [Resource(s, {a: list(each) for a, each in of.items()}) for s, of in found.items()]
 
 
-# --- Ranges of a domain -------------------------------------------------------------------------
-
 Numbers: TypeAlias = NDArray[np.int64]
 Values: TypeAlias = NDArray[np.float64]
 Domain: TypeAlias = tuple[float, float]
@@ -296,12 +288,7 @@ DOMAIN: Domain = (0.0, 1_000_000.0)
 """Between what most values are, if nothing else is said."""
 
 RANGES = Capabilities(
-    property_variables=False,
-    taxonomy=False,
-    text=False,
-    joins=False,
-    terms=False,
-    presence=False,
+    property_variables=False, taxonomy=False, text=False, joins=False, terms=False, presence=False
 )
 """What an algorithm that knows ranges of numbers only can express."""
 
@@ -328,14 +315,9 @@ def cell_of(value: float, domain: Domain, cells: int) -> int:
 
 
 class Buckets:
-    """A row of lists of (number, value), which are read one after the other as arrays.
+    """So many lists of (number, value), which are read one after the other as arrays.
 
     Putting in and taking out costs O(1); the arrays are made when they are first read afterwards.
-
-    Parameters
-    ----------
-    count
-        How many lists there are.
 
     Examples
     --------
@@ -369,9 +351,6 @@ class Buckets:
             values = np.array([value for each in self._lists for value in each.values()], float)
             self._arrays = start, numbers, values
         return self._arrays
-
-
-# --- The matcher --------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)

@@ -45,19 +45,17 @@ Notes
   here it is known where it is. Buckets that have become small are not merged.
 - An event's attributes are not looked up in a p-directory; each of its p-nodes is looked at.
 - Equalities with terms and presence are constraints on attributes of their own: a term that a
-  subscription names has a number, an event that has any value has every number.
+  subscription has named has a number, an event that has any value has every number.
 - The tree is one of objects. What events read are arrays, in which an l-node's constraints follow
   each other; they are made when the first event after a change comes.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import count
-from math import inf
-from typing import ClassVar, NamedTuple, TypeAlias
+from math import inf, nan
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from pyoxigraph import NamedNode
@@ -82,33 +80,28 @@ from semantic.ontology.ontology import Ontology
 from semantic.terms import Term
 
 Attribute: TypeAlias = tuple[NamedNode, type[Constraint]]
+Packed: TypeAlias = tuple[Numbers, Values, Numbers, Numbers, Values]
+"""The tree in arrays: buckets, shape ``(buckets, 7)``, with the columns below; where each is cut;
+the members of all l-nodes; where the tests of each begin; and these, shape ``(tests, 3)``: an
+attribute's slot among an event's values, low, and high."""
 
-ATOM = 1.0
-CAPACITY = 20
+LEFT, RIGHT, FIRST, LAST, SLOT, BEGIN, END = range(7)
+"""A bucket's halves, the p-nodes of its p-directory, its attribute, and its members."""
+
 ALPHA = 0.5
 TERMS = (0.0, float(1 << 20))
 """Between what the numbers of terms are; those beyond are in the last bucket."""
 
 
 @dataclass(slots=True, eq=False)
-class PNode:
-    """A p-node: how many below it ask for its attribute, and lie in neither half of the domain."""
-
-    attribute: Attribute
-    first: Bucket = field(init=False)
-    gain: int = 0
-    loss: int = 0
-
-
-@dataclass(slots=True, eq=False)
 class Bucket:
-    """A bucket of a p-node's c-directory, with its c-node: l-node, capacity, and p-directory.
+    """A bucket with its c-node; the first of a c-directory stands for its p-node, too.
 
-    The root is a c-node without a p-node; the bucket above the first of a p-node is the one
-    whose p-directory has it.
+    `above` is what it is a half of, or has it in its p-directory; `members` is the l-node. Of those
+    in a p-node and below, `gain` is how many there are, `loss` how many lie in neither half.
     """
 
-    node: PNode | None
+    attribute: Attribute | None
     low: float
     high: float
     above: Bucket | None
@@ -116,43 +109,34 @@ class Bucket:
     members: dict[int, Row] = field(default_factory=dict)
     divided: bool = False
     halves: list[Bucket | None] = field(default_factory=lambda: [None, None])
-    directory: dict[Attribute, PNode] = field(default_factory=dict)
+    directory: dict[Attribute, Bucket] = field(default_factory=dict)
+    gain: int = 0
+    loss: int = 0
 
     @property
     def middle(self) -> float:
-        """Where it is cut."""
+        """Where it is cut, at half of its width."""
         return self.low + (self.high - self.low) / 2
 
     def half(self, ends: Domain) -> int | None:
         """Return the half that a constraint lies in, if it lies in one."""
         return 0 if ends[1] <= self.middle else 1 if ends[0] > self.middle else None
 
+    def count(self, ends: Domain, one: int = 1) -> None:
+        """Count a subscription that has come to a p-node or, with -1, gone."""
+        self.gain += one
+        self.loss += one if self.half(ends) is None else 0
 
-class Packed(NamedTuple):
-    """The tree in arrays.
+    def rank(self) -> float:
+        """Return which p-node is preferred: the larger one."""
+        return (1 - ALPHA) * self.gain - ALPHA * self.loss
 
-    Parameters
-    ----------
-    nodes
-        Shape ``(buckets, 8)``, its columns below; a bucket's p-nodes' first buckets follow
-        each other. As doubles it has where each is cut.
-    members, begin
-        The subscriptions of all l-nodes, and where the tests of each begin.
-    tests
-        Shape ``(tests, 3)``: slot, low, and high.
-    slots
-        Attribute to its place among an event's values.
-    """
-
-    nodes: Numbers
-    members: Numbers
-    begin: Numbers
-    tests: Values
-    slots: dict[Attribute, int]
-
-
-LEFT, RIGHT, FIRST, LAST, SLOT, BEGIN, END, MIDDLE = range(8)
-"""Halves; first buckets of p-nodes; attribute; members; where it is cut."""
+    def way(self) -> Iterator[Bucket]:
+        """Yield this bucket and those above it, up to the root."""
+        bucket: Bucket | None = self
+        while bucket is not None:
+            yield bucket
+            bucket = bucket.above
 
 
 class BETree(FlatMatcher):
@@ -186,12 +170,7 @@ class BETree(FlatMatcher):
     kinds: ClassVar = frozenset({Interval, Equal, Present})
 
     def __init__(
-        self,
-        ontology: Ontology,
-        *,
-        domain: Domain = DOMAIN,
-        atom: float = ATOM,
-        capacity: int = CAPACITY,
+        self, ontology: Ontology, *, domain: Domain = DOMAIN, atom: float = 1.0, capacity: int = 20
     ) -> None:
         super().__init__(ontology)
         self._domains = {Interval: domain, Equal: TERMS, Present: (0.0, 0.0)}
@@ -200,161 +179,125 @@ class BETree(FlatMatcher):
         self._root = Bucket(None, 0.0, 0.0, None, capacity)
         self._home: dict[int, Bucket] = {}
         self._terms: dict[Term, int] = {}
-        self._named: Counter[Term] = Counter()
-        self._serials = count()
+        self._slots: dict[Attribute, int] = {}
         self._packed: Packed | None = None
 
-    def _ends(self, constraint: Constraint) -> Domain:
-        if isinstance(constraint, Interval):
-            return constraint
+    def _ends(self, row: Row, attribute: Attribute) -> Domain:
+        constraint = row[attribute[0]]
         if isinstance(constraint, Equal):
-            return self._terms[constraint.term], self._terms[constraint.term]
-        return -inf, inf
-
-    # --- Insertion --------------------------------------------------------------------------
+            number = self._terms.setdefault(constraint.term, len(self._terms))
+            return number, number
+        return constraint if isinstance(constraint, Interval) else (-inf, inf)
 
     def insert(self, number: int, row: Row) -> None:
         """Put a subscription into the smallest bucket, and divide its l-node if it is too many."""
-        self._packed = None
-        for constraint in row.values():
-            if isinstance(constraint, Equal):
-                self._named[constraint.term] += 1
-                if constraint.term not in self._terms:
-                    self._terms[constraint.term] = next(self._serials)
-        bucket = self._root
-        while nodes := [n for a in _attributes(row) if (n := bucket.directory.get(a)) is not None]:
-            node = max(nodes, key=lambda node: _rank(node.gain, node.loss))
-            self._count(node, row, 1)
-            bucket = self._smallest(node.first, row)
+        bucket, self._packed = self._root, None
+        while there := [a for a in _attributes(row) if a in bucket.directory]:
+            attribute = max(there, key=lambda a: bucket.directory[a].rank())
+            node, ends = bucket.directory[attribute], self._ends(row, attribute)
+            node.count(ends)
+            bucket = self._smallest(node, ends)
         self._put(number, row, bucket)
         overfull = [bucket]
         while overfull:
             bucket = overfull.pop()
-            overfull += self._cluster(bucket)
-            overfull += self._partition(bucket)
+            if len(bucket.members) > bucket.capacity:
+                overfull += self._cluster(bucket)
+                overfull += self._partition(bucket)
 
     def _put(self, number: int, row: Row, bucket: Bucket) -> None:
         bucket.members[number] = row
         self._home[number] = bucket
 
-    def _count(self, node: PNode, row: Row, one: int) -> None:
-        """Count a subscription that has come to a p-node or, with -1, gone."""
-        node.gain += one
-        if node.first.half(self._ends(row[node.attribute[0]])) is None:
-            node.loss += one
-
-    def _smallest(self, bucket: Bucket, row: Row) -> Bucket:
+    def _smallest(self, bucket: Bucket, ends: Domain) -> Bucket:
         """Return the smallest bucket that a constraint lies in, at or below one."""
-        assert bucket.node is not None
-        ends = self._ends(row[bucket.node.attribute[0]])
         while bucket.divided and (half := bucket.half(ends)) is not None:
             below = bucket.halves[half]
             if below is None:
                 low, high = (bucket.middle, bucket.high) if half else (bucket.low, bucket.middle)
-                below = Bucket(bucket.node, low, high, bucket, self._capacity)
+                below = Bucket(bucket.attribute, low, high, bucket, self._capacity)
                 bucket.halves[half] = below
             bucket = below
         return bucket
 
-    def _cluster(self, bucket: Bucket) -> Iterable[Bucket]:
+    def _cluster(self, bucket: Bucket) -> list[Bucket]:
         """Space clustering: what lies in a half of a bucket goes there. Return the halves."""
-        if len(bucket.members) <= bucket.capacity or bucket.divided or bucket.node is None:
-            return ()
-        if bucket.high - bucket.low <= self._atoms[bucket.node.attribute[1]]:
-            return ()
+        attribute = bucket.attribute
+        if bucket.divided or attribute is None:
+            return []
+        if bucket.high - bucket.low <= self._atoms[attribute[1]]:
+            return []
         bucket.divided = True
         members, bucket.members = bucket.members, {}
         for number, row in members.items():
-            self._put(number, row, self._smallest(bucket, row))
+            self._put(number, row, self._smallest(bucket, self._ends(row, attribute)))
         return [half for half in bucket.halves if half is not None]
 
     def _partition(self, bucket: Bucket) -> Iterator[Bucket]:
-        """Space partitioning: by attributes, until an l-node is small. Yield first buckets."""
+        """Space partitioning: by attributes, until an l-node is small. Yield the p-nodes."""
         while len(bucket.members) > bucket.capacity:
-            attribute = self._next_attribute(bucket)
-            if attribute is None:
+            node = self._next_node(bucket)
+            if node is None or node.attribute is None:
                 bucket.capacity *= 2
                 continue
-            node = bucket.directory[attribute] = PNode(attribute)
-            domain = self._domains[attribute[1]]
-            node.first = Bucket(node, *domain, bucket, self._capacity)
+            bucket.directory[node.attribute] = node
             members, bucket.members = bucket.members, {}
             for number, row in members.items():
-                asks = isinstance(row.get(attribute[0]), attribute[1])
-                self._put(number, row, node.first if asks else bucket)
-                if asks:
-                    self._count(node, row, 1)
-            yield node.first
+                asks = isinstance(row.get(node.attribute[0]), node.attribute[1])
+                self._put(number, row, node if asks else bucket)
+            yield node
 
-    def _next_attribute(self, bucket: Bucket) -> Attribute | None:
-        """Return the attribute of the highest rank that is in use nowhere on the way here."""
-        used = {above.node.attribute for above in _way(bucket) if above.node is not None}
-        gain, loss = Counter[Attribute](), Counter[Attribute]()
+    def _next_node(self, bucket: Bucket) -> Bucket | None:
+        """Return a p-node of the highest rank, whose attribute is not in use on the way here."""
+        used = {above.attribute for above in bucket.way()}
+        nodes: dict[Attribute, Bucket] = {}
         for row in bucket.members.values():
             for attribute in _attributes(row):
                 if attribute not in used:
-                    whole = Bucket(None, *self._domains[attribute[1]], None, 0)
-                    gain[attribute] += 1
-                    loss[attribute] += whole.half(self._ends(row[attribute[0]])) is None
-        return max(gain, key=lambda a: _rank(gain[a], loss[a]), default=None)
-
-    # --- Deletion ---------------------------------------------------------------------------
+                    if attribute not in nodes:
+                        domain = self._domains[attribute[1]]
+                        nodes[attribute] = Bucket(attribute, *domain, bucket, self._capacity)
+                    nodes[attribute].count(self._ends(row, attribute))
+        return max(nodes.values(), key=Bucket.rank, default=None)
 
     def remove(self, number: int, row: Row) -> None:
         """Take a subscription out of its l-node, and remove what has become empty."""
-        self._packed = None
-        bucket = self._home.pop(number)
+        bucket, self._packed = self._home.pop(number), None
         del bucket.members[number]
-        for below in _way(bucket):
-            node, above = below.node, below.above
-            if node is None or above is None:
+        for below in bucket.way():
+            attribute, above = below.attribute, below.above
+            if attribute is None or above is None:
                 break
-            empty = not (below.members or any(below.halves) or below.directory)
-            if below is node.first:
-                self._count(node, row, -1)
-                if empty:
-                    del above.directory[node.attribute]
-            elif empty:
-                above.halves[above.halves.index(below)] = None
-        for constraint in row.values():
-            if isinstance(constraint, Equal):
-                self._named[constraint.term] -= 1
-                if not self._named[constraint.term]:
-                    del self._named[constraint.term], self._terms[constraint.term]
-
-    # --- Matching ---------------------------------------------------------------------------
+            first = above.directory.get(attribute) is below
+            if first:
+                below.count(self._ends(row, attribute), -1)
+            if not (below.members or any(below.halves) or below.directory):
+                if first:
+                    del above.directory[attribute]
+                else:
+                    above.halves[above.halves.index(below)] = None
 
     def matched(self, event: Event, tally: Tally) -> list[int]:
         """Go into all buckets of an event's values, and test what is in their l-nodes."""
         if self._packed is None:
             self._packed = self._pack()
-        nodes, members, begin, tests, slots = self._packed
-        values = np.full(len(slots), np.nan)
-        for attribute, value in self._values(event):
-            if (slot := slots.get(attribute)) is not None:
-                values[slot] = value
-        stack, found = np.empty(len(nodes), np.int64), np.empty(len(members), np.int64)
-        count, probes, gates, candidates = _match(
-            nodes, nodes.view(np.float64), members, begin, tests, values, stack, found
-        )
+        given: dict[Attribute, float] = {(a, Present): 0.0 for a in event.terms}
+        given |= {(a, Equal): self._terms[t] for a, t in event.terms.items() if t in self._terms}
+        given |= {(a, Interval): number for a, number in event.numbers.items()}
+        values = np.array([given.get(attribute, nan) for attribute in self._slots], float)
+        buckets, _, members, *_ = self._packed
+        stack, found = np.empty(len(buckets), np.int64), np.empty(len(members), np.int64)
+        count, probes, gates, candidates = _match(self._packed, values, stack, found)
         tally.probes += probes
         tally.gates += gates
         tally.candidates += candidates
         numbers: list[int] = found[:count].tolist()
         return numbers
 
-    def _values(self, event: Event) -> Iterator[tuple[Attribute, float]]:
-        for attribute, term in event.terms.items():
-            yield (attribute, Present), 0.0
-            if term in self._terms:
-                yield (attribute, Equal), self._terms[term]
-        for attribute, number in event.numbers.items():
-            yield (attribute, Interval), number
-
     def _pack(self) -> Packed:
         """Return the tree in arrays, level by level."""
-        slots: dict[Attribute, int] = {}
-        buckets, nodes = [self._root], list[tuple[int, ...]]()
+        slots = self._slots = {}
+        buckets, rows = [self._root], list[tuple[int, ...]]()
         members, begin, tests = list[int](), [0], list[float]()
         for bucket in buckets:  # which grow
             halves = []
@@ -362,50 +305,35 @@ class BETree(FlatMatcher):
                 halves.append(0 if half is None else len(buckets))
                 buckets += [] if half is None else [half]
             first, start = len(buckets), len(members)
-            buckets += [node.first for node in bucket.directory.values()]
+            buckets += bucket.directory.values()
             for number, row in bucket.members.items():
                 members.append(number)
                 begin.append(begin[-1] + len(row))
-                for attribute, constraint in zip(_attributes(row), row.values(), strict=True):
-                    tests += slots.setdefault(attribute, len(slots)), *self._ends(constraint)
-            slot = (
-                -1 if bucket.node is None else slots.setdefault(bucket.node.attribute, len(slots))
-            )
-            nodes.append((*halves, first, len(buckets), slot, start, len(members), 0))
-        packed = np.array(nodes, np.int64)
-        packed.view(np.float64)[:, MIDDLE] = [bucket.middle for bucket in buckets]
-        table = np.array(tests, np.float64).reshape(-1, 3)
-        return Packed(packed, np.array(members, np.int64), np.array(begin), table, slots)
-
-
-def _rank(gain: int, loss: int) -> float:
-    return (1 - ALPHA) * gain - ALPHA * loss
+                for attribute in _attributes(row):
+                    slot = slots.setdefault(attribute, len(slots))
+                    tests += slot, *self._ends(row, attribute)
+            own = bucket.attribute  # of the root there is none
+            slot = -1 if own is None else slots.setdefault(own, len(slots))
+            rows.append((*halves, first, len(buckets), slot, start, len(members)))
+        return (
+            np.array(rows),
+            np.array([bucket.middle for bucket in buckets]),
+            np.array(members, np.int64),
+            np.array(begin),
+            np.array(tests, np.float64).reshape(-1, 3),
+        )
 
 
 def _attributes(row: Row) -> Iterator[Attribute]:
     return ((attribute, type(constraint)) for attribute, constraint in row.items())
 
 
-def _way(bucket: Bucket) -> Iterator[Bucket]:
-    """Yield a bucket and what is above it, up to the root."""
-    above: Bucket | None = bucket
-    while above is not None:
-        yield above
-        above = above.above
-
-
 @kernel
 def _match(
-    nodes: Numbers,
-    middles: Values,
-    members: Numbers,
-    begin: Numbers,
-    tests: Values,
-    values: Values,
-    stack: Numbers,
-    found: Numbers,
+    packed: Packed, values: Values, stack: Numbers, found: Numbers
 ) -> tuple[int, int, int, int]:
     """Find what matches: how many, buckets, those with an l-node, and subscriptions tested."""
+    buckets, middles, members, begin, tests = packed
     count, probes, gates, candidates = 0, 0, 0, 0
     stack[0] = 0
     top = 1
@@ -413,7 +341,7 @@ def _match(
         top -= 1
         bucket = stack[top]
         probes += 1
-        first, last = nodes[bucket, BEGIN], nodes[bucket, END]
+        first, last = buckets[bucket, BEGIN], buckets[bucket, END]
         gates += first < last
         candidates += last - first
         for member in range(first, last):
@@ -426,13 +354,13 @@ def _match(
             if holds:
                 found[count] = members[member]
                 count += 1
-        for below in range(nodes[bucket, FIRST], nodes[bucket, LAST]):
-            if not np.isnan(values[nodes[below, SLOT]]):
+        for below in range(buckets[bucket, FIRST], buckets[bucket, LAST]):
+            if not np.isnan(values[buckets[below, SLOT]]):
                 stack[top] = below
                 top += 1
-        if nodes[bucket, LEFT] or nodes[bucket, RIGHT]:
-            above = values[nodes[bucket, SLOT]] > middles[bucket, MIDDLE]
-            half = nodes[bucket, RIGHT] if above else nodes[bucket, LEFT]
+        if buckets[bucket, LEFT] or buckets[bucket, RIGHT]:
+            above = values[buckets[bucket, SLOT]] > middles[bucket]
+            half = buckets[bucket, RIGHT] if above else buckets[bucket, LEFT]
             if half:
                 stack[top] = half
                 top += 1

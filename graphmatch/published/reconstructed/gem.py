@@ -60,9 +60,6 @@ from graphmatch.published.base import (
 )
 from semantic.ontology.ontology import Ontology
 
-BOXES = 50
-"""T of the paper."""
-
 
 class Gem(FlatMatcher):
     """The GEM index.
@@ -72,7 +69,7 @@ class Gem(FlatMatcher):
     domain
         Between what most values of an attribute are.
     boxes
-        How many boxes each axis has.
+        How many boxes each axis has: T of the paper.
 
     Attributes
     ----------
@@ -90,7 +87,7 @@ class Gem(FlatMatcher):
     [[0], []]
     """
 
-    def __init__(self, ontology: Ontology, *, domain: Domain = DOMAIN, boxes: int = BOXES) -> None:
+    def __init__(self, ontology: Ontology, *, domain: Domain = DOMAIN, boxes: int = 50) -> None:
         super().__init__(ontology)
         self._domain, self._boxes = domain, boxes
         self.triangles: dict[NamedNode, Buckets] = {}

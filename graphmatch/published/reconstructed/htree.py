@@ -80,9 +80,6 @@ Tree: TypeAlias = tuple[NDArray[np.int32], Numbers, Numbers, Numbers, Values]
 list, from 1; where lists begin; what is in them; where the tests of each subscription begin and
 end, shape ``(numbers, 2)``; and these, shape ``(tests, 3)``: slot, low, and high."""
 
-LEVELS = 8
-CELLS = 8
-COPIES = 64
 _HAIR = 1e-9
 """A constraint that is wider than a cell only as far as doubles go is not."""
 
@@ -125,9 +122,9 @@ class HTree(FlatMatcher):
         *,
         domain: Domain = DOMAIN,
         indexed: Sequence[NamedNode] = (),
-        levels: int = LEVELS,
-        cells: int = CELLS,
-        copies: int = COPIES,
+        levels: int = 8,
+        cells: int = 8,
+        copies: int = 64,
     ) -> None:
         super().__init__(ontology)
         self._domain, self._cells, self._copies = domain, cells, copies
@@ -142,8 +139,6 @@ class HTree(FlatMatcher):
         self._rows: dict[int, Row] = {}
         self._tree: Tree | None = None
         self._slots: dict[NamedNode, int] = {}
-
-    # --- Which cells ------------------------------------------------------------------------
 
     def _span(self, low: float, high: float) -> Span:
         """Return the first and last cell that has the centre of a part of a constraint.
@@ -166,8 +161,6 @@ class HTree(FlatMatcher):
         """Return how many cells of the domain are below a value."""
         low, high = self._domain
         return (min(max(value, low), high) - low) / (high - low) * self._cells
-
-    # --- Subscriptions ----------------------------------------------------------------------
 
     def insert(self, number: int, row: Row) -> None:
         """Put a subscription into the lists of all combinations of its cells."""
@@ -197,8 +190,6 @@ class HTree(FlatMatcher):
             if self.asked[attribute] == 1 and attribute in self._levels and not self._listed:
                 self._free_levels.append(self._levels.pop(attribute))
 
-    # --- Matching ---------------------------------------------------------------------------
-
     def matched(self, event: Event, tally: Tally) -> list[int]:
         """Go the ways of an event's values, and test what is in the lists at their ends."""
         if self._tree is None:
@@ -207,8 +198,8 @@ class HTree(FlatMatcher):
         for attribute, level in self._levels.items():
             if attribute in event.numbers:
                 near[level] = self._near(event.numbers[attribute])
-        values = np.array([event.numbers.get(attribute, nan) for attribute in self._slots])
-        count, probes, gates, candidates = _match(self._tree, values, np.array(near), *self._work)
+        values = np.array([event.numbers.get(attribute, nan) for attribute in self._slots], float)
+        count, probes, gates, candidates = _match(self._tree, values, np.array(near), self._work)
         tally.probes += probes
         tally.gates += gates
         tally.candidates += candidates
@@ -259,15 +250,11 @@ class HTree(FlatMatcher):
 
 @kernel
 def _match(
-    tree: Tree,
-    values: Values,
-    near: Numbers,
-    stack: Numbers,
-    marks: NDArray[np.bool_],
-    found: Numbers,
+    tree: Tree, values: Values, near: Numbers, work: tuple[Numbers, NDArray[np.bool_], Numbers]
 ) -> tuple[int, int, int, int]:
     """Find what matches: how many did, cells that were looked up and led on, and entries tested."""
     nodes, begin, numbers, where, tests = tree
+    stack, marks, found = work
     count, probes, gates, candidates = 0, 0, 0, 0
     stack[0, 0], stack[0, 1] = 0, 0
     top = 1

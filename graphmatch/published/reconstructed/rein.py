@@ -44,8 +44,6 @@ from graphmatch.published.base import (
 )
 from semantic.ontology.ontology import Ontology
 
-BUCKETS = 1000
-
 
 class Rein(FlatMatcher):
     """The REIN index.
@@ -73,9 +71,7 @@ class Rein(FlatMatcher):
     [[0], []]
     """
 
-    def __init__(
-        self, ontology: Ontology, *, domain: Domain = DOMAIN, buckets: int = BUCKETS
-    ) -> None:
+    def __init__(self, ontology: Ontology, *, domain: Domain = DOMAIN, buckets: int = 1000) -> None:
         super().__init__(ontology)
         self._domain, self._buckets = domain, buckets
         self.lists: dict[NamedNode, tuple[Buckets, Buckets]] = {}

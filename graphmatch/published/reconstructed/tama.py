@@ -57,8 +57,6 @@ from graphmatch.published.base import (
 )
 from semantic.ontology.ontology import Ontology
 
-LAYERS = 13
-
 
 class Tama(FlatMatcher):
     """The TAMA index.
@@ -88,9 +86,7 @@ class Tama(FlatMatcher):
 
     capabilities: ClassVar = replace(RANGES, exact=False)
 
-    def __init__(
-        self, ontology: Ontology, *, domain: Domain = DOMAIN, layers: int = LAYERS
-    ) -> None:
+    def __init__(self, ontology: Ontology, *, domain: Domain = DOMAIN, layers: int = 13) -> None:
         super().__init__(ontology)
         self._domain, self._layers = domain, layers
         self.cells: defaultdict[NamedNode, dict[int, array[int]]] = defaultdict(dict)
