@@ -4,19 +4,15 @@ Zhang, Wang, Huang, Yung: "CTPS" (concept tree-based publish/subscribe system), 
 algorithms 1 to 9. Its answers are wrong where the paper's assumptions do not hold: that each event
 has one pair of every tree of attributes, a subscription asks for one attribute of a tree at most,
 an attribute has values of one sort, and a node has one parent. `graphmatch.published.ctps` is the
-algorithm mended.
+algorithm mended, and says what it costs.
 
-Subscriptions are numbers, and whatever is asked for has a bit array of those who ask: m1 the
-attributes of a tree, m2 for each attribute the classes of values, m3 its texts, m4 a grid of
-T x T cells for its ranges (low end by high end; GEM's). An event begins with all bits set. Each of
-its pairs leaves those who ask for nothing in a tree, or for a node on the way from the event's
-node to the root: ``(~SID | the way's lists) & sid``; texts likewise. In a grid, cells whose ranges
-end before the value's box, or begin after it, are cleared whole; in the value's own row and column
-the ends are compared, of those only that are left.
-
-Cost: for n subscriptions and trees of height h, h + 3 operations on n bits an attribute; T² / 2 and
-about 2n / T comparisons a range (section 5.4). n bits for each node, text or cell that somebody
-asks for.
+Subscriptions are numbers, and whatever is asked for has a bit array of those who ask. For each root
+of a tree of attributes: m1 the attributes of the tree, m2 the classes of values, m3 the texts, m4 a
+grid of T x T cells for ranges (GEM's). An event begins with all bits set. Each of its pairs leaves
+those who ask for nothing in a tree, or for a node on the way from the event's node to the root:
+``(~SID | the way's lists) & sid``; texts likewise. In a grid, cells whose ranges end before the
+value's box, or begin after it, are cleared whole; in the value's own row and column the ends are
+compared, of those only that are left.
 
 Notes
 -----
@@ -24,14 +20,12 @@ Notes
   number m4, a text m3, a name m2 and m3 (a constant may be a name); whose constraint is in another
   stays.
 - Algorithm 1 enters the names of values into m2, Algorithm 2 asks it for an attribute, Algorithm 6
-  for an attribute's root. Each root attribute has an index of its own here: a tree that two
-  attributes share would clear those who ask for the other. Nodes that nobody asks for have no list,
-  and the parent of a node is the ontology's first.
+  for an attribute's root, as here. Nodes that nobody asks for have no list, and the parent of a
+  node is the ontology's first.
 - The special item of section 4.2 is said to match all strings, and used as the list of all: so it
   is here, and that there is any value cannot be asked for.
 - Algorithm 5 writes cell[y][x], 9 reads cell[x][y], and its line 19 [x][r] for [r][y]: section
-  5.3's text holds. Ends beyond the domain are in the first or last box. T is 5 in the example, and
-  not printed for the experiments: 10 here.
+  5.3's text holds. Ends beyond the domain are in the first or last box. T is not printed.
 - A match that has no value for one of its attributes has no solution: it is counted as verified,
   and not in the report.
 """

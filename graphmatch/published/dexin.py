@@ -4,45 +4,37 @@ Fan, Liu, Tang: "DEXIN: A fast content-based multi-attribute event matching algo
 exclusive and inclusive methods", Future Generation Computer Systems 2017, sections 3 and 4.3.
 
 Each attribute has two arrays of slots that divide its domain evenly, with the low and the high ends
-of all constraints in ascending order (section 3.3.1). The *exclusive* method takes the numbers of
-all ends that a value is outside of out of the partial result (algorithm 1). The *inclusive* method
-tests each subscription that is left (algorithm 2). For each event the matching rate of every
-attribute is estimated from how full slots are (formula 3). The Low-Matching-Rate-First-Fit
-algorithm (algorithm 4) then puts attributes into a pipeline, those that few subscriptions pass
-first, and gives each a method. Attributes are taken to be independent of each other; costs are
-parts of all subscriptions.
+of all constraints (section 3.3.1). The *exclusive* method takes out whoever has an end that the
+value is outside of (algorithm 1). The *inclusive* method tests each subscription that is left
+(algorithm 2). For each event the matching rate of every attribute is estimated from how full slots
+are (formula 3). The Low-Matching-Rate-First-Fit algorithm (algorithm 4) then puts attributes into a
+pipeline, those that few subscriptions pass first, and gives each a method. Attributes are taken to
+be independent of each other; costs are parts of all subscriptions.
 
-Cost: the estimates are O(slots) an attribute and the plan is O(M log M); the exclusive method is
-O(slots + constraints that do not hold), the inclusive one O(subscriptions left). Two entries of 16
-bytes for each constraint, and two ends for each attribute and subscription.
+Cost: the plan is O(M log M), the exclusive method O(slots + constraints that do not hold), the
+inclusive one O(subscriptions left). Two entries of 16 bytes for each constraint, and two ends for
+each attribute and subscription.
 
 Notes
 -----
 - Algorithm 1 removes all of slot β (line 20), those above the value too; the text says "the slots
-  before β", and so it is here.
-- An open end is a closed one at the next double: entries in order of values are in order of types
-  too, and the loops over equal values (lines 3 to 9 and 25 to 31) are part of the search.
-- A slot is a sorted array instead of an RB-tree.
+  before β", and so it is here. A slot is a sorted array instead of an RB-tree.
 - Rule 3 lets through a value at one closed end whatever the other end is, which rule 1 does not
   (for ``[5, 5)``), and knows no constraint without ends. Both ends are tested here.
 - An absent end is in no array. A constraint with neither end is in that of high ends, as infinite,
-  for an event without the attribute.
+  for an event without the attribute. An open end is a closed one at the next double.
 - Formula 3 counts the value's own slots wholly, and may fall below 0, which would turn the
   accumulated rate around; it is 0 then. It takes O(slots), which section 3.4.2 calls constant.
 - Algorithm 4 compares the accumulated rate with δ, the text with "the matching rate". It is δ
-  here: those are the costs of the two methods (formulas 4 and 5).
-- Observations 1 to 3 hold where one subscription costs either method the same, as formulas 1 and 2
-  have it. A processor reads the first attribute's column in order, and slots from all over.
-- Formula 9 leaves out the first attribute, which costs 1 (formula 5).
+  here: those are the costs of the two methods (formulas 4 and 5). Formula 9 leaves out the first
+  attribute, which costs 1 (formula 5).
 - The partial result is a hash map with a linked list in the paper. The exclusive method only needs
   to take out, the inclusive one only to walk, and it comes last: so it is an array of booleans, and
   from the first inclusive step on an array of numbers.
 - Events and subscriptions of the paper have all attributes, and so a column of ends has a place for
   each subscription here. One without a constraint has no entries, and passes the inclusive test. An
-  event that lacks an attribute is outside of all its constraints; by the exclusive method both
-  arrays are walked over.
+  event that lacks an attribute is outside of all its constraints.
 - Values beyond the domain are in the first or last slot, so the answer is right for any domain.
-- ``dexin-inclusive`` takes attributes in ascending order of rates, so it has the arrays, too.
 """
 
 from __future__ import annotations
@@ -69,13 +61,14 @@ from graphmatch.published.base import (
     FlatMatcher,
     Row,
     Tally,
+    Values,
     all_ends,
     cell_of,
 )
 from semantic.ontology.ontology import Ontology
 
 SLOTS = 1500
-"""Of each array (section 4, τ)."""
+"""Of each array (section 4)."""
 SEARCHED = 22
 """The most attributes that `optimal` searches (the largest M in figure 15)."""
 
@@ -90,15 +83,7 @@ class Method(IntEnum):
 
 
 class Step(NamedTuple):
-    """One attribute's place in a plan.
-
-    Parameters
-    ----------
-    rate
-        What part of all subscriptions an event's value passes, as estimated.
-    cost
-        What the step is estimated to cost, as a part of all subscriptions.
-    """
+    """One attribute's place in a plan, with its matching rate and cost, as estimated."""
 
     attribute: NamedNode
     method: Method
@@ -109,7 +94,7 @@ class Step(NamedTuple):
 Plan: TypeAlias = tuple[Step, ...]
 """The vectors Q and D, with what they were made from."""
 Rates: TypeAlias = Mapping[NamedNode, float]
-"""Attribute to its matching rate, from 0 to 1."""
+"""Attribute to what part of all subscriptions an event's value passes."""
 
 
 def price(rates: Rates, order: Iterable[NamedNode], methods: Iterable[Method]) -> Plan:
@@ -131,7 +116,7 @@ def price(rates: Rates, order: Iterable[NamedNode], methods: Iterable[Method]) -
 
 
 def cost(plan: Plan) -> float:
-    """Return μ, what a plan costs (formula 6)."""
+    """Return what a plan costs (formula 6)."""
     return sum(step.cost for step in plan)
 
 
@@ -158,12 +143,6 @@ def optimal(rates: Rates) -> Plan:
     It is among those that keep to observations 1 to 3: the exclusive method comes first, and
     attributes of the inclusive one are in ascending order of their rates. With more than
     `SEARCHED` attributes the plan is that of `low_matching_rate_first_fit`.
-
-    Examples
-    --------
-    >>> p, q = NamedNode("urn:p"), NamedNode("urn:q")
-    >>> cost(optimal({p: 0.25, q: 0.5})), cost(optimal({}))
-    (1.0, 0)
     """
     if not 0 < len(rates) <= SEARCHED:
         return low_matching_rate_first_fit(rates)
@@ -194,12 +173,12 @@ def only_inclusive(rates: Rates) -> Plan:
 
 
 class Slots:
-    """One array of slots, with the low or the high ends of an attribute's constraints.
+    """One of the two arrays of slots of an attribute.
 
     Attributes
     ----------
     ends, numbers
-        Of each slot the ends, ascending, and whose they are.
+        Of each slot the low or high ends, ascending, and whose they are.
     sizes
         Shape ``(slots,)``: how many each slot has.
     """
@@ -210,7 +189,7 @@ class Slots:
         self.sizes: NDArray[np.int64] = np.zeros(count, np.int64)
 
     def insert(self, slot: int, end: float, number: int) -> None:
-        """Put an end into its slot, after those with the same value."""
+        """Put an end into its slot."""
         place = bisect_right(self.ends[slot], end)
         self.ends[slot].insert(place, end)
         self.numbers[slot].insert(place, number)
@@ -221,11 +200,6 @@ class Slots:
         place = self.numbers[slot].index(number, bisect_left(self.ends[slot], end))
         del self.ends[slot][place], self.numbers[slot][place]
         self.sizes[slot] -= 1
-
-    @property
-    def nbytes(self) -> int:
-        """How large the arrays are."""
-        return self.sizes.nbytes + sum(map(getsizeof, chain(self.ends, self.numbers)))
 
 
 @dataclass(slots=True)
@@ -242,7 +216,7 @@ class Index:
 
     lows: Slots
     highs: Slots
-    ends: NDArray[np.float64]
+    ends: Values
 
 
 class Dexin(FlatMatcher):
@@ -266,8 +240,8 @@ class Dexin(FlatMatcher):
     [[0], []]
     """
 
-    capabilities: ClassVar = RANGES
     planner: ClassVar[Callable[[Rates], Plan]] = staticmethod(low_matching_rate_first_fit)
+    capabilities: ClassVar = RANGES
 
     def __init__(self, ontology: Ontology, *, domain: Domain = DOMAIN, slots: int = SLOTS) -> None:
         super().__init__(ontology)
@@ -279,11 +253,14 @@ class Dexin(FlatMatcher):
 
     @property
     def nbytes(self) -> int:
-        """How large the index is."""
-        several = self._attributes.values()
-        return self._there.nbytes + sum(
-            each.lows.nbytes + each.highs.nbytes + each.ends.nbytes for each in several
-        )
+        """How large the arrays are."""
+        sizes = self._there.nbytes
+        for index in self._attributes.values():
+            sizes += index.ends.nbytes
+            for array_ in (index.lows, index.highs):
+                slots = chain(array_.ends, array_.numbers)
+                sizes += array_.sizes.nbytes + sum(map(getsizeof, slots))
+        return sizes
 
     def insert(self, number: int, row: Row) -> None:
         """Put each constraint's ends into their slots."""
@@ -296,8 +273,8 @@ class Dexin(FlatMatcher):
         for attribute, low, high in all_ends(row):
             if attribute not in self._attributes:
                 ends = np.full((self._there.size, 2), nan)
-                index = Index(Slots(self._slots), Slots(self._slots), ends)
-                self._attributes[attribute] = index
+                new = Index(Slots(self._slots), Slots(self._slots), ends)
+                self._attributes[attribute] = new
             index = self._attributes[attribute]
             index.ends[number] = low, high
             if low > -inf:
@@ -316,7 +293,7 @@ class Dexin(FlatMatcher):
                 index.lows.discard(self._slot(low), low, number)
             if high < inf or low == -inf:
                 index.highs.discard(self._slot(high), high, number)
-            if not index.lows.sizes.any() and not index.highs.sizes.any():
+            if self.asked[attribute] == 1:  # by this one
                 del self._attributes[attribute]
 
     def _slot(self, value: float) -> int:
@@ -327,9 +304,9 @@ class Dexin(FlatMatcher):
         rates = {}
         for attribute, index in self._attributes.items():
             value = event.numbers.get(attribute)
-            alpha, beta = (0, self._slots) if value is None else [self._slot(value)] * 2
+            alpha, beta = (0, self._slots - 1) if value is None else [self._slot(value)] * 2
             outside = index.lows.sizes[alpha:].sum() + index.highs.sizes[: beta + 1].sum()
-            rates[attribute] = max(0.0, 1 - int(outside) / self._count)
+            rates[attribute] = max(0.0, 1 - int(outside) / self._count)  # formula 3
         return type(self).planner(rates)
 
     def matched(self, event: Event, tally: Tally) -> Iterable[int]:
@@ -349,12 +326,12 @@ class Dexin(FlatMatcher):
         for attribute, method, _, _ in plan:
             if method is Method.INCLUSIVE:
                 tally.candidates += numbers.size
-                ends = self._attributes[attribute].ends[numbers]
+                low, high = self._attributes[attribute].ends[numbers].T
                 value = event.numbers.get(attribute)
                 if value is None:
-                    numbers = numbers[np.isnan(ends[:, 0])]
-                else:  # also where there is no constraint: NaN is neither above nor below
-                    numbers = numbers[~((ends[:, 0] > value) | (ends[:, 1] < value))]
+                    numbers = numbers[np.isnan(low)]
+                else:  # NaN, where there is no constraint, is neither above nor below
+                    numbers = numbers[~((low > value) | (high < value))]
         found: list[int] = numbers.tolist()
         return found
 

@@ -26,10 +26,8 @@ Notes
 - Section 5 defines successor sets for a tree of levels ("replace non-``*`` segments at the end of
   the path") and for any tree ("implied, and no node between"). With `collapse` the second is taken:
   a successor may test another attribute than the node. What is implied by two tests that are not
-  next to each other in the order of levels is not looked for. How the sets change with the tree is
-  not said: all are made anew.
-- Values of an index attribute that no subscription names, and none, share one subtree. Who does not
-  care is copied when a value gets its subtree, and leaves it when the value goes.
+  next to each other in the order of levels is not looked for. A change makes all sets anew.
+- Values of an index attribute that no subscription names, and none, share one subtree.
 - Identical subscriptions share a leaf; an event that lacks an attribute follows ``*`` edges.
 - `Tally`: `probes` are nodes visited (the paper's measure; one more for finding the subtree),
   `gates` edges of values that were followed, `candidates` conjunctions at leaves.
@@ -38,7 +36,7 @@ Notes
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import comb
@@ -63,7 +61,7 @@ STAR, NONE, OTHER = -1, -2, -3
 """In a value's place: any, what an event lacks or nobody asks for, and the rest of an index."""
 TOP, LEAF = -1, 2**31 - 1
 """The levels above the root and below all attributes."""
-LEVEL, STARRED, FIRST, LAST, SUCCEEDED, END = range(6)
+LEVEL, FIRST, LAST, OTHERS, END = range(5)
 """The columns of `Arrays.nodes`."""
 
 
@@ -89,8 +87,8 @@ class Arrays(NamedTuple):
     Parameters
     ----------
     nodes
-        Shape ``(nodes, 6)``: its level, and where ``*`` leads or `NONE`; where in `edges` its edges
-        begin and end, or in `members` a leaf's numbers; where in `members` its successors do.
+        Shape ``(nodes, 5)``: its level; where in `edges` its edges of values begin and end, or in
+        `members` a leaf's numbers; where in `members` do what ``*`` leads to, and its successors.
     edges
         Shape ``(edges, 2)``: values, ascending in each node, and where they lead.
     stack, found
@@ -177,8 +175,7 @@ class Gryphon(FlatMatcher):
     def space(self) -> int:
         """The paper's measure (section 7): edges, and what is in successor sets."""
         nodes, edges, *_ = self.arrays
-        stars, sets = nodes[:, STARRED] >= 0, nodes[:, END] - nodes[:, SUCCEEDED]
-        return int(len(edges) + stars.sum() + sets.sum())
+        return int(len(edges) + (nodes[:, END] - nodes[:, OTHERS]).sum())
 
     @property
     def nbytes(self) -> int:
@@ -196,7 +193,8 @@ class Gryphon(FlatMatcher):
             if level not in tests:
                 self._wide[number] = tests
             elif tests[level] not in named:
-                self._open(level, tests[level])
+                named[tests[level]] = 0
+                self._spread(self._put, level, tests[level])
         for level, named in enumerate(self._named):
             if level in tests:
                 named[tests[level]] += 1
@@ -212,7 +210,7 @@ class Gryphon(FlatMatcher):
                 named[tests[level]] -= 1
                 if not named[tests[level]]:
                     del named[tests[level]]
-                    self._close(level, tests[level])
+                    self._spread(self._take, level, tests[level])
         if not self._trees:
             self._levels = {attribute: level for level, attribute in enumerate(self._given)}
             self._values.clear()
@@ -257,18 +255,11 @@ class Gryphon(FlatMatcher):
         choices = ([tests[n]] if n in tests else [OTHER, *of] for n, of in enumerate(self._named))
         return product(*choices)
 
-    def _open(self, level: int, value: int) -> None:
-        """Make the subtrees for a value: all who do not care are in them."""
-        self._named[level][value] = 0
+    def _spread(self, change: Callable[[int, Tests], None], level: int, value: int) -> None:
+        """Put all who do not care into the subtrees of a value, or take them out."""
         for number, tests in self._wide.items():
             if level not in tests:
-                self._put(number, {**tests, level: value})
-
-    def _close(self, level: int, value: int) -> None:
-        """Take the subtrees of a value away."""
-        for number, tests in self._wide.items():
-            if level not in tests:
-                self._take(number, {**tests, level: value})
+                change(number, {**tests, level: value})
 
     # --- The tree in arrays, with successor sets (section 5) ----------------------------------
 
@@ -282,17 +273,18 @@ class Gryphon(FlatMatcher):
             sets: dict[Node, list[Node]] = {}
             nodes, edges, members = list[int](), list[tuple[int, int]](), list[int]()
             for node in several:
-                into, below = (members if node.level == LEAF else edges), dict(node.edges)
-                star = below.pop(STAR, None)
-                nodes += node.level, NONE if star is None else star.place, len(into)
-                edges += sorted((value, other.place) for value, other in below.items())
+                into = members if node.level == LEAF else edges
+                nodes += node.level, len(into)
+                below = node.edges.items()
+                edges += sorted((value, other.place) for value, other in below if value != STAR)
                 members += node.numbers
                 nodes += len(into), len(members)
-                if self._successors:
-                    members += [other.place for other in _successors(node, sets)]
+                others = [node.edges[STAR]] if STAR in node.edges else []
+                others += _successors(node, sets) if self._successors else []
+                members += [other.place for other in others]
                 nodes.append(len(members))
             self._arrays = Arrays(
-                np.array(nodes, np.int32).reshape(-1, 6),
+                np.array(nodes, np.int32).reshape(-1, 5),
                 np.array(edges, np.int32).reshape(-1, 2),
                 np.array(members, np.int32),
                 np.empty(len(several) + 1, np.int32),
@@ -392,10 +384,7 @@ def _walk(tree: Arrays, root: int, values: Records, successors: bool) -> tuple[i
             if first < nodes[node, LAST] and edges[first, 0] == value:
                 below = edges[first, 1]
         if below < 0 or not successors:
-            if nodes[node, STARRED] >= 0:
-                top += 1
-                stack[top] = nodes[node, STARRED]
-            for place in range(nodes[node, SUCCEEDED], nodes[node, END]):
+            for place in range(nodes[node, OTHERS], nodes[node, END]):
                 top += 1
                 stack[top] = members[place]
         if below >= 0:
@@ -410,16 +399,9 @@ def expected_bound(attributes: int, values: int, subscriptions: int) -> float:
 
     K attributes have V values each, there are N subscriptions, and an event has each value with the
     same probability: a node with j values on its path is visited by a share V^-j of all events.
-    Lemma 1: at most C(K + 1, j + 1) V^j nodes are such, for a path's length and the places of its j
-    values are j + 1 of K + 1 numbers. Lemma 2: there are at most 1 + K N nodes. So the sum of all
-    shares is not larger than if those with the least j were all there: it is O(N^(1 - λ)), whatever
-    is subscribed. Collapsing and successor sets only save visits; index attributes make more nodes
-    than lemma 2 says.
-
-    Parameters
-    ----------
-    attributes, values, subscriptions
-        K, V and N.
+    There are at most C(K + 1, j + 1) V^j such nodes (lemma 1: a path's length and the places of its
+    values are j + 1 of K + 1 numbers), and 1 + K N nodes in all (lemma 2): so the sum of all shares
+    is not larger than if those with the least j were all there. Index attributes make more nodes.
 
     Examples
     --------

@@ -22,19 +22,17 @@ Notes
   result is the number), *less than c* (true or false, and neither for what is no number), and
   *present*. A range from 100 up to below 400 is "x < 100 is false" and "x < 400 is true"; ends are
   doubles, so x <= 5 is x < the next double.
-- The fixed total order of predicates is that of the attributes (as they are first named), then that
-  of the tests above, then that of the constants. It orders what is added; at a test of the tree
-  that a subscription does not have, it goes on below, also where its own comes first in the order:
-  so appendix A has it. The tree depends on the order of subscribing; its answers do not.
+- The fixed total order of predicates is that of the attributes (as they are first named), of the
+  tests above, and of the constants. It orders what is added; at a test of the tree that a
+  subscription does not have, it goes on below, also where its own comes first in the order: so
+  appendix A has it. The tree depends on the order of subscribing; its answers do not.
 - The listing of appendix A is lost but for its words. As those have it, a leaf that a longer
   subscription comes to is replaced by its test, and hangs on that one's ``*`` edge.
 - Whether a test's result is implied is decided from all that a subscription asks of the attribute,
   rather than from one predicate: the same holds, and more of it is found.
 - Unsubscribing, which the paper leaves open, takes out nodes without edges; a test that is left
-  with its ``*`` edge alone is replaced by what is below it.
-- The collapsing of ``*`` chains (section 5) has nothing to do here: a node is made only where a
-  subscription asks for its result. Successor sets and index attributes are for the tree of levels,
-  `graphmatch.published.gryphon`.
+  with its ``*`` edge alone is replaced by what is below it. So no chains of ``*`` are left to
+  collapse (section 5).
 - `Tally`: `probes` are nodes visited, `gates` edges of results that were followed, `candidates`
   conjunctions at leaves.
 """
