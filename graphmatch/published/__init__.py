@@ -1,5 +1,6 @@
-"""The matching algorithms of the papers, one a file, as printed.
+"""The matching algorithms of the papers, one a file.
 
+Those whose own paper was not at hand are in `reconstructed`: each says from what it is made.
 `MATCHERS` names them all; the modules are imported when one is asked for.
 """
 
