@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import comb
 from sys import getsizeof
@@ -47,8 +47,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from graphmatch.matcher import Capabilities
-from graphmatch.published.base import Equal, Event, FlatMatcher, Row, Tally
+from graphmatch.published.base import RANGES, Equal, Event, FlatMatcher, Row, Tally
 from graphmatch.published.jit import kernel
 from semantic.ontology.ontology import Ontology
 from semantic.terms import Term
@@ -84,15 +83,9 @@ class Node:
 class Arrays(NamedTuple):
     """The tree as it is searched.
 
-    Parameters
-    ----------
-    nodes
-        Shape ``(nodes, 5)``: its level; where in `edges` its edges of values begin and end, or in
-        `members` a leaf's numbers; where in `members` do what ``*`` leads to, and its successors.
-    edges
-        Shape ``(edges, 2)``: values, ascending in each node, and where they lead.
-    stack, found
-        Room for the search.
+    A node has a level; where its edges of values begin and end, or a leaf's numbers among the
+    members; and where among these what ``*`` leads to and its successors do. An edge has a value,
+    ascending in each node, and where it leads. In `stack` and `found` there is room for the search.
     """
 
     nodes: Records
@@ -127,14 +120,7 @@ class Gryphon(FlatMatcher):
     ([0], 3)
     """
 
-    capabilities: ClassVar = Capabilities(
-        property_variables=False,
-        comparisons=False,
-        taxonomy=False,
-        text=False,
-        joins=False,
-        presence=False,
-    )
+    capabilities: ClassVar = replace(RANGES, comparisons=False, terms=True)
     kinds: ClassVar = frozenset({Equal})
 
     def __init__(
@@ -170,12 +156,6 @@ class Gryphon(FlatMatcher):
     def nodes(self) -> int:
         """How many nodes there are, with leaves."""
         return sum(1 for _ in self)
-
-    @property
-    def space(self) -> int:
-        """The paper's measure (section 7): edges, and what is in successor sets."""
-        nodes, edges, *_ = self.arrays
-        return int(len(edges) + (nodes[:, END] - nodes[:, OTHERS]).sum())
 
     @property
     def nbytes(self) -> int:

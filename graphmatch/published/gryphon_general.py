@@ -40,15 +40,15 @@ Notes
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, nextafter
 from sys import getsizeof
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from pyoxigraph import NamedNode
 
-from graphmatch.matcher import Capabilities
 from graphmatch.published.base import (
+    RANGES,
     Constraint,
     Equal,
     Event,
@@ -69,17 +69,7 @@ Result: TypeAlias = Term | float | bool
 
 
 class ElementaryTest(NamedTuple):
-    """A test of one attribute (section 2).
-
-    Parameters
-    ----------
-    attribute
-        Its place in the order of attributes.
-    kind
-        `VALUE`, `NUMBER`, `LESS` or `PRESENT`.
-    constant
-        Of `LESS`.
-    """
+    """A test of the attribute with a place in their order (section 2); `constant` is of `LESS`."""
 
     attribute: int
     kind: int
@@ -146,10 +136,7 @@ def elementary_tests(attribute: int, constraint: Constraint) -> Iterator[Element
 class Node:
     """A test with its edges, or a leaf with the numbers of conjunctions.
 
-    Parameters
-    ----------
-    label
-        The result that leads here from the parent; ``None`` is ``*``.
+    An edge's label is the result that it stands for; ``None`` is ``*``.
     """
 
     parent: Node | None = None
@@ -164,12 +151,7 @@ class Node:
 
 
 class GryphonGeneral(FlatMatcher):
-    """The matching tree of section 3.
-
-    Parameters
-    ----------
-    attributes
-        The first ones in the order of tests.
+    """The matching tree of section 3; `attributes` are the first ones in the order of tests.
 
     Examples
     --------
@@ -184,9 +166,7 @@ class GryphonGeneral(FlatMatcher):
     ([0], 3)
     """
 
-    capabilities: ClassVar = Capabilities(
-        property_variables=False, taxonomy=False, text=False, joins=False
-    )
+    capabilities: ClassVar = replace(RANGES, terms=True, presence=True)
     kinds: ClassVar = frozenset({Interval, Equal, Present})
 
     def __init__(self, ontology: Ontology, *, attributes: Sequence[NamedNode] = ()) -> None:

@@ -72,13 +72,7 @@ _RANGE = 250
 
 @dataclass(slots=True)
 class General(Event):
-    """An event made of another.
-
-    Parameters
-    ----------
-    replaced
-        The attributes whose value took another's place.
-    """
+    """An event made of another; in `replaced` attributes the value took another's place."""
 
     replaced: frozenset[NamedNode] = frozenset()
 
