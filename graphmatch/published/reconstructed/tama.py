@@ -89,7 +89,7 @@ class Tama(FlatMatcher):
     def __init__(self, ontology: Ontology, *, domain: Domain = DOMAIN, layers: int = 13) -> None:
         super().__init__(ontology)
         self._domain, self._layers = domain, layers
-        self.cells: defaultdict[NamedNode, dict[int, array[int]]] = defaultdict(dict)
+        self.cells: dict[NamedNode, defaultdict[int, array[int]]] = {}
         self._asks = array("q")
         """For how many attributes each subscription asks; -1 for a number that is free."""
 
@@ -97,8 +97,11 @@ class Tama(FlatMatcher):
         """Place a subscription into the cells that cover its constraints."""
         self._asks[number : number + 1] = array("q", [len(row)])
         for attribute, low, high in all_ends(row):
+            if attribute not in self.cells:
+                self.cells[attribute] = defaultdict(lambda: array("q"))
+            cells = self.cells[attribute]
             for cell in self._covering(low, high):
-                self.cells[attribute].setdefault(cell, array("q")).append(number)
+                cells[cell].append(number)
 
     def remove(self, number: int, row: Row) -> None:
         """Take a subscription out of its cells."""
