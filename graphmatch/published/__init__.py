@@ -10,6 +10,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from graphmatch.matcher import Matcher
+from graphmatch.published.sequential import Order
 from semantic.ontology.ontology import Ontology
 
 MATCHERS: Mapping[str, str] = {
@@ -36,6 +37,13 @@ MATCHERS: Mapping[str, str] = {
 }
 """Name to where the class is."""
 
+ORDERS: Mapping[str, str] = {
+    "sequential": "graphmatch.published.sequential:Sequential",
+    "suborder": "graphmatch.published.suborder:SubOrder",
+    "suborder-printed": "graphmatch.published.suborder:SubOrderPrinted",
+}
+"""Orders of evaluating expensive predicates, which decide other subscriptions than a matcher."""
+
 
 def make(name: str, ontology: Ontology, **options: Any) -> Matcher:
     """Make a matcher by its name.
@@ -57,3 +65,15 @@ def make(name: str, ontology: Ontology, **options: Any) -> Matcher:
     """
     matcher: Matcher = resolve_name(MATCHERS[name])(ontology, **options)
     return matcher
+
+
+def make_order(name: str, **options: Any) -> Order:
+    """Make an order of evaluating expensive predicates by its name in `ORDERS`; see `make`.
+
+    Examples
+    --------
+    >>> len(make_order("sequential").subscriptions)
+    0
+    """
+    order: Order = resolve_name(ORDERS[name])(**options)
+    return order
