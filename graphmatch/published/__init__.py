@@ -16,10 +16,10 @@ from semantic.ontology.ontology import Ontology
 MATCHERS: Mapping[str, str] = {
     "naive": "graphmatch.published.naive:Naive",
     "gtopss": "graphmatch.published.gtopss:GToPSS",
-    "ops": "graphmatch.published.ops:Ops",
-    "mic": "graphmatch.published.mic:Mic",
+    "ops": "graphmatch.published.reconstructed.ops:Ops",
+    "mic": "graphmatch.published.reconstructed.mic:Mic",
     "stopss": "graphmatch.published.stopss:SToPSS",
-    "ibroker": "graphmatch.published.ibroker:IBroker",
+    "ibroker": "graphmatch.published.reconstructed.ibroker:IBroker",
     "ctps": "graphmatch.published.ctps:Ctps",
     "ctps-printed": "graphmatch.published.ctps:CtpsPrinted",
     "gem": "graphmatch.published.gem:Gem",

@@ -9,7 +9,7 @@ from pyoxigraph import Literal
 
 from graphmatch import SubscriptionParser
 from graphmatch.published import make
-from graphmatch.published.mic import Mic
+from graphmatch.published.reconstructed.mic import Mic
 from semantic import Ontology, Publication
 from semantic.terms import Triple
 from semantic.vocabulary import TYPE
