@@ -17,6 +17,7 @@ and no algorithm that remembers evaluates the printed 16,251. The printed values
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -192,13 +193,15 @@ def packing_bound(subscriptions: Sequence[Sequence[int]], true: frozenset[int]) 
     """Return how many predicates any algorithm must evaluate, at least.
 
     All predicates of what matches; and one false predicate of each other subscription, which are
-    different ones for subscriptions that share no false predicate.
+    different ones for subscriptions that share no false predicate. Those are packed greedily, what
+    shares least first.
     """
     false = [[t for t in held if t not in true] for held in subscriptions]
     needed = {t for held, none in zip(subscriptions, false, strict=True) if not none for t in held}
+    holders = Counter(t for held in false for t in held)
     used: set[int] = set()
     apart = 0
-    for held in sorted(filter(None, false), key=len):
+    for held in sorted(filter(None, false), key=lambda held: sum(holders[t] for t in held)):
         if used.isdisjoint(held):
             used.update(held)
             apart += 1

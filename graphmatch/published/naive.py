@@ -129,9 +129,8 @@ class Naive(Matcher):
         found: dict[str, Match] = {}
         # a variable property is never bound to an attribute that was found
         for open_, triples in ((True, whole.seen_by_any), (False, whole.triples)):
-            chosen = [id for id, several in asked.items() if ((None, None) in several) is open_]
             with self._loaded(triples, graph):
-                for id in chosen:
+                for id in (id for id in asked if ((None, None) in asked[id]) is open_):
                     conditions, query = self._subscriptions[id].query.texts(graph.value)
                     if all(ask(condition) for condition in conditions):
                         found |= _match(id, publication.id, ask(query))
@@ -179,9 +178,8 @@ def _quads(triples: Iterable[Triple], graph: NamedNode | DefaultGraph) -> Iterat
 def _is_a(
     ontology: Ontology, operator: TaxonomyOperator, links: Links, *arguments: Term
 ) -> Term | None:
-    if len(arguments) != 2:
-        return None
-    return Literal(taxonomy_test(ontology, operator, *arguments, links))
+    two = len(arguments) == 2
+    return Literal(taxonomy_test(ontology, operator, *arguments, links)) if two else None
 
 
 def _compared(left: Term, operator: Term, right: Term) -> Term | None:

@@ -37,7 +37,7 @@ Notes
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 from math import inf, nextafter
@@ -80,54 +80,41 @@ class Part:
 
     entries: dict[Entry, None] = field(default_factory=dict)
     split: float = inf
-    children: tuple[Part, Part] | None = None
+    children: tuple[Part, ...] = ()
 
-    @property
-    def is_used(self) -> bool:
-        """Whether it has entries, or is divided."""
-        return bool(self.entries or self.children)
+    def insert(self, range_: Interval, entry: Entry) -> None:
+        """Put an entry in; parts are divided where the range begins and ends."""
+        for part, inside in self._met(range_):
+            if inside:
+                part.entries[entry] = None
 
-    def met(self, range_: Interval, *, divide: bool) -> list[tuple[Part, bool]]:
-        """Return the parts that have a part of a range, from the top, and whether they lie in it.
+    def remove(self, range_: Interval, entry: Entry) -> None:
+        """Take out what was put in; parts that nobody divides any more become one."""
+        for part, inside in reversed(self._met(range_)):
+            if inside:
+                del part.entries[entry]
+            elif not any(child.entries or child.children for child in part.children):
+                part.children = ()
 
-        Parameters
-        ----------
-        divide
-            Whether parts are divided where the range begins and ends.
-        """
+    def _met(self, range_: Interval) -> list[tuple[Part, bool]]:
+        """Return the parts that meet a range, from the top, and whether they lie in it."""
         low, end = range_.low, nextafter(range_.high, inf)
         found: list[tuple[Part, bool]] = []
         walk = [(self, -inf, inf)]
         for part, first, last in walk:
             inside = low <= first and last <= end
             found.append((part, inside))
-            if inside:
-                continue
-            if divide and part.children is None:
+            if not inside and not part.children:
                 part.split = low if low > first else end
                 part.children = Part(), Part()
-            if part.children and low < part.split:
+            if not inside and low < part.split:
                 walk.append((part.children[0], first, part.split))
-            if part.children and end > part.split:
+            if not inside and end > part.split:
                 walk.append((part.children[1], part.split, last))
         return found
 
-    def insert(self, range_: Interval, entry: Entry) -> None:
-        """Put an entry in."""
-        for part, inside in self.met(range_, divide=True):
-            if inside:
-                part.entries[entry] = None
-
-    def remove(self, range_: Interval, entry: Entry) -> None:
-        """Take out what was put in; parts that nobody divides any more become one."""
-        for part, inside in reversed(self.met(range_, divide=False)):
-            if inside:
-                del part.entries[entry]
-            elif part.children and not any(child.is_used for child in part.children):
-                part.children = None
-
     def at(self, number: float | None) -> Iterator[Entry]:
-        """Yield the entries whose ranges hold a number; ``None`` is held by everything only."""
+        """Yield the entries whose ranges hold a number; what is none is held by everything only."""
         part = self
         yield from part.entries
         while number is not None and part.children:
@@ -137,10 +124,9 @@ class Part:
     @property
     def nbytes(self) -> int:
         """How large it is, with what is below."""
-        parts = [self]
-        size = 0
+        parts, size = [self], 0
         for part in parts:
-            parts += part.children or ()
+            parts += part.children
             size += sum(map(getsizeof, (part, part.entries, *part.entries)))
         return size
 
@@ -197,14 +183,14 @@ class Mic(GraphMatcher):
             pairs = self._labels[label]
             pairs[pair].remove(range_, entry)
             self.entries -= 1
-            if not pairs[pair].is_used:
+            if not pairs[pair].entries and not pairs[pair].children:
                 del pairs[pair]
                 if not pairs:
                     del self._labels[label]
 
     def left(self, pattern: GraphPattern) -> Tests:
         """Return all filters but those that were expanded."""
-        left = {s: tuple(t for t in ts if not _expanded(t)) for s, ts in pattern.tests.items()}
+        left = {s: tuple(t for t in ts if not _is_expanded(t)) for s, ts in pattern.tests.items()}
         return {star: tests for star, tests in left.items() if tests}
 
     def matched(
@@ -252,32 +238,29 @@ class Mic(GraphMatcher):
     def _places(self, pattern: GraphPattern) -> Iterator[tuple[Term, Pair, Interval, Entry]]:
         """Yield where the edges of a subscription are put in; the range is that of the end."""
         for number, (v, label, w) in enumerate(pattern.edges):
-            starts, ends = self._below(v, pattern), self._below(w, pattern)
-            entry = Entry(pattern, number, starts is not None, ends is not None)
-            range_ = EVERYTHING
-            if ends is None and isinstance(w, int):
-                range_ = _range(pattern.tests.get(w, ()))
+            starts, start_is_below = self._expanded(v, pattern)
+            ends, end_is_below = self._expanded(w, pattern)
+            entry = Entry(pattern, number, start_is_below, end_is_below)
+            tests = pattern.tests.get(w, ()) if isinstance(w, int) and not end_is_below else ()
+            range_ = _range(tests)
             if range_.low <= range_.high:
-                for pair in product(_terms(v, starts), _terms(w, ends)):
-                    yield label, pair, range_, entry
+                yield from ((label, pair, range_, entry) for pair in product(starts, ends))
 
-    def _below(self, vertex: Vertex, pattern: GraphPattern) -> set[Term] | None:
-        """Return what a variable may be, if it has to be below a class."""
-        tests = pattern.tests.get(vertex, ()) if isinstance(vertex, int) else ()
-        concepts = [t.concept for t in tests if isinstance(t, TaxonomyTest) and _expanded(t)]
+    def _expanded(
+        self, vertex: Vertex, pattern: GraphPattern
+    ) -> tuple[Collection[Term | None], bool]:
+        """Return what a vertex may be, and whether that is all that is below a class."""
+        if not isinstance(vertex, int):
+            return [vertex], False
+        tests = filter(_is_expanded, pattern.tests.get(vertex, ()))
+        concepts = [test.concept for test in tests if isinstance(test, TaxonomyTest)]
         if not concepts:
-            return None
+            return [None], False
         root, below = self.ontology.root, self.ontology.descendants
-        return set.intersection(*({root(concept), *below(concept)} for concept in concepts))
+        return set.intersection(*({root(one), *below(one)} for one in concepts)), True
 
 
-def _terms(vertex: Vertex, below: set[Term] | None) -> Iterable[Term | None]:
-    if below is not None:
-        return below
-    return (None if isinstance(vertex, int) else vertex,)
-
-
-def _expanded(test: Filter) -> bool:
+def _is_expanded(test: Filter) -> bool:
     return isinstance(test, TaxonomyTest) and test.operator is TaxonomyOperator.DESCENDANT
 
 

@@ -199,6 +199,27 @@ def test_theorem_2(name: str, world: World) -> None:
         assert total <= d * spread * optimal(world, costs.__getitem__) + 1e-9
 
 
+@given(world=worlds())
+def test_that_the_greedy_order_takes_the_best(world: World) -> None:
+    """Whatever is evaluated next has the greatest (1 - p) · n / c of all, counted anew."""
+    order = orders(estimate)["greedy"]
+    for subscription in world.subscriptions:
+        order.subscribe(subscription)
+    open_ = {s.id: {t.shape for t in s.predicates} for s in world.subscriptions}
+    for t in order.decide(world.evaluate).evaluated:
+        live = {shape: 0 for shapes in open_.values() for shape in shapes}
+        for shapes in open_.values():
+            for shape in shapes:
+                live[shape] += 1
+        rate = {s: (1 - estimate(s)[0]) * n / estimate(s)[1] for s, n in live.items()}
+        assert rate[t] >= max(rate.values()) * (1 - 1e-12)
+        if world.truth(t) is False:
+            open_ = {id: shapes for id, shapes in open_.items() if t not in shapes}
+        else:
+            open_ = {id: left for id, shapes in open_.items() if (left := shapes - {t})}
+    assert not open_
+
+
 P1, P2, P3, P4 = (Predicate(f"P{n}") for n in range(1, 5))
 
 
