@@ -13,11 +13,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from itertools import count, product
+from dataclasses import dataclass, field, replace
+from itertools import chain, count, product
 from math import inf, isnan, nextafter
 from typing import ClassVar, NamedTuple, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode, Variable
 
 from graphmatch.matcher import (
@@ -37,8 +39,7 @@ from semantic.pattern import Comparison, Filter, Form, TaxonomyOperator, Taxonom
 from semantic.publication import Publication
 from semantic.terms import Solution, Term
 from semantic.values import Number, Operator, value_of
-
-# --- Constraints --------------------------------------------------------------------------------
+from semantic.vocabulary import TYPE
 
 
 class Interval(NamedTuple):
@@ -53,10 +54,6 @@ class Interval(NamedTuple):
     def holds(self, value: float) -> bool:
         """Say whether a number is in it."""
         return self.low <= value <= self.high
-
-    def and_(self, other: Interval) -> Interval:
-        """Return the numbers that are in both."""
-        return Interval(max(self.low, other.low), min(self.high, other.high))
 
     @classmethod
     def of(cls, operator: Operator, number: float) -> Interval:
@@ -193,22 +190,25 @@ def _constraints(id: str, tests: list[Filter]) -> tuple[Constraint, ...]:
             return (Below(concept),)
         case [Comparison(_, Operator.EQ, term)] if _is_name(term):
             return (Equal(term),)
-    interval, holes = Interval(), set[float]()
+    ranges, holes = [Interval()], set[float]()
     for test in tests:
         number = number_of(test.constant) if isinstance(test, Comparison | Unequal) else None
         if number is None:
             raise UnsupportedError(id, f"FILTER {test.word}")
         if isinstance(test, Comparison):
-            interval = interval.and_(Interval.of(test.operator, number))
+            ranges = [_both(ranges[0], Interval.of(test.operator, number))]
         else:
             holes.add(number)
     if len(holes) == len(tests):  # what is no number differs from it, too
         raise UnsupportedError(id, "FILTER != without another comparison with a number")
-    found = []
     for hole in sorted(holes):  # two ranges for each (DEXIN, section 2.1)
-        found.append(interval.and_(Interval.of(Operator.LT, hole)))
-        interval = interval.and_(Interval.of(Operator.GT, hole))
-    return tuple(range_ for range_ in (*found, interval) if range_.low <= range_.high)
+        whole = ranges.pop()
+        ranges += (_both(whole, Interval.of(side, hole)) for side in (Operator.LT, Operator.GT))
+    return tuple(range_ for range_ in ranges if range_.low <= range_.high)
+
+
+def _both(one: Interval, other: Interval) -> Interval:
+    return Interval(max(one.low, other.low), min(one.high, other.high))
 
 
 def _is_name(term: Term) -> bool:
@@ -226,9 +226,6 @@ def number_of(term: Term) -> float | None:
     value = value_of(term) if isinstance(term, Literal) else None
     number = float(value.value) if isinstance(value, Number) else None
     return None if number is None or isnan(number) else number
-
-
-# --- Events -------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -284,19 +281,14 @@ def resources(publication: Publication) -> list[Resource]:
     return [Resource(s, {a: list(each) for a, each in of.items()}) for s, of in found.items()]
 
 
-# --- Ranges of a domain -------------------------------------------------------------------------
-
+Numbers: TypeAlias = NDArray[np.int64]
+Values: TypeAlias = NDArray[np.float64]
 Domain: TypeAlias = tuple[float, float]
 DOMAIN: Domain = (0.0, 1_000_000.0)
 """Between what most values are, if nothing else is said."""
 
 RANGES = Capabilities(
-    property_variables=False,
-    taxonomy=False,
-    text=False,
-    joins=False,
-    terms=False,
-    presence=False,
+    property_variables=False, taxonomy=False, text=False, joins=False, terms=False, presence=False
 )
 """What an algorithm that knows ranges of numbers only can express."""
 
@@ -322,7 +314,43 @@ def cell_of(value: float, domain: Domain, cells: int) -> int:
     return min(int((min(max(value, low), high) - low) / (high - low) * cells), cells - 1)
 
 
-# --- The matcher --------------------------------------------------------------------------------
+class Buckets:
+    """So many lists of (number, value), which are read one after the other as arrays.
+
+    Putting in and taking out costs O(1); the arrays are made when they are first read afterwards.
+
+    Examples
+    --------
+    >>> buckets = Buckets(3)
+    >>> buckets.add(2, 7, 0.5)
+    >>> buckets.add(0, 8, 0.25)
+    >>> start, numbers, values = buckets.arrays()
+    >>> start.tolist(), numbers.tolist(), values.tolist()
+    ([0, 1, 1, 2], [8, 7], [0.25, 0.5])
+    """
+
+    def __init__(self, count: int) -> None:
+        self._lists: list[dict[int, float | tuple[float, ...]]] = [{} for _ in range(count)]
+        self._arrays: tuple[Numbers, Numbers, Values] | None = None
+
+    def add(self, bucket: int, number: int, value: float | tuple[float, ...]) -> None:
+        """Put a number into a list."""
+        self._lists[bucket][number] = value
+        self._arrays = None
+
+    def discard(self, bucket: int, number: int) -> None:
+        """Take it out."""
+        del self._lists[bucket][number]
+        self._arrays = None
+
+    def arrays(self) -> tuple[Numbers, Numbers, Values]:
+        """Return where each list begins, and the last one ends; and all numbers, and values."""
+        if self._arrays is None:
+            start = np.cumsum([0, *map(len, self._lists)])
+            numbers = np.fromiter(chain.from_iterable(self._lists), np.int64, start[-1])
+            values = np.array([value for each in self._lists for value in each.values()], float)
+            self._arrays = start, numbers, values
+        return self._arrays
 
 
 @dataclass(slots=True)
@@ -481,4 +509,85 @@ class FlatMatcher(Matcher):
             bound = dict(zip(conjunction.filters, chosen, strict=True))
             names = conjunction.names
             found.append({name: resource.subject if a is None else bound[a] for name, a in names})
+        return found
+
+
+# --- Trees of concepts --------------------------------------------------------------------------
+
+Way: TypeAlias = tuple[Term, ...]
+"""A term and all above it."""
+
+
+class ConceptMatcher(FlatMatcher):
+    """The common part of those that know an ontology's synonyms, subattributes and subclasses.
+
+    CTPS (sections 3 and 4) and S-ToPSS put the root of all synonyms into subscriptions and events
+    before they are looked at. Then an attribute that is asked for is met by one below it, and a
+    class by a value that is it or below it. ``?x a :Computer`` asks for a class as
+    ``gm:descendantOf`` does. What follows by an ontology's other rules is not known to them.
+    """
+
+    capabilities: ClassVar = Capabilities(
+        property_variables=False, text=False, joins=False, entailment=True
+    )
+    kinds: ClassVar = frozenset({Interval, Equal, Below, Present})
+
+    def __init__(self, ontology: Ontology) -> None:
+        super().__init__(ontology)
+        self._ways: dict[Term, Way] = {}
+
+    def read(self, subscription: Subscription) -> Conjunction:
+        """Read a subscription, roots put in."""
+        conjunction = super().read(subscription.rewritten(self.ontology.root))
+        rows = list[Row]()
+        for row in conjunction.rows:
+            match row.get(TYPE):
+                case Equal(class_):
+                    rows.append({**row, TYPE: Below(class_)})
+                case _:
+                    rows.append(row)
+        return replace(conjunction, rows=tuple(rows))
+
+    def match(self, publication: Publication) -> MatchReport:
+        """Match every event that a publication is, roots put in; see `Matcher`."""
+        return super().match(self.ontology.rewrite(publication))
+
+    def events(self, resource: Resource, links: Links) -> Iterable[Event]:
+        """Return what there is of attributes that somebody asks for, and of those below them.
+
+        Where an attribute with several values is asked for by two names, its own and that of one
+        above it, each name has a choice of its own.
+        """
+        names = {a: sum(b in self.asked for b in self.above(a)) for a in resource.values}
+        if any(count > 1 and len(resource.values[a]) > 1 for a, count in names.items()):
+            named = {a: list(self.values(resource, a)) for a in self.asked}
+            known = {a: values for a, values in named.items() if values}
+            return Resource(resource.subject, known).events(self.asked, links)
+        return resource.events({a for a, count in names.items() if count}, links)
+
+    def above(self, attribute: NamedNode) -> Way:
+        """Return an attribute and those above it."""
+        return (attribute, *self.ontology.properties.ancestors(attribute))
+
+    def way(self, value: Term, links: Links) -> Way:
+        """Return a value and the concepts above it, by whatever way; `links` are an event's own."""
+        if links:
+            return (value, *self.ontology.ancestors(value, links))
+        way = self._ways.get(value)
+        if way is None:
+            way = (value, *self.ontology.ancestors(value))
+            if len(way) > 1:  # of the ontology, so they do not become more and more
+                self._ways[value] = way
+        return way
+
+    def values(self, resource: Resource, attribute: NamedNode) -> Iterable[Term]:
+        """Return a resource's values for an attribute and for those below it."""
+        found = dict.fromkeys(resource.values.get(attribute, ()))
+        if self.ontology.properties.children(attribute):
+            for a, values in resource.values.items():
+                if attribute in self.above(a):
+                    found.update(dict.fromkeys(values))
+        if attribute == TYPE:
+            classes = self.ontology.classes
+            found = dict.fromkeys(c for own in found for c in (own, *classes.ancestors(own)))
         return found

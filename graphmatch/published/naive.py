@@ -178,8 +178,9 @@ def _quads(triples: Iterable[Triple], graph: NamedNode | DefaultGraph) -> Iterat
 def _is_a(
     ontology: Ontology, operator: TaxonomyOperator, links: Links, *arguments: Term
 ) -> Term | None:
-    two = len(arguments) == 2
-    return Literal(taxonomy_test(ontology, operator, *arguments, links)) if two else None
+    if len(arguments) != 2:
+        return None
+    return Literal(taxonomy_test(ontology, operator, *arguments, links))
 
 
 def _compared(left: Term, operator: Term, right: Term) -> Term | None:

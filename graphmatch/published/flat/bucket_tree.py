@@ -2,7 +2,7 @@
 
 A bucket has halves (a c-directory goes down by them), a list of subscriptions (its l-node), and
 p-nodes, each an attribute with a first bucket. Which subscription goes where, and when a bucket is
-cut, is `graphmatch.published.betree`'s business.
+cut, is `graphmatch.published.reconstructed.betree`'s business.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The tree of H-Tree in arrays: a node's cells lead to nodes, those of the last level to lists.
 
 Nodes and lists are rows of pools (`graphmatch.published.flat.pool`). Which cells a constraint
-is in is `graphmatch.published.htree`'s business.
+is in is `graphmatch.published.reconstructed.htree`'s business.
 """
 
 from __future__ import annotations

@@ -266,14 +266,14 @@ def _is_expanded(test: Filter) -> bool:
 
 def _range(tests: Iterable[Filter]) -> Interval:
     """Return between what a number has to be, rounded outwards to single precision."""
-    found = EVERYTHING
+    low, high = EVERYTHING
     for test in tests:
         if not isinstance(test, Comparison) or (number := number_of(test.constant)) is None:
             continue
         with np.errstate(over="ignore"):
             single = np.float32(number)
         if test.operator not in (Operator.LT, Operator.LE):
-            found = found.and_(Interval(low=float(np.nextafter(single, np.float32(-inf)))))
+            low = max(low, float(np.nextafter(single, np.float32(-inf))))
         if test.operator not in (Operator.GT, Operator.GE):
-            found = found.and_(Interval(high=float(np.nextafter(single, np.float32(inf)))))
-    return found
+            high = min(high, float(np.nextafter(single, np.float32(inf))))
+    return Interval(low, high)

@@ -12,8 +12,7 @@ from pyoxigraph import NamedNode
 
 from graphmatch.published import make
 from graphmatch.published.base import Conjunction, Event, Interval, Tally
-from graphmatch.published.dexin import Dexin
-from graphmatch.published.flat.buckets import Buckets
+from graphmatch.published.dexin import Dexin, Slots
 from semantic import Ontology
 from tests.graphmatch.published.conjunctions import DOMAIN, agree, conjunctions
 from tests.strategies import Scenario
@@ -49,12 +48,13 @@ def matched(made: Dexin, **numbers: float) -> list[int]:
 
 def test_that_a_slot_is_in_order() -> None:
     """Entries with one value stay in the order in which they came."""
-    slots = Buckets(2)
-    for number, value in enumerate([5.0, 3.0, 5.0, 1.0, 4.0, 3.0]):
-        slots.insert(1, number, value)
-    assert slots.of(1)[0].tolist() == [3, 1, 5, 4, 0, 2]
-    assert slots.of(1)[1].tolist() == [1, 3, 3, 4, 5, 5]
-    assert not slots.size[0]
+    slots = Slots(2)
+    for number, end in enumerate([5.0, 3.0, 5.0, 1.0, 4.0, 3.0]):
+        slots.insert(1, end, number)
+    slots.discard(1, 5.0, 0)
+    assert slots.numbers[1].tolist() == [3, 1, 5, 4, 2]
+    assert slots.ends[1].tolist() == [1, 3, 3, 4, 5]
+    assert slots.sizes.tolist() == [0, 5]
 
 
 @every_variant

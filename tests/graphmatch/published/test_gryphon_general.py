@@ -20,15 +20,15 @@ from graphmatch.published.base import (
     Row,
     Tally,
 )
-from graphmatch.published.flat.elementary import (
+from graphmatch.published.gryphon_general import (
     LESS,
     NUMBER,
     PRESENT,
     VALUE,
     ElementaryTest,
+    GryphonGeneral,
     Result,
 )
-from graphmatch.published.gryphon_general import GryphonGeneral
 from semantic import Ontology
 from semantic.terms import Term
 from tests.graphmatch.published.conjunctions import ATTRIBUTES, agree, conjunctions

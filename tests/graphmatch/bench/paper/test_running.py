@@ -20,7 +20,7 @@ from graphmatch.bench.process import Row
 from graphmatch.cli import app
 from graphmatch.matcher import Capabilities
 from graphmatch.published.base import Event, Tally
-from graphmatch.published.rein import Rein
+from graphmatch.published.reconstructed.rein import Rein
 from tests.graphmatch.bench.paper.small_experiments import here, shrunk
 
 REIN, SCAN = ({"algorithm": name, "label": name, "options": {}} for name in ("rein", "scan"))

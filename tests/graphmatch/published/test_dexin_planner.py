@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
-from graphmatch.published.flat.pipeline import (
+from graphmatch.published.dexin import (
     SEARCHED,
     Method,
     Plan,

@@ -1,7 +1,7 @@
 """S-ToPSS: an event becomes all the more general ones, and each is matched by its contents.
 
-Petrovic, Burcea, Jacobsen: "S-ToPSS: Semantic Toronto Publish/Subscribe System", VLDB 2003; here as
-CTPS (sections 1 and 2) describes it.
+Petrovic, Burcea, Jacobsen: "S-ToPSS: Semantic Toronto Publish/Subscribe System", VLDB 2003;
+reconstructed from Zhang, Wang, Huang, Yung (CTPS, sections 1 and 2), and from memory.
 
 Three stages stand before a matcher that knows nothing of meaning. Synonyms: attributes and values
 with different names get their root's. Concepts: an event whose attribute or value has something
@@ -11,14 +11,13 @@ experience = present date - graduation year, is added to it. The matcher counts:
 predicates an event's pairs satisfy, and a subscription matches when all of its own do.
 
 Cost: an event with classes at depths d1, d2, ... becomes (d1 + 1)(d2 + 1)... events, each of which
-costs as many steps as there are predicates satisfied, and those ranges that begin below its
-numbers. Subscriptions are stored once. Plain Python.
+costs as many steps as there are subscriptions, predicates satisfied, and ranges on its attributes.
+Subscriptions are stored once. NumPy.
 
 Notes
 -----
-- The paper is not at hand; what is here is from CTPS's description and from memory.
 - Any content-based matcher will do (the paper takes that of ToPSS). This one counts: predicates
-  are in tables by attribute and value, ranges in a list in the order of their low ends.
+  are in tables by attribute and value, ranges in a list for each attribute.
 - More general events go through the matcher one by one, as if each had been published; nothing
   that was found for one is kept for the next. A match of several of them is one match.
 - An attribute's place is taken by each of those above it that somebody asks for, beside its own:
@@ -31,22 +30,26 @@ Notes
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
-from collections import Counter, defaultdict
+from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import product
-from operator import itemgetter
-from typing import ClassVar, TypeAlias
+from sys import getsizeof
+from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
 from graphmatch.knowledge import Knowledge
-from graphmatch.mapping import Mapped, MappingFunctions
-from graphmatch.matcher import Capabilities, MatchReport
+from graphmatch.mapping import MappingFunctions
+from graphmatch.matcher import MatchReport
 from graphmatch.published.base import (
     Below,
+    Buckets,
+    ConceptMatcher,
+    Constraint,
     Equal,
     Event,
     FlatMatcher,
@@ -54,19 +57,17 @@ from graphmatch.published.base import (
     Present,
     Row,
     Tally,
-    number_of,
 )
-from graphmatch.published.flat.concepts import ConceptMatcher
 from semantic.errors import Problem
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.terms import Term
 
-Predicate: TypeAlias = tuple[type, Term | None]
-"""The sort of a constraint, and its term."""
+Predicate: TypeAlias = tuple[NamedNode, Constraint]
+Counts: TypeAlias = NDArray[np.int32]
 
-_PREDICATE, _NUMBER, _RANGE = 300, 40, 170
-"""About how many bytes a table's entry with its list, a number, and a range have (estimates)."""
+_RANGE = 250
+"""About how many bytes a range has, in its list and in the array (an estimate)."""
 
 
 @dataclass(slots=True)
@@ -80,18 +81,6 @@ class General(Event):
     """
 
     replaced: frozenset[NamedNode] = frozenset()
-
-
-@dataclass(slots=True)
-class _Predicates:
-    """What is asked of an attribute: predicate to the numbers of those who ask."""
-
-    terms: defaultdict[Predicate, list[int]] = field(default_factory=lambda: defaultdict(list))
-    ranges: list[tuple[float, float, int]] = field(default_factory=list)
-    """Low end, high end and number, in ascending order."""
-
-    def __bool__(self) -> bool:
-        return bool(self.terms or self.ranges)
 
 
 class SToPSS(ConceptMatcher):
@@ -121,54 +110,46 @@ class SToPSS(ConceptMatcher):
     ['urn:laptop', 'urn:computer']
     """
 
-    capabilities: ClassVar = Capabilities(
-        property_variables=False, text=False, joins=False, entailment=True
-    )
-
     def __init__(self, ontology: Ontology, *, now: datetime | None = None) -> None:
         super().__init__(ontology)
         self._now = now
         self._functions = MappingFunctions(ontology.mapping, ontology.root, units=ontology.units)
         self._knowledge = Knowledge(ontology)
-        self._predicates: dict[NamedNode, _Predicates] = {}
-        self._sizes: dict[int, int] = {}
+        self._predicates: dict[Predicate, array[int]] = {}
+        """Who has a predicate that is no range."""
+        self._ranges: dict[NamedNode, Buckets] = {}
+        self._sizes: Counts = np.zeros(64, np.int32)
         """Number to how many predicates a conjunction has."""
 
     @property
     def nbytes(self) -> int:
-        """About how large the index is (an estimate, by counting)."""
-        total = len(self._sizes) * _NUMBER
-        for predicates in self._predicates.values():
-            numbers = sum(map(len, predicates.terms.values()))
-            total += len(predicates.terms) * _PREDICATE + numbers * _NUMBER
-            total += len(predicates.ranges) * _RANGE
-        return total
+        """About how large the index is."""
+        tables = sum(map(getsizeof, (*self._predicates, *self._predicates.values())))
+        ranges = sum(each.arrays()[1].size for each in self._ranges.values())
+        return self._sizes.nbytes + getsizeof(self._predicates) + tables + _RANGE * ranges
 
     def insert(self, number: int, row: Row) -> None:
-        """Put each predicate into the tables of its attribute."""
+        """Put each predicate into its table."""
+        if number >= self._sizes.size:
+            self._sizes = np.concatenate([self._sizes, np.zeros_like(self._sizes)])
         self._sizes[number] = len(row)
         for attribute, constraint in row.items():
-            predicates = self._predicates.setdefault(attribute, _Predicates())
             if isinstance(constraint, Interval):
-                insort(predicates.ranges, (*constraint, number))
+                self._ranges.setdefault(attribute, Buckets(1)).add(0, number, constraint)
             else:
-                predicates.terms[_predicate(constraint)].append(number)
+                self._predicates.setdefault((attribute, constraint), array("q")).append(number)
 
     def remove(self, number: int, row: Row) -> None:
         """Take each predicate out."""
-        del self._sizes[number]
+        self._sizes[number] = 0
         for attribute, constraint in row.items():
-            predicates = self._predicates[attribute]
             if isinstance(constraint, Interval):
-                range_ = (*constraint, number)
-                del predicates.ranges[bisect_right(predicates.ranges, range_) - 1]
+                self._ranges[attribute].discard(0, number)
             else:
-                predicate = _predicate(constraint)
-                predicates.terms[predicate].remove(number)
-                if not predicates.terms[predicate]:
-                    del predicates.terms[predicate]
-            if not predicates:
-                del self._predicates[attribute]
+                numbers = self._predicates[attribute, constraint]
+                numbers.remove(number)
+                if not numbers:
+                    del self._predicates[attribute, constraint]
 
     # --- The stages -------------------------------------------------------------------------------
 
@@ -178,68 +159,55 @@ class SToPSS(ConceptMatcher):
         if not len(self._functions):
             return FlatMatcher.match(self, rooted)
         problems: list[Problem] = []
-        mapped = self._mapped(rooted, problems)
+        follow, run = self.ontology.inference.follow, self._functions.run
+        closed = follow(rooted.triples)
+        mapped = run(rooted, closed, follow, self._knowledge, self._now, problems.append)
         report = FlatMatcher.match(self, rooted.with_derived(mapped.mapped))
         counters = report.counters._replace(mapped=mapped.runs)
         return replace(report, counters=counters, problems=tuple(problems))
-
-    def _mapped(self, rooted: Publication, problems: list[Problem]) -> Mapped:
-        follow = self.ontology.inference.follow
-        closed = follow(rooted.triples)
-        run = self._functions.run
-        return run(rooted, closed, follow, self._knowledge, self._now, problems.append)
 
     def general(self, event: Event) -> Iterator[General]:
         """Yield an event for each choice of what is above its attributes and values."""
         found: dict[NamedNode, dict[Term, bool]] = {}
         for attribute, value in event.terms.items():
             for asked in self.above(attribute):
-                if asked not in self.asked:
-                    continue
-                assert isinstance(asked, NamedNode)
-                replaces = found.setdefault(asked, {})
-                for term in self.way(value, event.links):
-                    replaces[term] = replaces.get(term, True) and term != value
-        numbers = {term: number_of(term) for terms in found.values() for term in terms}
+                if asked in self.asked:
+                    assert isinstance(asked, NamedNode)
+                    replaces = found.setdefault(asked, {})
+                    for term in self.way(value, event.links):
+                        replaces[term] = replaces.get(term, True) and term != value
         for chosen in product(*(terms.items() for terms in found.values())):
-            terms = {a: term for a, (term, _) in zip(found, chosen, strict=True)}
-            known = {a: n for a, term in terms.items() if (n := numbers[term]) is not None}
-            replaced = (a for a, (_, other) in zip(found, chosen, strict=True) if other)
-            yield General(terms, known, event.links, frozenset(replaced))
+            pairs = dict(zip(found, chosen, strict=True))
+            made = Event.of({a: term for a, (term, _) in pairs.items()}, event.links)
+            replaced = frozenset(a for a, (_, replaces) in pairs.items() if replaces)
+            yield General(made.terms, made.numbers, made.links, replaced)
 
     # --- The counting matcher ---------------------------------------------------------------------
 
     def matched(self, event: Event, tally: Tally) -> Iterable[int]:
         """Match each more general event by itself, and return what any of them matches."""
-        return {number for each in self.general(event) for number in self._counted(each, tally)}
+        hit = np.zeros(self._sizes.size, np.bool_)
+        for each in self.general(event):
+            hit |= self._counted(each, tally) == self._sizes
+        numbers: list[int] = np.flatnonzero(hit & (self._sizes > 0)).tolist()
+        return numbers
 
-    def _counted(self, event: General, tally: Tally) -> Iterable[int]:
-        """Count the predicates that an event satisfies, and return whose are all counted."""
-        counts: Counter[int] = Counter()
+    def _counted(self, event: General, tally: Tally) -> Counts:
+        """Return how many predicates of each conjunction an event satisfies."""
+        counts = np.zeros_like(self._sizes)
         for attribute, value in event.terms.items():
-            predicates = self._predicates.get(attribute)
-            if predicates is None:
-                continue
-            asked: list[Predicate] = [(Below, value), (Present, None)]
+            asked: list[Constraint] = [Below(value), Present()]
             if attribute not in event.replaced:
-                asked.append((Equal, value))
-            for predicate in asked:
+                asked.append(Equal(value))
+            for constraint in asked:
                 tally.probes += 1
-                if predicate in predicates.terms:
+                if (numbers := self._predicates.get((attribute, constraint))) is not None:
                     tally.gates += 1
-                    counts.update(predicates.terms[predicate])
-            if (number := event.numbers.get(attribute)) is not None:
-                begun = bisect_right(predicates.ranges, number, key=itemgetter(0))
-                tally.probes += begun
-                ranges = predicates.ranges[:begun]
-                counts.update([n for _, high, n in ranges if high >= number])
-        tally.candidates += len(counts)
-        return [number for number, count in counts.items() if count == self._sizes[number]]
-
-
-def _predicate(constraint: Equal | Below | Present) -> Predicate:
-    match constraint:
-        case Equal(term) | Below(term):
-            return type(constraint), term
-        case Present():
-            return Present, None
+                    counts[np.frombuffer(numbers, np.int64)] += 1
+            if attribute in self._ranges and (number := event.numbers.get(attribute)) is not None:
+                _, of, ends = self._ranges[attribute].arrays()
+                tally.probes += of.size
+                if of.size:
+                    counts[of[(ends[:, 0] <= number) & (number <= ends[:, 1])]] += 1
+        tally.candidates += int(np.count_nonzero(counts))
+        return counts
