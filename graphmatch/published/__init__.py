@@ -11,15 +11,16 @@ from pkgutil import resolve_name
 from typing import Any
 
 from graphmatch.matcher import Matcher
+from graphmatch.published.sequential import Order
 from semantic.ontology.ontology import Ontology
 
 MATCHERS: Mapping[str, str] = {
     "naive": "graphmatch.published.naive:Naive",
     "gtopss": "graphmatch.published.gtopss:GToPSS",
-    "ops": "graphmatch.published.ops:Ops",
-    "mic": "graphmatch.published.mic:Mic",
+    "ops": "graphmatch.published.reconstructed.ops:Ops",
+    "mic": "graphmatch.published.reconstructed.mic:Mic",
     "stopss": "graphmatch.published.reconstructed.stopss:SToPSS",
-    "ibroker": "graphmatch.published.ibroker:IBroker",
+    "ibroker": "graphmatch.published.reconstructed.ibroker:IBroker",
     "ctps": "graphmatch.published.ctps:Ctps",
     "ctps-printed": "graphmatch.published.ctps_printed:CtpsPrinted",
     "gem": "graphmatch.published.reconstructed.gem:Gem",
@@ -36,6 +37,13 @@ MATCHERS: Mapping[str, str] = {
     "gryphon-general": "graphmatch.published.gryphon_general:GryphonGeneral",
 }
 """Name to where the class is."""
+
+ORDERS: Mapping[str, str] = {
+    "sequential": "graphmatch.published.sequential:Sequential",
+    "suborder": "graphmatch.published.suborder:SubOrder",
+    "suborder-printed": "graphmatch.published.suborder:SubOrderPrinted",
+}
+"""Orders of evaluating expensive predicates, which decide other subscriptions than a matcher."""
 
 
 def make(name: str, ontology: Ontology, **options: Any) -> Matcher:
@@ -58,3 +66,15 @@ def make(name: str, ontology: Ontology, **options: Any) -> Matcher:
     """
     matcher: Matcher = resolve_name(MATCHERS[name])(ontology, **options)
     return matcher
+
+
+def make_order(name: str, **options: Any) -> Order:
+    """Make an order of evaluating expensive predicates by its name in `ORDERS`; see `make`.
+
+    Examples
+    --------
+    >>> len(make_order("sequential").subscriptions)
+    0
+    """
+    order: Order = resolve_name(ORDERS[name])(**options)
+    return order

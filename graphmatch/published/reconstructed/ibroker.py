@@ -1,7 +1,7 @@
 """iBroker: subscriptions are lists of constraints, and what several have in common is one node.
 
 Park, Chung: "iBroker: an intelligent broker for ontology-based publish/subscribe systems", ICDE
-2009; here as Zhang, Wang, Huang, Yung (CTPS, section 2) describe it.
+2009; reconstructed from Zhang, Wang, Huang, Yung (CTPS, section 2).
 
 A subscription is taken apart into steps: from a class to an attribute of it, from the attribute to
 the class of its value, from there to the next attribute. The first level of the index is a hash
@@ -12,11 +12,11 @@ up from each vertex, the nodes that are met on the way become true, and the list
 
 Cost: for each edge of a publication the classes above both of its vertices, and the constraints
 that are there; then the lists whose first node is true, each up to the first node that is false.
-Memory: an entry for each step that differs from all others. Plain Python, but for joins.
+Memory: an entry for each step that differs from all others.
 
 Notes
 -----
-- The original was not at hand: what is here is what CTPS says of it in five lines, and inferred.
+- CTPS describes it in five lines; the rest is inferred.
 - An edge is two steps here, whatever comes after it; so a graph is as good as a path.
 - Classes, constants and "anything" are kept apart in the first level: a constant matches itself
   only, as in SPARQL. The class of a vertex is that of its first ``gm:descendantOf``; what else is
@@ -31,22 +31,20 @@ Notes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from sys import getsizeof
 from typing import NamedTuple
 
-import numpy as np
 from pyoxigraph import Variable
 
-from graphmatch.published.graphs.joins import Joins
-from graphmatch.published.graphs.matcher import Arrived, Found, GraphMatcher, Tally
-from graphmatch.published.graphs.numbers import TermNumbers
-from graphmatch.published.graphs.pattern import GraphPattern, Star, Vertex
-from semantic.ontology.ontology import Ontology
+from graphmatch.published.base_graph import GraphMatcher, GraphPattern, Row, Tally, Tests, Vertex
+from graphmatch.published.gtopss import join
+from semantic.ontology.ontology import Links, Ontology
 from semantic.pattern import AnyOf, Filter, TaxonomyOperator, TaxonomyTest
-from semantic.terms import Term
+from semantic.publication import Publication
+from semantic.terms import Term, Triple
 
 
 class _Kind(Enum):
@@ -72,18 +70,13 @@ _VALUE = Variable("value")
 
 @dataclass(slots=True, eq=False)
 class _Node:
-    """A step that subscriptions have in common.
-
-    `edges` are those of the publication that make it true; `lists` are the subscriptions whose
-    list begins here.
-    """
+    """A step that subscriptions have in common; `lists` are those whose list begins here."""
 
     first: _Key
     second: _Key
     constraint: tuple[Filter, ...]
     uses: int = 0
-    lists: dict[int, None] = field(default_factory=dict)
-    edges: list[int] = field(default_factory=list)
+    lists: dict[GraphPattern, None] = field(default_factory=dict)
 
 
 class IBroker(GraphMatcher):
@@ -109,8 +102,7 @@ class IBroker(GraphMatcher):
     def __init__(self, ontology: Ontology) -> None:
         super().__init__(ontology)
         self._levels: dict[_Key, dict[_Key, dict[tuple[Filter, ...], _Node]]] = {}
-        self._lists: dict[int, tuple[_Node, ...]] = {}
-        self._joins = Joins()
+        self._lists: dict[GraphPattern, tuple[_Node, ...]] = {}
 
     @property
     def nodes(self) -> int:
@@ -124,17 +116,17 @@ class IBroker(GraphMatcher):
         sizes = [getsizeof(self._levels), *map(getsizeof, seconds)]
         sizes += [getsizeof(nodes) for second in seconds for nodes in second.values()]
         for node in self._all():
-            parts = (node, node.first, node.second, node.constraint, node.lists, node.edges)
+            parts = (node, node.first, node.second, node.constraint, node.lists)
             sizes += map(getsizeof, parts)
         lists = getsizeof(self._lists) + sum(map(getsizeof, self._lists.values()))
-        return sum(sizes) + lists + self._joins.nbytes
+        return sum(sizes) + lists
 
     def _all(self) -> Iterator[_Node]:
         for second in self._levels.values():
             for nodes in second.values():
                 yield from nodes.values()
 
-    def insert(self, number: int, pattern: GraphPattern) -> None:
+    def insert(self, pattern: GraphPattern) -> None:
         """Make the subscription's list: two nodes for each edge, new ones where there are none."""
         nodes = []
         for start, label, end in pattern.edges:
@@ -143,9 +135,8 @@ class IBroker(GraphMatcher):
             nodes.append(self._node(key, attribute, constraint))
             key, constraint = self._asked(end, pattern)
             nodes.append(self._node(attribute, key, constraint))
-        nodes[0].lists[number] = None
-        self._lists[number] = tuple(nodes)
-        self._joins.insert_own(number, pattern.ends)
+        nodes[0].lists[pattern] = None
+        self._lists[pattern] = tuple(nodes)
 
     def _node(self, first: _Key, second: _Key, constraint: tuple[Filter, ...]) -> _Node:
         nodes = self._levels.setdefault(first, {}).setdefault(second, {})
@@ -164,15 +155,14 @@ class IBroker(GraphMatcher):
                 return _Key(_Kind.CLASS, self.ontology.root(test.concept)), rest
         return _ANYTHING, tuple(tests)
 
-    def remove(self, number: int, pattern: GraphPattern) -> None:  # noqa: ARG002 - its list says it
+    def remove(self, pattern: GraphPattern) -> None:
         """Take the list away, and the nodes that only it had."""
-        nodes = self._lists.pop(number)
-        del nodes[0].lists[number]
+        nodes = self._lists.pop(pattern)
+        del nodes[0].lists[pattern]
         for node in nodes:
             node.uses -= 1
             if not node.uses:
                 self._forget(node)
-        self._joins.remove_own(number)
 
     def _forget(self, node: _Node) -> None:
         second = self._levels[node.first]
@@ -182,54 +172,50 @@ class IBroker(GraphMatcher):
         if not second:
             del self._levels[node.first]
 
-    def left(self, pattern: GraphPattern) -> Mapping[Star, tuple[Filter, ...]]:  # noqa: ARG002
+    def left(self, pattern: GraphPattern) -> Tests:  # noqa: ARG002 - it is of no subscription
         """Return no filters: nodes have tested all."""
         return {}
 
-    def matched(self, arrived: Arrived, tally: Tally) -> Found:
+    def matched(
+        self, publication: Publication, links: Links, tally: Tally
+    ) -> Iterator[tuple[GraphPattern, list[Row]]]:
         """Make nodes true, traverse the lists, and join what their nodes have."""
-        true = self._set(arrived, tally)
-        rows: list[tuple[int, int]] = []
-        whole: list[int] = []
-        for number in (number for node in true for number in node.lists):
+        true = self._true(publication, links, tally)
+        for pattern in (pattern for node in true for pattern in node.lists):
             tally.candidates += 1
-            nodes = self._lists[number]
-            if all(node.edges for node in nodes):
-                whole.append(number)
-                for place, edge in enumerate(self._joins.edges[number].tolist()):
-                    first, second = nodes[2 * place : 2 * place + 2]
-                    rows += [(edge, hit) for hit in set(first.edges).intersection(second.edges)]
-        for node in true:
-            node.edges.clear()
-        triples, terms = TermNumbers().publication(arrived.publication.triples)
-        joined = self._joins.join(np.array(whole, np.int32), self._joins.bind(rows), triples)
-        tally.joins = self._joins.made
-        return Found(joined, terms)
+            nodes = self._lists[pattern]
+            if all(node in true for node in nodes):
+                steps = zip(nodes[::2], nodes[1::2], strict=True)
+                tables = [[(t[0], t[2]) for t in true[a] if t in true[b]] for a, b in steps]
+                if rows := join(pattern.edges, tables, tally):
+                    yield pattern, rows
 
-    def _set(self, arrived: Arrived, tally: Tally) -> dict[_Node, None]:
-        """Make those nodes true that an edge of the publication meets."""
-        true: dict[_Node, None] = {}
+    def _true(
+        self, publication: Publication, links: Links, tally: Tally
+    ) -> dict[_Node, dict[Triple, None]]:
+        """Return the nodes that edges of the publication make true, with these."""
+        true: dict[_Node, dict[Triple, None]] = {}
         way_up: dict[Term, list[_Key]] = {}
-        for number, (start, label, end) in enumerate(arrived.publication.triples):
+        for triple in publication.triples:
+            start, label, end = triple
             attribute = _Key(_Kind.ATTRIBUTE, label)
             for vertex in (start, end):
                 if vertex not in way_up:
-                    way_up[vertex] = self._way_up(vertex, arrived)
+                    way_up[vertex] = self._way_up(vertex, links)
             steps = [(start, key, attribute) for key in way_up[start]]
             steps += [(end, attribute, key) for key in way_up[end]]
             for vertex, first, second in steps:
                 tally.probes += 1
                 for node in self._levels.get(first, {}).get(second, {}).values():
-                    if all(self.passes(test, vertex, arrived) for test in node.constraint):
-                        node.edges.append(number)
-                        true[node] = None
+                    if all(self.passes(test, vertex, links) for test in node.constraint):
+                        true.setdefault(node, {})[triple] = None
         tally.gates = len(true)
         return true
 
-    def _way_up(self, vertex: Term, arrived: Arrived) -> list[_Key]:
+    def _way_up(self, vertex: Term, links: Links) -> list[_Key]:
         """Return what a vertex is: itself, anything, and every class above it."""
         root = self.ontology.root(vertex)
-        above = dict.fromkeys([root, *self.ontology.ancestors(vertex, arrived.links)])
+        above = dict.fromkeys([root, *self.ontology.ancestors(vertex, links)])
         classes = (_Key(_Kind.CLASS, class_) for class_ in above)
         return [_Key(_Kind.CONSTANT, vertex), _ANYTHING, *classes]
 
