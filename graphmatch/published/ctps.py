@@ -9,13 +9,8 @@ cell of a grid of T x T (GEM's) the ranges whose high end is in row y and low en
 event begins with all bits set. Each attribute that is asked for leaves those who do not ask for it,
 or whose constraint a pair of the event meets: ``(~m1 | lists) & sid``, with the lists of all nodes
 on the way from the value to the root, or of its text. In a grid, seen from a value's box r, cells
-in parts A and B are cleared whole, and the ends in parts C, D and E compared, of those only that
-are left:
-
-    high   │ F F D B      A, B     y < r or x > r: cleared
-    end  r │ C C E        C, D, E  y = r or x = r: the ends are compared
-           │ A A          F        holds
-             low end r
+with x < r < y hold (part F); in its own row and column (C, D and E) the ends are compared, of those
+only that are left; the rest holds for nobody (A and B).
 
 Cost: for n subscriptions and trees of height h, h + 3 operations on n bits an attribute; T² / 2 and
 about 2n / T comparisons a range (section 5.4). n bits for each node, text or cell that somebody
@@ -23,20 +18,14 @@ asks for.
 
 Notes
 -----
-Mended are four places:
-
-- Algorithm 6 visits the event's own pairs only, so whoever asks for an attribute that the event
-  lacks stays. Here each attribute that is asked for is visited.
-- m2 to m4 are of a tree's root, and an attribute is matched apart from its value; so two pairs
-  of a subscription are met by each other's values. Here they are of the attribute asked for, and a
-  pair of the event is looked up in those of its own attribute and all above it. A tree that two
-  attributes share would clear those who ask for the other, too.
-- Of an event's several pairs in one tree each clears those whom only the others satisfy. Here they
-  are alternatives.
-- A node has one parent. Here all ways up are walked.
-
-What the paper leaves open:
-
+- Mended: Algorithm 6 visits the event's own pairs only, so whoever asks for an attribute that the
+  event lacks stays. Here each attribute that is asked for is visited.
+- Mended: m2 to m4 are of a tree's root, and an attribute is matched apart from its value; so two
+  pairs of a subscription are met by each other's values. Here they are of the attribute asked for,
+  and a pair of the event is looked up in those of its own attribute and all above it.
+- Mended: of an event's several pairs in one tree each clears those whom only the others satisfy.
+  Here they are alternatives.
+- Mended: a node has one parent. Here all ways up are walked.
 - ``domain(attribute)`` chooses a value's index; RDF seldom states it. All of them are looked into.
 - The special item of section 4.2 is said to match all strings, and used as the list of all. Here
   it is for `Present`.

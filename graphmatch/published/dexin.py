@@ -173,15 +173,7 @@ def only_inclusive(rates: Rates) -> Plan:
 
 
 class Slots:
-    """One of the two arrays of slots of an attribute.
-
-    Attributes
-    ----------
-    ends, numbers
-        Of each slot the low or high ends, ascending, and whose they are.
-    sizes
-        Shape ``(slots,)``: how many each slot has.
-    """
+    """An array of slots: of each the low or high ends, ascending, whose they are, and how many."""
 
     def __init__(self, count: int) -> None:
         self.ends = [array("d") for _ in range(count)]
@@ -206,12 +198,7 @@ class Slots:
 class Index:
     """What there is of one attribute.
 
-    Parameters
-    ----------
-    lows, highs
-        The two arrays of slots.
-    ends
-        Shape ``(numbers, 2)``: each constraint's ends, NaN where there is none.
+    In `ends`, of shape ``(numbers, 2)``, are each constraint's ends, NaN where there is none.
     """
 
     lows: Slots
@@ -227,7 +214,7 @@ class Dexin(FlatMatcher):
     domain
         Between what most values of an attribute are.
     slots
-        How many each array has.
+        How many each of the two arrays has.
 
     Examples
     --------
@@ -326,7 +313,7 @@ class Dexin(FlatMatcher):
         for attribute, method, _, _ in plan:
             if method is Method.INCLUSIVE:
                 tally.candidates += numbers.size
-                low, high = self._attributes[attribute].ends[numbers].T
+                low, high = self._attributes[attribute].ends.take(numbers, axis=0).T
                 value = event.numbers.get(attribute)
                 if value is None:
                     numbers = numbers[np.isnan(low)]
