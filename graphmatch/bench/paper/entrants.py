@@ -24,17 +24,11 @@ from graphmatch.bench.paper.workloads.flat import FlatWorkload
 from graphmatch.bench.peers.columns import ScanPeer
 from graphmatch.bench.peers.engine import take_in
 from graphmatch.bench.peers.peer import Peer
-from graphmatch.bench.workloads.graph import GraphWorkload
 from graphmatch.bench.workloads.workload import Workload
 from graphmatch.engine import Engine
 from graphmatch.matcher import Matcher, MatchReport
 from graphmatch.published import MATCHERS
-from graphmatch.published.flat.constraints import Conjunction
-from graphmatch.published.flat.events import Event
-from graphmatch.published.flat.matcher import FlatMatcher, Tally
-from graphmatch.published.graphs.matcher import Tally as GraphTally
-from graphmatch.published.graphs.merged import MergedGraph
-from graphmatch.published.graphs.numbers import Ids
+from graphmatch.published.base import Conjunction, Event, FlatMatcher, Tally
 from graphmatch.subscription import Subscription, SubscriptionParser
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
@@ -42,7 +36,6 @@ from semantic.publication import Publication
 OURS: Mapping[str, str] = {
     "graphmatch": "the engine: publications in, reports out",
     "core": "the engine's core: publications that are prepared, and a report that is not read",
-    "gtopss-integers": "G-ToPSS as printed, given integers, which gives ids",
     "scan": "a compiled scan over columns",
 }
 """What is measured beside the algorithms of `MATCHERS`, and what it is."""
@@ -238,46 +231,6 @@ class ScanEntrant(Entrant):
         return self._peer.reported_bytes()
 
 
-class IntegersEntrant(Entrant):
-    """G-ToPSS as printed (section 4): the merged graph, given integers; only ids are returned."""
-
-    def given(self, workload: Workload) -> Ids:
-        """Return the triple patterns."""
-        assert isinstance(workload, GraphWorkload)
-        return workload.patterns
-
-    def build(self, given: Ids) -> None:
-        """Merge the subscriptions into one graph: edges with fewer stars are joined first."""
-        stars = (given[:, :, ::2] < 0).sum(axis=2)
-        order = np.argsort(stars, axis=1, kind="stable")[:, :, None]
-        edges = np.take_along_axis(given, order, axis=1).reshape(-1, 3)
-        subscriptions = np.repeat(np.arange(len(given), dtype=np.int32), given.shape[1])
-        self._merged = MergedGraph()
-        self._merged.insert(subscriptions, edges)
-
-    def event(self, workload: Workload, number: int) -> Ids:
-        """Return the triples."""
-        assert isinstance(workload, GraphWorkload)
-        return workload.graph(number)
-
-    def match(self, event: Ids) -> tuple[Ids, GraphTally]:
-        """Match a publication (Algorithm match)."""
-        tally = GraphTally()
-        return self._merged.match(event, tally).subscriptions, tally
-
-    def numbers(self, found: tuple[Ids, GraphTally]) -> Numbers:
-        """Return them as they are."""
-        return found[0].astype(np.int64)
-
-    def counters(self, found: tuple[Ids, GraphTally]) -> Mapping[str, int]:
-        """Return candidates and joins, as `graphmatch.matcher.Counters` names them."""
-        return {"candidates": found[1].candidates, "joins": found[1].joins}
-
-    def nbytes(self) -> int | None:
-        """Return the size of the arrays."""
-        return self._merged.nbytes
-
-
 def entrant(name: str, options: Mapping[str, Any], workload: type[Workload]) -> Entrant | str:
     """Make an entrant, or say why it cannot be measured on a workload.
 
@@ -296,7 +249,6 @@ def entrant(name: str, options: Mapping[str, Any], workload: type[Workload]) -> 
         ours: dict[str, Callable[[], Entrant]] = {
             "graphmatch": EngineEntrant,
             "core": partial(EngineEntrant, core=True),
-            "gtopss-integers": IntegersEntrant,
             "scan": ScanEntrant,
         }
         return ours[name]()

@@ -50,11 +50,11 @@ RATIOS, SMALL_RATIOS = (0.1, 0.3, 1, 3, 10), (0.1, 1, 10)
 
 EFFORTS: Efforts = {"small": Effort(50, 0.8), "paper": Effort(200, 5.0)}
 
-GTOPSS, COMPILED = Line("gtopss"), Line("gtopss-integers")
+GTOPSS = Line("gtopss")
 OPS, NAIVE = Line("ops"), Line("naive")
 GRAPHMATCH, CORE = Line("graphmatch"), Line("core")
-KEEPING = (GTOPSS, COMPILED, GRAPHMATCH)
-MATCHING = (GTOPSS, COMPILED, Line("ibroker", most=10_000), GRAPHMATCH, CORE)
+KEEPING = (GTOPSS, GRAPHMATCH)
+MATCHING = (GTOPSS, Line("ibroker", most=10_000), GRAPHMATCH, CORE)
 
 _BYTES, _MICROS = Where("bytes"), Where("median_microseconds")
 
@@ -89,7 +89,7 @@ _ALL = (
         (Panel(SUBSCRIPTIONS, MEMORY),),
         _NUMBERS,
         EFFORTS,
-        (proportional("gtopss", _BYTES), proportional("gtopss-integers", _BYTES)),
+        (proportional("gtopss", _BYTES),),
     ),
     Experiment(
         "gtopss-9b",
@@ -102,7 +102,7 @@ _ALL = (
         (Panel(SUBSCRIPTIONS, TIME),),
         _NUMBERS,
         EFFORTS,
-        (Linear("gtopss", _MICROS), Linear("gtopss-integers", _MICROS)),
+        (Linear("gtopss", _MICROS),),
     ),
     Experiment(
         "gtopss-9c",
@@ -121,10 +121,7 @@ _ALL = (
             "paper": sweep(OVERLAPS, DEFAULT, _overlapping),
         },
         {"small": Effort(20, 0.5), "paper": Effort(50, 10.0)},
-        (
-            falling("gtopss", Where("resident_bytes")),
-            falling("gtopss-integers", Where("index_bytes")),
-        ),
+        (falling("gtopss", Where("resident_bytes")),),
     ),
     Experiment(
         "gtopss-9d",
@@ -137,7 +134,7 @@ _ALL = (
         (Panel(Axis("edges of a subscription"), MEMORY),),
         _EDGES,
         EFFORTS,
-        (rising("gtopss", _BYTES), rising("gtopss-integers", _BYTES)),
+        (rising("gtopss", _BYTES),),
     ),
     Experiment(
         "gtopss-9e",
@@ -150,7 +147,7 @@ _ALL = (
         (Panel(Axis("edges of a subscription"), TIME),),
         _EDGES,
         EFFORTS,
-        (rising("gtopss", _MICROS), rising("gtopss-integers", _MICROS)),
+        (rising("gtopss", _MICROS),),
     ),
     Experiment(
         "gtopss-9f",
@@ -166,7 +163,7 @@ _ALL = (
             "paper": sweep(RATIOS, DEFAULT, _matching),
         },
         EFFORTS,
-        (rising("gtopss", _MICROS), rising("gtopss-integers", _MICROS)),
+        (rising("gtopss", _MICROS),),
     ),
     Experiment(
         "gtopss-9g",
@@ -175,7 +172,7 @@ _ALL = (
         "The time of OPS, to which every node is a variable, grows very quickly with the number "
         "of subscriptions; G-ToPSS stays far below it.",
         "graph",
-        (GTOPSS, COMPILED, OPS, Line("mic"), GRAPHMATCH),
+        (GTOPSS, OPS, Line("mic"), GRAPHMATCH),
         (Panel(SUBSCRIPTIONS, TIME),),
         _FEW,
         EFFORTS,

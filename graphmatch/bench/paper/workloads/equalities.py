@@ -21,8 +21,7 @@ from pyoxigraph import Literal, NamedNode
 
 from graphmatch.bench.paper.workloads.flat import FlatWorkload
 from graphmatch.bench.workloads.workload import Size, ids
-from graphmatch.published.flat.constraints import Equal
-from graphmatch.published.flat.events import Event
+from graphmatch.published.base import Equal, Event
 from semantic.publication import Publication
 
 if TYPE_CHECKING:

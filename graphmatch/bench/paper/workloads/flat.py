@@ -10,8 +10,7 @@ from typing import ClassVar
 from pyoxigraph import Variable
 
 from graphmatch.bench.workloads.workload import Workload
-from graphmatch.published.flat.constraints import Conjunction, Row
-from graphmatch.published.flat.events import Event
+from graphmatch.published.base import Conjunction, Event, Row
 
 SUBJECT = Variable("e")
 

@@ -30,8 +30,7 @@ from pyoxigraph import Literal, NamedNode
 from graphmatch.bench.paper.workloads.flat import FlatWorkload
 from graphmatch.bench.workloads.attributes import LARGEST, AttributeParameters, AttributeWorkload
 from graphmatch.bench.workloads.workload import Rows, Size, Workload
-from graphmatch.published.flat.constraints import Interval
-from graphmatch.published.flat.events import Event
+from graphmatch.published.base import Event, Interval
 
 Shares: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.int64]

@@ -14,8 +14,7 @@ from pyoxigraph import Literal, NamedNode
 
 from graphmatch.bench.paper.workloads.flat import FlatWorkload
 from graphmatch.bench.workloads.concepts import RANGES, STRINGS, TREES, ConceptWorkload
-from graphmatch.published.flat.constraints import Below, Constraint, Equal, Interval
-from graphmatch.published.flat.events import Event
+from graphmatch.published.base import Below, Constraint, Equal, Event, Interval
 from semantic.publication import Publication
 from semantic.vocabulary import GM
 

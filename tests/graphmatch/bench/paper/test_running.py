@@ -19,9 +19,8 @@ from graphmatch.bench.paper.running import chosen, measured_by
 from graphmatch.bench.process import Row
 from graphmatch.cli import app
 from graphmatch.matcher import Capabilities
-from graphmatch.published.flat.events import Event
-from graphmatch.published.flat.matcher import Tally
-from graphmatch.published.rein import Rein
+from graphmatch.published.base import Event, Tally
+from graphmatch.published.reconstructed.rein import Rein
 from tests.graphmatch.bench.paper.small_experiments import here, shrunk
 
 REIN, SCAN = ({"algorithm": name, "label": name, "options": {}} for name in ("rein", "scan"))

@@ -17,7 +17,7 @@ from graphmatch.bench.paper.workloads.flat import FlatWorkload
 from graphmatch.bench.paper.workloads.ranges import RangeParameters, RangeWorkload
 from graphmatch.bench.workloads.attributes import LARGEST
 from graphmatch.bench.workloads.workload import Size
-from graphmatch.published.flat.constraints import Conjunction
+from graphmatch.published.base import Conjunction
 from graphmatch.subscription import SubscriptionParser
 
 FLAT = [name for name in WORKLOADS if name != "graph"]
