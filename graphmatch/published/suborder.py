@@ -72,7 +72,11 @@ class Chain:
     @property
     def expected_cost(self) -> float:
         """What evaluating it alone is expected to cost: C (section 4.2.3)."""
-        return _sum_of_products(self.cost, self.p)
+        total, reached = 0.0, 1.0
+        for p, cost in zip(self.p, self.cost, strict=True):
+            total += reached * cost
+            reached *= p
+        return total
 
     def above(self, node: Predicate, other: Chain) -> tuple[float, float]:
         """Return P and C' of a node: how probable it is that it is reached, and what that costs.
@@ -123,7 +127,8 @@ class SubOrder(Order):
     estimate
         Gives each predicate's probability and cost, whenever chains are ordered.
     partners
-        How many of the chains that hold a predicate each is compared with, on either side.
+        How many of the chains that hold a predicate each is compared with, on either side. With 4
+        as few predicates are evaluated as with all (docs/algorithms/suborder.md).
 
     Examples
     --------
@@ -140,7 +145,7 @@ class SubOrder(Order):
     ['near']
     """
 
-    def __init__(self, estimate: Estimate, *, partners: int = 16) -> None:
+    def __init__(self, estimate: Estimate, *, partners: int = 4) -> None:
         super().__init__()
         self._estimate, self._partners = estimate, partners
         self._arranged: tuple[str, ...] | None = None
@@ -250,12 +255,3 @@ def _walk(end: str, next_to: dict[str, dict[str, float]]) -> list[str]:
         agreed += next_to[steps[-1]][q]
         steps.append(q)
     return steps if agreed >= 0 else steps[::-1]
-
-
-def _sum_of_products(costs: tuple[float, ...], probabilities: tuple[float, ...]) -> float:
-    """Return c1 + p1 · c2 + p1 · p2 · c3 and so on."""
-    total, reached = 0.0, 1.0
-    for cost, p in zip(costs, probabilities, strict=True):
-        total += cost * reached
-        reached *= p
-    return total

@@ -33,9 +33,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from enum import Enum, auto
 from sys import getsizeof
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pyoxigraph import Variable
 
@@ -47,23 +46,14 @@ from semantic.publication import Publication
 from semantic.terms import Term, Triple
 
 
-class _Kind(Enum):
-    """What a key of either level is."""
-
-    ATTRIBUTE = auto()
-    CLASS = auto()
-    CONSTANT = auto()
-    ANYTHING = auto()
-
-
 class _Key(NamedTuple):
-    """A class or attribute."""
+    """A class or attribute, or what a vertex is besides."""
 
-    kind: _Kind
+    kind: Literal["attribute", "class", "constant", "anything"]
     term: Term | None = None
 
 
-_ANYTHING = _Key(_Kind.ANYTHING)
+_ANYTHING = _Key("anything")
 _VALUE = Variable("value")
 """Stands for whatever variable is tested, so that equal constraints are one."""
 
@@ -107,30 +97,24 @@ class IBroker(GraphMatcher):
     @property
     def nodes(self) -> int:
         """How many nodes there are."""
-        return sum(1 for _ in self._all())
+        return sum(len(nodes) for second in self._levels.values() for nodes in second.values())
 
     @property
     def nbytes(self) -> int:
         """How large levels, nodes and lists are, as Python has them, without terms and filters."""
-        seconds = self._levels.values()
-        sizes = [getsizeof(self._levels), *map(getsizeof, seconds)]
-        sizes += [getsizeof(nodes) for second in seconds for nodes in second.values()]
-        for node in self._all():
-            parts = (node, node.first, node.second, node.constraint, node.lists)
-            sizes += map(getsizeof, parts)
-        lists = getsizeof(self._lists) + sum(map(getsizeof, self._lists.values()))
-        return sum(sizes) + lists
-
-    def _all(self) -> Iterator[_Node]:
+        size = sum(map(getsizeof, (self._levels, self._lists, *self._lists.values())))
         for second in self._levels.values():
-            for nodes in second.values():
-                yield from nodes.values()
+            size += getsizeof(second) + sum(map(getsizeof, second.values()))
+            for node in (node for nodes in second.values() for node in nodes.values()):
+                parts = (node, node.first, node.second, node.constraint, node.lists)
+                size += sum(map(getsizeof, parts))
+        return size
 
     def insert(self, pattern: GraphPattern) -> None:
         """Make the subscription's list: two nodes for each edge, new ones where there are none."""
         nodes = []
         for start, label, end in pattern.edges:
-            attribute = _Key(_Kind.ATTRIBUTE, label)
+            attribute = _Key("attribute", label)
             key, constraint = self._asked(start, pattern)
             nodes.append(self._node(key, attribute, constraint))
             key, constraint = self._asked(end, pattern)
@@ -147,12 +131,12 @@ class IBroker(GraphMatcher):
     def _asked(self, vertex: Vertex, pattern: GraphPattern) -> tuple[_Key, tuple[Filter, ...]]:
         """Return what a vertex of a subscription has to be: a class or constant, and the rest."""
         if not isinstance(vertex, int):
-            return _Key(_Kind.CONSTANT, vertex), ()
+            return _Key("constant", vertex), ()
         tests = [_nameless(test) for test in pattern.tests.get(vertex, ())]
         for test in tests:
             if isinstance(test, TaxonomyTest) and test.operator is TaxonomyOperator.DESCENDANT:
                 rest = tuple(other for other in tests if other is not test)
-                return _Key(_Kind.CLASS, self.ontology.root(test.concept)), rest
+                return _Key("class", self.ontology.root(test.concept)), rest
         return _ANYTHING, tuple(tests)
 
     def remove(self, pattern: GraphPattern) -> None:
@@ -198,7 +182,7 @@ class IBroker(GraphMatcher):
         way_up: dict[Term, list[_Key]] = {}
         for triple in publication.triples:
             start, label, end = triple
-            attribute = _Key(_Kind.ATTRIBUTE, label)
+            attribute = _Key("attribute", label)
             for vertex in (start, end):
                 if vertex not in way_up:
                     way_up[vertex] = self._way_up(vertex, links)
@@ -216,8 +200,8 @@ class IBroker(GraphMatcher):
         """Return what a vertex is: itself, anything, and every class above it."""
         root = self.ontology.root(vertex)
         above = dict.fromkeys([root, *self.ontology.ancestors(vertex, links)])
-        classes = (_Key(_Kind.CLASS, class_) for class_ in above)
-        return [_Key(_Kind.CONSTANT, vertex), _ANYTHING, *classes]
+        classes = (_Key("class", class_) for class_ in above)
+        return [_Key("constant", vertex), _ANYTHING, *classes]
 
 
 def _nameless(test: Filter) -> Filter:
