@@ -33,7 +33,7 @@ from graphmatch.matcher import (
     UnsupportedError,
 )
 from graphmatch.subscription import Subscription
-from semantic.decision import holds, taxonomy_test
+from semantic.filter_evaluation import holds, taxonomy_test
 from semantic.ontology.ontology import Links, Ontology
 from semantic.pattern import Comparison, Filter, Form, TaxonomyOperator, TaxonomyTest, Unequal
 from semantic.publication import Publication

@@ -29,7 +29,7 @@ from graphmatch.matcher import (
     UnsupportedError,
 )
 from graphmatch.subscription import Subscription
-from semantic.decision import holds, taxonomy_test
+from semantic.filter_evaluation import holds, taxonomy_test
 from semantic.ontology.ontology import Links, Ontology
 from semantic.pattern import Filter, Form, TaxonomyOperator, TaxonomyTest
 from semantic.publication import Publication

@@ -153,9 +153,7 @@ class SToPSS(ConceptMatcher):
         if not len(self._functions):
             return FlatMatcher.match(self, rooted)
         problems: list[Problem] = []
-        follow, run = self.ontology.inference.follow, self._functions.run
-        closed = follow(rooted.triples)
-        mapped = run(rooted, closed, follow, self._knowledge, self._now, problems.append)
+        mapped = self._functions.run(rooted, self._knowledge, self._now, problems.append)
         report = FlatMatcher.match(self, rooted.with_derived(mapped.mapped))
         counters = report.counters._replace(mapped=mapped.runs)
         return replace(report, counters=counters, problems=tuple(problems))
