@@ -155,13 +155,14 @@ class CtpsPrinted(ConceptMatcher):
         """Take each constraint out, and tables that nothing is left in."""
         self._there[number] = 0
         for m, root, name, _ in self._entries(row):
-            table = m[root]
-            table.sid[name][number] = table.all[number] = 0
-            table.list.pop(number, None)
-            if not table.sid[name].any():
-                del table.sid[name]
-            if not table.sid:
-                del m[root]
+            table = m.get(root, HashTable())
+            if name in table.sid:  # two pairs of a tree may have one place
+                table.sid[name][number] = table.all[number] = 0
+                table.list.pop(number, None)
+                if not table.sid[name].any():
+                    del table.sid[name]
+                if not table.sid:
+                    del m[root]
 
     def _entries(self, row: Row) -> Iterator[tuple[Map, Term, Any, Constraint]]:
         """Yield where each attribute and constraint is: the map, the root, and the name there."""

@@ -160,6 +160,13 @@ def test_that_the_printed_one_refuses_what_any_value_meets() -> None:
         make("ctps-printed", Ontology()).subscribe(PARSER.parse("s", f"SELECT * {{ ?x {P} ?y }}"))
 
 
+def test_that_two_pairs_of_a_tree_may_have_one_place() -> None:
+    made = make("ctps-printed", Ontology(ATTRIBUTE_TREE))
+    made.subscribe(PARSER.parse("s", f"SELECT * {{ ?x {Q} 'x' ; {R} 'x' }}"))
+    made.unsubscribe("s")
+    assert len(made) == 0
+
+
 def test_that_unsubscribing_gives_the_space_back() -> None:
     made = make("ctps-printed", Ontology(TREE))
     assert isinstance(made, CtpsPrinted)
