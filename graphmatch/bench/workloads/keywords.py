@@ -2,16 +2,13 @@
 
 A document is a feed of a folder, byte by byte as it is, with all of its items; documents come in a
 seeded order. A subscription is 1 to 3 different words, each number as often, drawn uniformly from
-all words of 3 letters and more in the items' titles, in lower case; it matches an item when its
-title has all of them in it, anywhere, as CONTAINS says. If
-only so many subscriptions are to be heard of, the others have a word that is in no title: one of
-the words backwards.
+words of 3 letters and more in the items' titles, in lower case; it matches an item when its title
+has all of them in it, anywhere, as CONTAINS says. If only so many subscriptions are to be heard of,
+the others have a word that is in no title: one of the words backwards.
 
 A share of the subscriptions may be topics: concepts of a thesaurus of the first 2,000 words, each
-with a word as its label and below one of the first 250. Such a subscription matches an item whose
-text mentions the concept or one below it.
-
-Feeds that have no items or in which an XML parser finds a fault are left out.
+with a word as its label and below one of the first 250; the item's text has to mention the concept
+or one below it. Feeds without items or in which an XML parser finds a fault are left out.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ from xml.parsers.expat import ExpatError, ParserCreate
 import numpy as np
 from pyoxigraph import Literal, NamedNode
 
-from graphmatch.bench.workloads.workload import Size, Workload
+from graphmatch.bench.workloads import Size, Workload
 from semantic.errors import InputError, Place, Problem
 from semantic.feeds import FeedFormat, read_feed, sniff_feed
 from semantic.files import files_in
@@ -46,17 +43,7 @@ _XML = frozenset({FeedFormat.RSS, FeedFormat.RSS1, FeedFormat.ATOM})
 
 @dataclass(frozen=True, slots=True)
 class KeywordParameters:
-    """What can be chosen.
-
-    Parameters
-    ----------
-    feeds
-        A folder of feeds, or one feed.
-    heard
-        How many subscriptions have words of titles only; by default all.
-    topics
-        Which share of the subscriptions are topics.
-    """
+    """A folder of feeds; how many subscriptions have words of titles only; the share of topics."""
 
     feeds: Path = FEEDS
     heard: int | None = None
@@ -64,21 +51,7 @@ class KeywordParameters:
 
 
 class KeywordWorkload(Workload):
-    """Words in the titles of real feed items, and topics of the items.
-
-    Parameters
-    ----------
-    size
-        How much is generated; `Size.events` is the number of documents.
-    parameters
-        See `KeywordParameters`.
-
-    Attributes
-    ----------
-    subscriptions
-        The words of each; of a topic none.
-    feeds
-        The documents: each with its publications.
+    """Words in the titles of real feed items (`subscriptions`; of a topic none), and topics.
 
     Raises
     ------
@@ -101,8 +74,8 @@ class KeywordWorkload(Workload):
         )
         if len(words) < MOST:
             what, remedy = "the feeds' titles have no words", "Give a folder of feeds with --feeds."
-            place = Place(str(parameters.feeds))
-            raise InputError(next(iter(problems), Problem(what, place, remedy)))
+            none = Problem(what, Place(str(parameters.feeds)), remedy)
+            raise InputError(next(iter(problems), none))
         self.feeds = [feeds[int(place)] for place in random.permutation(len(feeds))]
         self._labels = [words[place] for place in random.permutation(len(words))[:CONCEPTS]]
         count = size.subscriptions
@@ -141,19 +114,10 @@ class KeywordWorkload(Workload):
         if not self.parameters.topics:
             return super().ontology()
         concepts = [NamedNode(f"urn:topic:{number}") for number in range(len(self._labels))]
-        labels = zip(concepts, self._labels, strict=True)
-        above = (
-            (one, SKOS["broader"], concepts[n % TOPS])
-            for n, one in enumerate(concepts)
-            if n >= TOPS
-        )
-        return Ontology(
-            [*((one, SKOS["prefLabel"], Literal(label)) for one, label in labels), *above]
-        )
-
-    def publication(self, number: int) -> Publication:
-        """Return the first item of a feed."""
-        return self.publications(number)[0]
+        named = zip(concepts, self._labels, strict=True)
+        labels = [(one, SKOS["prefLabel"], Literal(label)) for one, label in named]
+        below = [(one, SKOS["broader"], concepts[n % TOPS]) for n, one in enumerate(concepts)]
+        return Ontology([*labels, *below[TOPS:]])
 
     def publications(self, number: int, serial: int | None = None) -> list[Publication]:  # noqa: ARG002
         """Return the items of a feed, as if they were just read."""
@@ -168,8 +132,8 @@ class KeywordWorkload(Workload):
     def described(self) -> dict[str, object]:
         """Return the parameters, and how many feeds and items there are."""
         items = sum(len(several) for _, several in self.feeds)
-        known = {"feeds": str(self.parameters.feeds), "documents": len(self.feeds), "items": items}
-        return super().described() | known
+        counts = {"documents": len(self.feeds), "items": items}
+        return {**super().described(), "feeds": str(self.parameters.feeds), **counts}
 
 
 def titles(item: Publication) -> list[str]:
@@ -208,13 +172,7 @@ def _is_xml(data: bytes) -> bool:
 
 @cache
 def _unheard(word: str, text: str) -> str:
-    """Return a word that a text does not have in it.
-
-    Examples
-    --------
-    >>> _unheard("war", "war and peace"), _unheard("level", "a level")
-    ('raw', 'levelq')
-    """
+    """Return a word that a text does not have in it."""
     other = word[::-1]
     while other in text:
         other += "q"
