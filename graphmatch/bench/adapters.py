@@ -46,7 +46,8 @@ class Adapter(ABC):
     `forms` are the workloads that it can express, with the forms in which it takes their events;
     `requires` is the module that has to be installed; `most` is how many subscriptions it is given
     at the most, unless it is named. One that `matches` nothing is the floor of others; one that is
-    not `exact` may report other subscriptions than those that match.
+    not `exact` may report other subscriptions than those that match; one without `topics` cannot
+    find a thesaurus's concepts in texts. Where `shares`, what is given is made once for several.
     """
 
     forms: Mapping[str, Sequence[str]]
@@ -54,21 +55,18 @@ class Adapter(ABC):
     most: int | None = None
     matches: bool = True
     exact: bool = True
+    topics: bool = True
+    shares: bool = False
 
     def is_installed(self) -> bool:
         """Whether what it requires is there."""
         return self.requires is None or find_spec(self.requires) is not None
 
-    def takes(self, parameters: Mapping[str, Any]) -> bool:  # noqa: ARG002 - some look at them
-        """Whether it can express a workload that it knows, with these parameters."""
-        return True
-
-    @abstractmethod
     def given(self, workload: Any) -> Any:
         """Return the subscriptions as the engine takes them; not timed."""
+        return workload
 
-    @abstractmethod
-    def build(self, given: Any) -> None:
+    def build(self, given: Any) -> None:  # noqa: B027 - parsers take none
         """Take the subscriptions in; timed. `UnsupportedError` for what is not expressible."""
 
     def prepare(self, workload: Any, asked: Sequence[Asked], form: str) -> list[Any]:
@@ -125,10 +123,8 @@ def adapter(name: str, options: Mapping[str, Any] | None = None) -> Adapter:
 class _Engine(Adapter):
     """The engine, the whole way through its public interface: all ids of a report are read.
 
-    Forms: bytes of a syntax; ``objects``, which are an id and triples of pyoxigraph's terms, or the
-    publications of a feed; ``arrow``, a table of events, of which the numbers of subscriptions are
-    read as one array; ``dicts``, one event each; ``core``, the core alone: publications that have
-    been made and matched before, and a report whose ids are not read.
+    Of ``arrow``, a table of events, the numbers of subscriptions are read as one array. ``core`` is
+    given publications that have been made and matched before; of its report no ids are read.
     """
 
     forms = dict.fromkeys(TABULAR, ("arrow", "dicts", "core")) | {
@@ -211,10 +207,10 @@ def _read(reports: Iterable[MatchReport]) -> list[str]:
 class _Published(Adapter):
     """A published algorithm.
 
-    One on attributes (its `Capabilities.joins` says so) is given ``values``: conjunctions and
-    events that it has read before, and what is timed is its `matched`, which says which of them
-    match. What `matched` is to be called with is taken from a call of `match`. One on graphs is
-    given subscriptions and publications, and makes a ``report``.
+    One on attributes (its `Capabilities.joins` says so) is given conjunctions and ``values`` that
+    it has read before, and what is timed is its `matched`, which says which match: what that is to
+    be called with is taken from a call of `match`. One on graphs is given subscriptions and
+    publications, and makes a ``report``.
     """
 
     def __init__(self, name: str, options: Mapping[str, Any]) -> None:
@@ -225,10 +221,10 @@ class _Published(Adapter):
         }
         self._matcher = self._made(Ontology())
         self._on_graphs = self._matcher.capabilities.joins
+        self.shares = not self._on_graphs
         self.exact = self._matcher.capabilities.exact
-        self.forms = dict.fromkeys(TABULAR, ("report" if self._on_graphs else "values",))
-        if self._on_graphs:
-            self.forms = {**self.forms, "graph": ("report",)}
+        of_graphs = dict.fromkeys((*TABULAR, "graph"), ("report",))
+        self.forms = of_graphs if self._on_graphs else dict.fromkeys(TABULAR, ("values",))
 
     def _made(self, ontology: Ontology) -> Any:
         matcher: Matcher = make(self._name, ontology, **self._options)
@@ -287,11 +283,6 @@ class _Parse(Adapter):
 
     forms = MappingProxyType({"graph": tuple(SYNTAXES), "keywords": ("feed",)})
     matches = False
-
-    def given(self, workload: Workload) -> None:
-        """Nobody has subscribed."""
-
-    def build(self, given: None) -> None: ...
 
     def event(self, workload: Workload, number: int, serial: int | None, form: str) -> bytes:
         return workload.document(number, form, serial)

@@ -83,18 +83,9 @@ class Experiment:
             size = int(x) if of_size else count
             able = [c for label, c in self.algorithms.items() if size <= self.most.get(label, size)]
             varied = {} if of_size else {self.axis: x}
-            yield (
-                variant,
-                x,
-                {
-                    "workload": self.workload,
-                    "columns": able,
-                    "size": [size, events, SEED],
-                    "parameters": {**self.parameters, **self.variants[variant], **varied},
-                    "seconds": SECONDS[scale],
-                    "passes": PASSES,
-                },
-            )
+            point: Row = {"workload": self.workload, "columns": able, "size": [size, events, SEED]}
+            point["parameters"] = {**self.parameters, **self.variants[variant], **varied}
+            yield variant, x, {**point, "seconds": SECONDS[scale], "passes": PASSES}
 
     def records(self, variant: str, x: float, found: Row) -> Iterator[Record]:
         """Yield what a point's rows say of the quantity."""
@@ -118,7 +109,7 @@ class Experiment:
         return [verdict for check in self.checks for verdict in verdicts(check, found)]
 
     def verdict(self, records: Sequence[Record]) -> str:
-        """Return what becomes of the claim: see `graphmatch.bench.claims.overall`."""
+        """Return what becomes of the claim."""
         return overall(self.verdicts(records), self.undecidable)
 
 
@@ -154,10 +145,10 @@ def _experiments() -> Iterator[Experiment]:
             **{
                 **{key: paper[key] for key in ("workload", "subscriptions", "events", "most")},
                 **own,
-                "name": name,
-                "paper": paper["title"],
                 "algorithms": paper[algorithms] if isinstance(algorithms, str) else algorithms,
-            }
+            },
+            name=name,
+            paper=paper["title"],
         )
 
 
@@ -165,11 +156,10 @@ EXPERIMENTS: Mapping[str, Experiment] = {one.name: one for one in _experiments()
 """By name."""
 
 
-def read_results(file: Path = RESULTS) -> dict[str, Any]:
-    """Return the figures of a file of results; none, where it is not there."""
-    if not file.is_file():
-        return {}
-    found: dict[str, Any] = json_format.loads(file.read_text(encoding="utf-8"))["figures"]
+def read_results(file: Path = RESULTS) -> Row:
+    """Return the figures of a file of results by name; none, where it is not there."""
+    text = file.read_text(encoding="utf-8") if file.is_file() else '{"figures": {}}'
+    found: Row = json_format.loads(text)["figures"]
     return found
 
 

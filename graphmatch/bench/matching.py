@@ -101,33 +101,30 @@ def _engines(asked: Asked, err: CommandConsole) -> dict[str, Adapter]:
     known = every["graphmatch"].forms[asked.workload]
     for form in asked.forms or ():
         if form not in known:
-            what, remedy = (
-                f"{asked.workload} has no form '{form}'",
-                f"There are: {', '.join(known)}.",
-            )
-            raise InputError(Problem(what, Place("--forms"), remedy))
-    chosen = list(dict.fromkeys(asked.engines or knowing))
+            what = f"{asked.workload} has no form '{form}'"
+            raise InputError(Problem(what, Place("--forms"), f"There are: {', '.join(known)}."))
+    chosen = dict.fromkeys(asked.engines or knowing)
     missing = [name for name in chosen if not every[name].is_installed()]
     if missing:
         which = ", ".join(missing)
         err.print(styled(f"left out, not installed: {which} (pip install 'graphmatch[bench]')"))
-    if len(missing) == len(chosen):
+    left = {name: every[name] for name in chosen if name not in missing}
+    if not left:
         what, remedy = "no engine is left to measure", "Install them: pip install graphmatch[bench]"
         raise InputError(Problem(what, Place("--engines"), f"{remedy}."))
-    return {name: every[name] for name in chosen if name not in missing}
+    return {n: one for n, one in left.items() if one.topics or not asked.parameters.get("topics")}
 
 
 def _able(
     asked: Asked, engines: Mapping[str, Adapter], size: int, err: CommandConsole
 ) -> dict[str, Adapter]:
-    """Leave out engines that cannot take what is given, or would take too long, unless named."""
-    able = {name: one for name, one in engines.items() if one.takes(asked.parameters)}
-    over = {name: one for name, one in able.items() if one.most is not None and one.most < size}
+    """Leave out engines that would take too long, unless they are named."""
+    over = {n: most for n, one in engines.items() if (most := one.most) is not None and most < size}
     if asked.engines is not None or not over:
-        return able
-    which = ", ".join(f"{name} (at most {one.most:,})" for name, one in over.items())
+        return dict(engines)
+    which = ", ".join(f"{name} (at most {most:,})" for name, most in over.items())
     err.print(styled(f"{size:,} subscriptions: left out unless named: {which}"))
-    return {name: one for name, one in able.items() if name not in over}
+    return {name: one for name, one in engines.items() if name not in over}
 
 
 def columns_of(asked: Asked, engines: Mapping[str, Adapter]) -> Iterator[str]:

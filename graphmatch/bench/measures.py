@@ -184,9 +184,8 @@ def starting(subscriptions: int, seed: int = 1) -> Iterator[Row]:
 
 def _thesaurus(concepts: int, seed: int) -> str:
     """Return a SKOS thesaurus as Turtle: labels of one to three words, ten concepts below each."""
-    random = np.random.default_rng(seed)
-    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
-    words = ["".join(row) for row in letters[random.integers(0, 26, (concepts + 3, 7))].tolist()]
+    letters = np.random.default_rng(seed).integers(97, 123, (concepts + 3, 7), np.uint8)
+    words = [bytes(row).decode() for row in letters]
     lines = ["@prefix skos: <http://www.w3.org/2004/02/skos/core#> ."]
     for number in range(concepts):
         label = " ".join(words[number : number + 1 + number % 3])

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pyoxigraph import Quad, Store
 
 from graphmatch.bench.adapters import TABULAR, Adapter
-from graphmatch.bench.workloads import Rows, TabularWorkload, Workload
+from graphmatch.bench.workloads import TabularWorkload, Workload
 from graphmatch.bench.workloads.graph import NAMES, PROPERTIES, GraphWorkload
 from graphmatch.bench.workloads.keywords import KeywordWorkload, titles
 from semantic.ontology.ontology import Ontology
@@ -39,13 +39,8 @@ class _Dictionary(Adapter):
     """A dictionary and a check, of the kind that the workload needs."""
 
     requires = "ahocorasick_rs"
+    topics = False
     forms = MappingProxyType({"graph": ("integers",), "keywords": ("titles",)})
-
-    def takes(self, parameters: Mapping[str, Any]) -> bool:
-        return not parameters.get("topics")
-
-    def given(self, workload: Workload) -> Workload:
-        return workload
 
     def build(self, given: Workload) -> None:
         self._index: Any = {"graph": _Graphs, "keywords": _Keywords}[given.name](given)
@@ -124,15 +119,13 @@ class _Graphs:
                     yield number
 
 
-def _rarest(patterns: NDArray[np.int32]) -> NDArray[np.int64]:
+def _rarest(patterns: NDArray[np.int32]) -> Any:
     """Return which edge of each subscription is the rarest, those with two constants first."""
     s, p, o = np.moveaxis(patterns.astype(np.int64), 2, 0)
     keys = (np.maximum(s, -1) * PROPERTIES + p) * (NAMES + 1) + np.maximum(o, -1)
     _, kind, count = np.unique(keys, return_inverse=True, return_counts=True)
-    often = count[kind.reshape(keys.shape)]
     stars = (s < 0).astype(np.int64) + (o < 0)
-    found: NDArray[np.int64] = np.argmin(often + stars * keys.size, axis=1)
-    return found
+    return np.argmin(count[kind.reshape(keys.shape)] + stars * keys.size, axis=1)
 
 
 class _Keywords:
@@ -177,21 +170,18 @@ class _Scan(Adapter):
     forms = dict.fromkeys(TABULAR, ("integers",))
     requires = "numba"
 
-    def given(self, workload: TabularWorkload) -> Rows:
-        return workload.rows
-
-    def build(self, given: Rows) -> None:
-        low, high = given.low[:, :SAMPLED_ROWS, None], given.high[:, :SAMPLED_ROWS, None]
-        values = given.values[:SAMPLED_EVENTS].T[:, None, :]
+    def build(self, given: TabularWorkload) -> None:
+        rows = given.rows
+        low, high = rows.low[:, :SAMPLED_ROWS, None], rows.high[:, :SAMPLED_ROWS, None]
+        values = rows.values[:SAMPLED_EVENTS].T[:, None, :]
         self._order = np.argsort(((low <= values) & (values <= high)).mean(axis=(1, 2)))
-        self._low = np.ascontiguousarray(given.low[self._order])
-        self._high = np.ascontiguousarray(given.high[self._order])
-        self._found = np.empty(given.low.shape[1], np.int32)
+        self._low = np.ascontiguousarray(rows.low[self._order])
+        self._high = np.ascontiguousarray(rows.high[self._order])
+        self._found = np.empty(rows.low.shape[1], np.int32)
         self._scan = _compiled()
 
-    def event(self, workload: TabularWorkload, number: int, serial: int | None, form: str) -> Ids:  # noqa: ARG002
-        values: Ids = workload.rows.values[number][self._order]
-        return values
+    def event(self, workload: Any, number: int, serial: int | None, form: str) -> Any:  # noqa: ARG002
+        return workload.rows.values[number][self._order]
 
     def match(self, event: Ids, form: str) -> list[Ids]:  # noqa: ARG002 - there is one
         count = self._scan(self._low, self._high, event, self._found)
@@ -248,15 +238,12 @@ class _DuckDB(Adapter):
     forms = dict.fromkeys(TABULAR, ("statement",))
     requires = "duckdb"
 
-    def given(self, workload: TabularWorkload) -> Rows:
-        return workload.rows
-
-    def build(self, given: Rows) -> None:
+    def build(self, given: TabularWorkload) -> None:
         import duckdb
 
-        columns = {"id": np.arange(given.low.shape[1], dtype=np.int32)}
-        tests = []
-        for place, (low, high) in enumerate(zip(given.low, given.high, strict=True)):
+        rows, tests = given.rows, []
+        columns = {"id": np.arange(rows.low.shape[1], dtype=np.int32)}
+        for place, (low, high) in enumerate(zip(rows.low, rows.high, strict=True)):
             columns |= {f"low{place}": low, f"high{place}": high}
             tests.append(f"low{place} <= ${place + 1} AND high{place} >= ${place + 1}")
         self._connection: Any = duckdb.connect()
@@ -326,9 +313,7 @@ class _Pyoxigraph(Adapter):
 
     forms = dict.fromkeys(("graph", "attributes", "concepts", "keywords"), ("store",))
     most = 10_000
-
-    def takes(self, parameters: Mapping[str, Any]) -> bool:
-        return not parameters.get("topics")
+    topics = False
 
     def given(self, workload: Workload) -> tuple[Ontology, list[str]]:
         """Return the texts as ASK: a query may stop at its first solution."""

@@ -21,14 +21,14 @@ from dataclasses import dataclass, field
 from itertools import count
 from statistics import median, pstdev
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
 
 from graphmatch.bench.adapters import Adapter, Asked, adapter
 from graphmatch.bench.process import Row, in_own_process, one_core, resident_bytes
-from graphmatch.bench.workloads import Size, Workload, workload_class
+from graphmatch.bench.workloads import WORKLOADS, Size, Workload, workload_class
 
 BLOCK = 50
 WARM_NEW, WARM_SECONDS = 20, 3.0
@@ -40,8 +40,7 @@ REHEARSAL, REHEARSED = 200, 3
 """How many subscriptions and events a rehearsal has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """What is measured beside each other: an engine, with a form and documents.
 
     `form` is one of `Adapter.forms`, the first one if nothing is said. `subscriptions` says how
@@ -50,11 +49,11 @@ class Column:
     """
 
     engine: str
-    form: str = ""
-    new: bool = False
-    subscriptions: str = ""
-    parameters: str = ""
-    options: str = ""
+    form: str
+    new: bool
+    subscriptions: str
+    parameters: Mapping[str, Any]
+    options: Mapping[str, Any]
 
     @classmethod
     def of(cls, text: str) -> Column:
@@ -62,35 +61,26 @@ class Column:
 
         Examples
         --------
-        >>> Column.of("graphmatch:nt+new").new, Column.of("gryphon#collapse=false").options
-        (True, 'collapse=false')
-        >>> column = Column.of("graphmatch:feed@100?topics=0.5")
-        >>> column.size(5000), column.changed({"topics": 0, "heard": 3})
-        (100, {'topics': 0.5, 'heard': 3})
-        >>> Column.of("graphmatch:nt@/10").size(5000)
+        >>> Column.of("graphmatch:nt+new")[:4], Column.of("gryphon#collapse=false").options
+        (('graphmatch', 'nt', True, ''), {'collapse': False})
+        >>> Column.of("graphmatch:nt@/10?shapes=0").size(5000)
         500
         """
         rest, _, options = text.partition("#")
         rest, _, parameters = rest.partition("?")
         rest, _, size = rest.partition("@")
-        engine, _, form = rest.partition(":")
-        new = form.endswith("+new")
-        return cls(engine, form.removesuffix("+new"), new, size, parameters, options)
+        engine, _, form = rest.removesuffix("+new").partition(":")
+        given = (
+            {name: json.loads(v) for name, _, v in (p.partition("=") for p in part.split("&") if p)}
+            for part in (parameters, options)
+        )
+        return cls(engine, form, rest.endswith("+new"), size, *given)
 
     def size(self, of_run: int) -> int:
         """Return how many subscriptions the column has in a run with so many."""
         if self.subscriptions.startswith("/"):
             return max(1, of_run // int(self.subscriptions[1:]))
         return int(self.subscriptions or of_run)
-
-    def changed(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters of its workload in a run with these."""
-        return {**parameters, **_values(self.parameters)}
-
-
-def _values(text: str) -> dict[str, Any]:
-    pairs = (pair.partition("=") for pair in text.split("&") if pair)
-    return {name: json.loads(value) for name, _, value in pairs}
 
 
 @dataclass(slots=True)
@@ -129,9 +119,12 @@ class _Run:
 
 
 def asked(workload: str, columns: Sequence[str], size: Sequence[int], **more: Any) -> Row:
-    """Measure in a process of its own; return ``rows``, and what is ``wrong``, if so."""
-    request = json.dumps([workload, columns, size, more], default=str)
-    found = in_own_process(__name__, request)
+    """Measure in a process of its own; return ``rows``, and what is ``wrong``, if so.
+
+    What is not in `WORKLOADS` is a module beside this one, whose `measure` counts for itself.
+    """
+    module = __name__ if workload in WORKLOADS else f"graphmatch.bench.{workload}"
+    found = in_own_process(module, json.dumps([workload, columns, size, more], default=str))
     if "failed" in found:
         return {"rows": [], "wrong": f"failed: {found['failed']}"}
     wrong = next((row["disagreement"] for row in found["rows"] if "disagreement" in row), None)
@@ -215,11 +208,11 @@ def _built(
     for text in columns:
         column = Column.of(text)
         wanted = size.subscriptions if alike else column.size(size.subscriptions)
-        key = wanted, column.parameters
+        key = wanted, str(column.parameters)
         if key not in workloads:
-            own = class_.parameters_class(**column.changed(parameters))
+            own = class_.parameters_class(**{**parameters, **column.parameters})
             workloads[key] = class_(Size(wanted, size.events, size.seed), own)
-        of = column.engine, column.options, *key
+        of = column.engine, str(column.options), *key
         if of not in engines:
             engines[of] = _build(column, workloads[key])
         form = column.form or engines[of].adapter.forms[name][0]
@@ -229,7 +222,9 @@ def _built(
 
 def _build(column: Column, workload: Workload) -> _Built:
     """Build one engine; memory is what the process has more, its input given back."""
-    made = adapter(column.engine, _values(column.options))
+    made = adapter(column.engine, column.options)
+    if made.shares:
+        made.given(workload)
     before = resident_bytes()
     given: list[Any] = [made.given(workload)]
     started = perf_counter()

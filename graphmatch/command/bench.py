@@ -111,9 +111,7 @@ class Generating:
     edges: Annotated[int | None, _option("graph: edges of a subscription.", min=4, max=12)] = None
     shapes: Annotated[
         int | None,
-        _option(
-            "graph, attributes: how many shapes subscriptions have; graph: 0 for one each.", min=0
-        ),
+        _option("graph: how many shapes subscriptions have; 0 for one each.", min=0),
     ] = None
     matching: Annotated[
         float | None,
@@ -125,10 +123,6 @@ class Generating:
     ] = None
     attributes: Annotated[
         int | None, _option("attributes: how many an event has.", min=1, max=1000)
-    ] = None
-    absent: Annotated[
-        float | None,
-        _option("attributes: the share of them that a subscription leaves out.", min=0, max=1),
     ] = None
     values: Annotated[
         Literal["uniform", "zipf"] | None, _option("attributes: how values are spread.")

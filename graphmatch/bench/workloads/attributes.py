@@ -1,29 +1,24 @@
-"""Numbers and few values: ``attributes`` and ``ranges`` as DEXIN is measured, ``equalities``.
+"""Numbers and few values: ``attributes``, ``ranges`` and ``equalities``.
 
-Fan, Liu, Tang: "DEXIN: A fast content-based multi-attribute event matching algorithm using dynamic
-exclusive and inclusive methods", FGCS 2017, section 4 and table 1. An event has an integer from 0
-to 1,000,000 (the paper: 0 to 1) for each attribute. With Zipf's law (exponent 1, in its continuous
-form: the logarithm of a value is uniform) a range has as large a share of the values as without.
+``attributes`` and ``ranges`` are DEXIN's (Fan, Liu, Tang: "DEXIN: A fast content-based
+multi-attribute event matching algorithm using dynamic exclusive and inclusive methods", FGCS 2017,
+section 4 and table 1), with integers from 0 to 1,000,000 instead of 0 to 1. By Zipf's law
+(exponent 1, in its continuous form: the logarithm of a value is uniform) a range has as large a
+share of the values as without.
 
 ``attributes``
-    A closed range for each of a subscription's attributes, all of one width, beginning anywhere
-    where they fit; the width follows from the share of subscriptions that are to match: of c ranges
-    each is met with the c-th root of it. A value in the middle meets more of them than one at an
-    end, so events would differ by factors of a thousand; those are kept whose expected share is
-    within a factor of 2.
+    Ranges of one width, which follows from the share of subscriptions that are to match: of c
+    ranges each is met with the c-th root of it. A value in the middle meets more of them than one
+    at an end; events are kept whose expected share is within a factor of 2.
 ``ranges``
-    As the paper has it, with its letters: one of η values for each of M attributes; a constraint on
-    each of them, with probability λ a point, otherwise a range of width θ. Unless θ is given it is
-    drawn for each range from 0.2 to 0.8 (section 4.1.1). With a matching rate ξ subscriptions are
-    cut out of 1/ξ events (section 4.1.7): each has a constraint on one attribute that only its
-    event meets, among these events, and on the others constraints that its event meets, too.
+    As in the paper, with its letters. With a matching rate ξ subscriptions are cut out of 1/ξ
+    events (section 4.1.7): on one attribute each has a constraint that only its event meets, among
+    these events, and on the others constraints that its event meets, too.
 ``equalities``
     The simulated load of the Gryphon matching tree (Aguilera, Strom, Sturman, Astley, Chandra:
-    "Matching events in a content-based subscription system", PODC 1999, section on performance).
-    The first attribute is tested with the highest probability, each further one with less by a
-    factor. The values that are tested follow Zipf's law; events have any value, all as often. The
-    paper's numbers are not in the text at hand; those here are ours. A subscription that would test
-    nothing tests the first attribute.
+    "Matching events in a content-based subscription system", PODC 1999, section on performance);
+    values that are tested follow Zipf's law. The paper's numbers are not in the text at hand; those
+    here are ours. A subscription that would test nothing tests the first attribute.
 """
 
 from __future__ import annotations
@@ -52,16 +47,13 @@ SAMPLED = 100_000
 class AttributeParameters:
     """What can be chosen of ``attributes``.
 
-    How many attributes an event has, and which share of them a subscription says nothing of; which
-    share of the subscriptions an event matches; how values are spread; and how many different sets
-    of attributes (`shapes`) subscriptions have at the most.
+    How many attributes an event has, which share of the subscriptions it matches, on average, and
+    how values are spread.
     """
 
     attributes: int = 10
-    absent: float = 0.0
     matching: float = 0.01
     values: Values = "uniform"
-    shapes: int = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +103,12 @@ class AttributeWorkload(TabularWorkload):
     def __init__(self, size: Size, parameters: AttributeParameters) -> None:
         super().__init__(size, parameters)
         random = np.random.default_rng(size.seed)
-        count, columns = size.subscriptions, parameters.attributes
-        sets = _sets(random, parameters)
-        chosen = random.integers(0, len(sets), count)
-        width = parameters.matching ** (1 / int(sets[0].sum()))
-        low, high = (np.full((columns, count), bound, np.int32) for bound in UNBOUNDED)
-        for column in range(columns):
-            has = sets[chosen, column]
-            start = random.random(count)[has] * (1 - width)
-            low[column, has] = _value(start, parameters.values)
-            high[column, has] = _value(start + width, parameters.values)
-        drawn = _value(random.random((size.events * TRIED, columns)), parameters.values)
-        away = _away(Rows(low, high, drawn), sets, parameters.matching)
+        columns, values = parameters.attributes, parameters.values
+        width = parameters.matching ** (1 / columns)
+        start = random.random((columns, size.subscriptions)) * (1 - width)
+        low, high = _value(start, values), _value(start + width, values)
+        drawn = _value(random.random((size.events * TRIED, columns)), values)
+        away = _away(Rows(low, high, drawn), parameters.matching)
         self.rows = Rows(low, high, drawn[np.argsort(away, kind="stable")[: size.events]])
         self.columns = [Column(f"a{number}") for number in range(columns)]
 
@@ -185,33 +171,17 @@ class EqualityWorkload(TabularWorkload):
         self.columns = [Column(f"a{number}", names) for number in range(columns)]
 
 
-def _sets(random: np.random.Generator, parameters: AttributeParameters) -> NDArray[np.bool_]:
-    """Draw different sets of attributes, shape ``(sets, attributes)``; none is empty."""
-    columns = parameters.attributes
-    size = max(1, round(columns * (1 - parameters.absent)))
-    if size == columns:
-        return np.ones((1, columns), np.bool_)
-    drawn: dict[tuple[int, ...], None] = {}
-    for _ in range(10 * parameters.shapes):
-        drawn[tuple(sorted(random.permutation(columns)[:size].tolist()))] = None
-        if len(drawn) == parameters.shapes:
-            break
-    return np.array([np.isin(np.arange(columns), chosen) for chosen in drawn])
-
-
-def _away(rows: Rows, sets: NDArray[np.bool_], matching: float) -> Shares:
+def _away(rows: Rows, matching: float) -> Shares:
     """Return how far each event's expected share is from what it should be; 0 within a factor of 2.
 
     A column's share is counted in the first rows; columns are independent of each other.
     """
-    logarithm = np.empty(rows.values.shape)
-    for column, of in enumerate(rows.values.T):
-        low, high = rows.low[column, :SAMPLED], rows.high[column, :SAMPLED]
-        low, high = np.sort(low[low != UNBOUNDED[0]]), np.sort(high[high != UNBOUNDED[1]])
+    logarithm: Shares = np.full(len(rows.values), -np.log2(matching))
+    for low, high, of in zip(rows.low, rows.high, rows.values.T, strict=True):
+        low, high = np.sort(low[:SAMPLED]), np.sort(high[:SAMPLED])
         met = np.searchsorted(low, of, side="right") - np.searchsorted(high, of)
-        logarithm[:, column] = np.log(np.maximum(met, 0.5) / max(low.size, 1))
-    shares = np.exp(logarithm @ sets.T).mean(axis=1)
-    found: Shares = np.maximum(np.abs(np.log2(shares / matching)) - 1, 0)
+        logarithm += np.log2(np.maximum(met, 0.5) / low.size)
+    found: Shares = np.maximum(np.abs(logarithm) - 1, 0)
     return found
 
 

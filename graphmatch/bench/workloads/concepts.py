@@ -1,17 +1,9 @@
-"""``concepts`` (``trees`` in experiments): classes, strings and numbers, as CTPS is measured.
+"""``concepts`` (``trees`` in experiments): the workload of CTPS, as in docs/benchmarks.md.
 
-Zhang, Wang, Huang, Yung: CTPS, section 6. The paper's table of parameters is not printed with all
-of its values; what stands here is said by its text: events and subscriptions have 3 attributes
-with a class of a complete binary tree of height h (each attribute has its own tree, so a
-subscription stands for up to (2^(h+1) - 1)^3 combinations), 2 with one of 100 strings, and 2
-with a number, for which a subscription has a range. A subscription asks for a class with all that
-is below it (section 3.3).
-
-All is drawn uniformly. Some subscriptions are cut out of each event, so that they match it: the
-same strings, a class from the way up, a range around the number; the others match next to nothing.
-
-A class is numbered by a walk of its tree from the top, so that those below it are an interval:
-engines that know numbers only are given that, and nothing of the tree.
+Zhang, Wang, Huang, Yung: CTPS, section 6; the paper's table of parameters is not printed with all
+of its values. Each attribute has a tree of its own. Those subscriptions that are not cut out of an
+event, to match it, match next to nothing. A class is numbered by a walk of its tree from the top,
+so that those below it are an interval: engines that know numbers only are given that.
 """
 
 from __future__ import annotations

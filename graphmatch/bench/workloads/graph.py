@@ -1,22 +1,8 @@
-"""``graph``: the workload of G-ToPSS.
+"""``graph``: the workload of G-ToPSS, as docs/benchmarks.md describes it.
 
 Petrovic, Liu, Jacobsen: "G-ToPSS: Fast Filtering of Graph-based Metadata", WWW 2005, section 5 and
-table 1.
-
-A publication has 35 nodes, a path over them, and 90 edges in all. In the paper the 56 edges beside
-the path go between random pairs; here they go between nodes of one of seven groups of five that
-follow each other on the path, in the same places in each group (drawn from the seed), so that
-subscriptions of 5 nodes and 8 edges, which a random graph hardly has, can be cut out of it. Names
-come from a pool of 2,000, properties from one of 50.
-
-A subscription has 5 nodes, and 2 of them are variables in 90 of 100 subscriptions. Its shape is one
-of `GraphParameters.shapes`; those without variables are one of them. With ``shapes=0`` each has a
-shape of its own: which edges, in which order, and which two or three nodes are variables.
-
-Some subscriptions are cut out of each publication: those that match it. The others of the first
-half are cut out of graphs that are never published, about 30 out of each: these overlap, and match
-nothing. The second half has names and properties at random. In a new publication every name that
-its subscriptions do not mention is one that nobody has seen before.
+table 1. The edges beside the path lie in the same places of each group (drawn from the seed). About
+30 of the overlapping subscriptions are cut out of each graph that is never published.
 """
 
 from __future__ import annotations

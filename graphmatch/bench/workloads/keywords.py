@@ -1,14 +1,9 @@
 """``keywords``: feeds, filtered by words of their items' titles, and by topics.
 
-A document is a feed of a folder, byte by byte as it is, with all of its items; documents come in a
-seeded order. A subscription is 1 to 3 different words, each number as often, drawn uniformly from
-words of 3 letters and more in the items' titles, in lower case; it matches an item when its title
-has all of them in it, anywhere, as CONTAINS says. If only so many subscriptions are to be heard of,
-the others have a word that is in no title: one of the words backwards.
-
-A share of the subscriptions may be topics: concepts of a thesaurus of the first 2,000 words, each
-with a word as its label and below one of the first 250; the item's text has to mention the concept
-or one below it. Feeds without items or in which an XML parser finds a fault are left out.
+As docs/benchmarks.md describes it. Documents come in a seeded order. Words are of 3 letters and
+more, in lower case, drawn uniformly; a title has them anywhere, as CONTAINS says. The word that is
+in no title is one of the words backwards. The thesaurus has the first 2,000 words as labels, each
+concept below one of the first 250. Feeds without items or that are no XML are left out.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ FEEDS = str(Path(__file__).parents[3] / "data/feeds")
 SIZE = Size(60, 3, seed=3)
 PARAMETERS: dict[str, dict[str, Any]] = {
     "graph": {"matches": 5, "shapes": 0},
-    "attributes": {"attributes": 4, "absent": 0.5, "matching": 0.1, "values": "zipf", "shapes": 5},
+    "attributes": {"attributes": 4, "matching": 0.1, "values": "zipf"},
     "concepts": {"height": 3, "matches": 5},
     "keywords": {"feeds": FEEDS, "heard": 40},
     "ranges": {"attributes": 3, "width": 0.5},
@@ -197,7 +197,7 @@ def test_a_column_that_has_used_up_its_time() -> None:
 def test_the_scan_looks_at_every_block() -> None:
     made = AttributeWorkload(Size(2 * BLOCK + 5, 3), AttributeParameters(2, matching=0.2))
     peer = adapter("scan")
-    peer.build(made.rows)
+    peer.build(made)
     expected = [searched(made, number, None) for number in range(3)]
     assert answers(peer, made, "integers", None) == expected
     found = np.empty(made.size.subscriptions, np.int32)

@@ -26,7 +26,7 @@ def test_runs_name_what_there_is() -> None:
         workload_class(run.measured).parameters_class(**run.parameters)
         for text in run.all_columns():
             column = Column.of(text)
-            workload_class(run.measured).parameters_class(**column.changed(run.parameters))
+            workload_class(run.measured).parameters_class(**{**run.parameters, **column.parameters})
             assert column.form in adapter(column.engine).forms[run.measured], text
 
 
