@@ -159,10 +159,11 @@ def starting(subscriptions: int, seed: int = 1) -> Iterator[Row]:
     thesaurus has as many concepts as there are said to be subscriptions.
     """
     with TemporaryDirectory(prefix="graphmatch-bench-") as name:
-        feed, queries, thesaurus = (Path(name) / file for file in ("a.rss", "a.rq", "a.ttl"))
-        feed.write_text(_FEED, encoding="utf-8")
-        queries.write_text(f"SELECT ?i {{ ?i a <{RSS['item'].value}> }}", encoding="utf-8")
-        thesaurus.write_text(_thesaurus(subscriptions, seed), encoding="utf-8")
+        query = f"SELECT ?i {{ ?i a <{RSS['item'].value}> }}"
+        texts = {"a.rss": _FEED, "a.rq": query, "a.ttl": _thesaurus(subscriptions, seed)}
+        for file, text in texts.items():
+            (Path(name) / file).write_text(text, encoding="utf-8")
+        feed, queries, thesaurus = (Path(name) / file for file in texts)
         if SAMPLES.exists():
             feed, queries = FEEDS / "science.atom", SAMPLES
         command = ["-m", "graphmatch.cli", "filter", str(feed), "-s", str(queries)]

@@ -122,10 +122,9 @@ class Workload(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Subscriptions as rows of closed intervals, and events as rows of numbers, all int32.
+    """Subscriptions as rows of closed intervals that match events as rows of numbers, all int32.
 
-    `low` and `high` have shape ``(columns, subscriptions)``, `values` has ``(events, columns)``. A
-    subscription matches an event when each of its intervals has the event's number in it.
+    `low` and `high` have shape ``(columns, subscriptions)``, `values` has ``(events, columns)``.
     """
 
     low: NDArray[np.int32]

@@ -82,14 +82,13 @@ class GraphWorkload(Workload):
         random = np.random.default_rng(size.seed)
         cut, published = size.planted(parameters.matching, parameters.matches)
         self._motif = _motif(random)
-        shapes = _Shapes.draw(self._motif, parameters, size.subscriptions, random)
+        edges, variables, named = _shapes(self._motif, parameters, size.subscriptions, random)
         names, properties = _names(random, published)
         self.graphs = _edges(self._motif, names, properties)
         nodes, labels = self._cut(random, cut, names, properties)
-        shape_of = _spread(random, size.subscriptions, shapes)
-        stars = shapes.stars[shape_of]
+        shape_of = _spread(random, size.subscriptions, len(variables), named)
+        stars, edge_of = variables[shape_of], edges[shape_of]
         nodes = np.where(stars > 0, -stars, nodes).astype(np.int32)
-        edge_of = shapes.edge_of[shape_of]
         ends = np.array(self._motif, np.int8)[edge_of]
         self.patterns = np.empty((*edge_of.shape, 3), np.int32)
         self.patterns[:, :, 0] = np.take_along_axis(nodes, ends[:, :, 0], axis=1)
@@ -164,35 +163,27 @@ class GraphWorkload(Workload):
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Shapes:
-    """Edges of each shape, ``(shapes, edges)``; its nodes' variables, ``(shapes, 5)``, 0 for none.
+def _shapes(
+    motif: list[Pair], parameters: GraphParameters, count: int, random: np.random.Generator
+) -> tuple[NDArray[np.intp], Ids, int]:
+    """Draw shapes, none of them twice; `ValueError` where there are none or not enough.
 
-    The first `named` shapes have no variable.
+    Returns the edges of each, ``(shapes, edges)``; its nodes' variables, ``(shapes, 5)``, 0 for
+    none; and how many, the first ones, have no variable.
     """
-
-    edge_of: NDArray[np.intp]
-    stars: Ids
-    named: int
-
-    @classmethod
-    def draw(
-        cls, motif: list[Pair], parameters: GraphParameters, count: int, random: np.random.Generator
-    ) -> _Shapes:
-        """Draw shapes, none of them twice; `ValueError` where there are none or not enough."""
-        if not GROUP - 1 <= parameters.edges <= len(motif):
-            raise ValueError(f"a subscription has from {GROUP - 1} to {len(motif)} edges")
-        if parameters.shapes == 1:
-            raise ValueError("there are at least two shapes: with variables, and without")
-        whole = [s for s in combinations(range(len(motif)), parameters.edges) if _spans(motif, s)]
-        if not parameters.shapes:
-            return cls(*_own(motif, whole, count, random), 0)
-        named = [whole[i] for i in random.permutation(len(whole))[:TOPOLOGIES]]
-        starred = _starred(motif, whole, parameters.shapes - 1, random)
-        stars = np.zeros((len(named) + len(starred), GROUP), np.int32)
-        for shape, (_, pair) in enumerate(starred, len(named)):
-            stars[shape, pair] = [1, 2]
-        return cls(np.array([*named, *(edges for edges, _ in starred)]), stars, len(named))
+    if not GROUP - 1 <= parameters.edges <= len(motif):
+        raise ValueError(f"a subscription has from {GROUP - 1} to {len(motif)} edges")
+    if parameters.shapes == 1:
+        raise ValueError("there are at least two shapes: with variables, and without")
+    whole = [s for s in combinations(range(len(motif)), parameters.edges) if _spans(motif, s)]
+    if not parameters.shapes:
+        return *_own(motif, whole, count, random), 0
+    named = [whole[i] for i in random.permutation(len(whole))[:TOPOLOGIES]]
+    starred = _starred(motif, whole, parameters.shapes - 1, random)
+    stars = np.zeros((len(named) + len(starred), GROUP), np.int32)
+    for shape, (_, pair) in enumerate(starred, len(named)):
+        stars[shape, pair] = [1, 2]
+    return np.array([*named, *(edges for edges, _ in starred)]), stars, len(named)
 
 
 def _starred(
@@ -267,8 +258,7 @@ def _names(random: np.random.Generator, count: int) -> tuple[Ids, Ids]:
 def _edges(motif: list[Pair], names: Ids, properties: Ids) -> Ids:
     """Return graphs as triples: the groups' edges, and the path's between groups."""
     pairs = [(GROUP * g + start, GROUP * g + end) for g in range(GROUPS) for start, end in motif]
-    pairs += [(GROUP * g - 1, GROUP * g) for g in range(1, GROUPS)]
-    ends = np.array(pairs)
+    ends = np.array([*pairs, *((GROUP * g - 1, GROUP * g) for g in range(1, GROUPS))])
     return np.stack([names[:, ends[:, 0]], properties, names[:, ends[:, 1]]], axis=2)
 
 
@@ -281,11 +271,11 @@ def _groups(
     return nodes, properties[of[:, None], group * width + np.arange(width)]
 
 
-def _spread(random: np.random.Generator, count: int, shapes: _Shapes) -> Ids:
+def _spread(random: np.random.Generator, count: int, shapes: int, named: int) -> Ids:
     """Draw a shape for each subscription; the share with variables is exact."""
-    if not shapes.named:
+    if not named:
         return np.arange(count, dtype=np.int32)
-    starred = round(count * WITH_VARIABLES) if len(shapes.stars) > shapes.named else 0
-    some = random.integers(shapes.named, max(len(shapes.stars), shapes.named + 1), starred)
-    drawn = np.concatenate([some, random.integers(0, shapes.named, count - starred)])
+    starred = round(count * WITH_VARIABLES) if shapes > named else 0
+    some = random.integers(named, max(shapes, named + 1), starred)
+    drawn = np.concatenate([some, random.integers(0, named, count - starred)])
     return random.permutation(drawn).astype(np.int32)

@@ -64,9 +64,8 @@ class KeywordWorkload(Workload):
         problems: list[Problem] = []
         feeds = _feeds(Path(parameters.feeds), problems)
         items = [item for _, several in feeds for item in several]
-        words = sorted(
-            {word for item in items for title in titles(item) for word in _WORD.findall(title)}
-        )
+        text = "\n".join(title for item in items for title in titles(item))
+        words = sorted(set(_WORD.findall(text)))
         if len(words) < MOST:
             what, remedy = "the feeds' titles have no words", "Give a folder of feeds with --feeds."
             none = Problem(what, Place(str(parameters.feeds)), remedy)
@@ -82,7 +81,6 @@ class KeywordWorkload(Workload):
             tuple(words[place] for place in row[:length])
             for row, length in zip(drawn, lengths.tolist(), strict=True)
         ]
-        text = "\n".join(title for item in items for title in titles(item))
         heard = count if parameters.heard is None else parameters.heard
         for number, several in enumerate(self.subscriptions[heard:], heard):
             if several:
@@ -91,12 +89,9 @@ class KeywordWorkload(Workload):
     def texts(self) -> list[str]:
         """Return the subscriptions: a filter for each word, or one pattern for a topic."""
         topic = f"SELECT ?item WHERE {{ ?item <{DCTERMS['subject'].value}> <urn:topic:%d> }}"
-        forms = [
-            f"SELECT ?item WHERE {{ ?item <{_TITLE.value}> ?title "
-            + " ".join(['FILTER(CONTAINS(LCASE(STR(?title)), "%s"))'] * length)
-            + " }"
-            for length in range(MOST + 1)
-        ]
+        head = f"SELECT ?item WHERE {{ ?item <{_TITLE.value}> ?title "
+        test = 'FILTER(CONTAINS(LCASE(STR(?title)), "%s"))'
+        forms = [f"{head}{' '.join([test] * length)} }}" for length in range(MOST + 1)]
         return [
             forms[len(words)] % words if words else topic % number
             for words, number in zip(self.subscriptions, self._topics, strict=True)
