@@ -270,3 +270,11 @@ def test_what_is_refused(arguments: list[str], said: str) -> None:
     status, _, err = invoked(*arguments)
     assert status == 2
     assert said in err
+
+
+def test_that_the_extra_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    status, _, err = invoked("paper", "LIST")
+    assert status == 2
+    assert "it needs pandas, matplotlib, numba" in err
+    assert 'pip install "graphmatch[bench]"' in err
