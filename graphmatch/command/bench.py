@@ -35,7 +35,9 @@ class Figures:
     scale: Literal["small", "full", "paper"] = option(
         "small", "all: small or full; paper: small or paper (as large as a machine allows)."
     )
-    output: Path = option(_FIGURES, "paper: where figures and JSON are written.", metavar="FOLDER")
+    output: Path = option(
+        _FIGURES, "paper: where results.json and figures are written.", metavar="FOLDER"
+    )
 
 
 def _numbers(text: str, option: str) -> tuple[int, ...]:
@@ -93,7 +95,7 @@ class Generating:
     panel: ClassVar = "Matching"
     edges: int | None = option(None, "graph: edges of a subscription.", min=4, max=12)
     shapes: int | None = option(
-        None, "graph, attributes: how many shapes subscriptions have; graph: 0 for one each.", min=0
+        None, "graph: how many shapes subscriptions have; 0 for one each.", min=0
     )
     matching: float | None = option(
         None, "graph, attributes, concepts: the share that matches an event.", min=1e-06, max=0.5
@@ -102,9 +104,6 @@ class Generating:
         None, "graph, concepts: how many match, instead of a share.", min=0
     )
     attributes: int | None = option(None, "attributes: how many an event has.", min=1, max=1000)
-    absent: float | None = option(
-        None, "attributes: the share of them that a subscription leaves out.", min=0, max=1
-    )
     values: Literal["uniform", "zipf"] | None = option(None, "attributes: how values are spread.")
     height: int | None = option(None, "concepts: the height of the trees.", min=1, max=20)
     heard: int | None = option(
@@ -127,7 +126,7 @@ def bench(
         list[Path] | None,
         typer.Argument(
             help="Ontology files; those of one ontology joined by +. "
-            "paper: names of experiments, or LIST."
+            "paper: names of figures, ALL, or LIST."
         ),
     ] = None,
     json: Json = False,
@@ -150,86 +149,62 @@ def run(
 ) -> int:
     """Measure, and return the exit status."""
     names = [str(name) for name in files]
-    given = {
-        name: value
-        for group in (measuring, generating, figures)
-        for name, value in _given(group).items()
-    }
+    scale: Literal["small", "full"] = "small" if figures.scale == "small" else "full"
+    given = {n: v for group in (measuring, generating, figures) for n, v in _given(group).items()}
+    _require("pandas", *(("matplotlib",) if what == "paper" else ()))
     match what:
         case "paper":
             _refuse(what, given, {"scale", "output"}, names=True)
-            scale = "paper" if figures.scale == "full" else figures.scale
-            _require_numba()
-            from graphmatch.bench.paper.running import run as run_paper
+            from graphmatch.bench import experiments
 
-            return run_paper(names, scale, figures.output, json=json)
+            return experiments.run(names, scale, figures.output, json=json)
         case "ontology":
             _refuse(what, given, set(), names=True)
-            from graphmatch.bench.ontology import run as run_ontology
+            from graphmatch.bench import ontology
 
-            return run_ontology(files, json=json)
+            return ontology.run(files, json=json)
         case "all":
             _refuse(what, given, {"scale", "seed", "feeds"}, names=True)
-            from graphmatch.bench.suite import run as run_all
+            from graphmatch.bench import suite
 
-            large: Literal["small", "full"] = "small" if figures.scale == "small" else "full"
-            return run_all(names, large, measuring.seed, generating.feeds, json=json)
+            return suite.run(names, scale, measuring.seed, generating.feeds, json=json)
         case "spark":
             _refuse(what, given, {"subscriptions", "events", "seed"}, names=not names)
-            return _run_spark(measuring, json=json)
-    return _run_matching(what, given, measuring, generating, named=bool(names), json=json)
+            from graphmatch.bench import spark
 
-
-def _require_numba() -> None:
-    """Raise where what compiles the algorithms of papers is not installed."""
-    from importlib.util import find_spec
-
-    from semantic.errors import InputError, Place, Problem
-
-    if find_spec("numba") is None:
-        remedy = 'Install it: pip install "graphmatch[papers]".'
-        raise InputError(Problem("the algorithms of papers need numba", Place("paper"), remedy))
-
-
-def _run_spark(measuring: Measuring, *, json: bool) -> int:
-    from graphmatch.bench.spark import PUBLICATIONS
-    from graphmatch.bench.spark import run as run_spark
-
-    events = _given(measuring).get("events", PUBLICATIONS)
-    return run_spark(measuring.sizes(), events, measuring.seed, json=json)
-
-
-def _run_matching(
-    what: str,
-    given: dict[str, Any],
-    measuring: Measuring,
-    generating: Generating,
-    *,
-    named: bool,
-    json: bool,
-) -> int:
-    from graphmatch.bench.matching import Asked
-    from graphmatch.bench.matching import run as run_matching
+            events = given.get("events", spark.PUBLICATIONS)
+            return spark.run(measuring.sizes(), events, measuring.seed, json=json)
+    from graphmatch.bench import matching
     from graphmatch.bench.workloads import workload_class
 
     class_ = workload_class(what)
     known = {field.name for field in fields(class_.parameters_class)}
     own = {field.name for field in fields(measuring)} - (set() if class_.renews else {"documents"})
-    _refuse(what, given, known | own, names=not named)
-    parameters = {name: value for name, value in _given(generating).items() if name in known}
-    engines, forms = _list(measuring.engines), _list(measuring.forms)
-    asked = Asked(
+    _refuse(what, given, known | own, names=not names)
+    asked = matching.Asked(
         what,
         measuring.sizes(),
         measuring.events,
         measuring.seed,
-        engines,
-        forms,
+        _list(measuring.engines),
+        _list(measuring.forms),
         measuring.core,
         measuring.documents,
-        parameters,
+        {name: value for name, value in _given(generating).items() if name in known},
     )
-    return run_matching(asked, json=json)
+    return matching.run(asked, json=json)
+
+
+def _require(*modules: str) -> None:
+    """Raise where libraries of the extra are not installed."""
+    from importlib.util import find_spec
+
+    from semantic.errors import InputError, Place, Problem
+
+    missing = [module for module in modules if find_spec(module) is None]
+    if missing:
+        remedy = 'Install the extra: pip install "graphmatch[bench]".'
+        raise InputError(Problem(f"it needs {', '.join(missing)}", Place("bench"), remedy))
 
 
 def _list(text: str | None) -> tuple[str, ...] | None:
