@@ -74,6 +74,7 @@ class Experiment:
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"": {}})
     most: Mapping[str, int] = field(default_factory=dict)
     bound: bool = False
+    printed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def points(self, scale: Scale) -> Iterator[tuple[str, float, Row]]:
         """Yield variant, place and arguments of `graphmatch.bench.runner.asked` for each point."""
@@ -221,6 +222,10 @@ def measured(
             wrong.append(f"{of.axis} {x:g} {variant}: {found['wrong']}")
         else:
             records += of.records(variant, x, found)
+    if scale == "full":
+        first = next(iter(of.variants))
+        for algorithm, values in of.printed.items():
+            records += [(first, f"{algorithm}, printed", float(x), y) for x, y in values.items()]
     return records, rows, wrong
 
 

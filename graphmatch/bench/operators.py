@@ -11,21 +11,23 @@ so there are two models:
 The figures cannot be drawn again as printed. `packing_bound` is what any algorithm must evaluate;
 at 80,000 subscriptions (figure 4) the printed 7,761 and 7,037 are below it in both models. Where
 there are 20,000 subscriptions of 30,000 predicates (figure 6), half of the predicates occur in one,
-and no algorithm that remembers evaluates the printed 16,251. The printed values are data here
-(`Figure.printed`), to be drawn beside what is measured.
+and no algorithm that remembers evaluates the printed 16,251. The printed values are
+in experiments.toml, to be drawn beside what is measured.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from heapq import heapify, heappop, heapreplace
 from typing import Literal, TypeAlias
 
 import numpy as np
 
+from graphmatch.bench.process import Row
 from graphmatch.published.sequential import (
     Event,
     Naive,
@@ -38,6 +40,9 @@ from graphmatch.published.sequential import (
 from graphmatch.published.suborder import Estimate, SubOrder, SubOrderPrinted
 
 Model: TypeAlias = Literal["planted", "iid"]
+
+BOUND = "bound"
+"""The curve of what any algorithm must evaluate."""
 
 MATCHING = 0.002
 """The share of subscriptions that match (table 1)."""
@@ -53,40 +58,21 @@ class Setting:
     Parameters
     ----------
     alpha
-        The exponent of Zipf's distribution of popularity; ``None`` for uniform weights in [0, 1].
+        The exponent of Zipf's distribution of popularity; 0 for uniform weights in [0, 1].
     longest
         How many predicates a subscription has at most.
 
     Examples
     --------
-    >>> counted = measure(Setting(200, 100), "iid", events=2)
+    >>> counted = counts(Setting(200, 100), "iid", events=2)
     >>> counted["bound"] <= counted["greedy"] <= counted["naive"] <= 100
     True
     """
 
     subscriptions: int = 20_000
     predicates: int = 5_000
-    alpha: float | None = 1.0
+    alpha: float = 1.0
     longest: int = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure of the paper.
-
-    Parameters
-    ----------
-    points
-        Value on the horizontal axis, and its setting.
-    printed
-        What the text prints: the name of an order to values on both axes.
-    """
-
-    name: str
-    title: str
-    axis: str
-    points: Mapping[str, Setting]
-    printed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 class Greedy(Order):
@@ -131,7 +117,7 @@ class Workload:
         self._model = model
         self._predicates = setting.predicates
         weights = self._random.random(setting.predicates)
-        if setting.alpha is not None:
+        if setting.alpha:
             weights[:] = np.arange(1, setting.predicates + 1) ** -setting.alpha
         lengths = self._random.integers(SHORTEST, setting.longest + 1, setting.subscriptions)
         self.subscriptions = self._drawn(weights, lengths)
@@ -208,52 +194,42 @@ def packing_bound(subscriptions: Sequence[Sequence[int]], true: frozenset[int]) 
     return len(needed) + apart
 
 
-def measure(setting: Setting, model: Model, *, events: int = 10, seed: int = 0) -> dict[str, float]:
-    """Return how many predicates each order evaluates for an event, and the packing bound."""
+def counts(setting: Setting, model: Model, *, events: int = 10, seed: int = 0) -> dict[str, float]:
+    """Return how many predicates each order evaluates for an event, and the packing bound.
+
+    Raises
+    ------
+    ValueError
+        When an order finds other matches than the one before.
+    """
     workload = Workload(setting, model, seed)
     drawn = [workload.event() for _ in range(events)]
-    counted = {"bound": sum(packing_bound(workload.subscriptions, e) for e in drawn) / events}
+    counted = {BOUND: sum(packing_bound(workload.subscriptions, e) for e in drawn) / events}
     predicates = [Predicate(str(number)) for number in range(setting.predicates)]
+    matched: list[set[str]] = []
     for name, order in orders(workload.estimate).items():
         for number, held in enumerate(workload.subscriptions):
             order.subscribe(Subscription(str(number), tuple(predicates[t] for t in held)))
-        counts = [len(order.decide(partial(_outcome, true)).evaluated) for true in drawn]
-        counted[name] = sum(counts) / events
+        decided = [order.decide(partial(_outcome, true)) for true in drawn]
+        found = [set(decision.matches) for decision in decided]
+        if matched and found != matched:
+            raise ValueError(f"{name} finds other matches")
+        matched = found
+        counted[name] = sum(len(decision.evaluated) for decision in decided) / events
     return counted
+
+
+def measure(request: str) -> Row:
+    """Count what `graphmatch.bench.runner.asked` asks for."""
+    _, columns, (subscriptions, events, seed), more = json.loads(request)
+    given = dict(more["parameters"])
+    model = given.pop("model")
+    setting = Setting(**{"subscriptions": subscriptions, **given})
+    counted = counts(setting, model, events=events, seed=seed)
+    matching = max(1, round(MATCHING * setting.subscriptions))
+    row: Row = {"agrees": True, "matches_per_event": matching}
+    return {"rows": [{"column": c, "counters": {"evaluated": counted[c]}, **row} for c in columns]}
 
 
 def _outcome(true: frozenset[int], predicate: Predicate) -> Outcome:
     return Outcome(int(predicate.operator) in true)
-
-
-def figures(scale: float = 1.0) -> Iterator[Figure]:
-    """Yield the figures, with so many subscriptions and predicates as this share of the paper's.
-
-    Examples
-    --------
-    >>> [(figure.name, len(figure.points)) for figure in figures()][0]
-    ('suborder-4', 5)
-    """
-
-    def scaled(setting: Setting) -> Setting:
-        subscriptions, predicates = setting.subscriptions * scale, setting.predicates * scale
-        return replace(setting, subscriptions=round(subscriptions), predicates=round(predicates))
-
-    sizes = (2_000, 20_000, 40_000, 60_000, 80_000)
-    for name, alpha, printed in (
-        ("4", None, {"sequential": {"80000": 7761.0}, "suborder": {"80000": 7037.0}}),
-        ("5", 1.0, {}),
-    ):
-        points = {str(n): scaled(Setting(n, 40_000, alpha)) for n in sizes}
-        title = "Zipf popularity" if alpha else "uniform popularity"
-        yield Figure(f"suborder-{name}", title, "subscriptions", points, printed)
-    points = {str(n): scaled(Setting(predicates=n)) for n in (2_000, 10_000, 20_000, 30_000)}
-    at = {"naive": 16_251.0, "sequential": 3267.0, "suborder": 1977.0}
-    printed = {order: {"30000": value} for order, value in at.items()}
-    yield Figure("suborder-6", "20,000 subscriptions", "predicates", points, printed)
-    points = {str(n): scaled(Setting(longest=n)) for n in (5, 7, 9, 11)}
-    printed = {"sequential": {"5": 1593.0, "11": 1784.0}}
-    yield Figure("suborder-7", "5,000 predicates", "longest subscription", points, printed)
-    exponents = {"uniform": None, "0.8": 0.8, "1": 1.0, "1.2": 1.2}
-    points = {name: scaled(Setting(alpha=alpha)) for name, alpha in exponents.items()}
-    yield Figure("suborder-8", "5,000 predicates", "popularity, Zipf's exponent", points)

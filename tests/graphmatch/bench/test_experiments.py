@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,14 @@ from graphmatch.bench.experiments import (
     measured,
     read_results,
 )
+from graphmatch.bench.operators import Setting
 from graphmatch.bench.runner import Column
-from graphmatch.bench.workloads import workload_class
+from graphmatch.bench.workloads import WORKLOADS, workload_class
 from graphmatch.cli import app
-from graphmatch.published import MATCHERS
+from graphmatch.published import MATCHERS, ORDERS
 
 ROOT = Path(__file__).parents[3]
-FEW = ("gtopss-9h", "ctps-8c", "dexin-17", "gryphon-visits")
+FEW = ("gtopss-9h", "ctps-8c", "dexin-17", "gryphon-visits", "suborder-6")
 
 
 def tiny(name: str) -> Experiment:
@@ -45,7 +47,9 @@ def tiny(name: str) -> Experiment:
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measure in this process."""
     monkeypatch.setattr(experiments, "SECONDS", dict.fromkeys(SCALES, 0.02))
-    monkeypatch.setattr(runner, "in_own_process", lambda _, asked: runner.measure(asked))
+    monkeypatch.setattr(
+        runner, "in_own_process", lambda module, asked: import_module(module).measure(asked)
+    )
 
 
 def test_that_the_data_is_sound() -> None:
@@ -54,8 +58,9 @@ def test_that_the_data_is_sound() -> None:
         assert of.claim.endswith("."), of.name
         assert bool(of.checks) != bool(of.undecidable), of.name
         assert of.quantity in QUANTITIES
-        known = {field.name for field in fields(workload_class(of.workload).parameters_class)}
-        assert {*of.parameters, *(key for own in of.variants.values() for key in own)} <= known
+        known = {field.name for field in fields(parameters_of(of))}
+        varied = {key for own in of.variants.values() for key in own}
+        assert {*of.parameters, *varied} <= {*known, "model"}
         assert of.axis in {*known, "subscriptions"}
         assert set(of.most) <= {label for one in EXPERIMENTS.values() for label in one.algorithms}
         curves = {(v, a): () for v in of.variants for a in (*of.algorithms, BOUND)}
@@ -68,9 +73,16 @@ def test_that_the_data_is_sound() -> None:
             assert len(list(of.points(name))) == len(getattr(of, name)) * len(of.variants)  # type: ignore[arg-type]
 
 
+def parameters_of(of: Experiment) -> type[Any]:
+    return workload_class(of.workload).parameters_class if of.workload in WORKLOADS else Setting
+
+
 def test_that_every_algorithm_is_in_a_figure() -> None:
-    engines = {Column.of(c).engine for of in EXPERIMENTS.values() for c in of.algorithms.values()}
+    columns = {(of.workload, c) for of in EXPERIMENTS.values() for c in of.algorithms.values()}
+    engines = {Column.of(c).engine for workload, c in columns if workload in WORKLOADS}
     assert engines == {*MATCHERS, "graphmatch", "scan"}
+    orders = {column for workload, column in columns if workload not in WORKLOADS}
+    assert orders == {*ORDERS, "naive", "greedy", BOUND}
 
 
 @pytest.mark.usefixtures("here")

@@ -11,8 +11,7 @@ from graphmatch.bench.operators import (
     MATCHING,
     Setting,
     Workload,
-    figures,
-    measure,
+    counts,
     packing_bound,
 )
 from graphmatch.published import make_order
@@ -148,18 +147,10 @@ def test_the_workload() -> None:
 
 def test_that_sharing_evaluates_less() -> None:
     """No order is below the packing bound; Sub-Order, mended, is below Sequential and naive."""
-    counted = measure(Setting(2000, 1000), "iid", events=5, seed=1)
+    counted = counts(Setting(2000, 1000), "iid", events=5, seed=1)
     assert counted["bound"] <= min(counted.values())
     assert counted["greedy"] < counted["suborder"] < counted["sequential"] < 0.6 * counted["naive"]
 
 
 def test_the_packing_bound() -> None:
     assert packing_bound([[1, 2], [2, 3], [3, 4], [5]], frozenset([5])) == 1 + 2
-
-
-def test_that_figures_are_those_of_the_paper() -> None:
-    found = list(figures(0.01))
-    assert [figure.name[-1] for figure in found] == ["4", "5", "6", "7", "8"]
-    for figure in found:
-        assert all(set(points) <= set(figure.points) for points in figure.printed.values())
-    assert found[0].points["80000"] == Setting(800, 400, None)
