@@ -1,4 +1,4 @@
-"""Hooks of the documentation site: samples that pages link to become files of the site."""
+"""Hooks of the documentation site: linked samples and figures of experiments become its files."""
 
 from __future__ import annotations
 
@@ -11,11 +11,27 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 _ROOT = Path(__file__).parents[1]
+_FIGURE = re.compile(r"<!-- figure ([\w-]+) -->")
 _OUTSIDE = re.compile(r"\]\(((?:\.\./)+(?:data|ontologies|graphmatch|tests|README\.md)[^)#\s]*)\)")
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Copy what a page links to outside of the folder of pages, and let the link lead there."""
+    """Copy what a page links to outside of the folder of pages, and draw its figures.
+
+    A figure is drawn from the committed results (`graphmatch.bench.experiments.RESULTS`), and put
+    where the page has a comment ``figure NAME``, with the claim and what became of it.
+    """
+
+    def drawn(found: re.Match[str]) -> str:
+        from graphmatch.bench import report
+        from graphmatch.bench.experiments import EXPERIMENTS, read_results
+
+        name = f"images/paper/{found[1]}.svg"
+        of, records = EXPERIMENTS[found[1]], read_results()[found[1]]["records"]
+        if name not in files.src_uris:
+            files.append(File.generated(config, name, content=report.draw(of, records)))
+        here = posixpath.dirname(page.file.src_uri)
+        return report.section(of, records, posixpath.relpath(name, here or "."))
 
     def linked(found: re.Match[str]) -> str:
         here = posixpath.dirname(page.file.src_uri)
@@ -30,4 +46,4 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             files.append(File.generated(config, name, abs_src_path=str(source)))
         return f"]({posixpath.relpath(name, here or '.')})"
 
-    return _OUTSIDE.sub(linked, markdown)
+    return _OUTSIDE.sub(linked, _FIGURE.sub(drawn, markdown))

@@ -253,6 +253,15 @@ class Core:
     ) -> bool: ...
     def unsubscribe(self, id: str) -> bool: ...
     def meets(self, subject: str | None, predicate: str | None, object: str | None) -> bool: ...
+    def closure(self) -> list[_Nodes]: ...
+    def follow(
+        self,
+        id: str,
+        triples: Iterable[_Nodes],
+        stated: int,
+        steps: int,
+        mentions: Sequence[tuple[str | None, str | None]] | None = None,
+    ) -> tuple[list[tuple[_Nodes, int | None]], int, bool]: ...
     def evaluation(
         self,
         id: str,
@@ -263,7 +272,6 @@ class Core:
         calls: Calls | None = None,
     ) -> Evaluation: ...
     def has_term(self, term: str) -> bool: ...
-    def mentioned(self) -> list[tuple[str | None, str | None]]: ...
     def placements(self, id: str) -> list[_Placement]: ...
     def set_ontology(
         self,
@@ -307,6 +315,7 @@ class Core:
         triples: Iterable[tuple[_Term, _Term, _Term]],
         now: str,
         stated: int | None = None,
+        shown: int | None = None,
         done: int = 0,
         version: int | None = None,
         calls: Calls | None = None,

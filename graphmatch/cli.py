@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
+from functools import partial
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
@@ -13,21 +14,15 @@ import typer
 from typer.core import TyperGroup
 
 from graphmatch.command.options import (
-    AnnotateOption,
     Config,
     ConfiguredCommand,
     Delivering,
-    EntailmentOption,
     Json,
+    Knowing,
     Loading,
-    NowOption,
-    Ontologies,
     OntologyFiles,
-    OperatorNames,
     Reading,
-    SavedEngine,
     Seeing,
-    StemOption,
     Subscribing,
     Verbosity,
     Wanting,
@@ -85,85 +80,50 @@ def filter(
     subscribing: Subscribing,
     delivering: Delivering,
     verbosity: Verbosity,
-    loading: Loading,
+    knowing: Knowing,
     reading: Reading,
-    ontology: Ontologies = None,
-    engine: SavedEngine = None,
     config: Config = None,  # noqa: ARG001  (read by ConfiguredCommand)
-    entailment: EntailmentOption = "rdfs",
-    annotate: AnnotateOption = True,
-    stem: StemOption = True,
-    now: NowOption = None,
-    operators: OperatorNames = None,
 ) -> int:
     """Match publications against subscriptions, and show the matches.
 
     Example: `graphmatch filter data/feeds -o ontologies/news.ttl -s data/subscriptions`
     """
     from graphmatch.command.filter import run
-    from graphmatch.command.session import Knowing
 
-    knowing = Knowing(
-        ontology or [],
-        loading,
-        entailment,
-        annotate=annotate,
-        stem=stem,
-        now=now,
-        saved=engine,
-        operators=operators or (),
-    )
     return run(reading, subscribing, knowing, delivering, verbosity)
 
 
 @app.command()
-@grouped
+@partial(grouped, without={"saved", "now"})
 def index(
     subscribing: Subscribing,
-    loading: Loading,
+    knowing: Knowing,
     verbosity: Verbosity,
     output: Annotated[Path, typer.Option(metavar="FILE", help="The file that is written.")],
-    ontology: Ontologies = None,
-    entailment: EntailmentOption = "rdfs",
-    annotate: AnnotateOption = True,
-    stem: StemOption = True,
-    operators: OperatorNames = None,
 ) -> int:
     """Save ontology and subscriptions as one file, which `filter --engine` opens at once.
 
     Example: `graphmatch index -o ontologies/news.ttl -s data/subscriptions --output news.gm`
     """
     from graphmatch.command.filter import index as run
-    from graphmatch.command.session import Knowing
 
-    knowing = Knowing(
-        ontology or [],
-        loading,
-        entailment,
-        annotate=annotate,
-        stem=stem,
-        operators=operators or (),
-    )
     return run(subscribing, knowing, output, verbosity)
 
 
 @app.command()
-@grouped
+@partial(grouped, without={"saved", "now", "annotate", "stem"})
 def check(
     wanting: Wanting,
-    loading: Loading,
+    knowing: Knowing,
     verbosity: Verbosity,
     subscriptions: Annotated[
         list[Path] | None, typer.Argument(help=".rq, .jsonl and .toml files, or folders.")
     ] = None,
-    ontology: Ontologies = None,
     sparql: Annotated[bool, typer.Option("--sparql", help="Show the queries, too.")] = False,
     json: Json = False,
-    entailment: EntailmentOption = "rdfs",
     strict: Annotated[
         bool, typer.Option("--strict", help="End with status 1 if there are warnings.")
     ] = False,
-    operators: OperatorNames = None,
 ) -> int:
     """Say of each subscription what is indexed, what is evaluated, and what is wrong with it.
 
@@ -172,10 +132,8 @@ def check(
     Example: `graphmatch check data/subscriptions -o ontologies/news.ttl`
     """
     from graphmatch.command.check import run
-    from graphmatch.command.session import Knowing
 
     subscribing = Subscribing(**asdict(wanting), subscriptions=subscriptions)
-    knowing = Knowing(ontology or [], loading, entailment, operators=operators or ())
     return run(subscribing, knowing, verbosity, json=json, sparql=sparql, strict=strict)
 
 
@@ -204,21 +162,14 @@ def ontology(
 def explain(
     subscription: Annotated[str, typer.Argument(help="The subscription's id.")],
     subscribing: Subscribing,
-    loading: Loading,
+    knowing: Knowing,
     verbosity: Verbosity,
     reading: Reading,
-    ontology: Ontologies = None,
     publication: Annotated[
         str | None, typer.Option("--publication", "-p", help="Only the one with this id.")
     ] = None,
-    engine: SavedEngine = None,
     config: Config = None,  # noqa: ARG001  (read by ConfiguredCommand)
     json: Json = False,
-    entailment: EntailmentOption = "rdfs",
-    annotate: AnnotateOption = True,
-    stem: StemOption = True,
-    now: NowOption = None,
-    operators: OperatorNames = None,
 ) -> int:
     """Say why a subscription matches publications, or what fails first.
 
@@ -228,18 +179,7 @@ def explain(
     -s data/subscriptions -o ontologies/products.ttl`
     """
     from graphmatch.command.explain import run
-    from graphmatch.command.session import Knowing
 
-    knowing = Knowing(
-        ontology or [],
-        loading,
-        entailment,
-        annotate=annotate,
-        stem=stem,
-        now=now,
-        saved=engine,
-        operators=operators or (),
-    )
     return run(
         subscription, reading, subscribing, knowing, verbosity, publication=publication, json=json
     )

@@ -75,7 +75,7 @@ from semantic.reading import (
     recognise,
 )
 from semantic.syntax import HEAD_BYTES, format_of_media_type
-from semantic.terms import Mention, Triple
+from semantic.terms import Triple
 from semantic.vocabulary import PREFIXES
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
 
     from graphmatch.explain.evidence import Evidence
     from graphmatch.explain.explanation import Explanation
-    from graphmatch.explain.filing import Filed
+    from graphmatch.explain.indexing import Filed
     from graphmatch.explain.provenance import Provenance
     from graphmatch.lint import Warned
     from graphmatch.saving import Options
@@ -633,6 +633,7 @@ class Engine(Matcher):
                 prepared.triples,
                 time,
                 prepared.stated,
+                prepared.shown,
                 prepared.done,
                 found.version,
                 None if asked is None else asked.native,
@@ -860,18 +861,10 @@ class Engine(Matcher):
         Matching itself derives only what some subscription asks for.
         """
         with self._changing:
-            enriched = self._knowledge.enrich(publication, self._clock(), self._mentions())
+            enriched = self._knowledge.enrich(publication, self._clock())
         for problem in enriched.problems:
             self._on_problem(problem)
         return enriched.publication
-
-    def _mentions(self) -> list[Mention]:
-        """Return what subscriptions ask for."""
-        term = _native.term
-        return [
-            (None if p is None else term(p), None if o is None else term(o))
-            for p, o in self._core.mentioned()
-        ]
 
     def calls(self, id: str) -> tuple[str, ...]:
         """Return, as lines, which operators a subscription calls, and what that costs.
@@ -893,7 +886,7 @@ class Engine(Matcher):
         UnknownError
             When there is none with this id.
         """
-        from graphmatch.explain.filing import file, suspended
+        from graphmatch.explain.indexing import file, suspended
 
         with self._changing:
             if (filed := self._filings.get(id)) is not None:
@@ -922,7 +915,7 @@ class Engine(Matcher):
             When there is no subscription with this id.
         """
         from graphmatch.explain.explanation import explain
-        from graphmatch.explain.filing import Placement
+        from graphmatch.explain.indexing import Placement
 
         with self._changing:
             filed = self.filing(id)
@@ -972,9 +965,8 @@ class Engine(Matcher):
 
         now = self._clock()
         knowledge = self._knowledge
-        enriched = knowledge.enrich(publication, now, self._mentions())
-        known = knowledge.ontology
-        provenance = Provenance(known, enriched, entailment=knowledge.rdfs, language=language)
+        enriched = knowledge.enrich(publication, now)
+        provenance = Provenance(knowledge, enriched, language)
         asked = self._operators.begin(publication, publication.source.source)
         asked.recall(calls)
         evaluation = knowledge.evaluation(enriched.publication, now, asked.native)

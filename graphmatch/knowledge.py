@@ -2,39 +2,50 @@
 
 A `Knowledge` is made whole before anybody uses it. The core applies root terms and rules; what is
 done here, for publications with a term that needs it, is annotation, units and mapping functions.
+
+Matching derives only what some subscription asks for. Mapping functions and those who ask why get
+everything that follows, from the same rules of the core: `Knowledge.follow`, `Knowledge.enrich`.
+One publication's way is always
+
+    concepts that its text names → an event as a graph → root terms → units → rules and mapping
+    functions, in turn until nothing is new → the attributes and words that are asked for
 """
 
 from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from functools import cached_property
 from itertools import chain
 from threading import RLock
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import ref
 
 from graphmatch import _native
-from graphmatch.enrichment import Enriched, Enricher
 from graphmatch.subscription import SubscriptionParser, rewritten_query
-from semantic.annotation.annotate import Annotator
-from semantic.annotation.words import WORDS, words_of_items
-from semantic.attributes.ontology import Concepts
+from semantic.annotation.annotate import Annotation, Annotator
+from semantic.annotation.items import texts_of_items
+from semantic.annotation.words import WORDS, words_of
+from semantic.attributes.concepts import Concepts
+from semantic.attributes.names import name_of
 from semantic.clock import now_text
-from semantic.errors import Problem
+from semantic.errors import OnProblem, Place, Problem, Severity
 from semantic.files import plain
 from semantic.limits import DEFAULT_LIMITS
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
-from semantic.terms import Mention, Term, Triple, written
+from semantic.terms import Derived, Mention, Term, Triple, written
 from semantic.units.units import Units
 from semantic.vocabulary import PREFIXES, RSS
 
-ITEM, EVENT, ROOTS, UNITS, RULES, MAPPING = 1, 2, 4, 8, 16, 32
+if TYPE_CHECKING:
+    from graphmatch.mapping import MappingFunctions
+
+ITEM, EVENT, ROOTS, UNITS, RULES, MAPPING, ATTRIBUTES = 1, 2, 4, 8, 16, 32, 64
 """Steps of enrichment, as the core numbers them."""
 
 
@@ -71,9 +82,11 @@ class Prepared:
     Parameters
     ----------
     triples
-        Its triples, those that somebody stated first.
+        Its triples, those that somebody stated first, ``gm:words`` last.
     stated
-        How many these are.
+        How many somebody stated.
+    shown
+        How many every pattern sees, and not only those that name the property.
     done
         The steps that were done.
     problems
@@ -84,9 +97,42 @@ class Prepared:
 
     triples: tuple[Triple, ...]
     stated: int
+    shown: int
     done: int
     problems: tuple[Problem, ...] = ()
     runs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Enriched:
+    """A publication as subscriptions see it, and how it came about.
+
+    Parameters
+    ----------
+    publication
+        E(P): what was stated and what follows, roots put in.
+    stated
+        As it was read, with what its text names.
+    annotations
+        What its text names, and where.
+    origins
+        Each triple of E(P) with the one that it was derived from, if it was.
+    mapped
+        Triples that mapping functions gave, each with the name of the function.
+    runs
+        How many times a mapping function was run.
+    problems
+        What of the publication could not be used (an unknown unit), and mapping functions that
+        failed.
+    """
+
+    publication: Publication
+    stated: Publication
+    annotations: tuple[Annotation, ...] = ()
+    origins: Derived = field(default_factory=dict)
+    mapped: Mapping[Triple, str] = field(default_factory=dict)
+    runs: int = 0
+    problems: tuple[Problem, ...] = ()
 
 
 Known: TypeAlias = tuple[Ontology, Annotator, bool]
@@ -162,9 +208,20 @@ class Knowledge:
         return annotator if is_own else None
 
     @cached_property
-    def enricher(self) -> Enricher:
-        """Adds what follows to publications."""
-        return Enricher(self.ontology, self, entailment=self.rdfs, annotator=self.annotator)
+    def functions(self) -> MappingFunctions | None:
+        """The ontology's mapping functions, as they are run; ``None`` where it has none.
+
+        Raises
+        ------
+        OntologyError
+            When one is none, or has a unit that is unknown or that its attribute cannot have.
+        """
+        ontology = self.ontology
+        if not (self.rdfs and ontology.mapping):
+            return None
+        from graphmatch.mapping import MappingFunctions  # few ontologies have any
+
+        return MappingFunctions(ontology.mapping, ontology.root, units=ontology.units)
 
     @property
     def _core(self) -> _native.Core:
@@ -187,29 +244,66 @@ class Knowledge:
 
         What is known of calls of operators is looked up.
         """
-        derived = publication.derived
-        shown = publication.seen_by_any
-        own = [triple for triple in shown if triple not in derived]
-        rest = [triple for triple in shown if triple in derived]
-        attributes = publication.triples[len(shown) :]
+        triples, stated = _ordered(publication)
+        attributes = publication.triples[len(triples) :]
         return self._core.evaluation(
             plain(publication.id),
-            (*own, *rest, *attributes),
-            len(own),
-            len(shown),
+            (*triples, *attributes),
+            stated,
+            len(triples),
             now_text(now),
             calls,
         )
 
     def meets(self, pattern: Iterable[Term | None]) -> bool:
         """Whether a triple that follows from the ontology has these terms, ``None`` for any."""
-        subject, predicate, object_ = (None if term is None else written(term) for term in pattern)
+        subject, predicate, object_ = map(_text, pattern)
         return self._core.meets(subject, predicate, object_)
 
+    def follow(self, triples: Iterable[Triple]) -> Derived:
+        """Return triples, roots put in, and all that follows from them by rules: E(P).
+
+        Examples
+        --------
+        >>> from pyoxigraph import NamedNode
+        >>> from semantic.vocabulary import SUBCLASS, TYPE
+        >>> x, laptop, computer = (NamedNode(f"urn:{n}") for n in ("x", "laptop", "computer"))
+        >>> knowledge = Knowledge(Ontology([(laptop, SUBCLASS, computer)]))
+        >>> knowledge.follow([(x, TYPE, laptop)]) == {
+        ...     (x, TYPE, laptop): None, (x, TYPE, computer): (x, TYPE, laptop)
+        ... }
+        True
+        """
+        given = tuple(dict.fromkeys(triples))
+        return dict.fromkeys(given) | self._follow("", given, len(given), RULES)[0]
+
+    def _follow(
+        self,
+        id: str,
+        given: tuple[Triple, ...],
+        stated: int,
+        steps: int,
+        mentions: Iterable[Mention] | None = None,
+    ) -> tuple[Derived, int, bool]:
+        """Have the core do some steps with everything that follows; see `_native.Core.follow`."""
+        rows = None if mentions is None else [(_text(p), _text(o)) for p, o in mentions]
+        found, shown, is_whole = self._core.follow(plain(id), given, stated, steps, rows)
+        known = (*given, *(triple for triple, _ in found))
+        origins = {triple: None if n is None else known[n] for triple, n in found}
+        return origins, shown, is_whole
+
     @property
+    def closure(self) -> frozenset[Triple]:
+        """Everything that follows from the ontology alone, C(O); without rules, what it states.
+
+        A high hierarchy of n terms has many more than n pairs.
+        """
+        return frozenset(self._core.closure())
+
+    @cached_property
     def concepts(self) -> Concepts:
         """The classes of the ontology by their names."""
-        return self.enricher.attributes.concepts
+        return Concepts(self.ontology)
 
     @property
     def units(self) -> Units | None:
@@ -256,8 +350,7 @@ class Knowledge:
     @property
     def _maps_all(self) -> bool:
         """Whether every publication is mapped: some function names no property."""
-        functions = self.enricher.functions
-        return self.rdfs and functions is not None and functions.always
+        return self.functions is not None and self.functions.always
 
     def _steps(self, terms: _Terms) -> Iterable[tuple[int, int]]:
         found: defaultdict[int, int] = defaultdict(int)
@@ -267,8 +360,7 @@ class Knowledge:
             units = self.ontology.units
             for term in units.measured:
                 found[terms[term]] |= UNITS
-            functions = self.enricher.functions
-            for property_ in functions.reading() if functions is not None else ():
+            for property_ in self.functions.reading() if self.functions is not None else ():
                 found[terms[self.ontology.root(property_)]] |= MAPPING
         return found.items()
 
@@ -307,40 +399,118 @@ class Knowledge:
         return [written(term) for term, _ in filed.constants()[: filed.slots]]
 
     def enrich(
-        self, publication: Publication, now: datetime, mentions: Iterable[Mention]
+        self, publication: Publication, now: datetime, mentions: Iterable[Mention] | None = None
     ) -> Enriched:
-        """Return a publication with all that follows; see `Enricher.enrich`."""
-        return self.enricher.enrich(publication, now, mentions)
+        """Return a publication with everything that follows, and how it came about.
+
+        Parameters
+        ----------
+        now
+            What ``NOW()`` gives in mapping functions.
+        mentions
+            What is asked for: of attributes and ``gm:words``, those are found; by default those
+            of the engine's subscriptions.
+        """
+        asked = None if mentions is None else tuple(mentions)
+        texts = texts_of_items(publication.triples)
+        annotations = tuple(self.annotator.annotations(texts))
+        stated = publication.with_derived(annotation.triple for annotation in annotations)
+        problems: list[Problem] = []
+        whole, mapped, steps = stated, None, ATTRIBUTES
+        if self.rdfs:
+            stated = self._as_graph(stated)
+            whole = self._normal(stated, problems.append)
+            if self.functions is None:
+                steps |= RULES
+            else:
+                mapped = self.functions.run(whole, self, now, problems.append)
+                whole = whole.with_derived(mapped.closed)
+        triples, own = _ordered(whole)
+        origins, shown, is_whole = self._follow(publication.id, triples, own, steps, asked)
+        if not is_whole:
+            problems.append(_incomplete(publication))
+        found = tuple(origins)
+        asks = self.words if asked is None else any(p == WORDS for p, _ in asked)
+        root = self.ontology.root if self.rdfs else lambda term: term
+        words = [(root(s), p, o) for s, p, o in words_of(texts if asks else ())]
+        whole = whole.extended(found[:shown]).with_attributes((*found[shown:], *words))
+        origins = dict.fromkeys(whole.triples) | origins
+        if mapped is None:
+            return Enriched(whole, stated, annotations, origins, problems=tuple(problems))
+        origins |= mapped.closed
+        return Enriched(
+            whole, stated, annotations, origins, mapped.mapped, mapped.runs, tuple(problems)
+        )
+
+    def _as_graph(self, publication: Publication) -> Publication:
+        """Return an event with what its attributes say in the ontology's words.
+
+        A publication is an event when its first triple is an attribute; others stay as they are.
+        """
+        triples = publication.triples
+        if not triples or name_of(triples[0][1]) is None:
+            return publication
+        found, _, _ = self._follow(publication.id, triples, len(triples), EVENT)
+        return publication.with_derived(found)
+
+    def _normal(self, publication: Publication, on_problem: OnProblem) -> Publication:
+        """Return a publication with roots put in, in base units."""
+        ontology = self.ontology
+        return ontology.units.normal(ontology.rewrite(publication), on_problem)
 
     def prepare(self, publication: Publication, steps: int, now: datetime) -> Prepared:
         """Do the steps that a publication calls for and the core does not do."""
         if steps & MAPPING:
-            asked = [(WORDS, None)] if self.words else ()
-            enriched = self.enricher.enrich(publication, now, asked)
+            enriched = self.enrich(publication, now, [(WORDS, None)] if self.words else [])
             done = ITEM | EVENT | ROOTS | UNITS | MAPPING
             return _prepared(enriched.publication, done, enriched.problems, enriched.runs)
-        found = self.annotator.concepts(publication.given)
-        found += words_of_items(publication.given) if self.words else ()
+        given = publication.given
+        texts = texts_of_items(given)
+        concepts = self.annotator.concepts(texts)
+        words = words_of(texts) if self.words else ()
         if not steps & UNITS and not publication.derived:
-            given = publication.given  # the core tells which triples are the same
-            return Prepared((*given, *found), len(given), ITEM)
-        stated = publication.with_derived(found)
+            # the core tells which triples are the same
+            shown = (*given, *concepts)
+            return Prepared((*shown, *words), len(given), len(shown), ITEM)
+        stated = publication.with_derived(concepts)
         if not steps & UNITS:
-            return _prepared(stated, ITEM)
-        stated = stated.with_derived(self.enricher.attributes.graph(stated))
+            return _prepared(stated.with_attributes(words), ITEM)
         problems: list[Problem] = []
-        ontology = self.ontology
-        rooted = ontology.units.normal(ontology.rewrite(stated), problems.append)
-        return _prepared(rooted, ITEM | EVENT | ROOTS | UNITS, tuple(problems))
+        normal = self._normal(self._as_graph(stated), problems.append)
+        done = ITEM | EVENT | ROOTS | UNITS
+        return _prepared(normal.with_attributes(words), done, tuple(problems))
+
+
+def _text(term: Term | None) -> str | None:
+    return None if term is None else written(term)
+
+
+def _ordered(publication: Publication) -> tuple[tuple[Triple, ...], int]:
+    """Return the triples that every pattern sees, those that somebody stated first.
+
+    And how many these are.
+    """
+    shown, derived = publication.seen_by_any, publication.derived
+    stated = [triple for triple in shown if triple not in derived]
+    return (*stated, *(triple for triple in shown if triple in derived)), len(stated)
 
 
 def _prepared(
     publication: Publication, done: int, problems: tuple[Problem, ...] = (), runs: int = 0
 ) -> Prepared:
-    derived = publication.derived
-    stated = [triple for triple in publication.triples if triple not in derived]
-    others = [triple for triple in publication.triples if triple in derived]
-    return Prepared((*stated, *others), len(stated), done, problems, runs)
+    triples, stated = _ordered(publication)
+    hidden = publication.triples[len(triples) :]
+    return Prepared((*triples, *hidden), stated, len(triples), done, problems, runs)
+
+
+def _incomplete(publication: Publication) -> Problem:
+    place = publication.source
+    return Problem(
+        "as an event it is incomplete: it has more steps than the limit `event_paths`",
+        Place(place.source, place.line, place.column, publication.id),
+        "Raise the limit, or cut it into smaller publications.",
+        Severity.WARNING,
+    )
 
 
 class _Terms:

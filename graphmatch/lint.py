@@ -13,6 +13,7 @@ large for that, one that says so.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,13 +30,13 @@ from graphmatch.parse_tree import (
     Expression,
     Op,
     TreeParser,
-    canonical,
+    digest,
     unbound,
 )
 from graphmatch.subscription import Subscription, SubscriptionParser
 from semantic.errors import Place, Problem, Severity, SubscriptionError
 from semantic.ontology.ontology import Ontology
-from semantic.pattern import AnyOf, Branch, Comparison, Filter, TriplePattern
+from semantic.pattern import AnyOf, Comparison, Filter, TriplePattern
 from semantic.terms import Term, compact, local_name
 from semantic.values import Instant, Operator, compare, value_of
 from semantic.vocabulary import CONTENT, DC, DCTERMS, ENCLOSURE, GM, RANGE, RDF, RSS, TYPE, XSD
@@ -100,6 +101,9 @@ _OWN_VOCABULARIES: Mapping[str, str] = {
 }
 """Terms of vocabularies that rdflib doesn't list, or not all of."""
 
+_MORE_DIGITS = re.compile(r"[0-9]+(?=[0-9]{4})")
+"""The digits before the last four: `value_of` has no number of very many, which is a valid one."""
+
 _DEEP = 30
 """With more brackets, a query that is not parsed is taken for one that is nested too deeply."""
 
@@ -162,7 +166,7 @@ class Linter:
     def _duplicate(self, subscription: Subscription, tree: Op | None) -> Iterator[_Finding]:
         """Yield a warning where a subscription before asks the same.
 
-        Those with the same constants are compared, written with variables in a canonical order.
+        Those with the same constants are compared.
         """
         key = tuple(sorted(str(term) for term, _ in subscription.query.constants()))
         if key not in self._alone:
@@ -178,7 +182,7 @@ class Linter:
 
 
 def _written(subscription: Subscription, tree: Op | None) -> str:
-    return subscription.query.text if tree is None else canonical(tree)
+    return subscription.query.text if tree is None else digest(tree)
 
 
 # -- what a query says ----------------------------------------------------------------------
@@ -345,7 +349,10 @@ class _Known:
             _namespace(s)
             for s, _, o in stated
             if isinstance(s, NamedNode)
-            and (isinstance(o, Literal) or (isinstance(o, NamedNode) and _is_beside(s, o)))
+            and (
+                isinstance(o, Literal)
+                or (isinstance(o, NamedNode) and _namespace(s) == _namespace(o))
+            )
         }
         trees = {
             "class": self.ontology.classes,
@@ -372,10 +379,6 @@ class _Known:
     def is_known(self, term: NamedNode) -> bool:
         """Whether the ontology names a term."""
         return term in self.mentioned or self.ontology.root(term) != term
-
-
-def _is_beside(term: NamedNode, other: NamedNode) -> bool:
-    return _namespace(term) == _namespace(other)
 
 
 def _namespace(term: NamedNode) -> str:
@@ -471,6 +474,10 @@ def _incomparable(
 ) -> tuple[str, str] | None:
     """Return why two values never compare, the other being a constant if any is."""
     kinds = asked.kind(one), asked.kind(other)
+    is_ordered = operator not in ("=", "IN") and kinds[1] == _NUMBER
+    if is_ordered and isinstance(other, Literal) and not value_of(other) and _has_value(other):
+        what = f"{asked.show(other)} has more digits than numbers are compared with"
+        return what, "Write a floating-point number: 1e20."
     if one in asked.dates and kinds[1] == _DATE:
         what = f"feeds give {asked.show(one)} as an xsd:dateTime, which no xsd:date compares with"
         return what, f"Write {_at_midnight(other)}."
@@ -528,7 +535,7 @@ def _literals(asked: _Asked) -> Iterator[_Finding]:
     )
     for use, args in uses:
         for arg in args:
-            if not isinstance(arg, Literal) or value_of(arg) is not None:
+            if not isinstance(arg, Literal) or _has_value(arg):
                 continue
             if _kind_of_datatype(arg.datatype) in (_NUMBER, _INSTANT, _DATE, _TRUTH):
                 what = f"{asked.show(use)}: {asked.show(arg)} has no value"
@@ -536,6 +543,14 @@ def _literals(asked: _Asked) -> Iterator[_Finding]:
                 if _kind_of_datatype(arg.datatype) == _INSTANT:
                     remedy = f"Write {_at_midnight(arg)}."
                 yield what, remedy
+
+
+def _has_value(literal: Literal) -> bool:
+    """Whether a literal is written as one of its datatype, however many digits it has."""
+    if value_of(literal) is not None:
+        return True
+    shorter = _MORE_DIGITS.sub("", literal.value)
+    return value_of(Literal(shorter, datatype=literal.datatype)) is not None
 
 
 def _regexes(asked: _Asked) -> Iterator[_Finding]:
@@ -554,33 +569,10 @@ def _regexes(asked: _Asked) -> Iterator[_Finding]:
 
 
 def _contradictions(asked: _Asked) -> Iterator[_Finding]:
-    for branch in asked.subscription.branches:
-        tests: defaultdict[tuple[Variable, object], list[Comparison]] = defaultdict(list)
-        for test in branch.filters:
-            if isinstance(test, Comparison) and (kind := _value_kind(test.constant)) is not None:
-                tests[test.variable, kind].append(test)
-        for several in tests.values():
-            if (pair := _contradiction(several)) is not None:
-                one, other = (test.write(asked.known.ontology.prefixes) for test in pair)
-                yield _not_both(one, other)
-        yield from _disjoint(asked, branch)
-
-
-def _not_both(one: str, other: str) -> _Finding:
-    return f"{one} and {other} can't both hold", "Use || if one of them is enough."
-
-
-def _disjoint(asked: _Asked, branch: Branch) -> Iterator[_Finding]:
-    """Yield pairs of filters, at least one with alternatives, of which no two go together.
+    """Yield the first two filters of each variable that exclude each other.
 
     IRIs are compared only with each other, by their roots.
     """
-    listed: defaultdict[Variable, list[tuple[Filter, list[Comparison]]]] = defaultdict(list)
-    for filter_ in branch.filters:
-        tests = filter_.tests if isinstance(filter_, AnyOf) else (filter_,)
-        comparisons = [test for test in tests if isinstance(test, Comparison)]
-        if len(comparisons) == len(tests):
-            listed[filter_.variable].append((filter_, comparisons))
     root, prefixes = asked.known.ontology.root, asked.known.ontology.prefixes
 
     def excludes(one: Comparison, other: Comparison) -> bool:
@@ -588,13 +580,21 @@ def _disjoint(asked: _Asked, branch: Branch) -> Iterator[_Finding]:
             return root(one.constant) != root(other.constant)
         kind = _value_kind(one.constant)
         is_same = kind is not None and kind == _value_kind(other.constant)
-        return is_same and _contradiction((one, other)) is not None
+        return is_same and (_is_above(one, other) or _is_above(other, one))
 
-    for several in listed.values():
-        for (one, some), (other, others) in combinations(several, 2):
-            is_new = isinstance(some[0].constant, NamedNode) or len(some) + len(others) > 2
-            if is_new and all(excludes(a, b) for a in some for b in others):
-                yield _not_both(one.write(prefixes), other.write(prefixes))
+    for branch in asked.subscription.branches:
+        listed: defaultdict[Variable, list[tuple[Filter, list[Comparison]]]] = defaultdict(list)
+        for filter_ in branch.filters:
+            tests = filter_.tests if isinstance(filter_, AnyOf) else (filter_,)
+            comparisons = [test for test in tests if isinstance(test, Comparison)]
+            if len(comparisons) == len(tests):
+                listed[filter_.variable].append((filter_, comparisons))
+        for several in listed.values():
+            for (one, some), (other, others) in combinations(several, 2):
+                if all(excludes(a, b) for a in some for b in others):
+                    what = f"{one.write(prefixes)} and {other.write(prefixes)} can't both hold"
+                    yield what, "Use || if one of them is enough."
+                    break
 
 
 def _value_kind(constant: NamedNode | Literal) -> object:
@@ -605,23 +605,12 @@ def _value_kind(constant: NamedNode | Literal) -> object:
     return (value.kind, value.zoned) if isinstance(value, Instant) else value and type(value)
 
 
-def _contradiction(tests: Sequence[Comparison]) -> tuple[Comparison, Comparison] | None:
-    """Return a lower and an upper bound of one variable that exclude each other."""
-    lowest: Comparison | None = None
-    highest: Comparison | None = None
-    for test in tests:
-        of, is_open = test.constant, test.operator in (Operator.LT, Operator.GT)
-        if test.operator not in (Operator.LT, Operator.LE):
-            above = Operator.GE if is_open else Operator.GT
-            lowest = test if lowest is None or compare(of, above, lowest.constant) else lowest
-        if test.operator not in (Operator.GT, Operator.GE):
-            below = Operator.LE if is_open else Operator.LT
-            highest = test if highest is None or compare(of, below, highest.constant) else highest
-    if lowest is None or highest is None:
-        return None
-    is_open = {lowest.operator, highest.operator} & {Operator.LT, Operator.GT} != set()
-    excluded = Operator.GE if is_open else Operator.GT
-    return (lowest, highest) if compare(lowest.constant, excluded, highest.constant) else None
+def _is_above(one: Comparison, other: Comparison) -> bool:
+    """Whether all that one comparison allows is above all that another one does."""
+    if one.operator in (Operator.LT, Operator.LE) or other.operator in (Operator.GT, Operator.GE):
+        return False
+    is_open = one.operator is Operator.GT or other.operator is Operator.LT
+    return compare(one.constant, Operator.GE if is_open else Operator.GT, other.constant)
 
 
 def _unread(asked: _Asked) -> Iterator[_Finding]:

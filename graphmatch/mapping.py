@@ -32,7 +32,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol
 
 from pyoxigraph import BlankNode, NamedNode
 
@@ -50,10 +50,9 @@ from semantic.errors import (
 )
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mapping import MappingFunction
-from semantic.ontology.entailment import Derived
 from semantic.pattern import Form
 from semantic.publication import Publication
-from semantic.terms import Mention, Node, Term, Triple
+from semantic.terms import Derived, Mention, Node, Term, Triple
 from semantic.units.quantities import UnitError
 from semantic.units.units import Units
 from semantic.vocabulary import TYPE
@@ -63,9 +62,6 @@ _LOOP = (
     ", or raise the limit."
 )
 _NARROW = "The publication goes on without it: narrow its pattern, or raise the limit."
-
-Follow: TypeAlias = Callable[[Sequence[Triple]], Derived]
-"""Returns triples, roots put in, and all that follows from them by rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,16 +178,10 @@ class MappingFunctions:
     >>> text = '''CONSTRUCT { ?x <urn:experience> ?years }
     ... { ?x <urn:graduated> ?year BIND(YEAR(NOW()) - ?year AS ?years) }'''
     >>> function = MappingFunction("experience", text)
-    >>> ontology = Ontology()
     >>> x = NamedNode("urn:x")
     >>> rooted = Publication.of("p", [(x, NamedNode("urn:graduated"), Literal(2003))])
-    >>> mapped = MappingFunctions([function], ontology.root).run(
-    ...     rooted,
-    ...     ontology.inference.follow(rooted.triples),
-    ...     ontology.inference.follow,
-    ...     Knowledge(ontology),
-    ...     datetime(2026, 5, 1),
-    ... )
+    >>> knowledge, now = Knowledge(Ontology()), datetime(2026, 5, 1)
+    >>> mapped = MappingFunctions([function], knowledge.root).run(rooted, knowledge, now)
     >>> [(triple[2].value, name) for triple, name in mapped.mapped.items()]
     [('23', 'experience')]
     """
@@ -236,8 +226,6 @@ class MappingFunctions:
     def run(
         self,
         rooted: Publication,
-        closed: Derived,
-        follow: Follow,
         evaluator: Evaluator,
         now: datetime | None = None,
         on_problem: OnProblem = warn_problem,
@@ -248,12 +236,8 @@ class MappingFunctions:
         ----------
         rooted
             The publication, roots put in.
-        closed
-            Its triples and what follows from them by rules.
-        follow
-            Applies the rules to triples.
         evaluator
-            Evaluates the functions; over the same ontology.
+            Applies the rules and evaluates the functions; over the same ontology.
         now
             What ``NOW()`` gives; the machine's time by default.
         on_problem
@@ -261,6 +245,7 @@ class MappingFunctions:
             it goes on without end. What is returned is then what the others give: nothing of a
             function that fails stays.
         """
+        closed = evaluator.follow(rooted.triples)
         if not self._reads.any_of(closed):
             return Mapped(closed)
         dropped: set[int] = set()
@@ -273,7 +258,6 @@ class MappingFunctions:
                 self._root,
                 self._limits,
                 rooted,
-                follow,
                 evaluator,
                 now or utc_now(),
                 dropped,
@@ -303,7 +287,10 @@ def _in_base_units(analysed: Analysed, root: Callable[[Term], Term], units: Unit
 
 
 class Evaluator(Protocol):
-    """What evaluates queries over an ontology and a publication: `graphmatch.knowledge`."""
+    """What applies rules and evaluates queries under an ontology: `graphmatch.knowledge`."""
+
+    def follow(self, triples: Iterable[Triple]) -> Derived:
+        """Return triples, roots put in, and all that follows from them by rules."""
 
     def evaluation(self, publication: Publication, now: datetime) -> _native.Evaluation:
         """Prepare questions about a publication."""
@@ -382,7 +369,6 @@ class _Attempt:
     root: Callable[[Term], Term]
     limits: Limits
     rooted: Publication
-    follow: Follow
     evaluator: Evaluator
     now: datetime
     dropped: Set[int]
@@ -418,7 +404,7 @@ class _Attempt:
             rounds += 1
             self.mapped |= new
             before = closed
-            closed = self.follow((*self.rooted.triples, *self.mapped))
+            closed = self.evaluator.follow((*self.rooted.triples, *self.mapped))
             fresh = [triple for triple in closed if triple not in before]
         return closed
 

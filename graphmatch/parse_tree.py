@@ -28,8 +28,8 @@ AGGREGATES = frozenset({"COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUPCON
 _BLANK = "_blank_"
 _SLOT = "slot:"
 _STRUCTURE = frozenset({"group", "select", "optional", "minus", "union", "graph"})
-_ROUNDS = 8
-"""How often variables are distinguished by those beside them."""
+_ROUNDS = 32
+"""How often variables are distinguished by what is beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,71 +213,55 @@ def _ops(expressions: Iterable[Expression]) -> Iterator[Op]:
     return (each for each in expressions if isinstance(each, Op))
 
 
-# -- one text for all queries that ask the same ---------------------------------------------
+# -- one digest for all queries that ask the same -------------------------------------------
 
 
-def canonical(tree: Op) -> str:
-    """Write a query so that names of variables, order of triples and filters don't count.
+def digest(tree: Op) -> str:
+    """Return a digest in which names of variables, order of triples and filters don't count.
 
-    Two queries that are written the same ask the same. Two that ask the same may be written in two
-    ways where their patterns are symmetrical.
+    Two queries that ask the same may have two digests where parts stand in another order.
 
     Examples
     --------
     >>> from graphmatch import SubscriptionParser
     >>> one, other = "ASK { ?x <urn:p> 1; <urn:q> ?y }", "ASK { ?b <urn:q> ?c. ?b <urn:p> 1 }"
     >>> trees = [TreeParser().parse(SubscriptionParser().query("", q)) for q in (one, other)]
-    >>> canonical(trees[0]) == canonical(trees[1])
+    >>> digest(trees[0]) == digest(trees[1])
     True
+
+    References
+    ----------
+    Shervashidze et al.: Weisfeiler-Lehman Graph Kernels. JMLR 12 (2011).
     """
-    leaves = [op for op in tree.walk() if op.name not in _STRUCTURE]
-    colours: dict[Expression, str] = {}
-    for _ in range(_ROUNDS):
-        contexts: defaultdict[Variable, list[str]] = defaultdict(list)
-        for leaf in leaves:
-            for variable in set(_variables(leaf)):
-                contexts[variable].append(_written(leaf, {**colours, variable: "?*"}))
-        signatures = {v: f"{colours.get(v)} {sorted(where)}" for v, where in contexts.items()}
-        ranks = {text: f"?{n}" for n, text in enumerate(sorted(set(signatures.values())))}
-        if len(ranks) == len(set(colours.values())):
-            break
-        colours = {variable: ranks[text] for variable, text in signatures.items()}
-    ordered = _ordered(tree, colours)
-    names = {v: f"?{n}" for n, v in enumerate(dict.fromkeys(_variables(ordered)))}
-    return _written(ordered, names)
+    import networkx as nx
+
+    graph: nx.Graph[Any] = nx.Graph()
+
+    def add(part: Expression) -> object:
+        node = part if isinstance(part, Variable) else len(graph)
+        if not isinstance(part, Op):
+            graph.add_node(node, label="?" if isinstance(part, Variable) else str(part))
+            return node
+        graph.add_node(node, label=part.name)
+        places: defaultdict[object, list[int]] = defaultdict(list)
+        for place, arg in _placed(part):
+            places[add(arg)].append(place)
+        for arg_node, several in places.items():
+            graph.add_edge(node, arg_node, label=str(several))
+        return node
+
+    add(tree)
+    rounds = min(len(graph), _ROUNDS)
+    return nx.weisfeiler_lehman_graph_hash(graph, "label", "label", iterations=rounds)
 
 
-def _variables(expression: Expression) -> Iterator[Variable]:
-    if isinstance(expression, Variable):
-        yield expression
-    elif isinstance(expression, Op):
-        for arg in expression.args:
-            yield from _variables(arg)
-
-
-def _written(expression: Expression, names: Mapping[Any, str]) -> str:
-    if isinstance(expression, Op):
-        return f"({expression.name} {' '.join(_written(arg, names) for arg in expression.args)})"
-    return names.get(expression, "?") if isinstance(expression, Variable) else str(expression)
-
-
-def _ordered(op: Op, colours: Mapping[Any, str]) -> Op:
-    """Return a query with filters at the ends of groups, and triples between others in order."""
-
-    def place(numbered: tuple[int, Expression]) -> tuple[bool, int, str]:
-        at, part = numbered
-        is_filter = isinstance(part, Op) and part.name == "filter"
-        return is_filter, 0 if is_filter else runs[at], _written(part, colours)
-
-    args = [_ordered(arg, colours) if isinstance(arg, Op) else arg for arg in op.args]
-    if op.name == "group":
-        runs, run = [], 0
-        for part in args:
-            is_fixed = isinstance(part, Op) and part.name not in ("triple", "filter")
-            runs.append(run + is_fixed)
-            run += 2 * is_fixed
-        args = [part for _, part in sorted(enumerate(args), key=place)]
-    return Op(op.name, tuple(args))
+def _placed(op: Op) -> Iterator[tuple[int, Expression]]:
+    """Yield operands with their places; filters, and triples between others, share one."""
+    place = 0
+    for part in op.args:
+        name = part.name if op.name == "group" and isinstance(part, Op) else ""
+        place += name not in ("triple", "filter")
+        yield -1 if name == "filter" else place, part
 
 
 # -- from rdflib's parse tree ---------------------------------------------------------------
@@ -319,18 +303,11 @@ def _parsed(text: str) -> Op | None:
     if len(text) > LONGEST:
         return None
     try:
-        return _Reading(text).select(parseQuery(_tightened(text))[1])
+        # The core writes spaces before the modifiers of paths, which rdflib does not take there. No
+        # constant has these characters, as all are placeholders.
+        return _Reading(text).select(parseQuery(_MODIFIER.sub("", text))[1])
     except (ParseBaseException, RecursionError):
         return None
-
-
-def _tightened(text: str) -> str:
-    """Return a query with the modifiers of paths where rdflib's grammar wants them.
-
-    The core writes spaces around an operator. rdflib takes them everywhere but between a path and
-    ``*``, ``+`` or ``?``. No constant has these characters, as all are placeholders.
-    """
-    return _MODIFIER.sub("", text)
 
 
 class _Reading:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,18 +72,15 @@ class Options:
 
         Raises
         ------
-        ValueError, TypeError, KeyError
+        GraphMatchError, KeyError, TypeError, ValueError
             When it was somebody else who wrote it.
         """
         options = json.loads(said)
-        limits = Limits(**options["limits"])
-        if not all(type(most) in (int, float) and most >= 0 for most in options["limits"].values()):
-            raise ValueError("limits that are none")
         operators = {
             str(iri): (str(version), bool(is_indexed), bool(generates))
             for iri, (version, is_indexed, generates) in options["operators"].items()
         }
-        synonyms = SynonymOptions(**options["synonyms"])
+        synonyms, limits = SynonymOptions(**options["synonyms"]), Limits(**options["limits"])
         return cls(options["entailment"], synonyms, limits, operators, dict(options["measured"]))
 
 
@@ -101,7 +98,6 @@ def save(core: _native.Core, path: Path, options: Options, known: bytes) -> None
         When something else is there, or the file cannot be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         core.save(path, options.written(), known)
     except _native.DamagedError:
         what = "is there already, and nothing was saved to it"
@@ -184,7 +180,7 @@ def written(ontology: Ontology, annotator: Annotator | None) -> bytes:
         "prefixes": dict(ontology.prefixes),
         "mapping": [(one.name, one.text, one.source) for one in ontology.mapping],
         "problems": [
-            (one.what, _placed(one.where), one.remedy, one.severity.value)
+            (one.what, astuple(one.where), one.remedy, one.severity.value)
             for one in ontology.problems
         ],
         "annotator": annotator and [(*one[:2], one.concept.value) for one in annotator.labels],
@@ -229,7 +225,3 @@ def read(path: Path, known: bytes, options: SynonymOptions) -> tuple[Ontology, A
         return ontology, Annotator(named, stem=said["stem"])
     except _MALFORMED as error:
         raise SavedError(path, f"damaged: {error}") from error
-
-
-def _placed(place: Place) -> tuple[str, int | None, int | None, str | None]:
-    return place.source, place.line, place.column, place.item

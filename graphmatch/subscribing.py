@@ -20,8 +20,8 @@ from typing import Any
 from graphmatch.engine import Engine
 from graphmatch.subscription import Subscription, SubscriptionParser
 from graphmatch.topics import SURROGATE, Topics, known_concepts
+from semantic.attributes.concepts import Concepts
 from semantic.attributes.constraints import attribute_query, of_row
-from semantic.attributes.ontology import Concepts
 from semantic.attributes.values import LineReader
 from semantic.errors import InputError, OnProblem, Place, Problem, SubscriptionError, warn_problem
 from semantic.files import files_in, unreadable

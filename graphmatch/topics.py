@@ -20,8 +20,8 @@ from difflib import get_close_matches
 from pyoxigraph import Literal
 
 from semantic.annotation.words import folded
+from semantic.attributes.concepts import Concepts
 from semantic.attributes.names import concept, concept_name_of
-from semantic.attributes.ontology import Concepts
 from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
 from semantic.ontology.ontology import Ontology
 from semantic.terms import Term, local_name

@@ -9,7 +9,7 @@ call is *raised* as a `GraphMatchError` that carries the same problem.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -77,6 +77,18 @@ class Problem:
     def __str__(self) -> str:
         """Return the problem as one line."""
         return f"{self.where}: {self.what}. {self.remedy}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Return so many names for a message, and how many more there are.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 class GraphMatchError(Exception):

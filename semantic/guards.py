@@ -18,6 +18,7 @@ from __future__ import annotations
 import codecs
 import re
 from typing import NoReturn, TypeAlias
+from xml.etree.ElementTree import Element, fromstring
 from xml.parsers import expat
 
 from semantic.errors import InputError, Place, Problem
@@ -89,6 +90,26 @@ fetched: write its text into the document instead.
         utf8 = data.decode("latin-1").encode()
     check_attributes(utf8, source)
     return _Delivery(utf8, source, limits).check()
+
+
+def parse_xml(data: bytes, source: str, limits: Limits = DEFAULT_LIMITS) -> Element:
+    """Return the root of a document that `check_xml` lets through.
+
+    Raises
+    ------
+    InputError
+        When it is refused, not well-formed, or not in its encoding; with the place.
+
+    Examples
+    --------
+    >>> parse_xml(b"<a><b/></a>", "a.xml").tag
+    'a'
+    """
+    fault = check_xml(data, source, limits)
+    if fault is not None:
+        place = Place(source, fault.lineno, fault.offset + 1)
+        raise InputError(Problem(f"not valid XML: {fault}", place, "Correct the document there."))
+    return fromstring(recode_xml(data, source))  # noqa: S314 -- it has been looked through
 
 
 def check_attributes(data: bytes, source: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, fields
 
-from semantic.errors import Place, Problem
+from semantic.errors import InputError, Place, Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Limits:
     publication_triples
         A publication may have this many triples.
     text_characters
-        A query, a line of JSON, a file of TOML, and a text of a feed's item or of an ontology may
+        A query, a line of JSON, a file of TOML, and a text of a publication or of an ontology may
         have this many characters: each is copied several times.
     subscription_branches
         A subscription's UNIONs and alternative paths may multiply to this many branches before
@@ -58,6 +59,11 @@ class Limits:
         After this time an OWL reasoner is stopped.
     reasoning_bytes
         How much memory an OWL reasoner may take.
+
+    Raises
+    ------
+    InputError
+        When one is no number above zero.
     """
 
     document_bytes: int = 256 * 1024 * 1024
@@ -80,6 +86,17 @@ class Limits:
     fetch_seconds: float = 30
     reasoning_seconds: float = 600
     reasoning_bytes: int = 2 * 1024 * 1024 * 1024
+
+    def __post_init__(self) -> None:
+        """Check that each is a number above zero."""
+        for limit in fields(self):
+            most = getattr(self, limit.name)
+            kinds = (int, float) if limit.type == "float" else (int,)
+            if type(most) not in kinds or not 0 < most <= sys.maxsize:
+                number = "a number" if float in kinds else "a whole number"
+                what = f"`{limit.name}` is {most!r}, and not {number} above zero, of 64 bits"
+                remedy = f"Leave it out for what is usual, {limit.default:,}."
+                raise InputError(Problem(what, Place("Limits"), remedy))
 
 
 DEFAULT_LIMITS = Limits()

@@ -1,8 +1,8 @@
 """A publication: an RDF graph that arrives, with an id.
 
 This is the one thing that flows through the system. Readers make publications
-(`semantic.reading`, `semantic.feeds`), enrichment returns a larger one
-(`semantic.ontology.entailment`), matchers look at one at a time.
+(`semantic.reading`, `semantic.feeds`), enrichment returns a larger one, matchers look at one at a
+time.
 """
 
 from __future__ import annotations

@@ -21,6 +21,9 @@ Term: TypeAlias = NamedNode | BlankNode | Literal | TripleTerm
 Triple: TypeAlias = tuple[Term, Term, Term]
 """Subject, predicate, object."""
 
+Derived: TypeAlias = dict[Triple, Triple | None]
+"""Triples, each with the one that it was derived from; a given one has ``None``."""
+
 Mention: TypeAlias = tuple[Term | None, Term | None]
 """A property and an object that a pattern asks for; ``None`` for any."""
 
@@ -56,6 +59,21 @@ def compact(term: Node, prefixes: Mapping[str, str] = PREFIXES) -> str:
             quoted = str(Literal(term.value))
             return f"{quoted}^^{datatype}"
     return written(term)
+
+
+def expanded(name: str, prefixes: Mapping[str, str]) -> NamedNode:
+    """Return the term of an IRI or of a prefixed name; `ValueError` where it is neither.
+
+    Examples
+    --------
+    >>> print(expanded("skos:Concept", PREFIXES), expanded("<urn:a>", PREFIXES))
+    <http://www.w3.org/2004/02/skos/core#Concept> <urn:a>
+    """
+    iri = name.removeprefix("<").removesuffix(">")
+    prefix, colon, local = iri.partition(":")
+    if colon and prefix in prefixes and not local.startswith("//"):
+        return NamedNode(prefixes[prefix] + local)
+    return NamedNode(iri)
 
 
 def written(term: Node) -> str:

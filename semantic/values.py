@@ -4,8 +4,8 @@ Only comparisons that can be decided here *for every term* are offered
 (`decidable`): a constant that is a number, a string, a boolean, a date or a
 dateTime, a quantity, or an IRI for ``=``. The rest (durations; NaN; the order of
 language-tagged strings) is left to the SPARQL evaluator, and so is ``!=`` where the answer
-may be an error (`semantic.decision`). The evaluator is asked, too, where numbers have to be
-promoted to floats, and times with a zone compare with times without.
+may be an error (`semantic.filter_evaluation`). The evaluator is asked, too, where numbers have to
+be promoted to floats, and times with a zone compare with times without.
 
 Source: SPARQL 1.1 section 17.3 (operator mapping), XML Schema part 2 section 3.2.7 (order of
 dateTime).

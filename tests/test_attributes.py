@@ -172,6 +172,7 @@ BAD_CONSTRAINTS: dict[str, tuple[object, str]] = {
     "name": ({"a..b": 1}, "'a..b' is no name of an attribute. "),
     "IRI": ({"<a b>": 1}, "<a b> is no IRI. "),
     "order": ({"a": {"<": True}}, "attribute 'a': what stands after '<' has no order. "),
+    "digits": ({"a": {"<": 2**63}}, "attribute 'a': 9223372036854775808 has more digits than "),
     "date": ({"a": {"<": "2026-02-31"}}, "'2026-02-31' is no date of the calendar. "),
     "text": ({"a": {"contains": 5}}, "attribute 'a': what stands after 'contains' is no text. "),
     "in": ({"a": {"in": "red"}}, "what stands after 'in' is not a list of values. "),

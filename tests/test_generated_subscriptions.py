@@ -14,6 +14,7 @@ import pytest
 from pyoxigraph import Literal, Quad, QueryBoolean, QuerySolutions, Store
 
 from graphmatch import Engine
+from graphmatch.knowledge import Knowledge
 from semantic import Publication
 from semantic.terms import Term, Triple
 from semantic.vocabulary import BROADER, GM, PREFIXES, SUBCLASS, SUBPROPERTY, TYPE, XSD
@@ -37,7 +38,7 @@ class SecondOpinion:
 
     def __init__(self) -> None:
         ontology = with_dbpedia().ontology
-        self._background = ontology.closure
+        self._background = Knowledge(ontology).closure
         self._root = ontology.root
         self._up = self._links(ontology.stated)
         self._own: dict[Term, set[Term]] = {}

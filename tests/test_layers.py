@@ -19,7 +19,7 @@ SEMANTIC = (
     ("semantic.feeds",),
     ("semantic.reading",),
     ("semantic.ontology",),
-    ("semantic.pattern", "semantic.decision"),
+    ("semantic.pattern", "semantic.filter_evaluation"),
     ("semantic.attributes",),
     ("semantic",),
 )
@@ -29,7 +29,6 @@ LAYERS = (
     *SEMANTIC,
     ("graphmatch.subscription",),
     ("graphmatch.mapping", "graphmatch.matcher"),
-    ("graphmatch.enrichment",),
     ("graphmatch.knowledge",),
     ("graphmatch.published",),
     ("graphmatch.lint", "graphmatch.parse_tree", "graphmatch.report", "graphmatch.saving"),

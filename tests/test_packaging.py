@@ -43,7 +43,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_wheel_holds_the_packages_and_the_core(wheel: Path) -> None:
     assert "-cp311-abi3-" in wheel.name
     names = set(ZipFile(wheel).namelist())
-    assert sources("*.py") | sources("*.pyi") <= names
+    assert sources("*.py") | sources("*.pyi") | sources("stop_words.txt") <= names
+    assert sources("bench/*.toml") | sources("bench/*.json") <= names
     assert {name for name in names if name.startswith("graphmatch/_native.")} > {
         "graphmatch/_native.pyi"
     }

@@ -1,7 +1,7 @@
 """What is measured beside matching: subscribing, threads, opening, starting, solutions, memory.
 
 Each function makes what it needs from a number and a seed, and returns rows with a ``column``, by
-which `graphmatch.bench.suite` refers to them. Each is run in a process of its own.
+which suite.toml refers to them. Each is run in a process of its own.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 from pyoxigraph import NamedNode, Store
 
-from graphmatch.bench.peers.engine import take_in
-from graphmatch.bench.process import OneCore, Row, resident_bytes
+from graphmatch.bench.adapters import take_in
+from graphmatch.bench.process import Row, one_core, resident_bytes
+from graphmatch.bench.workloads import Size, ids
 from graphmatch.bench.workloads.attributes import AttributeParameters, AttributeWorkload
-from graphmatch.bench.workloads.graph import SYNTAXES, GraphParameters, GraphWorkload
+from graphmatch.bench.workloads.graph import GraphParameters, GraphWorkload
 from graphmatch.bench.workloads.keywords import FEEDS
-from graphmatch.bench.workloads.workload import Size, ids
 from graphmatch.engine import Engine
 from semantic.publication import Publication
 from semantic.vocabulary import RSS
@@ -38,13 +38,10 @@ PARTS = 10
 SINGLY = 5000
 """How many are subscribed, and unsubscribed, one by one."""
 REPEATS = 5
-ROUNDS = 20
-DOCUMENTS = 4000
 TURNS = 20
-"""How often they are read: threads of an interpreter take turns of milliseconds."""
+"""How often documents are read: threads of an interpreter take turns of milliseconds."""
 SAMPLES = Path("data/subscriptions")
 _FEED = "<rss version='2.0'><channel><title>a</title><item><title>b</title></item></channel></rss>"
-NT = SYNTAXES["nt"].file_extension
 
 
 def measure(name: str, asked: str) -> Row:
@@ -58,18 +55,14 @@ def subscribing(subscriptions: int, seed: int = 1, shapes: int = 100) -> Iterato
     rows = list(zip(ids(subscriptions), made.texts(), strict=True))
     rest = min(SINGLY, subscriptions // 2)
     engine, warm, store = Engine(), Engine(), Store()
-
-    def each(do: Callable[..., object]) -> Callable[[Sequence[Any]], object]:
-        return lambda part: deque(starmap(do, part), maxlen=0)
-
-    with OneCore():
+    with one_core():
         take_in(warm, rows[:100])
         warm.subscribe("one", rows[0][1])
         yield _rate("many", rows[rest:], partial(take_in, engine))
-        yield _rate("one", rows[:rest], each(engine.subscribe))
-        order = [(rows[n][0],) for n in np.random.default_rng(seed).permutation(rest)]
-        yield _rate("unsubscribe", order, each(engine.unsubscribe))
-        yield _rate("parse", [(text,) for _, text in rows[:rest]], each(store.query))
+        yield _rate("one", rows[:rest], _each(engine.subscribe))
+        order = [rows[n][:1] for n in np.random.default_rng(seed).permutation(rest)]
+        yield _rate("unsubscribe", order, _each(engine.unsubscribe))
+        yield _rate("parse", rows[:rest], _each(lambda _, text: store.query(text)))
     if len(engine) != subscriptions - rest:
         raise RuntimeError(f"{len(engine):,} are left of {subscriptions - rest:,} subscriptions")
 
@@ -77,9 +70,13 @@ def subscribing(subscriptions: int, seed: int = 1, shapes: int = 100) -> Iterato
 def rows(subscriptions: int, seed: int = 1) -> Iterator[Row]:
     """Measure rows of ten ranges from Arrow tables."""
     table = AttributeWorkload(Size(subscriptions, 1, seed), AttributeParameters()).table()
-    with OneCore():
+    with one_core():
         take_in(Engine(), table.slice(0, 100))
         yield _rate("many", table, partial(take_in, Engine()))
+
+
+def _each(do: Callable[..., object]) -> Callable[[Any], object]:
+    return lambda part: deque(starmap(do, part), maxlen=0)
 
 
 def _rate(column: str, items: Any, do: Callable[[Any], object]) -> Row:
@@ -87,10 +84,9 @@ def _rate(column: str, items: Any, do: Callable[[Any], object]) -> Row:
     step = -(-len(items) // PARTS)
     rates, spent = [], 0.0
     for start in range(0, len(items), step):
-        end = min(start + step, len(items))
-        part = items[start:end] if isinstance(items, list) else items.slice(start, step)
+        part = items[start : start + step]
         seconds = _timed(partial(do, part))
-        rates.append((end - start) / max(seconds, 1e-9))
+        rates.append(len(part) / max(seconds, 1e-9))
         spent += seconds
     return {"column": column, "per_second": median(rates), "seconds": spent}
 
@@ -101,6 +97,12 @@ def _timed(do: Callable[[], object]) -> float:
     return perf_counter() - started
 
 
+def _medians(do: Mapping[str, Callable[[], object]]) -> dict[str, float]:
+    """Return the median of the seconds that each takes, in turns; the first turn is discarded."""
+    turns = [{name: _timed(one) for name, one in do.items()} for _ in range(REPEATS + 1)]
+    return {name: median(turn[name] for turn in turns[1:]) for name in do}
+
+
 def _engine(subscriptions: int, seed: int) -> tuple[Engine, GraphWorkload, float]:
     """Return an engine with graph subscriptions of few shapes, and how long that took."""
     made = GraphWorkload(Size(subscriptions, 200, seed), GraphParameters(matches=1))
@@ -109,34 +111,30 @@ def _engine(subscriptions: int, seed: int) -> tuple[Engine, GraphWorkload, float
     return engine, made, _timed(lambda: take_in(engine, rows))
 
 
-def threads(subscriptions: int, seed: int = 1, documents: int = DOCUMENTS) -> Iterator[Row]:
+def threads(subscriptions: int, seed: int = 1, documents: int = 4000) -> Iterator[Row]:
     """Measure publications of N-Quads, on one thread and on two, in turns: half of them each."""
     engine, made, _ = _engine(subscriptions, seed)
-    new = [_in_graph(made.document(number, "nt", number), number) for number in range(documents)]
+    new = [
+        made.document(n, "nt", n).replace(b" .\n", b" <urn:document:%d> .\n" % n)
+        for n in range(documents)
+    ]
 
     def match(some: Sequence[bytes]) -> int:
         data = b"".join(some)
         reports = (report for _ in range(TURNS) for report in engine.filter(data, format="nq"))
         return sum(len(report.subscriptions) for report in reports)
 
-    expected = match(new)
-    times: dict[str, list[float]] = {"one": [], "two": []}
     with ThreadPoolExecutor(2) as pool:
-        for _ in range(REPEATS):
-            started = perf_counter()
-            match(new)
-            times["one"].append(perf_counter() - started)
-            started = perf_counter()
-            several = sum(pool.map(match, (new[::2], new[1::2])))
-            times["two"].append(perf_counter() - started)
-            if several != expected:
-                raise RuntimeError(f"two threads found {several} matches, one {expected}")
-    for column, seconds in times.items():
-        yield {"column": column, "microseconds": median(seconds) / documents / TURNS * 1e6}
-
-
-def _in_graph(triples: bytes, number: int) -> bytes:
-    return triples.replace(b" .\n", b" <urn:document:%d> .\n" % number)
+        found: dict[str, set[int]] = {"one": set(), "two": set()}
+        halves = new[::2], new[1::2]
+        several = {
+            "one": lambda: found["one"].add(match(new)),
+            "two": lambda: found["two"].add(sum(pool.map(match, halves))),
+        }
+        for column, seconds in _medians(several).items():
+            yield {"column": column, "microseconds": seconds / documents / TURNS * 1e6}
+    if found["one"] != found["two"]:
+        raise RuntimeError(f"two threads found {found['two']} matches, one {found['one']}")
 
 
 def opening(subscriptions: int, seed: int = 1) -> Iterator[Row]:
@@ -146,14 +144,11 @@ def opening(subscriptions: int, seed: int = 1) -> Iterator[Row]:
     with TemporaryDirectory(prefix="graphmatch-bench-") as name:
         file = Path(name) / "saved"
         yield {"column": "saved", "seconds": _timed(lambda: engine.save(file))}
-        times = []
-        for _ in range(REPEATS):
-            started = perf_counter()
-            opened = Engine.open(file)
-            times.append(perf_counter() - started)
+        times = [_timed(lambda: Engine.open(file)) for _ in range(REPEATS)]
         yield {"column": "opened", "seconds": median(times)}
-        event = made.publication(0)
-        if list(opened.match(event).subscriptions) != list(engine.match(event).subscriptions):
+        (event,) = made.publications(0)
+        both = [list(one.match(event).subscriptions) for one in (engine, Engine.open(file))]
+        if both[0] != both[1]:
             raise RuntimeError("what was opened matches differently from what was saved")
 
 
@@ -164,10 +159,11 @@ def starting(subscriptions: int, seed: int = 1) -> Iterator[Row]:
     thesaurus has as many concepts as there are said to be subscriptions.
     """
     with TemporaryDirectory(prefix="graphmatch-bench-") as name:
-        feed, queries, thesaurus = (Path(name) / file for file in ("a.rss", "a.rq", "a.ttl"))
-        feed.write_text(_FEED, encoding="utf-8")
-        queries.write_text(f"SELECT ?i {{ ?i a <{RSS['item'].value}> }}", encoding="utf-8")
-        thesaurus.write_text(_thesaurus(subscriptions, seed), encoding="utf-8")
+        query = f"SELECT ?i {{ ?i a <{RSS['item'].value}> }}"
+        texts = {"a.rss": _FEED, "a.rq": query, "a.ttl": _thesaurus(subscriptions, seed)}
+        for file, text in texts.items():
+            (Path(name) / file).write_text(text, encoding="utf-8")
+        feed, queries, thesaurus = (Path(name) / file for file in texts)
         if SAMPLES.exists():
             feed, queries = FEEDS / "science.atom", SAMPLES
         command = ["-m", "graphmatch.cli", "filter", str(feed), "-s", str(queries)]
@@ -178,13 +174,10 @@ def starting(subscriptions: int, seed: int = 1) -> Iterator[Row]:
             "filter": command,
             "thesaurus": [*command, "-o", str(thesaurus)],
         }
-        environment = {**os.environ, "XDG_CACHE_HOME": name, "PYTHONPYCACHEPREFIX": name}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users' modules are compiled once
-        times: dict[str, list[float]] = {column: [] for column in arguments}
-        for _ in range(REPEATS + 1):
-            for column, several in arguments.items():
-                times[column].append(_timed(partial(_run, several, environment)))
-    medians = {column: median(seconds[1:]) for column, seconds in times.items()}
+        own = {**os.environ, "XDG_CACHE_HOME": name, "PYTHONPYCACHEPREFIX": name}
+        own.pop("PYTHONDONTWRITEBYTECODE", None)  # users' modules are compiled once
+        run = partial(subprocess.run, check=True, capture_output=True, env=own)
+        medians = _medians({c: partial(run, [sys.executable, *a]) for c, a in arguments.items()})
     for column, seconds in medians.items():
         less = medians["nothing"] if column in ("import", "engine") else 0
         yield {"column": column, "seconds": max(0.0, seconds - less)}
@@ -192,9 +185,8 @@ def starting(subscriptions: int, seed: int = 1) -> Iterator[Row]:
 
 def _thesaurus(concepts: int, seed: int) -> str:
     """Return a SKOS thesaurus as Turtle: labels of one to three words, ten concepts below each."""
-    random = np.random.default_rng(seed)
-    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
-    words = ["".join(row) for row in letters[random.integers(0, 26, (concepts + 3, 7))].tolist()]
+    letters = np.random.default_rng(seed).integers(97, 123, (concepts + 3, 7), np.uint8)
+    words = [bytes(row).decode() for row in letters]
     lines = ["@prefix skos: <http://www.w3.org/2004/02/skos/core#> ."]
     for number in range(concepts):
         label = " ".join(words[number : number + 1 + number % 3])
@@ -204,38 +196,29 @@ def _thesaurus(concepts: int, seed: int) -> str:
     return "\n".join(lines)
 
 
-def _run(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
-    ran = [sys.executable, *arguments]
-    subprocess.run(ran, check=True, capture_output=True, env=environment)  # noqa: S603 - ours
-
-
 def solutions(subscriptions: int = 2000, seed: int = 1) -> Iterator[Row]:  # noqa: ARG001 - as the others
     """Measure a match of n by n solutions of which only the id is read, beside one of n."""
-    queries = {
-        "product": "SELECT * { ?a <urn:p> ?b . ?c <urn:q> ?d }",
-        "single": "SELECT * { ?a <urn:p> ?b }",
-    }
+    single = "?a <urn:p> ?b"
+    queries = {"product": f"{single} . ?c <urn:q> ?d", "single": single}
     triples = [
         (NamedNode(f"urn:{place}:{n}"), NamedNode(f"urn:{place}"), NamedNode(f"urn:o:{n}"))
         for place in ("p", "q")
         for n in range(subscriptions)
     ]
     engines = {column: Engine() for column in queries}
-    times: dict[str, list[float]] = {column: [] for column in queries}
-    for column, query in queries.items():
-        engines[column].subscribe(column, query)
-    for _ in range(REPEATS + 1):
-        for column, engine in engines.items():
-            started = perf_counter()
-            found = list(engine.match(Publication.of("urn:e", triples)).subscriptions)
-            times[column].append(perf_counter() - started)
-            if found != [column]:
-                raise RuntimeError(f"{column} matched {found}")
-    for column, seconds in times.items():
-        yield {"column": column, "microseconds": median(seconds[1:]) * 1e6}
+    for column, engine in engines.items():
+        engine.subscribe(column, f"SELECT * {{ {queries[column]} }}")
+
+    def match(column: str) -> None:
+        found = list(engines[column].match(Publication.of("urn:e", triples)).subscriptions)
+        if found != [column]:
+            raise RuntimeError(f"{column} matched {found}")
+
+    for column, seconds in _medians({c: partial(match, c) for c in queries}).items():
+        yield {"column": column, "microseconds": seconds * 1e6}
 
 
-def churn(subscriptions: int, seed: int = 1, rounds: int = ROUNDS) -> Iterator[Row]:
+def churn(subscriptions: int, seed: int = 1, rounds: int = 20) -> Iterator[Row]:
     """Measure the process's memory after rounds of subscribing and unsubscribing."""
     made = GraphWorkload(Size(subscriptions, 1, seed), GraphParameters(matches=0))
     texts, engine = made.texts(), Engine()
@@ -252,13 +235,6 @@ def churn(subscriptions: int, seed: int = 1, rounds: int = ROUNDS) -> Iterator[R
     yield {"column": "last", "megabytes": memory[-1] / 2**20}
 
 
-MEASURES: Mapping[str, Callable[..., Iterator[Row]]] = {
-    "subscribing": subscribing,
-    "rows": rows,
-    "threads": threads,
-    "opening": opening,
-    "starting": starting,
-    "solutions": solutions,
-    "churn": churn,
-}
+_ALL = (subscribing, rows, threads, opening, starting, solutions, churn)
+MEASURES: Mapping[str, Callable[..., Iterator[Row]]] = {one.__name__: one for one in _ALL}
 """Name to function."""

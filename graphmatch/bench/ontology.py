@@ -1,102 +1,128 @@
 """``graphmatch bench ontology``: real ontologies, loaded beside other libraries.
 
 Every row comes from processes of its own (`graphmatch.bench.process`), `REPEATS` of them in turns,
-and is the median of them. An argument that joins files by ``+`` is one ontology of
-several files.
+and is the median of them. An argument that joins files by ``+`` is one ontology of several files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import TypeAlias
 
-from rich.table import Table
-
-from graphmatch.bench.loading import LOADERS, as_triples
-from graphmatch.bench.process import Row, in_own_process, medians
+from graphmatch.bench.process import Row, in_own_process, peak_megabytes
 from graphmatch.command.console import CommandConsole, styled
 from semantic.errors import InputError, Place, Problem
 
-REPEATS = 3
+Load: TypeAlias = Callable[[list[Path]], int]
 
-_LOADED = (
-    ("ontology", "ontology"),
-    ("by", "by"),
-    ("triples", "triples"),
-    ("load in s", "load_s"),
-    ("times ours", "ratio"),
-    ("peak MB", "peak_mb"),
-    ("of it before, MB", "before_mb"),
-)
+REPEATS = 3
+_COLUMNS = {name: name for name in ("ontology", "by", "triples")}
+_COLUMNS |= {"load_s": "load in s", "ratio": "times ours", "peak_mb": "peak MB"}
+_COLUMNS["before_mb"] = "of it before, MB"
 
 
 def run(files: Sequence[Path], *, json: bool = False) -> int:
-    """Measure, print a table or one JSON object, and return the exit status.
-
-    Parameters
-    ----------
-    files
-        Ontologies; several files of one are joined by ``+``.
-
-    Raises
-    ------
-    InputError
-        When there is none.
-    """
+    """Measure, print, and return the exit status; `InputError`, when no file is named."""
     if not files:
         remedy = "Name ontology files, those of one ontology joined by +."
         raise InputError(Problem("there is nothing to measure", Place("bench ontology"), remedy))
     out = CommandConsole()
     with TemporaryDirectory() as name:
-        rows = [row for file in files for row in _ontology(_group(file), Path(name))]
+        rows = [row for file in files for row in _ontology(file, Path(name))]
+    failed = [row for row in rows if "failed" in row]
     if json:
         out.write_json({"ontologies": rows})
     else:
-        out.print(_table("real ontologies", _LOADED, rows))
-        for row in rows:
-            if "failed" in row:
-                out.print(styled((f"{row['by']} failed: {row['failed']}", "red")))
-    return 2 if any("failed" in row for row in rows) else 0
+        from graphmatch.bench import report
+
+        out.print(report.table(rows, _COLUMNS))
+        for row in failed:
+            out.print(styled((f"{row['by']} failed: {row['failed']}", "red")))
+    return 2 if failed else 0
 
 
-def _group(file: Path) -> list[Path]:
-    """Return the files that an argument names."""
-    if file.exists() or "+" not in str(file):
-        return [file]
-    return [Path(part) for part in str(file).split("+")]
-
-
-def _ontology(files: list[Path], folder: Path) -> Iterator[Row]:
+def _ontology(file: Path, folder: Path) -> Iterator[Row]:
     """Load one ontology by each library in turn; the first rows are discarded: they fill caches."""
+    files = [file] if file.exists() else [Path(part) for part in str(file).split("+")]
     readable = {}
     with suppress(OSError, SyntaxError):  # what cannot be read fails below, for each library
-        readable["owlready2"] = as_triples(files, folder)
+        readable["owlready2"] = _as_triples(files, folder)
     rows: dict[str, list[Row]] = {loader: [] for loader in LOADERS}
     for repeat in range(REPEATS + 1):
         for loader, several in rows.items():
             names = map(str, readable.get(loader, files))
-            row = in_own_process("graphmatch.bench.loading", loader, *names)
+            row = in_own_process(__name__, loader, *names)
             if repeat:
                 several.append(row)
-    found = {loader: medians(several) for loader, several in rows.items()}
-    ours = found[LOADERS[0]].get("load_s")
-    for loader, row in found.items():
+    ours = 0.0
+    for loader, several in rows.items():
+        failed = [row for row in several if "failed" in row]
+        known = () if failed else several[0]
+        row = failed[0] if failed else {n: median(row[n] for row in several) for n in known}
+        ours = ours or row.get("load_s", 0.0)
         ratio = row["load_s"] / ours if ours and "load_s" in row else None
         yield {"ontology": "+".join(f.name for f in files), "by": loader, **row, "ratio": ratio}
 
 
-def _table(title: str, columns: Sequence[tuple[str, str]], rows: Sequence[Row]) -> Table:
-    table = Table(*(heading for heading, _ in columns), title=title, title_justify="left")
-    for row in rows:
-        first, _, more = str(row["ontology"]).partition("+")
-        short = f"{first} +{more.count('+') + 1}" if more else first
-        table.add_row(short, *(_cell(row.get(name)) for _, name in columns[1:]))
-    return table
+def measure(loader: str, *files: str) -> Row:
+    """Load files together: seconds without imports, megabytes of the process before and at most."""
+    load = LOADERS[loader]()
+    before, started = peak_megabytes(), perf_counter()
+    triples = load([Path(file) for file in files])
+    seconds = perf_counter() - started
+    return {"load_s": seconds, "triples": triples, "before_mb": before, "peak_mb": peak_megabytes()}
 
 
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-    return f"{value:,}" if isinstance(value, int) else "" if value is None else str(value)
+def _graphmatch() -> Load:
+    from semantic.ontology.ontology import Ontology
+
+    return lambda files: len(Ontology.load(*files, on_problem=lambda _: None).stated)
+
+
+def _rdflib() -> Load:
+    from rdflib import Graph
+
+    def load(files: list[Path]) -> int:
+        graph = Graph()
+        for file in files:
+            graph.parse(file, format="turtle" if file.suffix == ".ttl" else "xml")
+        return len(graph)
+
+    return load
+
+
+def _owlready2() -> Load:
+    import owlready2  # type: ignore[import-untyped]
+
+    def load(files: list[Path]) -> int:
+        world = owlready2.World()
+        for number, file in enumerate(files):
+            own = world.get_ontology(f"http://example.org/{number}#")
+            with file.open("rb") as stream, suppress(owlready2.OwlReadyOntologyParsingError):
+                own.load(only_local=True, fileobj=stream)  # an import fails: the rest is there
+        return len(world.graph)
+
+    return load
+
+
+LOADERS = {"graphmatch": _graphmatch, "rdflib": _rdflib, "owlready2": _owlready2}
+"""Name to what imports a library, and returns how it loads files and counts triples."""
+
+
+def _as_triples(files: list[Path], folder: Path) -> list[Path]:
+    """Return the files in a syntax that owlready2 reads: Turtle is written as N-Triples."""
+    from pyoxigraph import RdfFormat, parse, serialize
+
+    readable = []
+    for file in files:
+        if file.suffix == ".ttl":
+            quads = parse(path=file, format=RdfFormat.TURTLE, base_iri=file.resolve().as_uri())
+            file = folder / f"{file.stem}.nt"
+            serialize((quad.triple for quad in quads), file, RdfFormat.N_TRIPLES)
+        readable.append(file)
+    return readable

@@ -13,30 +13,23 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from statistics import median
 from typing import Any, TypeAlias
 
 Row: TypeAlias = dict[str, Any]
 """One measurement: names to numbers and texts."""
 
 
-def in_own_process(
-    module: str, *arguments: str, environment: Mapping[str, str] | None = None
-) -> Row:
+def in_own_process(module: str, *arguments: str) -> Row:
     """Return what ``module.measure(*arguments)`` measures in a new process.
 
     A process that fails gives a row with only ``failed``: the last line that it wrote.
     """
-    ran = subprocess.run(  # noqa: S603 - this interpreter, and modules of ours
-        [sys.executable, "-m", __name__, module, *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **(environment or {})},
-        check=False,
-    )
+    command = [sys.executable, "-m", __name__, module, *arguments]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
     if ran.returncode:
         lines = ran.stderr.strip().splitlines() or [f"exit status {ran.returncode}"]
         return {"failed": lines[-1]}
@@ -44,37 +37,17 @@ def in_own_process(
     return row
 
 
-def medians(rows: Sequence[Row]) -> Row:
-    """Return one row of several: the median of each number, and what else the first one says.
-
-    Examples
-    --------
-    >>> medians([{"of": "a", "s": 1.0}, {"of": "a", "s": 5.0}, {"of": "a", "s": 2.0}])
-    {'of': 'a', 's': 2.0}
-    """
-    for row in rows:
-        if "failed" in row:
-            return row
-    return {
-        name: median(row[name] for row in rows) if isinstance(value, float) else value
-        for name, value in rows[0].items()
-    }
-
-
-class OneCore:
-    """Holds the process on one of its cores, where the system lets it."""
-
-    def __enter__(self) -> None:
-        """Choose the last core."""
-        self._before: set[int] = set()
-        if hasattr(os, "sched_setaffinity"):
-            self._before = os.sched_getaffinity(0)
-            os.sched_setaffinity(0, {max(self._before)})
-
-    def __exit__(self, *_: object) -> None:
-        """Allow all cores again."""
-        if self._before:
-            os.sched_setaffinity(0, self._before)
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Hold the process on the last one of its cores, where the system lets it."""
+    before = os.sched_getaffinity(0) if hasattr(os, "sched_setaffinity") else set()
+    if before:
+        os.sched_setaffinity(0, {max(before)})
+    try:
+        yield
+    finally:
+        if before:
+            os.sched_setaffinity(0, before)
 
 
 def resident_bytes() -> int | None:
@@ -99,19 +72,12 @@ def peak_megabytes() -> float:
     """
     status = Path("/proc/self/status")
     if status.exists():
-        for line in status.read_text(encoding="ascii").splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024
+        _, _, found = status.read_text(encoding="ascii").partition("VmHWM:")
+        return int(found.split()[0]) / 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1024**2 if sys.platform == "darwin" else 1024)
 
 
-def main(module: str, *arguments: str) -> None:
-    """Measure, and print."""
-    row = import_module(module).measure(*arguments)
-    row.setdefault("peak_mb", peak_megabytes())
-    sys.stdout.write(json.dumps(row) + "\n")
-
-
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    measured = import_module(sys.argv[1]).measure(*sys.argv[2:])
+    sys.stdout.write(json.dumps({"peak_mb": peak_megabytes(), **measured}) + "\n")

@@ -7,28 +7,28 @@ same block of events, so that times of one run can be compared whatever else the
 is given is made before it is timed. Before that, events that come again are matched once, others a
 few times. A column that has used up its time sits out the rest.
 
-The matches of each event are compared among the columns: speed says nothing without that.
+The matches of each event are compared among the columns of exact engines: speed says nothing
+without that.
 """
 
 from __future__ import annotations
 
 import gc
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from statistics import median
+from statistics import median, pstdev
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
 
-from graphmatch.bench.peers import make_peer
-from graphmatch.bench.peers.peer import Asked, Peer
-from graphmatch.bench.process import OneCore, Row, resident_bytes
-from graphmatch.bench.workloads import workload_class
-from graphmatch.bench.workloads.workload import Size, Workload
+from graphmatch.bench.adapters import Adapter, Asked, adapter
+from graphmatch.bench.process import Row, in_own_process, one_core, resident_bytes
+from graphmatch.bench.workloads import WORKLOADS, Size, Workload, workload_class
 
 BLOCK = 50
 WARM_NEW, WARM_SECONDS = 20, 3.0
@@ -40,55 +40,41 @@ REHEARSAL, REHEARSED = 200, 3
 """How many subscriptions and events a rehearsal has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """What is measured beside each other.
+class Column(NamedTuple):
+    """What is measured beside each other: an engine, with a form and documents.
 
-    Parameters
-    ----------
-    engine
-        As `graphmatch.bench.peers.PEERS` names it, or a published algorithm.
-    form
-        How it is given events: one of its `Peer.forms`.
-    new
-        Whether events are new ones.
-    subscriptions
-        How many it has, where that is not the size of the run: a number, or ``/10`` for a tenth.
-    parameters
-        Of the workload, where they differ from the run's: as ``name=value&name=value``.
+    `form` is one of `Adapter.forms`, the first one if nothing is said. `subscriptions` says how
+    many it has, where that is not the size of the run: a number, or ``/10`` for a tenth. It may
+    have own `parameters` of the workload, and `options` of its algorithm.
     """
 
     engine: str
     form: str
-    new: bool = False
-    subscriptions: str = ""
-    parameters: str = ""
+    new: bool
+    subscriptions: str
+    parameters: Mapping[str, Any]
+    options: Mapping[str, Any]
 
     @classmethod
     def of(cls, text: str) -> Column:
-        """Read ``ENGINE:FORM``, ``ENGINE:FORM+new``, ``ENGINE:FORM@SUBSCRIPTIONS?NAME=NUMBER``.
+        """Read ``ENGINE:FORM+new@SUBSCRIPTIONS?NAME=VALUE&NAME=VALUE#NAME=VALUE``, parts left out.
 
         Examples
         --------
-        >>> str(Column.of("graphmatch:nt+new"))
-        'graphmatch:nt+new'
-        >>> column = Column.of("graphmatch:feed@100?topics=0.5")
-        >>> column.size(5000), column.changed({"topics": 0, "heard": 3})
-        (100, {'topics': 0.5, 'heard': 3})
-        >>> Column.of("graphmatch:nt@/10").size(5000)
+        >>> Column.of("graphmatch:nt+new")[:4], Column.of("gryphon#collapse=false").options
+        (('graphmatch', 'nt', True, ''), {'collapse': False})
+        >>> Column.of("graphmatch:nt@/10?shapes=0").size(5000)
         500
         """
-        rest, _, parameters = text.partition("?")
+        rest, _, options = text.partition("#")
+        rest, _, parameters = rest.partition("?")
         rest, _, size = rest.partition("@")
-        engine, _, form = rest.partition(":")
-        new = form.endswith("+new")
-        form = form.removesuffix("+new")
-        return cls(engine, form, new, size, parameters)
-
-    def __str__(self) -> str:
-        size = f"@{self.subscriptions}" if self.subscriptions else ""
-        parameters = f"?{self.parameters}" if self.parameters else ""
-        return f"{self.engine}:{self.form}{'+new' if self.new else ''}{size}{parameters}"
+        engine, _, form = rest.removesuffix("+new").partition(":")
+        given = (
+            {name: json.loads(v) for name, _, v in (p.partition("=") for p in part.split("&") if p)}
+            for part in (parameters, options)
+        )
+        return cls(engine, form, rest.endswith("+new"), size, *given)
 
     def size(self, of_run: int) -> int:
         """Return how many subscriptions the column has in a run with so many."""
@@ -96,48 +82,60 @@ class Column:
             return max(1, of_run // int(self.subscriptions[1:]))
         return int(self.subscriptions or of_run)
 
-    def changed(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters of the column's workload in a run with these."""
-        own = (pair.partition("=") for pair in self.parameters.split("&") if pair)
-        return {**parameters, **{name: json.loads(value) for name, _, value in own}}
-
 
 @dataclass(slots=True)
 class _Built:
-    """An engine with its subscriptions."""
+    """An engine with its subscriptions; memory is in bytes."""
 
-    peer: Peer
+    adapter: Adapter
     workload: Workload
     seconds: float
     resident: int | None
+    reported: int | None
 
 
 @dataclass(slots=True)
-class _Measured:
-    """What one column did."""
+class _Run:
+    """What a column did: event to its least time, and to how many matches it has, and which."""
 
+    text: str
     column: Column
+    form: str
     built: _Built
     seconds: float
-    micros: list[float] = field(default_factory=list)
+    micros: dict[int, float] = field(default_factory=dict)
     spent: float = 0.0
     matched: dict[int, tuple[int, int]] = field(default_factory=dict)
+    counted: Counter[str] = field(default_factory=Counter)
 
     def is_done(self) -> bool:
-        """Say whether the column has used up its time."""
+        """Whether the column has used up its time."""
         return len(self.micros) >= LEAST_EVENTS and self.spent > self.seconds
 
-    def asked(self, block: range, serials: Callable[[], int]) -> list[Asked]:
-        """Return what is asked of the workload: new events have a serial number of their own."""
-        return [(number, serials() if self.column.new else None) for number in block]
+    def events(self, block: range, serials: Callable[[], int]) -> list[Any]:
+        """Return a block of events: new ones have a serial number of their own."""
+        asked: list[Asked] = [(number, serials() if self.column.new else None) for number in block]
+        return self.built.adapter.prepare(self.built.workload, asked, self.form)
 
 
-def measure(asked: str) -> Row:
-    """Measure what a JSON object asks for: the arguments of `measured`, in a process of its own."""
-    given = json.loads(asked)
-    return {
-        "rows": measured(given["workload"], given["columns"], Size(*given["size"]), **given["more"])
-    }
+def asked(workload: str, columns: Sequence[str], size: Sequence[int], **more: Any) -> Row:
+    """Measure in a process of its own; return ``rows``, and what is ``wrong``, if so.
+
+    What is not in `WORKLOADS` is a module beside this one, whose `measure` counts for itself.
+    """
+    module = __name__ if workload in WORKLOADS else f"graphmatch.bench.{workload}"
+    found = in_own_process(module, json.dumps([workload, columns, size, more], default=str))
+    if "failed" in found:
+        return {"rows": [], "wrong": f"failed: {found['failed']}"}
+    wrong = next((row["disagreement"] for row in found["rows"] if "disagreement" in row), None)
+    said = f"the engines do not agree, so their times say nothing: {wrong}"
+    return {"rows": found["rows"], **({"wrong": said} if wrong else {})}
+
+
+def measure(request: str) -> Row:
+    """Measure what `asked` asks for, in this process."""
+    workload, columns, size, more = json.loads(request)
+    return {"rows": measured(workload, columns, Size(*size), **more)}
 
 
 def measured(
@@ -145,20 +143,20 @@ def measured(
     columns: Sequence[str],
     size: Size,
     parameters: Mapping[str, Any],
+    *,
     seconds: float = SECONDS,
+    passes: int = 1,
 ) -> list[Row]:
-    """Measure columns on a workload.
+    """Measure columns (see `Column.of`) on a workload.
 
     Parameters
     ----------
-    name
-        As `WORKLOADS` names it.
-    columns
-        See `Column.of`; each engine knows the workload, and is installed.
     parameters
         Of the workload, those that differ from its defaults.
     seconds
         How long a column may match.
+    passes
+        How often it matches all events, as far as its time goes; an event's time is its least.
 
     Returns
     -------
@@ -167,111 +165,114 @@ def measured(
 
     Examples
     --------
-    >>> rows = measured("attributes", ["scan:integers"], Size(100, 5), {"attributes": 2})
-    >>> rows[0]["engine"], rows[0]["subscriptions"], rows[0]["events"], rows[0]["agrees"]
+    >>> (row,) = measured("attributes", ["scan"], Size(100, 5), {"attributes": 2})
+    >>> row["engine"], row["subscriptions"], row["events"], row["agrees"]
     ('scan', 100, 5, True)
     """
-    several = [Column.of(column) for column in columns]
     serials = count().__next__
-    with OneCore():
-        rehearsal = Size(min(REHEARSAL, size.subscriptions), REHEARSED, size.seed)
-        for engine in _built(name, several, rehearsal, parameters, alike=True, seconds=seconds):
-            _warm(engine, serials)
-            engine.built.peer.close()
-        runs = _built(name, several, size, parameters, alike=False, seconds=seconds)
+    with one_core():
+        few = Size(min(REHEARSAL, size.subscriptions), REHEARSED, size.seed)
+        for run in _built(name, columns, few, parameters, seconds, alike=True):
+            _warm(run, serials)
+            run.built.adapter.close()
+        runs = _built(name, columns, size, parameters, seconds)
         gc.collect()
         gc.freeze()  # so that no engine's objects cost another one's time
         for run in runs:
             _warm(run, serials)
-        for start in range(0, size.events, BLOCK):
-            block = range(start, min(start + BLOCK, size.events))
+        for start in [*range(0, size.events, BLOCK)] * passes:
             for run in runs:
                 if not run.is_done():
-                    _match(run, block, serials)
+                    _match(run, range(start, min(start + BLOCK, size.events)), serials)
         gc.unfreeze()
-    wrong = _disagreements(runs)
-    rows = [_row(run, size, wrong) for run in runs]
-    for peer in {id(run.built.peer): run.built.peer for run in runs}.values():
-        peer.close()
-    return rows
+    for run in runs:
+        run.built.adapter.close()
+    wrong = _disagreement(runs)
+    return [_row(name, run, size, wrong) for run in runs]
 
 
 def _built(
     name: str,
-    columns: Sequence[Column],
+    columns: Sequence[str],
     size: Size,
     parameters: Mapping[str, Any],
-    *,
-    alike: bool,
     seconds: float,
-) -> list[_Measured]:
+    *,
+    alike: bool = False,
+) -> list[_Run]:
     """Build each engine once for all of its columns; `alike`, all of one size."""
     class_ = workload_class(name)
     workloads: dict[tuple[int, str], Workload] = {}
-    engines: dict[tuple[str, int, str], _Built] = {}
+    engines: dict[tuple[str, str, int, str], _Built] = {}
     found = []
-    for column in columns:
+    for text in columns:
+        column = Column.of(text)
         wanted = size.subscriptions if alike else column.size(size.subscriptions)
-        key = wanted, column.parameters
+        key = wanted, str(column.parameters)
         if key not in workloads:
-            own = class_.parameters_class(**column.changed(parameters))
+            own = class_.parameters_class(**{**parameters, **column.parameters})
             workloads[key] = class_(Size(wanted, size.events, size.seed), own)
-        if (column.engine, *key) not in engines:
-            engines[column.engine, *key] = _build(column.engine, workloads[key])
-        found.append(_Measured(column, engines[column.engine, *key], seconds))
+        of = column.engine, str(column.options), *key
+        if of not in engines:
+            engines[of] = _build(column, workloads[key])
+        form = column.form or engines[of].adapter.forms[name][0]
+        found.append(_Run(text, column, form, engines[of], seconds))
     return found
 
 
-def _build(engine: str, workload: Workload) -> _Built:
+def _build(column: Column, workload: Workload) -> _Built:
     """Build one engine; memory is what the process has more, its input given back."""
-    peer = make_peer(engine)
+    made = adapter(column.engine, column.options)
+    if made.shares:
+        made.given(workload)
     before = resident_bytes()
-    given: list[Any] = [peer.given(workload)]
+    given: list[Any] = [made.given(workload)]
     started = perf_counter()
-    peer.build(given.pop())
+    made.build(given.pop())
     seconds = perf_counter() - started
     after = resident_bytes()
     more = None if before is None or after is None else max(0, after - before)
-    return _Built(peer, workload, seconds, more)
+    return _Built(made, workload, seconds, more, made.nbytes())
 
 
-def _warm(run: _Measured, serials: Callable[[], int]) -> None:
+def _warm(run: _Run, serials: Callable[[], int]) -> None:
     started = perf_counter()
     events = run.built.workload.size.events
     for start in range(0, min(events, WARM_NEW) if run.column.new else events, WARM_NEW):
-        block = range(start, min(start + WARM_NEW, events))
-        form = run.column.form
-        for event in run.built.peer.prepare(run.built.workload, run.asked(block, serials), form):
-            run.built.peer.match(event, form)
-            if perf_counter() - started > WARM_SECONDS:
+        for event in run.events(range(start, min(start + WARM_NEW, events)), serials):
+            run.built.adapter.match(event, run.form)
+            if perf_counter() - started > min(WARM_SECONDS, run.seconds):
                 return
 
 
-def _match(run: _Measured, block: range, serials: Callable[[], int]) -> None:
+def _match(run: _Run, block: range, serials: Callable[[], int]) -> None:
     """Match a block of events, each timed alone, a table's together."""
-    peer, form = run.built.peer, run.column.form
-    numbers = iter(block)
-    for event in peer.prepare(run.built.workload, run.asked(block, serials), form):
+    made, numbers = run.built.adapter, iter(block)
+    for event in run.events(block, serials):
         started = perf_counter()
-        answers = peer.match(event, form)
+        answers = made.match(event, run.form)
         took = perf_counter() - started
         run.spent += took
-        run.micros += [took / len(answers) * 1e6] * len(answers)
         for answer in answers:
-            found = np.sort(peer.numbers(answer))
-            run.matched[next(numbers)] = (found.size, crc32(found.tobytes()))
+            number = next(numbers)
+            micros = took / len(answers) * 1e6
+            if number not in run.micros:
+                found = np.sort(made.numbers(answer))
+                run.matched[number] = (found.size, crc32(found.tobytes()))
+                run.counted.update(made.counters(answer))
+            run.micros[number] = min(micros, run.micros.get(number, micros))
         if run.is_done():
             return
 
 
-def _disagreements(runs: Sequence[_Measured]) -> str | None:
-    """Say of the first event of which columns report different matches what each reports."""
+def _disagreement(runs: Sequence[_Run]) -> str | None:
+    """Say of the first event of which exact columns report different matches what each reports."""
     groups: dict[tuple[int, bool, int], dict[str, tuple[int, int]]] = {}
     for run in runs:
-        workload = id(run.built.workload)
-        for number, found in run.matched.items():
-            if run.built.peer.matches:
-                groups.setdefault((number, run.column.new, workload), {})[str(run.column)] = found
+        of = run.column.new, id(run.built.workload)
+        if run.built.adapter.matches and run.built.adapter.exact:
+            for number, found in run.matched.items():
+                groups.setdefault((number, *of), {})[run.text] = found
     for (number, _, _), said in sorted(groups.items()):
         if len(set(said.values())) > 1:
             parts = (f"{of} {many} (checksum {sum_:08x})" for of, (many, sum_) in said.items())
@@ -279,30 +280,33 @@ def _disagreements(runs: Sequence[_Measured]) -> str | None:
     return None
 
 
-def _row(run: _Measured, size: Size, wrong: str | None) -> Row:
-    column, peer, workload = run.column, run.built.peer, run.built.workload
-    count = workload.size.subscriptions
-    reported = peer.reported_bytes()
-    matches = sum(many for many, _ in run.matched.values()) / len(run.matched)
+def _row(name: str, run: _Run, size: Size, wrong: str | None) -> Row:
+    column, built, made = run.column, run.built, run.built.adapter
+    subscriptions, events = built.workload.size.subscriptions, len(run.micros)
+    reported, resident = built.reported, built.resident
+    steps = run.counted["probes"] + run.counted["candidates"]
+    matches = sum(many for many, _ in run.matched.values())
     row: Row = {
-        "workload": workload.name,
-        "column": str(column),
+        "workload": name,
+        "column": run.text,
         "engine": column.engine,
-        "form": column.form,
+        "form": run.form,
+        "exact": made.exact,
         "documents": "new" if column.new else "again",
-        "subscriptions": count,
-        "events": len(run.micros),
-        "build_seconds": run.built.seconds,
-        "subscriptions_per_second": count / max(run.built.seconds, 1e-9),
-        "bytes_per_subscription": None
-        if run.built.resident is None
-        else run.built.resident / count,
-        "reported_bytes_per_subscription": None if reported is None else reported / count,
-        "median_microseconds_per_event": median(run.micros),
-        "matches_per_event": matches if peer.matches else None,
-        "parameters": {"seed": size.seed, **workload.described()},
+        "subscriptions": subscriptions,
+        "events": events,
+        "build_seconds": built.seconds,
+        "subscriptions_per_second": subscriptions / max(built.seconds, 1e-9),
+        "bytes_per_subscription": None if resident is None else resident / subscriptions,
+        "reported_bytes_per_subscription": None if reported is None else reported / subscriptions,
+        "bytes": resident if reported is None else reported,
+        "resident_bytes": resident,
+        "median_microseconds_per_event": median(run.micros.values()),
+        "deviation_microseconds": pstdev(run.micros.values()),
+        "matches_per_event": matches / events if made.matches else None,
+        "counters": {name: many / events for name, many in run.counted.items()},
+        "steps_per_subscription": steps / events / subscriptions,
+        "parameters": {"seed": size.seed, **built.workload.described()},
         "agrees": wrong is None,
     }
-    if wrong is not None:
-        row["disagreement"] = wrong
-    return row
+    return row if wrong is None else {**row, "disagreement": wrong}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import typer
 
-from graphmatch.command.options import Json, grouped
+from graphmatch.command.options import Json, grouped, option
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -24,8 +24,6 @@ What: TypeAlias = Literal[
     "paper",
 ]
 
-_MATCHING = "Matching"
-_SCALED = "The whole list, and the papers' experiments"
 _FIGURES = Path("figures")
 
 
@@ -33,21 +31,13 @@ _FIGURES = Path("figures")
 class Figures:
     """How much of the list and of the papers' experiments is measured."""
 
-    scale: Annotated[
-        Literal["small", "full", "paper"],
-        typer.Option(
-            help="all: small or full; paper: small or paper (as large as a machine allows).",
-            rich_help_panel=_SCALED,
-        ),
-    ] = "small"
-    output: Annotated[
-        Path,
-        typer.Option(
-            metavar="FOLDER",
-            help="paper: where figures and JSON are written.",
-            rich_help_panel=_SCALED,
-        ),
-    ] = _FIGURES
+    panel: ClassVar = "The whole list, and the papers' experiments"
+    scale: Literal["small", "full", "paper"] = option(
+        "small", "all: small or full; paper: small or paper (as large as a machine allows)."
+    )
+    output: Path = option(
+        _FIGURES, "paper: where results.json and figures are written.", metavar="FOLDER"
+    )
 
 
 def _numbers(text: str, option: str) -> tuple[int, ...]:
@@ -61,32 +51,26 @@ def _numbers(text: str, option: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-def _option(help: str, metavar: str | None = None, **more: Any) -> Any:
-    return typer.Option(metavar=metavar, help=help, rich_help_panel=_MATCHING, **more)
-
-
 @dataclass(frozen=True, slots=True)
 class Measuring:
     """How much is generated, which engines are measured, and what they are given."""
 
-    subscriptions: Annotated[
-        str, _option("How many subscriptions; several numbers are several runs.", "N[,N…]")
-    ] = "10000"
-    events: Annotated[int, _option("How many events.", min=1)] = 200
-    seed: Annotated[int, _option("What is generated.", min=0)] = 1
-    engines: Annotated[str | None, _option("Only these, whatever they take.", "A[,B…]")] = None
-    forms: Annotated[
-        str | None,
-        _option(
-            "Publications as nt, turtle, rdfxml, jsonld, feed, objects, arrow, dicts.", "A[,B…]"
-        ),
-    ] = None
-    documents: Annotated[
-        Literal["again", "new", "both"], _option("graph: documents that come again, or new ones.")
-    ] = "both"
-    core: Annotated[
-        bool, typer.Option("--core", help="The core alone, too.", rich_help_panel=_MATCHING)
-    ] = False
+    panel: ClassVar = "Matching"
+    subscriptions: str = option(
+        "10000", "How many subscriptions; several numbers are several runs.", metavar="N[,N…]"
+    )
+    events: int = option(200, "How many events.", min=1)
+    seed: int = option(1, "What is generated.", min=0)
+    engines: str | None = option(None, "Only these, whatever they take.", metavar="A[,B…]")
+    forms: str | None = option(
+        None,
+        "Publications as nt, turtle, rdfxml, jsonld, feed, objects, arrow, dicts.",
+        metavar="A[,B…]",
+    )
+    documents: Literal["again", "new", "both"] = option(
+        "both", "graph: documents that come again, or new ones."
+    )
+    core: bool = option(False, "The core alone, too.")
 
     def sizes(self) -> tuple[int, ...]:
         """Return the numbers of subscriptions.
@@ -108,42 +92,27 @@ class Measuring:
 class Generating:
     """What can be chosen of a workload; each has its own defaults."""
 
-    edges: Annotated[int | None, _option("graph: edges of a subscription.", min=4, max=12)] = None
-    shapes: Annotated[
-        int | None,
-        _option(
-            "graph, attributes: how many shapes subscriptions have; graph: 0 for one each.", min=0
-        ),
-    ] = None
-    matching: Annotated[
-        float | None,
-        _option("graph, attributes, concepts: the share that matches an event.", min=1e-6, max=0.5),
-    ] = None
-    matches: Annotated[
-        int | None,
-        _option("graph, concepts: how many match, instead of a share.", min=0),
-    ] = None
-    attributes: Annotated[
-        int | None, _option("attributes: how many an event has.", min=1, max=1000)
-    ] = None
-    absent: Annotated[
-        float | None,
-        _option("attributes: the share of them that a subscription leaves out.", min=0, max=1),
-    ] = None
-    values: Annotated[
-        Literal["uniform", "zipf"] | None, _option("attributes: how values are spread.")
-    ] = None
-    height: Annotated[int | None, _option("concepts: the height of the trees.", min=1, max=20)] = (
-        None
+    panel: ClassVar = "Matching"
+    edges: int | None = option(None, "graph: edges of a subscription.", min=4, max=12)
+    shapes: int | None = option(
+        None, "graph: how many shapes subscriptions have; 0 for one each.", min=0
     )
-    heard: Annotated[
-        int | None,
-        _option("keywords: how many have only words that are in the feeds; all by default.", min=0),
-    ] = None
-    topics: Annotated[
-        float | None, _option("keywords: the share of subscriptions that are topics.", min=0, max=1)
-    ] = None
-    feeds: Annotated[Path | None, _option("keywords, all: where the feeds are.", "FOLDER")] = None
+    matching: float | None = option(
+        None, "graph, attributes, concepts: the share that matches an event.", min=1e-06, max=0.5
+    )
+    matches: int | None = option(
+        None, "graph, concepts: how many match, instead of a share.", min=0
+    )
+    attributes: int | None = option(None, "attributes: how many an event has.", min=1, max=1000)
+    values: Literal["uniform", "zipf"] | None = option(None, "attributes: how values are spread.")
+    height: int | None = option(None, "concepts: the height of the trees.", min=1, max=20)
+    heard: int | None = option(
+        None, "keywords: how many have only words that are in the feeds; all by default.", min=0
+    )
+    topics: float | None = option(
+        None, "keywords: the share of subscriptions that are topics.", min=0, max=1
+    )
+    feeds: Path | None = option(None, "keywords, all: where the feeds are.", metavar="FOLDER")
 
 
 @app.command()
@@ -157,7 +126,7 @@ def bench(
         list[Path] | None,
         typer.Argument(
             help="Ontology files; those of one ontology joined by +. "
-            "paper: names of experiments, or LIST."
+            "paper: names of figures, ALL, or LIST."
         ),
     ] = None,
     json: Json = False,
@@ -180,86 +149,62 @@ def run(
 ) -> int:
     """Measure, and return the exit status."""
     names = [str(name) for name in files]
-    given = {
-        name: value
-        for group in (measuring, generating, figures)
-        for name, value in _given(group).items()
-    }
+    scale: Literal["small", "full"] = "small" if figures.scale == "small" else "full"
+    given = {n: v for group in (measuring, generating, figures) for n, v in _given(group).items()}
+    _require("pandas", *(("matplotlib",) if what == "paper" else ()))
     match what:
         case "paper":
             _refuse(what, given, {"scale", "output"}, names=True)
-            scale = "paper" if figures.scale == "full" else figures.scale
-            _require_numba()
-            from graphmatch.bench.paper.running import run as run_paper
+            from graphmatch.bench import experiments
 
-            return run_paper(names, scale, figures.output, json=json)
+            return experiments.run(names, scale, figures.output, json=json)
         case "ontology":
             _refuse(what, given, set(), names=True)
-            from graphmatch.bench.ontology import run as run_ontology
+            from graphmatch.bench import ontology
 
-            return run_ontology(files, json=json)
+            return ontology.run(files, json=json)
         case "all":
             _refuse(what, given, {"scale", "seed", "feeds"}, names=True)
-            from graphmatch.bench.suite import run as run_all
+            from graphmatch.bench import suite
 
-            large: Literal["small", "full"] = "small" if figures.scale == "small" else "full"
-            return run_all(names, large, measuring.seed, generating.feeds, json=json)
+            return suite.run(names, scale, measuring.seed, generating.feeds, json=json)
         case "spark":
             _refuse(what, given, {"subscriptions", "events", "seed"}, names=not names)
-            return _run_spark(measuring, json=json)
-    return _run_matching(what, given, measuring, generating, named=bool(names), json=json)
+            from graphmatch.bench import spark
 
-
-def _require_numba() -> None:
-    """Raise where what compiles the algorithms of papers is not installed."""
-    from importlib.util import find_spec
-
-    from semantic.errors import InputError, Place, Problem
-
-    if find_spec("numba") is None:
-        remedy = 'Install it: pip install "graphmatch[papers]".'
-        raise InputError(Problem("the algorithms of papers need numba", Place("paper"), remedy))
-
-
-def _run_spark(measuring: Measuring, *, json: bool) -> int:
-    from graphmatch.bench.spark import PUBLICATIONS
-    from graphmatch.bench.spark import run as run_spark
-
-    events = _given(measuring).get("events", PUBLICATIONS)
-    return run_spark(measuring.sizes(), events, measuring.seed, json=json)
-
-
-def _run_matching(
-    what: str,
-    given: dict[str, Any],
-    measuring: Measuring,
-    generating: Generating,
-    *,
-    named: bool,
-    json: bool,
-) -> int:
-    from graphmatch.bench.matching import Asked
-    from graphmatch.bench.matching import run as run_matching
+            events = given.get("events", spark.PUBLICATIONS)
+            return spark.run(measuring.sizes(), events, measuring.seed, json=json)
+    from graphmatch.bench import matching
     from graphmatch.bench.workloads import workload_class
 
     class_ = workload_class(what)
     known = {field.name for field in fields(class_.parameters_class)}
     own = {field.name for field in fields(measuring)} - (set() if class_.renews else {"documents"})
-    _refuse(what, given, known | own, names=not named)
-    parameters = {name: value for name, value in _given(generating).items() if name in known}
-    engines, forms = _list(measuring.engines), _list(measuring.forms)
-    asked = Asked(
+    _refuse(what, given, known | own, names=not names)
+    asked = matching.Asked(
         what,
         measuring.sizes(),
         measuring.events,
         measuring.seed,
-        engines,
-        forms,
+        _list(measuring.engines),
+        _list(measuring.forms),
         measuring.core,
         measuring.documents,
-        parameters,
+        {name: value for name, value in _given(generating).items() if name in known},
     )
-    return run_matching(asked, json=json)
+    return matching.run(asked, json=json)
+
+
+def _require(*modules: str) -> None:
+    """Raise where libraries of the extra are not installed."""
+    from importlib.util import find_spec
+
+    from semantic.errors import InputError, Place, Problem
+
+    missing = [module for module in modules if find_spec(module) is None]
+    if missing:
+        remedy = 'Install the extra: pip install "graphmatch[bench]".'
+        raise InputError(Problem(f"it needs {', '.join(missing)}", Place("bench"), remedy))
 
 
 def _list(text: str | None) -> tuple[str, ...] | None:

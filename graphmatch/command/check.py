@@ -9,9 +9,9 @@ from pyoxigraph import NamedNode
 from rich.text import Text
 
 from graphmatch.command.console import plural, styled
-from graphmatch.command.options import Subscribing, Verbosity
-from graphmatch.command.session import REFUSED, Knowing, Session
-from graphmatch.explain.filing import Filed
+from graphmatch.command.options import Knowing, Subscribing, Verbosity
+from graphmatch.command.session import REFUSED, Session
+from graphmatch.explain.indexing import Filed
 from graphmatch.lint import Linter, Warned
 from semantic.terms import compact
 

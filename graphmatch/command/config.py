@@ -40,7 +40,7 @@ def read_config(path: Path, command: Any, context: Any) -> dict[str, Any]:
     except OSError as error:
         raise InputError(unreadable(str(path), error)) from error
     parameters = _parameters(command)
-    known = parameters if command.name == "filter" else _parameters(_filter(context))
+    known = _parameters(context.parent.command.commands["filter"])
     text = path.read_text(encoding="utf-8-sig").splitlines()
     found: dict[str, Any] = {}
     subscriptions = table.pop("subscription", None)
@@ -63,10 +63,6 @@ def read_config(path: Path, command: Any, context: Any) -> dict[str, Any]:
 
 def _parameters(command: Any) -> dict[str, _Parameter]:
     return {_key(p): p for p in command.params if p.name not in _NOT_HERE}
-
-
-def _filter(context: Any) -> Any:
-    return context.parent.command.commands["filter"]
 
 
 def _key(parameter: _Parameter) -> str:

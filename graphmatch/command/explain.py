@@ -8,10 +8,10 @@ from difflib import get_close_matches
 
 from graphmatch.command.console import reader_language, visible
 from graphmatch.command.filter import check, nothing_to_match, read
-from graphmatch.command.options import Reading, Subscribing, Verbosity
-from graphmatch.command.session import Knowing, Session
+from graphmatch.command.options import Knowing, Reading, Subscribing, Verbosity
+from graphmatch.command.session import Session
 from graphmatch.explain.explanation import Explanation
-from graphmatch.explain.filing import Placement
+from graphmatch.explain.indexing import Placement
 from semantic.errors import GraphMatchError, Place, Problem
 from semantic.terms import Triple
 

@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from graphmatch.command.console import CommandConsole, plural, reader_language
-from graphmatch.command.options import Delivering, Reading, Subscribing, Verbosity
+from graphmatch.command.options import Delivering, Knowing, Reading, Subscribing, Verbosity
 from graphmatch.command.output import Proof, TextWriter, Writer, described, reasons, writer, written
-from graphmatch.command.session import Knowing, Session
+from graphmatch.command.session import Session
 from graphmatch.engine import Engine
 from graphmatch.matcher import Match, MatchReport
 from graphmatch.report import left_open
-from graphmatch.subscription import Subscription
 from semantic.clock import utc_now
 from semantic.errors import InputError, Place, Problem
 from semantic.files import files_in
@@ -108,13 +107,9 @@ def _form(delivering: Delivering) -> str:
 def _note_topics(session: Session, engine: Engine, knowing: Knowing) -> None:
     if knowing.files or knowing.saved is not None or not knowing.annotate:
         return
-    if any(map(_asks_for_topics, engine.subscriptions)):
+    branches = (branch for one in engine.subscriptions for branch in one.branches)
+    if any(p.predicate == DCTERMS["subject"] for branch in branches for p in branch.patterns):
         session.note("note     without --ontology no item has topics (dcterms:subject)")
-
-
-def _asks_for_topics(subscription: Subscription) -> bool:
-    patterns = (pattern for branch in subscription.branches for pattern in branch.patterns)
-    return any(pattern.predicate == DCTERMS["subject"] for pattern in patterns)
 
 
 def _delivered(
@@ -160,7 +155,7 @@ def _read_by(
     if loading.imports is not None or loading.fetch_imports or loading.reason is not None:
         return None
     unread: list[Problem] = []
-    files = [*knowing.files, *(() if knowing.saved is None else (knowing.saved,))]
+    files = [*(knowing.files or ()), *(() if knowing.saved is None else (knowing.saved,))]
     for path in subscribing.subscriptions or ():
         files += files_in(path, unread.append, (".rq", ".jsonl"))
     how = replace(reading, publications=None, events=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,10 @@ from graphmatch.command.terms import (
     search,
     ways,
 )
-from graphmatch.mapping import Analysed, MappingFunctions
+from graphmatch.mapping import MappingFunctions
 from semantic.errors import InputError, Place, Problem, Severity
 from semantic.ontology.taxonomy import Taxonomy
-from semantic.terms import Mention, Term, compact
+from semantic.terms import Mention
 from semantic.vocabulary import DOMAIN, RANGE, RDFS, SKOS
 
 SIBLINGS = 40
@@ -90,36 +90,36 @@ class _Shown:
         self._session = session
         self._view = view
         self._json = json
-        self._print = session.out.print
-        self._write = session.out.write_json
+
+    def _show(self, rows: Iterable[Mapping[str, object]], lines: Iterable[Text]) -> None:
+        """Write rows for machines, or else lines for people."""
+        if self._json:
+            for row in rows:
+                self._session.out.write_json(row)
+        else:
+            for line in lines:
+                self._session.out.print(line)
 
     def trees(self, depth: int) -> None:
         """Show the hierarchies and the counts."""
-        counts = count_all(self._view, self._session.problems)
-        if self._json:
-            self._write(counts | _extras_as_json(self._view))
-            return
-        for kind, taxonomy in self._view.taxonomies.items():
-            if any(named(taxonomy)):
-                self._print(styled((kind, "bold")))
-                for line in tree_lines(taxonomy, self._view, depth):
-                    self._print(line)
-        for line in _extra_lines(self._view):
-            self._print(line)
-        for name, count in counts.items():
-            self._print(count_line(name, count))
+        counts, declared = count_all(self._view, self._session.problems), _declared(self._view)
+        trees = (
+            [styled((kind, "bold")), *tree_lines(taxonomy, self._view, depth)]
+            for kind, taxonomy in self._view.taxonomies.items()
+            if any(named(taxonomy))
+        )
+        ends = (count_line(name, count) for name, count in counts.items())
+        lines = chain(chain.from_iterable(trees), _declared_lines(declared), ends)
+        self._show([counts | declared], lines)
 
     def search(self, text: str) -> None:
         """Show the terms that a text is found in."""
         found = search(self._view, text)
+        self._show(map(self._found_as_json, found), map(self._found, found[:FOUND]))
         if self._json:
-            for each in found:
-                self._write(self._found_as_json(each))
             return
-        for each in found[:FOUND]:
-            self._print(self._found(each))
         if len(found) > FOUND:
-            self._print(styled((f"… and {len(found) - FOUND:,} more", "dim")))
+            self._session.out.print(styled((f"… and {len(found) - FOUND:,} more", "dim")))
         self._session.note(f"{plural(len(found), 'term')} found")
 
     def _found(self, found: Found) -> Text:
@@ -146,27 +146,19 @@ class _Shown:
     def term(self, text: str) -> None:
         """Show all that is known of a term."""
         description = describe(self._view, resolve(self._view, text))
-        if self._json:
-            self._write({key: _plain(value) for key, value in description.items()})
-            return
-        for line in _description_lines(self._view, description):
-            self._print(line)
+        row = {key: _plain(value) for key, value in description.items()}
+        self._show([row], _description_lines(self._view, description))
 
     def path(self, one: str, other: str) -> None:
         """Show the shortest ways between two terms."""
         start, end = resolve(self._view, one), resolve(self._view, other)
         found = list(islice(ways(start, end, self._view.parents), SHOWN_WAYS + 1))
-        for way in found[:SHOWN_WAYS]:
-            if self._json:
-                self._write(
-                    {
-                        "terms": list(map(str, way.terms)),
-                        "meet": str(way.meet),
-                        "steps": len(way.terms) - 1,
-                    }
-                )
-            else:
-                self._print(self._way(way))
+        shown = found[:SHOWN_WAYS]
+        rows = (
+            {"terms": [*map(str, way.terms)], "meet": str(way.meet), "steps": len(way.terms) - 1}
+            for way in shown
+        )
+        self._show(rows, map(self._way, shown))
         if len(found) > SHOWN_WAYS:
             self._session.note("There are more ways.")
         if not found:
@@ -189,20 +181,9 @@ class _Shown:
     def problems(self) -> None:
         """Show what is wrong, grouped by severity and file."""
         problems = self._session.problems
-        if self._json:
-            for problem in problems:
-                self._write(problem_as_json(problem))
-            return
-        for severity, one, more in _SEVERITIES:
-            several = [problem for problem in problems if problem.severity is severity]
-            for source in dict.fromkeys(problem.where.source for problem in several):
-                here = [problem for problem in several if problem.where.source == source]
-                self._print(styled((source, "bold"), f"  {plural(len(here), one, more)}"))
-                for problem in here:
-                    where = str(problem.where)[len(source) :].lstrip(": ")
-                    text = f"{problem.what}. {problem.remedy}"
-                    self._print(styled(f"  {where}: {text}" if where else f"  {text}"))
-        self._session.note(f"{plural(len(problems), 'problem')}")
+        self._show(map(problem_as_json, problems), _problem_lines(problems))
+        if not self._json:
+            self._session.note(f"{plural(len(problems), 'problem')}")
 
     def picture(self, file: Path, around: str, radius: int) -> None:
         """Write a picture of a term's neighbourhood."""
@@ -214,10 +195,8 @@ class _Shown:
         except OSError as error:
             what, remedy = f"the picture cannot be written: {error.strerror}", "Name another file."
             raise InputError(Problem(what, Place(str(file)), remedy)) from error
-        if self._json:
-            self._write({"file": str(file), "terms": [str(box.term) for box in shown.boxes]})
-            return
-        self._print(styled(f"{file}: {plural(len(shown.boxes), 'term')} shown"))
+        row = {"file": str(file), "terms": [str(box.term) for box in shown.boxes]}
+        self._show([row], [styled(f"{file}: {plural(len(shown.boxes), 'term')} shown")])
 
 
 def tree_lines(taxonomy: Taxonomy, view: View, depth: int) -> Iterator[Text]:
@@ -258,14 +237,13 @@ def _tops(taxonomy: Taxonomy) -> list[NamedNode]:
     Of a circle that nothing is above, it is the first term.
     """
     free = (t for t in named(taxonomy) if not any(named(taxonomy.parents(t))))
-    heads = (next(named(circle), None) for circle in taxonomy.cycles if _is_top(circle, taxonomy))
+    heads = (
+        next(named(circle), None)
+        for circle in taxonomy.cycles
+        if all(above in circle for term in circle for above in named(taxonomy.parents(term)))
+    )
     tops = by_name([*free, *filter(None, heads)])
     return sorted(tops, key=lambda term: not taxonomy.children(term))
-
-
-def _is_top(circle: Sequence[Term], taxonomy: Taxonomy) -> bool:
-    above = (parent for term in circle for parent in named(taxonomy.parents(term)))
-    return all(parent in circle for parent in above)
 
 
 def describe(view: View, term: NamedNode) -> dict[str, Any]:
@@ -317,7 +295,7 @@ def _description_lines(view: View, found: Mapping[str, Any]) -> Iterator[Text]:
         yield styled(f"  {'instances':<12}", counts)
 
 
-def _plain(value: Any) -> object:
+def _plain(value: object) -> object:
     """Return a part of a description for JSON, its terms as N-Triples writes them."""
     if isinstance(value, list | tuple):
         return [*map(str, value)]
@@ -346,26 +324,19 @@ def count_line(name: str, count: object) -> Text:
 
 def count_all(view: View, problems: Sequence[Problem]) -> dict[str, object]:
     """Count what there is; the keys are those of docs/reference/command.md."""
-    counts: dict[str, object] = {"triples": len(view.ontology.triples)}
+    ontology = view.ontology
+    counts: dict[str, object] = {"triples": len(ontology.triples)}
     for kind, taxonomy in view.taxonomies.items():
         counts[kind] = len(by_name(taxonomy))
-        counts[f"{kind}: is-a links"] = _links(taxonomy)
-    counts["instances"] = _instances(view)
+        links = (parent for term in named(taxonomy) for parent in named(taxonomy.parents(term)))
+        counts[f"{kind}: is-a links"] = sum(1 for _ in links)
+    instances = {each for class_ in named(ontology.classes) for each in ontology.instances(class_)}
+    counts["instances"] = len(instances.difference(ontology.classes, ontology.properties))
     counts["labels"] = sum(view.labels_by_language.values())
     counts["labels by language"] = view.labels_by_language
-    counts["names with another root"] = len(view.ontology.roots)
+    counts["names with another root"] = len(ontology.roots)
     counts["problems"] = [str(problem) for problem in problems]
     return counts
-
-
-def _links(taxonomy: Taxonomy) -> int:
-    return sum(1 for term in named(taxonomy) for _ in named(taxonomy.parents(term)))
-
-
-def _instances(view: View) -> int:
-    classes = by_name(view.ontology.classes)
-    found = {instance for class_ in classes for instance in view.ontology.instances(class_)}
-    return len(found.difference(view.ontology.classes, view.ontology.properties))
 
 
 def problem_as_json(problem: Problem) -> dict[str, object]:
@@ -374,48 +345,50 @@ def problem_as_json(problem: Problem) -> dict[str, object]:
     return {"severity": problem.severity.value, **asdict(problem.where), **texts}
 
 
+def _problem_lines(problems: Sequence[Problem]) -> Iterator[Text]:
+    for severity, one, more in _SEVERITIES:
+        several = [problem for problem in problems if problem.severity is severity]
+        for source in dict.fromkeys(problem.where.source for problem in several):
+            here = [problem for problem in several if problem.where.source == source]
+            yield styled((source, "bold"), f"  {plural(len(here), one, more)}")
+            for problem in here:
+                where = str(problem.where)[len(source) :].lstrip(": ")
+                text = f"{problem.what}. {problem.remedy}"
+                yield styled(f"  {where}: {text}" if where else f"  {text}")
+
+
 # --- Mapping functions and base units ------------------------------------------------------------
 
 
-def _extra_lines(view: View) -> Iterator[Text]:
-    """Yield the mapping functions and the base units, as lines."""
-    if view.ontology.mapping:
+def _declared(view: View) -> dict[str, Any]:
+    """Return both for JSON; the keys are those of docs/reference/command.md."""
+    functions = [
+        {
+            "name": analysed.function.name,
+            "reads": list(_written(view, analysed.reads)),
+            "adds": list(_written(view, analysed.adds)),
+            "comment": analysed.function.comment,
+        }
+        for analysed in MappingFunctions(view.ontology.mapping)
+    ]
+    units = view.ontology.units.declarations.base_units
+    bases = {view.compact(attribute): view.compact(base.term) for attribute, base in units.items()}
+    return {"mapping functions": functions, "base units": bases}
+
+
+def _declared_lines(declared: Mapping[str, Any]) -> Iterator[Text]:
+    if declared["mapping functions"]:
         yield styled(("mapping functions", "bold"))
-    for analysed in MappingFunctions(view.ontology.mapping):
-        reads, adds = (", ".join(_written(view, of)) for of in (analysed.reads, analysed.adds))
-        function = analysed.function
-        yield styled("    ", function.name, f"  {reads} → {adds}", (f"  {function.comment}", "dim"))
-    units = _base_units(view)
-    if units:
+    for one in declared["mapping functions"]:
+        does = f"  {', '.join(one['reads'])} → {', '.join(one['adds'])}"
+        yield styled("    ", one["name"], does, (f"  {one['comment']}", "dim"))
+    if declared["base units"]:
         yield styled(("base units", "bold"))
-    for attribute, unit in units.items():
+    for attribute, unit in declared["base units"].items():
         yield styled(f"    {attribute}  {unit}")
 
 
-def _extras_as_json(view: View) -> dict[str, object]:
-    """Return them for JSON; the keys are those of docs/reference/command.md."""
-    functions = [
-        _function_as_json(view, function) for function in MappingFunctions(view.ontology.mapping)
-    ]
-    return {"mapping functions": functions, "base units": _base_units(view)}
-
-
-def _base_units(view: View) -> dict[str, str]:
-    found = view.ontology.units.declarations.base_units
-    return {view.compact(attribute): view.compact(base.term) for attribute, base in found.items()}
-
-
-def _function_as_json(view: View, analysed: Analysed) -> dict[str, object]:
-    return {
-        "name": analysed.function.name,
-        "reads": list(_written(view, analysed.reads)),
-        "adds": list(_written(view, analysed.adds)),
-        "comment": analysed.function.comment,
-    }
-
-
 def _written(view: View, mentions: Iterable[Mention]) -> Iterator[str]:
-    prefixes = view.ontology.prefixes
     for property_, object_ in mentions:
-        written = "anything" if property_ is None else compact(property_, prefixes)
-        yield written if object_ is None else f"{written} {compact(object_, prefixes)}"
+        written = "anything" if property_ is None else view.compact(property_)
+        yield written if object_ is None else f"{written} {view.compact(object_)}"

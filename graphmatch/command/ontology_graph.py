@@ -7,11 +7,11 @@ and Toda: "Methods for visual understanding of hierarchical system structures", 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import chain, pairwise, zip_longest
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 from unicodedata import combining, east_asian_width
 
 from pyoxigraph import NamedNode
@@ -74,21 +74,20 @@ def neighbourhood(view: View, centre: NamedNode, radius: int) -> Neighbourhood:
         instances = [each for each in view.instances(term) if each not in several]
         return (*several[: LEVEL - min(INSTANCES, len(instances))], *instances[:INSTANCES])
 
+    def every(term: NamedNode) -> Sequence[NamedNode]:
+        return (*view.children(term), *view.instances(term))
+
     above = _walk(centre, view.parents, radius, {centre})
     under = _walk(centre, below, radius, {centre, *above})
-    levels = {centre: 0} | _levels(centre, above, view.parents)
-    upwards = {term: view.parents(term) for term in (centre, *above, *under)}
-    below_it = {centre, *under}
-    inner = {term: [p for p in upwards[term] if p in below_it] for term in below_it}
-    for term, level in depths(inner).items():
-        levels.setdefault(term, level)
+    levels = _depths({centre, *under}, view.parents)
+    levels |= {term: -depth for term, depth in _depths({centre, *above}, every).items()}
     shown = (centre, *above, *under)
     return Neighbourhood(
         tuple(_box_of(view, term, levels[term], frozenset(shown)) for term in shown),
         tuple(
             Link(term, parent, parent in view.types(term))
             for term in shown
-            for parent in upwards[term]
+            for parent in view.parents(term)
             if parent in levels and parent != term
         ),
     )
@@ -112,15 +111,9 @@ def _walk(
     return found
 
 
-def _levels(centre: NamedNode, above: Iterable[NamedNode], near: Near) -> dict[NamedNode, int]:
-    """Return how far above the centre terms are, by the longest way."""
-    shown = {centre, *above}
-    children: dict[NamedNode, list[NamedNode]] = {term: [] for term in shown}
-    for term in shown:
-        for parent in near(term):
-            if parent in shown:
-                children[parent].append(term)
-    return {term: -depth for term, depth in depths(children).items() if term != centre}
+def _depths(shown: Collection[NamedNode], near: Near) -> dict[NamedNode, int]:
+    """Return how far from the centre terms are, by the longest way among them."""
+    return depths({term: [one for one in near(term) if one in shown] for term in shown})
 
 
 def _box_of(view: View, term: NamedNode, level: int, shown: frozenset[NamedNode]) -> Box:
@@ -184,37 +177,35 @@ def draw(shown: Neighbourhood) -> str:
     (True, True)
     """
     boxes = shown.boxes
-    first = min(box.level for box in boxes)
-    layers = [box.level - first for box in boxes]
     texts = [tuple(_texts(box)) for box in boxes]
     widths = [max(_text_width(t) * size for _, t, size in s) + 2 * PADDING for s in texts]
-    heights = [sum(size + 4 for _, _, size in several) + PADDING for several in texts]
+    height = max(sum(size + 4 for _, _, size in several) for several in texts) + PADDING
+    first = min(box.level for box in boxes)
+    layers = [box.level - first for box in boxes]
     position = {box.term: number for number, box in enumerate(boxes)}
     links = [(position[link.lower], position[link.upper]) for link in shown.links]
     centres, bends_of = place(layers, max(widths), links)
-    rows = _rows(layers, heights)
-    areas = [
-        _Area(MARGIN + x, (sum(rows[layer]) - height) / 2, width, height)
-        for x, layer, width, height in zip(centres, layers, widths, heights, strict=True)
-    ]
+
+    def point(layer: int, x: float) -> tuple[float, float]:
+        return MARGIN + x, MARGIN + layer * (height + LAYER_GAP)
+
+    tops = list(map(point, layers, centres))
     lines: list[str] = []
     for link, (lower, upper), bends in zip(shown.links, links, bends_of, strict=True):
-        ways = [(layers[lower], areas[lower].x)]
-        ways += [(layer, MARGIN + x) for layer, x in bends]
-        ways.append((layers[upper], areas[upper].x))
-        curve = _curve(areas[lower].top, areas[upper].top + areas[upper].height, ways, rows)
+        curve = _curve([tops[lower], *(point(*bend) for bend in bends), tops[upper]], height)
         says = "is a" if link.is_type else "is under"
         tip = f"{boxes[lower].name} {says} {boxes[upper].name}"
         lines.append(
             f'<path class="{"link type" if link.is_type else "link"}" '
             f'marker-end="url(#arrow)" d="{curve}"><title>{_safe(tip)}</title></path>'
         )
-    for box, several, area in zip(boxes, texts, areas, strict=True):
-        lines += _box(box, several, area)
+    for box, several, top, width in zip(boxes, texts, tops, widths, strict=True):
+        lines += _box(box, several, top, width, height)
     bent = [MARGIN + x for bends in bends_of for _, x in bends]
-    right = max([area.x + area.width / 2 for area in areas] + bent)
+    right = max([x + width / 2 for (x, _), width in zip(tops, widths, strict=True)] + bent)
+    bottom = max(y for _, y in tops) + height
     about = boxes[0].label or boxes[0].name
-    return "\n".join([*_head(about, right + MARGIN, rows[-1][1] + MARGIN), *lines, "</svg>", ""])
+    return "\n".join([*_head(about, right + MARGIN, bottom + MARGIN), *lines, "</svg>", ""])
 
 
 def place(
@@ -264,15 +255,6 @@ def place(
     return x[: len(layers)], bends
 
 
-class _Area(NamedTuple):
-    """Where a box is: its horizontal middle, top, width and height."""
-
-    x: float
-    top: float
-    width: float
-    height: float
-
-
 def _head(about: str, width: float, height: float) -> Iterator[str]:
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
@@ -282,18 +264,6 @@ def _head(about: str, width: float, height: float) -> Iterator[str]:
     yield f"<style>{_STYLE}</style>"
     yield _ARROW
     yield '<rect class="page" width="100%" height="100%"/>'
-
-
-def _rows(layers: Sequence[int], heights: Sequence[float]) -> list[tuple[float, float]]:
-    """Return each layer's top and bottom."""
-    tallest = [0.0] * (max(layers) + 1)
-    for layer, height in zip(layers, heights, strict=True):
-        tallest[layer] = max(tallest[layer], height)
-    rows, top = [], MARGIN
-    for height in tallest:
-        rows.append((top, top + height))
-        top += height + LAYER_GAP
-    return rows
 
 
 def _texts(box: Box) -> Iterator[tuple[str, str, float]]:
@@ -317,60 +287,44 @@ def _short(text: str, length: int = LONGEST) -> str:
 
 def _text_width(text: str) -> float:
     """Estimate a text's width in multiples of its letters' size, rather too wide."""
-    return sum(map(_letter_width, text))
+    return sum(0.0 if combining(c) else 1.05 if east_asian_width(c) in "WF" else 0.65 for c in text)
 
 
-def _letter_width(letter: str) -> float:
-    if combining(letter):
-        return 0.0
-    if east_asian_width(letter) in "WF":
-        return 1.05
-    if letter in "iljtfrI.,:;'|!()[] ":
-        return 0.39
-    if letter in "mwMW@%—…":
-        return 0.95
-    return 0.72 if letter.isupper() or letter in "<>" else 0.61
+def _curve(tops: Sequence[tuple[float, float]], height: float) -> str:
+    """Return a path through layers of a height, upright, and bent between them.
 
-
-def _curve(
-    start: float,
-    end: float,
-    ways: Sequence[tuple[int, float]],
-    rows: Sequence[tuple[float, float]],
-) -> str:
-    """Return a path from a box's top to a box's bottom, through layers upright, else bent.
-
-    `ways` are the layers from the lower to the upper, each with its horizontal place.
+    `tops` are points at the tops of the layers, from the lowest to the uppermost.
     """
-    (layer, x), *rest = ways
-    y = rows[layer][0]
-    path = f"M{x:.1f} {start:.1f}" + _upright(start, y)
-    for layer, to_x in rest:
-        top, bottom = rows[layer]
+    (x, y), *rest = tops
+    path = f"M{x:.1f} {y:.1f}"
+    for number, (to_x, top) in enumerate(rest, 1):
+        bottom = top + height
         middle = (y + bottom) / 2
         path += f"C{x:.1f} {middle:.1f} {to_x:.1f} {middle:.1f} {to_x:.1f} {bottom:.1f}"
-        x, y = to_x, (end if layer == ways[-1][0] else top)
-        path += _upright(bottom, y)
+        path += f"V{top:.1f}" if number < len(rest) else ""
+        x, y = to_x, top
     return path
 
 
-def _upright(start: float, end: float) -> str:
-    """Return a piece of a path; one without length would leave an arrow without direction."""
-    return f"V{end:.1f}" if abs(start - end) > 0.05 else ""
-
-
-def _box(box: Box, texts: Sequence[tuple[str, str, float]], area: _Area) -> Iterator[str]:
+def _box(
+    box: Box,
+    texts: Sequence[tuple[str, str, float]],
+    top: tuple[float, float],
+    width: float,
+    height: float,
+) -> Iterator[str]:
     kind = "box centre" if box.level == 0 else "box instance" if box.is_instance else "box"
+    x, y = top
     yield f'<g class="{kind}">'
     yield f"<title>{_safe(f'{box.label or box.name} — {box.term.value}')}</title>"
     yield (
-        f'<rect x="{area.x - area.width / 2:.1f}" y="{area.top:.1f}" '
-        f'width="{area.width:.1f}" height="{area.height:.1f}" rx="7"/>'
+        f'<rect x="{x - width / 2:.1f}" y="{y:.1f}" '
+        f'width="{width:.1f}" height="{height:.1f}" rx="7"/>'
     )
-    line = area.top + PADDING / 2
+    line = y + (height - sum(size + 4 for _, _, size in texts)) / 2
     for name, text, size in texts:
         line += size + 4
-        yield f'<text class="{name}" x="{area.x:.1f}" y="{line - 4:.1f}">{_safe(text)}</text>'
+        yield f'<text class="{name}" x="{x:.1f}" y="{line - 4:.1f}">{_safe(text)}</text>'
     yield "</g>"
 
 

@@ -1,8 +1,9 @@
 """Options that several commands share: the annotated types, and groups of options.
 
-Typer has no groups of options. Here a group is a frozen dataclass whose fields are annotated as
-options; `grouped` writes a command's parameter of such a type as those options, and hands the
-command the dataclass.
+Typer has no groups of options. Here a group is a frozen dataclass whose fields are options
+(`option`, `argument`), with a headline for them in the help (`panel`) where they have one;
+`grouped` writes a command's parameter of such a type as those options, and hands the command the
+dataclass.
 """
 
 from __future__ import annotations
@@ -10,59 +11,45 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 
 _FILES = "RDF files, .csv and .json synonyms, .rq mapping functions"
-_LOADING = "Loading the ontology"
-_RESULTS = "Results"
-_SUBSCRIPTIONS = "Subscriptions"
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_ANNOTATED: Any = Annotated
 CONFIG = "graphmatch.toml"
 """The configuration of `graphmatch filter` where the command line names nothing to filter."""
 
 
-def _option(panel: str, *names: str, **more: Any) -> Any:
-    return typer.Option(*names, rich_help_panel=panel, **more)
+def option(default: Any, help: str, *names: str, **more: Any) -> Any:
+    """Return a field that is an option, called as the field if not by `names`.
+
+    A flag that is off by default has no name that turns it off. More: see `typer.Option`.
+    """
+    return field(
+        default=default, metadata={"made": partial(typer.Option, *names, help=help, **more)}
+    )
 
 
-Ontologies = Annotated[
-    list[Path] | None, typer.Option("--ontology", "-o", help=f"{_FILES}; repeatable.")
-]
+def argument(default: Any, help: str) -> Any:
+    """Return a field that is an argument; `MISSING` for one that has to be given."""
+    return field(default=default, metadata={"made": partial(typer.Argument, help=help)})
+
+
 OntologyFiles = Annotated[list[Path], typer.Argument(help=f"{_FILES}; together one ontology.")]
 Subscriptions = Annotated[
     list[Path],
     typer.Option("--subscriptions", "-s", help=".rq and .jsonl files, or folders; repeatable."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line, for machines.")]
-EntailmentOption = Annotated[
-    Literal["rdfs", "none"],
-    typer.Option("--entailment", help="none: take publications as they are."),
-]
-AnnotateOption = Annotated[bool, typer.Option(help="Look for the ontology's labels in feed items.")]
-
-StemOption = Annotated[bool, typer.Option(help="Find labels in other forms, too: plurals, cases.")]
-SavedEngine = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="What `graphmatch index` saved, in place of --ontology."),
-]
-OperatorNames = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--operators",
-        metavar="MODULE:NAME",
-        help="Functions that subscriptions call, or an entry point of graphmatch.operators; "
-        "repeatable.",
-    ),
-]
 Config = Annotated[
     Path | None,
     typer.Option(
@@ -134,31 +121,15 @@ class Since:
             return datetime.min.replace(tzinfo=UTC)
 
 
-NowOption = Annotated[
-    datetime | None,
-    typer.Option(
-        "--now",
-        parser=parse_time,
-        metavar="DATETIME",
-        help="The time of mapping functions and of NOW(), where it is not the machine's.",
-    ),
-]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cutting:
     """How documents are read."""
 
-    cut: Annotated[
-        Literal["auto", "document", "graph", "item", "subject", "component"],
-        typer.Option("--cut", help="What of a document is one publication."),
-    ] = "auto"
-    format: Annotated[
-        str | None, typer.Option("--format", help="The RDF syntax, where nothing else tells it.")
-    ] = None
-    base: Annotated[
-        str | None, typer.Option("--base", help="What relative IRIs are resolved against.")
-    ] = None
+    cut: Literal["auto", "document", "graph", "item", "subject", "component"] = option(
+        "auto", "What of a document is one publication."
+    )
+    format: str | None = option(None, "The RDF syntax, where nothing else tells it.")
+    base: str | None = option(None, "What relative IRIs are resolved against.")
 
     def check(self, *others: str) -> None:
         """Check the format, which may be one of `others`, and the base.
@@ -181,195 +152,161 @@ class Cutting:
 class Reading(Cutting):
     """What is read, and how."""
 
-    publications: Annotated[
-        list[str] | None,
-        typer.Argument(help="Feeds and RDF files, folders of them, or - for standard input."),
-    ] = None
-    events: Annotated[
-        list[str] | None,
-        typer.Option(help="JSON Lines of events, or - for standard input; repeatable."),
-    ] = None
+    publications: list[str] | None = argument(
+        None, "Feeds and RDF files, folders of them, or - for standard input."
+    )
+    events: list[str] | None = option(
+        None, "JSON Lines of events, or - for standard input; repeatable."
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Wanting:
     """A subscription by topics and words, as the command line says it."""
 
-    topic: Annotated[
-        list[str] | None,
-        _option(
-            _SUBSCRIPTIONS,
-            help="Items on it, or on what is below it in the ontology: a label, prefixed name or "
-            "IRI; without an ontology, a category; repeatable.",
-        ),
-    ] = None
-    word: Annotated[
-        list[str] | None,
-        _option(
-            _SUBSCRIPTIONS,
-            help="Items with the word or phrase in title, description or content; repeatable.",
-        ),
-    ] = None
-    not_word: Annotated[
-        list[str] | None,
-        _option(_SUBSCRIPTIONS, help="No items with the word or phrase; repeatable."),
-    ] = None
-    any_of: Annotated[
-        bool,
-        _option(
-            _SUBSCRIPTIONS,
-            "--any/--all",
-            help="One of the topics and words is enough, or all of them have to be there.",
-        ),
-    ] = False
+    panel: ClassVar = "Subscriptions"
+    topic: list[str] | None = option(
+        None,
+        "Items on it, or on what is below it in the ontology: a label, prefixed name or IRI; "
+        "without an ontology, a category; repeatable.",
+    )
+    word: list[str] | None = option(
+        None, "Items with the word or phrase in title, description or content; repeatable."
+    )
+    not_word: list[str] | None = option(None, "No items with the word or phrase; repeatable.")
+    any_of: bool = option(
+        False,
+        "One of the topics and words is enough, or all of them have to be there.",
+        "--any/--all",
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Subscribing(Wanting):
     """What is subscribed to, as the command line says it."""
 
-    subscriptions: Annotated[
-        list[Path] | None,
-        _option(
-            _SUBSCRIPTIONS,
-            "--subscriptions",
-            "-s",
-            help=".rq, .jsonl and .toml files, or folders; repeatable.",
-        ),
-    ] = None
+    subscriptions: list[Path] | None = option(
+        None, ".rq, .jsonl and .toml files, or folders; repeatable.", "--subscriptions", "-s"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Verbosity:
     """What is said beside the results."""
 
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No warnings and no counts; refusals are listed.")
-    ] = False
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Each warning, not one line for each kind.")
-    ] = False
+    quiet: bool = option(False, "No warnings and no counts; refusals are listed.", "--quiet", "-q")
+    verbose: bool = option(False, "Each warning, not one line for each kind.", "--verbose", "-v")
 
 
 @dataclass(frozen=True, slots=True)
 class Delivering:
     """Which matches are written, how and where, as the command line says it."""
 
-    json: Annotated[bool, _option(_RESULTS, "--json", help="Short for --as jsonl.")] = False
-    form: Annotated[
-        Literal["text", "jsonl", "csv", "sparql-json"] | None,
-        _option(_RESULTS, "--as", help="How matches are written; text."),
-    ] = None
-    output: Annotated[
-        Path | None,
-        _option(
-            _RESULTS,
-            metavar="FILE",
-            help="Write matches to a file, which is replaced when all is done.",
-        ),
-    ] = None
-    since: Annotated[
-        Since | None,
-        _option(
-            _RESULTS,
-            parser=Since.parse,
-            metavar="DATE|7d|24h",
-            help="Leave out items with an older date.",
-        ),
-    ] = None
-    seen: Annotated[
-        Path | None,
-        _option(
-            _RESULTS, metavar="FILE", help="Remember there what was written, and write it once."
-        ),
-    ] = None
+    panel: ClassVar = "Results"
+    json: bool = option(False, "Short for --as jsonl.")
+    form: Literal["text", "jsonl", "csv", "sparql-json"] | None = option(
+        None, "How matches are written; text.", "--as"
+    )
+    output: Path | None = option(
+        None, "Write matches to a file, which is replaced when all is done.", metavar="FILE"
+    )
+    since: Since | None = option(
+        None, "Leave out items with an older date.", parser=Since.parse, metavar="DATE|7d|24h"
+    )
+    seen: Path | None = option(
+        None, "Remember there what was written, and write it once.", metavar="FILE"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Loading:
     """How the files of an ontology become one, as the command line says it."""
 
-    imports: Annotated[
-        Path | None,
-        _option(_LOADING, help="A folder or an XML catalogue in which owl:imports are found."),
-    ] = None
-    fetch_imports: Annotated[
-        bool,
-        _option(
-            _LOADING,
-            "--fetch-imports",
-            help="Read owl:imports that are not there from the network.",
-        ),
-    ] = False
-    reason: Annotated[
-        Literal["hermit", "pellet"] | None,
-        _option(_LOADING, help="Let an OWL reasoner infer superclasses and types."),
-    ] = None
-    reason_seconds: Annotated[
-        float | None,
-        _option(_LOADING, min=1, help="How long the reasoner may take; ten minutes by default."),
-    ] = None
-    taxonomy: Annotated[
-        list[str] | None,
-        _option(
-            _LOADING,
-            metavar="IRI",
-            help="A property that orders things as broader does; repeatable.",
-        ),
-    ] = None
-    nfkc: Annotated[
-        bool, _option(_LOADING, "--nfkc", help="Synonyms in any Unicode form (NFKC).")
-    ] = False
-    casefold: Annotated[
-        bool, _option(_LOADING, "--casefold", help="Synonyms in upper or lower case.")
-    ] = False
-    label_synonyms: Annotated[
-        bool,
-        _option(_LOADING, "--label-synonyms", help="The labels of a SKOS concept are synonyms."),
-    ] = False
-    cache: Annotated[
-        Path | None,
-        _option(
-            _LOADING,
-            metavar="FOLDER",
-            help="Where what a reasoner inferred is kept, instead of the user's cache folder.",
-        ),
-    ] = None
-    no_cache: Annotated[
-        bool, _option(_LOADING, "--no-cache", help="Keep nothing that a reasoner infers.")
-    ] = False
+    panel: ClassVar = "Loading the ontology"
+    imports: Path | None = option(
+        None, "A folder or an XML catalogue in which owl:imports are found."
+    )
+    fetch_imports: bool = option(False, "Read owl:imports that are not there from the network.")
+    reason: Literal["hermit", "pellet"] | None = option(
+        None, "Let an OWL reasoner infer superclasses and types."
+    )
+    reason_seconds: float | None = option(
+        None, "How long the reasoner may take; ten minutes by default.", min=1
+    )
+    taxonomy: list[str] | None = option(
+        None, "A property that orders things as broader does; repeatable.", metavar="IRI"
+    )
+    nfkc: bool = option(False, "Synonyms in any Unicode form (NFKC).")
+    casefold: bool = option(False, "Synonyms in upper or lower case.")
+    label_synonyms: bool = option(False, "The labels of a SKOS concept are synonyms.")
+    cache: Path | None = option(
+        None,
+        "Where what a reasoner inferred is kept, instead of the user's cache folder.",
+        metavar="FOLDER",
+    )
+    no_cache: bool = option(False, "Keep nothing that a reasoner infers.")
+
+
+@dataclass(frozen=True, slots=True)
+class Knowing:
+    """What an engine knows beside the subscriptions: an ontology and options, or a saved engine."""
+
+    files: list[Path] | None = option(None, f"{_FILES}; repeatable.", "--ontology", "-o")
+    loading: Loading = field(default_factory=Loading)
+    entailment: Literal["rdfs", "none"] = option("rdfs", "none: take publications as they are.")
+    annotate: bool = option(True, "Look for the ontology's labels in feed items.")
+    stem: bool = option(True, "Find labels in other forms, too: plurals, cases.")
+    now: datetime | None = option(
+        None,
+        "The time of mapping functions and of NOW(), where it is not the machine's.",
+        parser=parse_time,
+        metavar="DATETIME",
+    )
+    saved: Path | None = option(
+        None, "What `graphmatch index` saved, in place of --ontology.", "--engine", metavar="FILE"
+    )
+    operators: list[str] | None = option(
+        None,
+        "Functions that subscriptions call, or an entry point of graphmatch.operators; repeatable.",
+        metavar="MODULE:NAME",
+    )
+
+    def checked(self) -> Self:
+        """Return itself when its options mean something together.
+
+        Raises
+        ------
+        InputError
+            When an engine that was saved is to have another ontology.
+        """
+        usual = Knowing(now=self.now, saved=self.saved, operators=self.operators)
+        if self.saved is not None and self != usual:
+            from semantic.errors import InputError, Place, Problem
+
+            what = "a saved engine has its ontology and its options already"
+            remedy = (
+                "Leave out --ontology, its options, --entailment, --no-annotate and --no-stem, "
+                "also in graphmatch.toml."
+            )
+            raise InputError(Problem(what, Place(str(self.saved)), remedy))
+        return self
 
 
 @dataclass(frozen=True, slots=True)
 class Seeing:
     """What ``graphmatch ontology`` shows instead of trees and counts."""
 
-    search: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="The terms with the text in a label or name."),
-    ] = None
-    term: Annotated[
-        str | None, typer.Option(metavar="TERM", help="All that is known of one term.")
-    ] = None
-    path: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="TERM TERM", help="The shortest ways between two terms."),
-    ] = None
-    problems: Annotated[
-        bool, typer.Option("--problems", help="Only what is wrong, grouped by file.")
-    ] = False
-    svg: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a picture of the terms around --around."),
-    ] = None
+    search: str | None = option(None, "The terms with the text in a label or name.", metavar="TEXT")
+    term: str | None = option(None, "All that is known of one term.", metavar="TERM")
+    path: tuple[str, str] | None = option(
+        None, "The shortest ways between two terms.", metavar="TERM TERM"
+    )
+    problems: bool = option(False, "Only what is wrong, grouped by file.")
+    svg: Path | None = option(None, "Write a picture of the terms around --around.", metavar="FILE")
 
-    depth: Annotated[int, typer.Option(min=1, help="How many levels of the trees to show.")] = 4
-    around: Annotated[
-        str | None, typer.Option(metavar="TERM", help="The term in the middle of the picture.")
-    ] = None
-    radius: Annotated[
-        int, typer.Option(min=0, max=10, help="How many links the picture goes up and down.")
-    ] = 2
+    depth: int = option(4, "How many levels of the trees to show.", min=1)
+    around: str | None = option(None, "The term in the middle of the picture.", metavar="TERM")
+    radius: int = option(2, "How many links the picture goes up and down.", min=0, max=10)
 
     def chosen(self) -> tuple[str, ...]:
         """Return the options that were given, of which there is one at most."""
@@ -377,19 +314,21 @@ class Seeing:
         return tuple(f"--{name}" for name in several if getattr(self, name) not in (None, False))
 
 
-def grouped(command: Callable[..., int]) -> Callable[..., None]:
+def grouped(command: Callable[..., int], without: Collection[str] = ()) -> Callable[..., None]:
     """Write each parameter that is a group as its options; end with the status that is returned.
 
     Parameters
     ----------
     command
         A function of a module's top level, all of whose parameters are annotated.
+    without
+        Fields of groups that are no options of this command: they have their defaults.
 
     Examples
     --------
     >>> @dataclass(frozen=True)
     ... class Size:
-    ...     width: Annotated[int, typer.Option(help="In pixels.")] = 1
+    ...     width: int = option(1, "In pixels.")
     >>> def draw(name: str, size: Size) -> int:
     ...     return 0
     >>> draw.__annotations__["size"] = Size
@@ -397,39 +336,52 @@ def grouped(command: Callable[..., int]) -> Callable[..., None]:
     ['name', 'width']
     """
     hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    parameters: list[Parameter] = []
+    for parameter in signature(command).parameters.values():
+        if is_dataclass(hint := hints[parameter.name]):
+            parameters += _options(hint, without)
+        else:
+            parameters.append(parameter.replace(annotation=hint))
 
     @wraps(command)
     def called(**given: Any) -> None:
-        made = {
-            name: group(**{f.name: given.pop(f.name) for f in fields(group)})
-            for name, group in groups.items()
-        }
-        _end(lambda: command(**given, **made))
+        _end(lambda: command(**{name: _taken(hints[name], name, given) for name in names}))
 
-    parameters: list[Parameter] = []
-    for parameter in signature(command).parameters.values():
-        if parameter.name in groups:
-            parameters += _options(groups[parameter.name])
-        else:
-            parameters.append(parameter.replace(annotation=hints[parameter.name]))
+    names = list(signature(command).parameters)
     ordered = sorted(parameters, key=lambda p: p.default is not Parameter.empty)
     called.__annotations__ = {p.name: p.annotation for p in ordered} | {"return": None}
     vars(called)["__signature__"] = Signature(ordered)
     return called
 
 
-def _options(group: Any) -> list[Parameter]:
+def _options(group: Any, without: Collection[str]) -> Iterator[Parameter]:
+    """Yield the options of a group, and of the groups in it."""
     hints = get_type_hints(group, include_extras=True)
-    return [
-        Parameter(
-            f.name,
-            Parameter.POSITIONAL_OR_KEYWORD,
-            default=Parameter.empty if f.default is MISSING else f.default,
-            annotation=hints[f.name],
-        )
-        for f in fields(group)
-    ]
+    for f in fields(group):
+        if is_dataclass(hints[f.name]):
+            yield from _options(hints[f.name], without)
+        elif f.name not in without:
+            make = f.metadata["made"]
+            if f.default is False and not make.args:
+                make = partial(make, f"--{f.name.replace('_', '-')}")
+            made = make(rich_help_panel=getattr(group, "panel", None))
+            default = Parameter.empty if f.default is MISSING else f.default
+            kind, annotated = Parameter.POSITIONAL_OR_KEYWORD, _ANNOTATED[hints[f.name], made]
+            yield Parameter(f.name, kind, default=default, annotation=annotated)
+
+
+def _taken(hint: Any, name: str, given: dict[str, Any]) -> Any:
+    """Return the value of a parameter, or the group that it is."""
+    if not is_dataclass(hint):
+        return given[name]
+    hints = get_type_hints(hint)
+    taken = {
+        f.name: _taken(hints[f.name], f.name, given)
+        for f in fields(hint)
+        if f.name in given or is_dataclass(hints[f.name])
+    }
+    group: Any = hint
+    return group(**taken)
 
 
 class ConfiguredCommand(TyperCommand):

@@ -6,11 +6,11 @@ import csv
 import io
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from shutil import copymode
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode
@@ -21,7 +21,7 @@ from graphmatch.engine import Engine
 from graphmatch.matcher import Match
 from semantic.errors import InputError, Place, Problem
 from semantic.publication import Publication
-from semantic.terms import Term, Triple, compact
+from semantic.terms import Term, compact
 from semantic.vocabulary import DC, DCTERMS, LABEL, RSS, TYPE, XSD
 
 if TYPE_CHECKING:
@@ -227,34 +227,21 @@ def written(path: Path | None, console: CommandConsole) -> Iterator[CommandConso
         yield console
         console.file.flush()
         return
+    part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    part = Path(name)
-    try:
-        with open(number, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:  # noqa: PTH123
+        part.unlink(missing_ok=True)  # of a run with this number that was killed
+        with part.open("x", encoding="utf-8", errors="backslashreplace", newline="") as file:
             yield CommandConsole(file=file)
             file.flush()
             os.fsync(file.fileno())
-        _allow(part, path)
+        if path.exists():
+            copymode(path, part)
         part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise _unwritable(path, error) from error
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-
-
-def _allow(part: Path, path: Path) -> None:
-    """Give a new file the permissions of the one that it replaces, or the usual ones."""
-    if path.exists():
-        part.chmod(path.stat().st_mode & 0o777)
-        return
-    mask = os.umask(0)
-    os.umask(mask)
-    part.chmod(0o666 & ~mask)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def _unwritable(path: Path, error: OSError) -> InputError:
@@ -350,7 +337,7 @@ def as_json(
         "source": str(publication.source),
         "subscription": match.subscription,
         "solutions": [_terms(solution) for solution in match.solutions],
-        "graph": None if match.graph is None else [_triple(triple) for triple in match.graph],
+        "graph": match.graph and [f"{' '.join(map(str, triple))} ." for triple in match.graph],
         "because": reasons(evidence),
     }
 
@@ -390,7 +377,3 @@ def term_as_json(term: Term) -> dict[str, Any]:
         "type": "triple",
         "value": {place: term_as_json(getattr(term, place)) for place in places},
     }
-
-
-def _triple(triple: Triple) -> str:
-    return f"{' '.join(map(str, triple))} ."

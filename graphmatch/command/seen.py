@@ -27,7 +27,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from pyoxigraph import BlankNode
@@ -85,12 +84,7 @@ class Seen:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Forget what was not committed."""
         self._file.close()
 

@@ -10,18 +10,14 @@ from __future__ import annotations
 import gc
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
-
-from pyoxigraph import NamedNode, parse
+from typing import Self
 
 from graphmatch.command.console import CommandConsole, styled
-from graphmatch.command.options import Loading, Subscribing, Verbosity
+from graphmatch.command.options import Knowing, Loading, Subscribing, Verbosity
 from graphmatch.engine import Engine
 from graphmatch.operators import load_operators
 from graphmatch.subscribing import subscribe_files, subscribe_topics
@@ -29,7 +25,6 @@ from graphmatch.topics import Topics
 from semantic.annotation.annotate import Annotator
 from semantic.clock import utc_now
 from semantic.errors import (
-    InputError,
     OnProblem,
     OntologyError,
     Place,
@@ -38,49 +33,14 @@ from semantic.errors import (
 )
 from semantic.limits import DEFAULT_LIMITS
 from semantic.ontology.ontology import Ontology
+from semantic.ontology.synonyms import SynonymOptions
 from semantic.publication import Publication
 from semantic.reading import Cut, read_publications
-from semantic.syntax import HEAD_BYTES, tell_syntax
-from semantic.vocabulary import PREFIXES
 
 DONE, REFUSED = 0, 1
 """Exit statuses: done; done, with items refused and listed. 2 is that of an error."""
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _VARIES = re.compile(r"(?<!\w)'.*?'(?!\w)|“.*?”|\".*?\"|<[^>\s]*>|\w+://\S+|\d+")
-_NOT_RDF = frozenset({".csv", ".rq"})
-_PREFIXED = re.compile(r"([^\s:/]*):([^\s/].*)?")
-
-
-@dataclass(frozen=True, slots=True)
-class Knowing:
-    """What an engine knows beside the subscriptions: an ontology and options, or a saved engine."""
-
-    files: Sequence[Path]
-    loading: Loading = field(default_factory=Loading)
-    entailment: str = "rdfs"
-    annotate: bool = True
-    stem: bool = True
-    now: datetime | None = None
-    saved: Path | None = None
-    operators: Sequence[str] = ()
-
-    def checked(self) -> Knowing:
-        """Return itself when its options mean something together.
-
-        Raises
-        ------
-        InputError
-            When an engine that was saved is to have another ontology.
-        """
-        usual = Knowing((), now=self.now, saved=self.saved, operators=self.operators)
-        if self.saved is not None and replace(self, files=tuple(self.files)) != usual:
-            what = "a saved engine has its ontology and its options already"
-            remedy = (
-                "Leave out --ontology, its options, --entailment, --no-annotate and --no-stem, "
-                "also in graphmatch.toml."
-            )
-            raise InputError(Problem(what, Place(str(self.saved)), remedy))
-        return self
 
 
 @dataclass(slots=True)
@@ -111,12 +71,7 @@ class Session:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         """Show the warnings that have not been shown."""
         if not isinstance(error, BrokenPipeError):
             self.show_warnings()
@@ -183,11 +138,11 @@ class Session:
         now = knowing.now
         clock = utc_now if now is None else lambda: now
         saved = knowing.checked().saved
-        operators = load_operators(knowing.operators)
+        operators = load_operators(knowing.operators or ())
         if saved is not None:
             return Engine.open(saved, clock=clock, on_problem=self.report, operators=operators)
         with _uncollected():
-            ontology = self.ontology(knowing.files, knowing.loading)
+            ontology = self.ontology(knowing.files or (), knowing.loading)
             annotator = None if knowing.annotate else Annotator([])
             if knowing.annotate and not knowing.stem:
                 annotator = Annotator(ontology.labels(), stem=False)
@@ -299,86 +254,22 @@ def load(files: Sequence[Path], loading: Loading, on_problem: OnProblem) -> Onto
     OntologyError
         When a file cannot be read, or an option means nothing.
     """
-    arguments = _arguments(files, loading)
-    if not files:
-        return Ontology(on_problem=on_problem)
-    return Ontology.load(*files, on_problem=on_problem, **arguments)
-
-
-def _arguments(files: Sequence[Path], loading: Loading) -> dict[str, Any]:
-    """Return what differs from the defaults, as `Ontology.load` calls it."""
     if loading.no_cache and loading.cache is not None:
         what, remedy = "--cache and --no-cache are given both", "Leave one of them out."
         raise OntologyError(Problem(what, Place("--no-cache"), remedy))
-    given: dict[str, Any] = {}
-    if loading.imports is not None:
-        given["imports"] = loading.imports
-    if loading.fetch_imports:
-        given["fetch"] = True
-    if loading.reason is not None:
-        given["reason"] = loading.reason
+    if not files:
+        return Ontology(on_problem=on_problem)
+    limits = DEFAULT_LIMITS
     if loading.reason_seconds is not None:
-        given["limits"] = replace(DEFAULT_LIMITS, reasoning_seconds=loading.reason_seconds)
-    if loading.no_cache or loading.cache is not None:
-        given["cache"] = False if loading.no_cache else loading.cache
-    if loading.taxonomy:
-        given["taxonomies"] = tuple(taxonomies(loading.taxonomy, files))
-    if loading.nfkc or loading.casefold or loading.label_synonyms:
-        from semantic.ontology.synonyms import SynonymOptions
-
-        given["synonyms"] = SynonymOptions(
-            nfkc=loading.nfkc, casefold=loading.casefold, labels=loading.label_synonyms
-        )
-    return given
-
-
-def taxonomies(names: Sequence[str], files: Sequence[Path]) -> Iterator[NamedNode]:
-    """Yield the properties that ``--taxonomy`` names, by IRI or by a prefix that a file declares.
-
-    Raises
-    ------
-    OntologyError
-        When a name is neither.
-    """
-    declared: Mapping[str, str] = PREFIXES
-    if any(_split(name)[0] not in declared for name in names):
-        declared = {**_declared(files), **PREFIXES}
-    for name in names:
-        prefix, local = _split(name)
-        if prefix in declared:
-            yield NamedNode(declared[prefix] + local)
-            continue
-        try:
-            yield _iri(name)
-        except ValueError as error:
-            what = "not an IRI, and no file declares its prefix"
-            remedy = "Give the property's whole IRI."
-            raise OntologyError(Problem(what, Place(f"--taxonomy {name}"), remedy)) from error
-
-
-def _split(name: str) -> tuple[str, str]:
-    found = _PREFIXED.fullmatch(name)
-    return ("", name) if found is None else (found[1], found[2] or "")
-
-
-def _iri(name: str) -> NamedNode:
-    iri = name.removeprefix("<").removesuffix(">")
-    if "://" not in iri and not iri.startswith("urn:"):
-        raise ValueError(name)
-    return NamedNode(iri)
-
-
-def _declared(files: Sequence[Path]) -> dict[str, str]:
-    """Return the prefixes that the files declare before they state anything."""
-    prefixes: dict[str, str] = {}
-    for path in files:
-        if path.suffix.lower() in _NOT_RDF:
-            continue
-        with suppress(InputError, OSError, SyntaxError, UnicodeDecodeError):  # loading reports it
-            with path.open("rb") as stream:
-                syntax = tell_syntax(stream.read(HEAD_BYTES), str(path))
-                stream.seek(0)
-                quads = parse(stream, format=syntax)
-                next(quads, None)
-            prefixes = {**quads.prefixes, **prefixes}
-    return prefixes
+        limits = replace(limits, reasoning_seconds=loading.reason_seconds)
+    return Ontology.load(
+        *files,
+        imports=loading.imports,
+        fetch=loading.fetch_imports,
+        reason=loading.reason,
+        cache=False if loading.no_cache else loading.cache,
+        taxonomies=tuple(loading.taxonomy or ()),
+        synonyms=SynonymOptions(loading.nfkc, loading.casefold, loading.label_synonyms),
+        on_problem=on_problem,
+        limits=limits,
+    )

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import ClassVar
 
 import typer
 
 from graphmatch.command.options import (
-    AnnotateOption,
     Cutting,
-    EntailmentOption,
     Json,
-    Loading,
-    NowOption,
-    Ontologies,
-    StemOption,
+    Knowing,
     Subscribing,
     Subscriptions,
     Verbosity,
+    argument,
     grouped,
+    option,
 )
 
 app = typer.Typer(
@@ -32,82 +30,51 @@ app = typer.Typer(
     help="The same on Spark: publications in bulk, and as they arrive.",
 )
 
-_SPARK = "Spark"
-
-Output = Annotated[Path, typer.Option("--output", help="The folder that results are written to.")]
+_OUTPUT = "The folder that results are written to."
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
     """Where Spark runs, as the command line says it."""
 
-    master: Annotated[
-        str | None,
-        typer.Option(
-            help="Where Spark runs; in this process, or where spark-submit says, by default.",
-            rich_help_panel=_SPARK,
-        ),
-    ] = None
-    conf: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE", help="A setting of Spark's; repeatable.", rich_help_panel=_SPARK
-        ),
-    ] = None
+    panel: ClassVar = "Spark"
+    master: str | None = option(
+        None, "Where Spark runs; in this process, or where spark-submit says, by default."
+    )
+    conf: list[str] | None = option(None, "A setting of Spark's; repeatable.", metavar="KEY=VALUE")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bulk(Cutting):
     """What is read in bulk, and where matches are written."""
 
-    publications: Annotated[
-        list[str],
-        typer.Argument(help="Parquet, RDF files, feeds, or folders of them; names or addresses."),
-    ]
-    output: Output
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            "--columns",
-            metavar="NAME=COLUMN,…",
-            help="What publication, subject, predicate and object are called in Parquet.",
-        ),
-    ] = None
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace what an earlier run wrote there.")
-    ] = False
+    publications: list[str] = argument(
+        MISSING, "Parquet, RDF files, feeds, or folders of them; names or addresses."
+    )
+    output: Path = option(MISSING, _OUTPUT)
+    columns: str | None = option(
+        None,
+        "What publication, subject, predicate and object are called in Parquet.",
+        metavar="NAME=COLUMN,…",
+    )
+    overwrite: bool = option(False, "Replace what an earlier run wrote there.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream(Cutting):
     """What is watched, how often, and where matches are written."""
 
-    output: Output
-    folder: Annotated[str | None, typer.Argument(help="The folder in which files appear.")] = None
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Where it keeps how far it came; in the output by default."
-        ),
-    ] = None
-    once: Annotated[bool, typer.Option("--once", help="Stop when all is done that is there.")] = (
-        False
+    output: Path = option(MISSING, _OUTPUT)
+    folder: str | None = argument(None, "The folder in which files appear.")
+    checkpoint: Path | None = option(
+        None, "Where it keeps how far it came; in the output by default.", metavar="FOLDER"
     )
-    every: Annotated[str, typer.Option(metavar="DURATION", help="How often there is a batch.")] = (
-        "10 seconds"
-    )
-    watermark: Annotated[
-        str, typer.Option(metavar="DURATION", help="How long ids are remembered.")
-    ] = "1 day"
-    at_once: Annotated[
-        int | None, typer.Option(min=1, help="How many files, or records, a batch has at most.")
-    ] = None
-    kafka: Annotated[
-        str | None, typer.Option(metavar="SERVERS", help="Watch topics of Kafka, not a folder.")
-    ] = None
-    kafka_topic: Annotated[
-        list[str] | None, typer.Option(metavar="TOPIC", help="A topic of Kafka; repeatable.")
-    ] = None
+    once: bool = option(False, "Stop when all is done that is there.")
+    every: str = option("10 seconds", "How often there is a batch.", metavar="DURATION")
+    watermark: str = option("1 day", "How long ids are remembered.", metavar="DURATION")
+    at_once: int | None = option(None, "How many files, or records, a batch has at most.", min=1)
+    kafka: str | None = option(None, "Watch topics of Kafka, not a folder.", metavar="SERVERS")
+    kafka_topic: list[str] | None = option(None, "A topic of Kafka; repeatable.", metavar="TOPIC")
 
 
 def settings(conf: Sequence[str]) -> Mapping[str, str]:
@@ -131,51 +98,38 @@ def settings(conf: Sequence[str]) -> Mapping[str, str]:
 
 
 @app.command()
-@grouped
+@partial(grouped, without={"saved", "operators"})
 def filter(
     bulk: Bulk,
     subscribing: Subscribing,
-    loading: Loading,
+    knowing: Knowing,
     running: Running,
     verbosity: Verbosity,
-    ontology: Ontologies = None,
     json: Json = False,
-    entailment: EntailmentOption = "rdfs",
-    annotate: AnnotateOption = True,
-    stem: StemOption = True,
-    now: NowOption = None,
 ) -> int:
     """Match publications in bulk, and write the matches as Parquet.
 
     Example: `graphmatch spark filter data/feeds -o ontologies/news.ttl -s data/subscriptions
     --output matches`
     """
-    from graphmatch.command.session import Knowing
     from graphmatch.command.spark_filter import run
 
-    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, stem=stem, now=now)
     return run(bulk, subscribing, knowing, running, verbosity, json=json)
 
 
 @app.command()
-@grouped
+@partial(grouped, without={"saved", "stem", "operators"})
 def watch(
     stream: Stream,
     subscriptions: Subscriptions,
-    loading: Loading,
+    knowing: Knowing,
     running: Running,
-    ontology: Ontologies = None,
-    entailment: EntailmentOption = "rdfs",
-    annotate: AnnotateOption = True,
-    now: NowOption = None,
 ) -> int:
     """Match publications as they arrive in a folder or from Kafka, and write matches to a folder.
 
     Example: `graphmatch spark watch incoming --output matches -o ontologies/news.ttl
     -s data/subscriptions`
     """
-    from graphmatch.command.session import Knowing
     from graphmatch.command.spark_watch import run
 
-    knowing = Knowing(ontology or [], loading, entailment, annotate=annotate, now=now)
     return run(stream, subscriptions, knowing, running)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from graphmatch.command.console import plural
 from graphmatch.command.filter import nothing_to_match
-from graphmatch.command.options import Subscribing, Verbosity
-from graphmatch.command.session import DONE, REFUSED, Knowing, Session
+from graphmatch.command.options import Knowing, Subscribing, Verbosity
+from graphmatch.command.session import DONE, REFUSED, Session
 from graphmatch.command.spark import Bulk, Running, settings
 from graphmatch.engine import Engine
 from semantic.clock import utc_now

@@ -13,7 +13,8 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from graphmatch.command.console import plural
-from graphmatch.command.session import REFUSED, Knowing, Session, load
+from graphmatch.command.options import Knowing
+from graphmatch.command.session import REFUSED, Session, load
 from graphmatch.command.spark import Running, Stream, settings
 from graphmatch.spark.java import SparkError
 from graphmatch.spark.start import connector
@@ -117,7 +118,7 @@ def _files(subscriptions: Sequence[Path], knowing: Knowing) -> EngineFiles:
     imports = knowing.loading.imports
     return EngineFiles(
         subscriptions,
-        knowing.files,
+        knowing.files or (),
         loaded,
         () if imports is None else (imports,),
         repr(knowing.loading),

@@ -17,10 +17,10 @@ from itertools import islice, product
 
 from pyoxigraph import Literal, NamedNode
 
-from semantic.errors import GraphMatchError, Place, Problem
+from semantic.errors import GraphMatchError, Place, Problem, listed
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.taxonomy import Taxonomy
-from semantic.terms import Term, compact
+from semantic.terms import Term, compact, expanded, local_name
 from semantic.vocabulary import RESERVED
 
 CANDIDATES = 10
@@ -55,7 +55,7 @@ class View:
     >>> from semantic.vocabulary import SUBCLASS
     >>> laptop, computer = NamedNode("urn:x:laptop"), NamedNode("urn:x:computer")
     >>> view = View(Ontology([(laptop, SUBCLASS, computer)]))
-    >>> view.kinds(laptop), view.parents(laptop), view.local_name(laptop)
+    >>> view.kinds(laptop), view.parents(laptop), view.brief(laptop)
     (('class',), (<NamedNode value=urn:x:computer>,), 'laptop')
     """
 
@@ -75,12 +75,7 @@ class View:
     def brief(self, term: NamedNode) -> str:
         """Return a prefixed name, or the last part of an IRI that has no prefix."""
         text = self.compact(term)
-        return self.local_name(term) if text.startswith("<") else text
-
-    def local_name(self, term: NamedNode) -> str:
-        """Return the last part of an IRI."""
-        iri = term.value.rstrip("/#:")
-        return iri[max(iri.rfind(mark) for mark in "/#:") + 1 :]
+        return local_name(term) if text.startswith("<") else text
 
     @cached_property
     def terms(self) -> tuple[NamedNode, ...]:
@@ -102,12 +97,12 @@ class View:
         for label in self.ontology.labels():
             found[Name(label.text, label.language, label.concept)] = None
         for term in self.terms:
-            found[Name(self.local_name(term), None, term, local=True)] = None
+            found[Name(local_name(term), None, term, local=True)] = None
         for triple in self.ontology.stated:
             for other in named(triple):
                 root = self.ontology.root(other)
                 if root != other and isinstance(root, NamedNode):
-                    found[Name(self.local_name(other), None, root, local=True)] = None
+                    found[Name(local_name(other), None, root, local=True)] = None
         known = frozenset(self.terms)
         return tuple(name for name in found if name.term in known)
 
@@ -194,21 +189,16 @@ def resolve(view: View, text: str) -> NamedNode:
         if len(found) == 1:
             return found[0]
         if found:
-            listed = ", ".join(map(view.compact, found[:CANDIDATES]))
-            more = f" and {len(found) - CANDIDATES} more" if len(found) > CANDIDATES else ""
-            what = f"{len(found)} terms are called so: {listed}{more}"
+            names = listed([*map(view.compact, found)], CANDIDATES)
+            what = f"{len(found)} terms are called so: {names}"
             remedy = "Give one of these, or its IRI."
             raise GraphMatchError(Problem(what, Place(text), remedy))
     raise GraphMatchError(Problem("no term is called so", Place(text), _advice(view, text)))
 
 
 def _iri(view: View, text: str) -> NamedNode | None:
-    iri = text.removeprefix("<").removesuffix(">")
-    prefix, colon, local = text.partition(":")
-    if colon and prefix in view.ontology.prefixes:
-        iri = view.ontology.prefixes[prefix] + local
     try:
-        term = view.ontology.root(NamedNode(iri))
+        term = view.ontology.root(expanded(text, view.ontology.prefixes))
     except ValueError:
         return None
     return term if isinstance(term, NamedNode) and view.kinds(term) else None

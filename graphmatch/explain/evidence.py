@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyoxigraph import BlankNode, NamedNode, Variable
 
 from graphmatch._native import Evaluation
-from graphmatch.explain.filing import Filed
+from graphmatch.explain.indexing import Filed
 from graphmatch.explain.provenance import Provenance
 from graphmatch.matcher import Match
 from semantic.pattern import AnyOf, Branch, Filter, TaxonomyTest, TriplePattern

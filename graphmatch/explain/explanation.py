@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from graphmatch._native import Evaluation
 from graphmatch.explain.evidence import Evidence, evidence, first
-from graphmatch.explain.filing import Filed, Placement
+from graphmatch.explain.indexing import Filed, Placement
 from graphmatch.explain.nearest import Near, Nearest, Wording
 from graphmatch.explain.provenance import Provenance
 from graphmatch.matcher import Match

@@ -15,6 +15,7 @@ metric on semantic nets, IEEE Transactions on Systems, Man, and Cybernetics 19(1
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -28,7 +29,7 @@ from graphmatch._native import Evaluation
 from graphmatch.explain.evidence import LOOKED_AT, instance, solutions
 from graphmatch.explain.provenance import Provenance
 from semantic.attributes.names import attribute, isa_name_of, name_of, steps
-from semantic.decision import folded, text_of
+from semantic.filter_evaluation import folded, text_of
 from semantic.ontology.ontology import Links, Ontology
 from semantic.pattern import (
     AnyOf,
@@ -89,7 +90,7 @@ class Nearest:
         triples = publication.seen_by_any
         if name_of(pattern.predicate) is not None:
             triples = publication.triples
-        sharing = {triple: _shared(pattern, triple) for triple in triples}
+        sharing = {t: sum(map(operator.eq, pattern, t)) for t in triples}
         most = max(sharing.values(), default=0)
         if not most and (name := name_of(pattern.predicate)) is not None:
             return self._to_attribute(name)
@@ -208,11 +209,6 @@ class Nearest:
         return Near(triple, miss.why if miss is not None else "", reasons)
 
 
-def _shared(pattern: TriplePattern, triple: Triple) -> int:
-    """Return how many terms a triple shares with a pattern."""
-    return sum(node == term for node, term in zip(pattern, triple, strict=True))
-
-
 def _rank(miss: Miss | None) -> Fraction | float:
     return math.inf if miss is None else miss.distance
 
@@ -308,7 +304,8 @@ class Distances:
     def _unrelated(self, term: Term, operator: TaxonomyOperator, concept: Term) -> Miss:
         if operator is TaxonomyOperator.ANCESTOR:
             return self.not_below(concept, term)
-        if operator is TaxonomyOperator.CHILD and len(path := self._path(term, concept)) > 1:
+        path = self._ontology.path(term, concept, self._links)
+        if operator is TaxonomyOperator.CHILD and len(path) > 1:
             way = " ⊑ ".join(self._shown(node) for node in path)
             return Miss(len(path) - 2, f"it is not directly below: {way}")
         return self.not_below(term, concept)
@@ -335,9 +332,6 @@ class Distances:
         if self._ontology.root(low) in theirs:
             return Miss(distance, f"{says}, but above it")
         return Miss(distance, f"{says}: both are below {self._shown(common[0])}")
-
-    def _path(self, low: Term, high: Term) -> tuple[Term, ...]:
-        return self._ontology.path(low, high, self._links)
 
     def _above(self, term: Term) -> dict[Term, int]:
         """Return the terms above, with this one, each with how many links lead there."""

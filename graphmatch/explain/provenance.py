@@ -7,16 +7,15 @@ step is one rule of the ontology, which is named by the terms that it went throu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 
 from pyoxigraph import Literal, NamedNode
 
-from graphmatch.enrichment import Enriched
+from graphmatch.knowledge import Enriched, Knowledge
 from semantic.annotation.annotate import Annotation, Form
-from semantic.annotation.words import WORDS, words_of_items
+from semantic.annotation.items import texts_of_items
+from semantic.annotation.words import WORDS, words_of
 from semantic.attributes.names import isa_name_of
-from semantic.attributes.ontology import Concepts
-from semantic.decision import taxonomy_test
+from semantic.filter_evaluation import taxonomy_test
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import is_text
 from semantic.pattern import TaxonomyOperator, TaxonomyTest
@@ -29,21 +28,20 @@ class Provenance:
 
     Parameters
     ----------
-    entailment
-        Whether the ontology's rules were applied: roots and base units are put in.
+    knowledge
+        What it was enriched under.
     language
         The reader's: in which labels terms are shown.
     """
 
     def __init__(
         self,
-        ontology: Ontology,
+        knowledge: Knowledge,
         enriched: Enriched,
-        *,
-        entailment: bool = True,
         language: str = "en",
     ) -> None:
-        self.ontology = ontology
+        self._knowledge = knowledge
+        self.ontology = ontology = knowledge.ontology
         self.publication = enriched.publication
         self.links = ontology.links(enriched.stated)
         """The is-a links that the publication states itself."""
@@ -51,7 +49,7 @@ class Provenance:
         self.language = language
         self._parents = enriched.origins
         self._mapped = enriched.mapped
-        known = ontology if entailment else Ontology()
+        known = ontology if knowledge.rdfs else Ontology()
         rooted = known.rewrite(enriched.stated).triples
         normal = known.units.normal_triples(rooted, lambda *_: None)
         self._measured: Mapping[Triple, Triple] = {} if normal is None else normal.origins
@@ -74,13 +72,9 @@ class Provenance:
             yield parent
             triple = parent
 
-    @cached_property
-    def _concepts(self) -> Concepts:
-        return Concepts(self.ontology)
-
     def classes_called(self, text: Literal) -> tuple[Term, ...]:
         """Return the classes and concepts that a value of an attribute names."""
-        return self._concepts.called(text.value) if is_text(text) else ()
+        return self._knowledge.concepts.called(text.value) if is_text(text) else ()
 
     def is_true(self, test: TaxonomyTest, value: Term) -> bool:
         """Whether one of the taxonomy operators holds of a term."""
@@ -111,7 +105,7 @@ class Provenance:
         elif (annotation := self._found.get(triple)) is not None:
             steps.append(self._naming(annotation, triple[2]))
         elif triple[1] == WORDS:
-            read = words_of_items(self._rooted.values()).get(triple)
+            read = words_of(texts_of_items(self._rooted.values())).get(triple)
             steps += () if read is None else (f"it has the words of {self._write(read)}",)
         elif (stated := self._rooted.get(triple, triple)) != triple:
             changed = zip(stated, triple, strict=True)
@@ -181,10 +175,8 @@ class Provenance:
 
     def _fact(self, subject: Term, predicate: NamedNode, object_: Term) -> bool:
         """Whether the ontology or the publication says a domain, a range or an inverse."""
-        schema = self.ontology.schema
-        tables = {DOMAIN: schema.domains, RANGE: schema.ranges, INVERSE_OF: schema.inverses}
-        known = object_ in tables[predicate].get(subject, ())
-        return known or (subject, predicate, object_) in self._parents
+        triple = (subject, predicate, object_)
+        return triple in self._parents or self._knowledge.meets(triple)
 
     def _inverse(self, one: Term, other: Term) -> bool:
         stated = self._fact(one, INVERSE_OF, other) or self._fact(other, INVERSE_OF, one)

@@ -1,5 +1,6 @@
-"""The matching algorithms of the papers, one a file, as printed.
+"""The matching algorithms of the papers, one a file.
 
+Those whose own paper was not at hand are in `reconstructed`: each says from what it is made.
 `MATCHERS` names them all; the modules are imported when one is asked for.
 """
 
@@ -10,23 +11,24 @@ from pkgutil import resolve_name
 from typing import Any
 
 from graphmatch.matcher import Matcher
+from graphmatch.published.sequential import Order
 from semantic.ontology.ontology import Ontology
 
 MATCHERS: Mapping[str, str] = {
     "naive": "graphmatch.published.naive:Naive",
     "gtopss": "graphmatch.published.gtopss:GToPSS",
-    "ops": "graphmatch.published.ops:Ops",
-    "mic": "graphmatch.published.mic:Mic",
-    "stopss": "graphmatch.published.stopss:SToPSS",
-    "ibroker": "graphmatch.published.ibroker:IBroker",
+    "ops": "graphmatch.published.reconstructed.ops:Ops",
+    "mic": "graphmatch.published.reconstructed.mic:Mic",
+    "stopss": "graphmatch.published.reconstructed.stopss:SToPSS",
+    "ibroker": "graphmatch.published.reconstructed.ibroker:IBroker",
     "ctps": "graphmatch.published.ctps:Ctps",
-    "ctps-printed": "graphmatch.published.ctps:CtpsPrinted",
-    "gem": "graphmatch.published.gem:Gem",
-    "rein": "graphmatch.published.rein:Rein",
-    "tama": "graphmatch.published.tama:Tama",
-    "htree": "graphmatch.published.htree:HTree",
-    "betree": "graphmatch.published.betree:BETree",
-    "opindex": "graphmatch.published.opindex:OpIndex",
+    "ctps-printed": "graphmatch.published.ctps_printed:CtpsPrinted",
+    "gem": "graphmatch.published.reconstructed.gem:Gem",
+    "rein": "graphmatch.published.reconstructed.rein:Rein",
+    "tama": "graphmatch.published.reconstructed.tama:Tama",
+    "htree": "graphmatch.published.reconstructed.htree:HTree",
+    "betree": "graphmatch.published.reconstructed.betree:BETree",
+    "opindex": "graphmatch.published.reconstructed.opindex:OpIndex",
     "dexin": "graphmatch.published.dexin:Dexin",
     "dexin-exclusive": "graphmatch.published.dexin:DexinExclusive",
     "dexin-inclusive": "graphmatch.published.dexin:DexinInclusive",
@@ -35,6 +37,13 @@ MATCHERS: Mapping[str, str] = {
     "gryphon-general": "graphmatch.published.gryphon_general:GryphonGeneral",
 }
 """Name to where the class is."""
+
+ORDERS: Mapping[str, str] = {
+    "sequential": "graphmatch.published.sequential:Sequential",
+    "suborder": "graphmatch.published.suborder:SubOrder",
+    "suborder-printed": "graphmatch.published.suborder:SubOrderPrinted",
+}
+"""Orders of evaluating expensive predicates, which decide other subscriptions than a matcher."""
 
 
 def make(name: str, ontology: Ontology, **options: Any) -> Matcher:
@@ -57,3 +66,15 @@ def make(name: str, ontology: Ontology, **options: Any) -> Matcher:
     """
     matcher: Matcher = resolve_name(MATCHERS[name])(ontology, **options)
     return matcher
+
+
+def make_order(name: str, **options: Any) -> Order:
+    """Make an order of evaluating expensive predicates by its name in `ORDERS`; see `make`.
+
+    Examples
+    --------
+    >>> len(make_order("sequential").subscriptions)
+    0
+    """
+    order: Order = resolve_name(ORDERS[name])(**options)
+    return order

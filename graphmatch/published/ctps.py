@@ -1,86 +1,103 @@
 """CTPS: an index on the trees of concepts, of bit arrays.
 
-Zhang, Wang, Huang, Yung: "CTPS" (concept tree-based publish/subscribe system), sections 3 to 5.
+Zhang, Wang, Huang, Yung: "CTPS" (concept tree-based publish/subscribe system), sections 3 to 5,
+mended; `graphmatch.published.ctps_printed` is the algorithm as printed.
 
-Subscriptions are numbers, and whatever is asked for has a bit array of those who ask: m1 the
-attributes of a tree, m2 for each attribute the classes of values, m3 its texts, m4 a grid of
-T x T cells for its ranges (low end by high end; GEM's). An event begins with all bits set. Each of
-its pairs leaves those who ask for nothing in a tree, or for a node on the way from the event's
-node to the root: ``(~SID | the way's lists) & sid``; texts likewise. In a grid, cells whose ranges
-end before the value's box, or begin after it, are cleared whole; in the value's own row and column
-the ends are compared, of those only that are left.
+Subscriptions are numbers, and whatever is asked for has a bit array of those who ask. For each
+attribute: m1 who asks for it, m2 for each class that is asked for, m3 for each text, m4 for each
+cell of a grid of T x T (GEM's) the ranges whose high end is in row y and low end in column x. An
+event begins with all bits set. Each attribute that is asked for leaves those who do not ask for it,
+or whose constraint a pair of the event meets: ``(~m1 | lists) & sid``, with the lists of all nodes
+on the way from the value to the root, or of its text. In a grid, seen from a value's box r, cells
+with x < r < y hold (part F); in its own row and column (C, D and E) the ends are compared, of those
+only that are left; the rest holds for nobody (A and B).
 
 Cost: for n subscriptions and trees of height h, h + 3 operations on n bits an attribute; T² / 2 and
 about 2n / T comparisons a range (section 5.4). n bits for each node, text or cell that somebody
-asks for. Bit arrays and the comparison of ends are compiled.
+asks for.
 
 Notes
 -----
-`CtpsPrinted` is the printed algorithm. `Ctps` is it mended, in four places:
-
-- Algorithm 6 visits the event's own pairs only, so whoever asks for an attribute that the event
-  lacks stays. Mended: each attribute that is asked for is visited.
-- m2 to m4 are of a tree's root, and an attribute is matched apart from its value; so two pairs
-  of a subscription are met by each other's values. Mended: they are of the attribute asked for,
+- Mended: Algorithm 6 visits the event's own pairs only, so whoever asks for an attribute that the
+  event lacks stays. Here each attribute that is asked for is visited.
+- Mended: m2 to m4 are of a tree's root, and an attribute is matched apart from its value; so two
+  pairs of a subscription are met by each other's values. Here they are of the attribute asked for,
   and a pair of the event is looked up in those of its own attribute and all above it.
-- Of an event's several pairs in one tree each clears those whom only the others satisfy. Mended:
-  they are alternatives.
-- A node has one parent. Mended: all ways up are walked. The printed one takes the first.
-
-And in both:
-
-- ``domain(attribute)`` chooses a value's index; RDF seldom states it. Printed, the value itself
-  does: a number m4, a text m3, a name m2 and m3 (a constant may be a name); whose constraint is in
-  another stays. Mended: all of them are looked into.
-- Algorithm 1 enters the names of values into m2, Algorithm 2 asks it for an attribute, Algorithm 6
-  for an attribute's root. Each attribute has an index of its own here: a tree that two attributes
-  share would clear those who ask for the other. Nodes that nobody asks for have no list.
+- Mended: of an event's several pairs in one tree each clears those whom only the others satisfy.
+  Here they are alternatives.
+- Mended: a node has one parent. Here all ways up are walked.
+- ``domain(attribute)`` chooses a value's index; RDF seldom states it. All of them are looked into.
 - The special item of section 4.2 is said to match all strings, and used as the list of all. Here
-  it is for `Present`, which the printed one refuses.
+  it is for `Present`.
 - Algorithm 5 writes cell[y][x], 9 reads cell[x][y], and its line 19 [x][r] for [r][y]: section
   5.3's text holds. Ends beyond the domain are in the first or last box.
 - T is 5 in the example, and not printed for the experiments. 10 is near the least of section 5.4's
   cost for 10,000 subscriptions, with the times of one operation measured here.
-- Order is left open: mended, ranges come last, when fewest are left to compare.
+- Order is left open: ranges come last, when fewest are left to compare.
 - `rdf:type` is an attribute whose value is a class; of the ontology's rules no others are known
   than subattributes and subclasses. Units (section 4) are left to those who write events.
-- A match of the printed one that has no value for one of its attributes has no solution: it is
-  counted as verified, and not in the report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from typing import ClassVar, Final, TypeAlias
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias, TypeVar
 
+import numpy as np
 from bitarray import bitarray
-from pyoxigraph import Literal, NamedNode
+from bitarray.util import zeros
+from pyoxigraph import NamedNode
 
-from graphmatch.matcher import Capabilities
-from graphmatch.published.flat.bit_grid import Grid
-from graphmatch.published.flat.bits import BitLists, no_bits
-from graphmatch.published.flat.concepts import ConceptMatcher, Way
-from graphmatch.published.flat.constraints import (
+from graphmatch.published.base import (
+    DOMAIN,
     Below,
+    ConceptMatcher,
     Constraint,
+    Domain,
     Equal,
+    Event,
     Interval,
     Present,
     Row,
-    number_of,
+    Tally,
+    Values,
+    cell_of,
 )
-from graphmatch.published.flat.events import Event, Resource
-from graphmatch.published.flat.matcher import Tally
-from graphmatch.published.flat.ranges import DOMAIN
-from semantic.ontology.ontology import Links, Ontology
+from semantic.ontology.ontology import Ontology
 from semantic.terms import Term
-
-Lists: TypeAlias = BitLists[Term | None]
 
 CELLS = 10
 ANY: Final = None
 """The special item of m3."""
+
+Key = TypeVar("Key")
+Lists: TypeAlias = dict[Key, bitarray]
+"""What is asked for, and who asks for it: the ones of a bit array, by number."""
+
+_ENTRY = 180
+"""About how many bytes a bit array has beside its bits, with its entry in a table (an estimate)."""
+
+
+@dataclass(slots=True)
+class Index:
+    """What is asked of an attribute.
+
+    Parameters
+    ----------
+    m1, m2, m3
+        Who asks for it; of its classes, and of its texts, who asks for which.
+    m4
+        Row y and column x of the grid to the ranges that end and begin there (section 4.2).
+    ends
+        Shape ``(numbers, 2)``: the low and the high end of each range.
+    """
+
+    m1: bitarray = field(default_factory=lambda: zeros(0, "little"))
+    m2: Lists[Term] = field(default_factory=dict)
+    m3: Lists[Term | None] = field(default_factory=dict)
+    m4: Lists[tuple[int, int]] = field(default_factory=dict)
+    ends: Values = field(default_factory=lambda: np.empty((64, 2)))
 
 
 class Ctps(ConceptMatcher):
@@ -107,90 +124,64 @@ class Ctps(ConceptMatcher):
     [[0], []]
     """
 
-    capabilities: ClassVar = Capabilities(
-        property_variables=False, text=False, joins=False, entailment=True
-    )
-
-    def __init__(
-        self,
-        ontology: Ontology,
-        *,
-        domain: tuple[float, float] = DOMAIN,
-        cells: int = CELLS,
-    ) -> None:
+    def __init__(self, ontology: Ontology, *, domain: Domain = DOMAIN, cells: int = CELLS) -> None:
         super().__init__(ontology)
         self._domain, self._cells = domain, cells
-        self._there = no_bits(64)
-        self._m1: dict[Term, Lists] = {}
-        self._m2: dict[Term, Lists] = {}
-        self._m3: dict[Term, Lists] = {}
-        self._m4: dict[Term, Grid] = {}
+        self._there = zeros(0, "little")
+        self._indexes: dict[Term, Index] = {}
 
     @property
     def nbytes(self) -> int:
         """How large the index is; tables are estimated."""
-        return self._there.nbytes + sum(index.nbytes for index in self._indexes())
+        several = self._indexes.values()
+        bits = [self._there, *(i.m1 for i in several)]
+        bits += [each for i in several for of in (i.m2, i.m3, i.m4) for each in of.values()]
+        return sum(each.nbytes + _ENTRY for each in bits) + sum(i.ends.nbytes for i in several)
 
-    def _indexes(self) -> Iterator[Lists | Grid]:
-        for lists in (self._m1, self._m2, self._m3):
-            yield from lists.values()
-        yield from self._m4.values()
-
-    # --- Subscribing (Algorithms 2 to 5) ----------------------------------------------------------
+    # --- Subscribing (Algorithms 2 to 5) ------------------------------------------------------
 
     def insert(self, number: int, row: Row) -> None:
-        """Put each constraint into the indexes of its attribute (Algorithm 2)."""
-        if number >= len(self._there):
-            length = len(self._there) * 9 // 8 // 64 * 64 + 64
-            self._there.extend(no_bits(length - len(self._there)))
-            for index in self._indexes():
-                index.resize(length)
-        self._there[number] = 1
-        length = len(self._there)
-        for name, attribute, constraint in self._pairs(row):
-            for lists, key in self._keys(attribute, constraint):
-                if name not in lists:
-                    lists[name] = BitLists(length)
-                lists[name].add(key, number)
+        """Put each constraint into the index of its attribute (Algorithm 2)."""
+        resize(self._there, number + 1)[number] = 1
+        for attribute, constraint in row.items():
+            index = self._indexes.setdefault(attribute, Index())
+            resize(index.m1, number + 1)[number] = 1
+            lists, key = self._place(index, constraint)
+            resize(lists.setdefault(key, zeros(0, "little")), number + 1)[number] = 1
             if isinstance(constraint, Interval):
-                if name not in self._m4:
-                    self._m4[name] = Grid(self._domain, self._cells, length)
-                self._m4[name].add(number, constraint)
+                if number >= len(index.ends):
+                    index.ends = np.resize(index.ends, (number * 9 // 8 + 64, 2))
+                index.ends[number] = constraint
 
     def remove(self, number: int, row: Row) -> None:
-        """Take each constraint out, and indexes that nothing is left in."""
+        """Take each constraint out, and lists that nobody is left in."""
         self._there[number] = 0
-        for name, attribute, constraint in self._pairs(row):
-            for lists, key in self._keys(attribute, constraint):
-                if name in lists:
-                    lists[name].discard(key, number)
-                    if not len(lists[name]):
-                        del lists[name]
-            if isinstance(constraint, Interval) and name in self._m4:
-                self._m4[name].discard(number, constraint)
-                if not len(self._m4[name]):
-                    del self._m4[name]
+        for attribute, constraint in row.items():
+            index = self._indexes[attribute]
+            index.m1[number] = 0
+            lists, key = self._place(index, constraint)
+            lists[key][number] = 0
+            if not lists[key].any():
+                del lists[key]
+            if not index.m1.any():
+                del self._indexes[attribute]
 
-    def _keys(
-        self, attribute: Term | None, constraint: Constraint
-    ) -> Iterator[tuple[dict[Term, Lists], Term | None]]:
-        """Yield under what something is asked for in m1 to m3 (Algorithms 3 and 4)."""
-        if attribute is not None:
-            yield self._m1, attribute
+    def _place(self, index: Index, constraint: Constraint) -> tuple[Lists[Any], Any]:
+        """Return in which table a constraint is, and under what."""
         match constraint:
             case Below(concept):
-                yield self._m2, concept
+                return index.m2, concept
             case Equal(term):
-                yield self._m3, term
+                return index.m3, term
             case Present():
-                yield self._m3, ANY
+                return index.m3, ANY
+            case Interval(low, high):
+                return index.m4, (self._box(high), self._box(low))
 
-    def _pairs(self, row: Row) -> Iterator[tuple[Term, Term | None, Constraint]]:
-        """Yield what an attribute's indexes go by, what it is in m1, and its constraint."""
-        for attribute, constraint in row.items():
-            yield attribute, attribute, constraint
+    def _box(self, value: float) -> int:
+        return cell_of(value, self._domain, self._cells)
 
-    # --- Matching (Algorithms 6 to 9) -------------------------------------------------------------
+    # --- Matching (Algorithms 6 to 9) ---------------------------------------------------------
 
     def matched(self, event: Event, tally: Tally) -> Iterable[int]:
         """Leave, attribute by attribute, those who ask for nothing else (Algorithm 6)."""
@@ -199,107 +190,51 @@ class Ctps(ConceptMatcher):
             for above in self.above(attribute):
                 found.setdefault(above, []).append(attribute)
         sid = self._there.copy()
-        for asked in sorted(self._m1, key=self._m4.__contains__):
-            left = ~self._m1[asked].all
+        for asked, index in sorted(self._indexes.items(), key=lambda item: bool(item[1].m4)):
+            left = ~resize(index.m1, len(sid))
             for attribute in found.get(asked, ()):
-                left |= self._satisfied(asked, attribute, event, sid, tally)
+                value = event.terms[attribute]
+                if index.m2:
+                    _mark(left, index.m2, self.way(value, event.links), tally)
+                if index.m3:
+                    _mark(left, index.m3, (value, ANY), tally)
+                if index.m4 and (number := event.numbers.get(attribute)) is not None:
+                    left |= self._in_ranges(index, number, sid, tally)
             sid &= left
         tally.candidates += sid.count()
         return sid.search(1)
 
-    def _satisfied(
-        self, asked: Term, attribute: NamedNode, event: Event, sid: bitarray, tally: Tally
-    ) -> bitarray:
-        """Return those left whose constraint on an attribute is met by a pair of the event."""
-        value, number = event.terms[attribute], event.numbers.get(attribute)
-        if number is not None and (grid := self._m4.get(asked)) is not None:
-            satisfied = sid & grid.lists.all
-            grid.keep(satisfied, number, tally)
-        else:
-            satisfied = no_bits(len(sid))
-        if (concepts := self._m2.get(asked)) is not None:
-            way = self.way(value, event.links)
-            tally.probes += len(way)
-            concepts.mark(satisfied, way)
-        if (texts := self._m3.get(asked)) is not None:
-            tally.probes += 2
-            texts.mark(satisfied, (value, ANY))
-        return satisfied
+    def _in_ranges(self, index: Index, value: float, sid: bitarray, tally: Tally) -> bitarray:
+        """Return whose range has a value, of those who are left (Algorithm 9, gemMatch)."""
+        r = self._box(value)
+        holds, left = zeros(len(sid), "little"), zeros(len(sid), "little")
+        for (y, x), cell in index.m4.items():
+            tally.probes += 1
+            if x < r < y:  # part F
+                holds |= resize(cell, len(sid))
+            elif x <= r <= y:  # parts C, D and E
+                tally.gates += 1
+                left |= resize(cell, len(sid))
+        left &= sid
+        buffer = np.frombuffer(memoryview(left), np.uint8)
+        bits = np.unpackbits(buffer, count=len(left), bitorder="little")
+        numbers = np.flatnonzero(bits.view(np.bool_))
+        tally.candidates += numbers.size
+        low, high = index.ends[numbers].T
+        left[numbers[(low > value) | (high < value)].tolist()] = 0
+        return holds | left
 
 
-class CtpsPrinted(Ctps):
-    """CTPS as printed: its answers are wrong where the paper's assumptions do not hold.
-
-    Examples
-    --------
-    Whoever asks for an attribute that the event lacks is matched.
-
-    >>> from graphmatch.subscription import SubscriptionParser
-    >>> ctps = CtpsPrinted(Ontology())
-    >>> text = "SELECT ?e { ?e <urn:brand> 'HP' ; <urn:target> <urn:laptop> }"
-    >>> ctps.subscribe(SubscriptionParser().parse("s", text))
-    >>> list(ctps.matched(Event({NamedNode("urn:brand"): Literal("HP")}), Tally()))
-    [0]
-    """
-
-    capabilities: ClassVar = replace(Ctps.capabilities, presence=False, exact=False, complete=False)
-    kinds: ClassVar = Ctps.kinds - {Present}
-
-    def above(self, attribute: NamedNode) -> Way:
-        """Return an attribute, its parent, and so on to the root of its tree."""
-        return _first_way(attribute, self.ontology.properties.parents)
-
-    def way(self, value: Term, links: Links) -> Way:  # noqa: ARG002 - an event has none
-        """Return a value, its parent, and so on to the root of its tree."""
-        way = self._ways.get(value)
-        if way is None:
-            way = _first_way(value, self.ontology.parents)
-            if len(way) > 1:
-                self._ways[value] = way
-        return way
-
-    def events(self, resource: Resource, links: Links) -> Iterable[Event]:
-        """Return what there is of the trees of attributes that somebody asks for."""
-        roots = {self.above(attribute)[-1] for attribute in self.asked}
-        return resource.events({a for a in resource.values if self.above(a)[-1] in roots}, links)
-
-    def _pairs(self, row: Row) -> Iterator[tuple[Term, Term | None, Constraint]]:
-        for attribute, constraint in row.items():
-            root = self.above(attribute)[-1]
-            independent = not self.ontology.properties.children(root)
-            if isinstance(constraint, Equal) and (n := number_of(constraint.term)) is not None:
-                constraint = Interval(n, n)
-            yield root, None if independent else attribute, constraint
-
-    def matched(self, event: Event, tally: Tally) -> Iterable[int]:
-        """Clear, pair by pair, those who ask for something else (Algorithm 6)."""
-        sid = self._there.copy()
-        for attribute, value in event.terms.items():
-            way = self.above(attribute)
-            name, number = way[-1], event.numbers.get(attribute)
-            _tree_match(self._m1.get(name), way, sid, tally)
-            if number is not None:
-                if (grid := self._m4.get(name)) is not None:
-                    grid.keep(sid, number, tally)
-                continue
-            if not isinstance(value, Literal):
-                _tree_match(self._m2.get(name), self.way(value, event.links), sid, tally)
-            _tree_match(self._m3.get(name), (value,), sid, tally)
-        tally.candidates += sid.count()
-        return sid.search(1)
+def resize(bits: bitarray, length: int) -> bitarray:
+    """Return bits that are as many, by adding zeros to them (section 5.1)."""
+    if len(bits) < length:
+        bits.extend(zeros(length - len(bits), "little"))
+    return bits
 
 
-def _tree_match(lists: Lists | None, way: Way, sid: bitarray, tally: Tally) -> None:
-    """Leave those who ask for nothing here, or for something on the way (Algorithms 7 and 8)."""
-    if lists is not None:
-        tally.probes += len(way)
-        lists.keep(sid, way)
-
-
-def _first_way(term: Term, parents: Callable[[Term], Iterable[Term]]) -> Way:
-    """Return a term, its first parent, and so on: a node of the paper has one."""
-    way: dict[Term, None] = {}
-    while term not in way:
-        way[term] = None
-        term = next(iter(parents(term)), term)
-    return tuple(way)
+def _mark(left: bitarray, lists: Lists[Key], keys: Iterable[Key], tally: Tally) -> None:
+    """Add who asks for one of some keys (Algorithms 7 and 8)."""
+    for key in keys:
+        tally.probes += 1
+        if key in lists:
+            left |= resize(lists[key], len(left))

@@ -1,95 +1,208 @@
 """DEXIN: for each event, attributes in the best order, each by the cheaper of two methods.
 
 Fan, Liu, Tang: "DEXIN: A fast content-based multi-attribute event matching algorithm using dynamic
-exclusive and inclusive methods", Future Generation Computer Systems 2017.
+exclusive and inclusive methods", Future Generation Computer Systems 2017, sections 3 and 4.3.
 
 Each attribute has two arrays of slots that divide its domain evenly, with the low and the high ends
-of all constraints in ascending order (section 3.3.1). The *exclusive* method walks over the ends
-that a value is outside of, and takes their subscriptions out of the partial result. The *inclusive*
-method tests each subscription that is left (3.3.2). For each event the matching rate of every
-attribute is estimated from how full slots are (formula 3). The Low-Matching-Rate-First-Fit
-algorithm (3.5) then puts attributes into a pipeline, those that few subscriptions pass first, and
-gives each a method; it is in `flat.pipeline`, and so are the cost model and the optimal order.
+of all constraints (section 3.3.1). The *exclusive* method takes out whoever has an end that the
+value is outside of (algorithm 1). The *inclusive* method tests each subscription that is left
+(algorithm 2). For each event the matching rate of every attribute is estimated from how full slots
+are (formula 3). The Low-Matching-Rate-First-Fit algorithm (algorithm 4) then puts attributes into a
+pipeline, those that few subscriptions pass first, and gives each a method. Attributes are taken to
+be independent of each other; costs are parts of all subscriptions.
 
-Cost: the estimates are O(slots) an attribute and the plan is O(M log M); the exclusive method is
-O(constraints that do not hold), the inclusive one O(subscriptions left). Two entries and two ends
-for each constraint. Compiled (`graphmatch.published.flat.methods`).
+Cost: the plan is O(M log M), the exclusive method O(slots + constraints that do not hold), the
+inclusive one O(subscriptions left). Two entries of 16 bytes for each constraint, and two ends for
+each attribute and subscription.
 
 Notes
 -----
 - Algorithm 1 removes all of slot β (line 20), those above the value too; the text says "the slots
-  before β", and so it is here.
-- An open end is a closed one at the next double: entries in order of values are in order of types
-  too, and the loops over equal values (lines 3 to 9 and 25 to 31) are part of the search.
-- A slot is a sorted list, not an RB-tree: inserting moves half a slot's entries.
+  before β", and so it is here. A slot is a sorted array instead of an RB-tree.
 - Rule 3 lets through a value at one closed end whatever the other end is, which rule 1 does not
   (for ``[5, 5)``), and knows no constraint without ends. Both ends are tested here.
 - An absent end is in no array. A constraint with neither end is in that of high ends, as infinite,
-  for an event without the attribute.
+  for an event without the attribute. An open end is a closed one at the next double.
 - Formula 3 counts the value's own slots wholly, and may fall below 0, which would turn the
   accumulated rate around; it is 0 then. It takes O(slots), which section 3.4.2 calls constant.
 - Algorithm 4 compares the accumulated rate with δ, the text with "the matching rate". It is δ
-  here: those are the costs of the two methods (formulas 4 and 5).
-- Observations 1 to 3 hold where one subscription costs either method the same, as formulas 1 and 2
-  have it. A processor reads the first attribute's column in order, and slots from all over.
-- Formula 9 leaves out the first attribute, which costs 1 (formula 5).
+  here: those are the costs of the two methods (formulas 4 and 5). Formula 9 leaves out the first
+  attribute, which costs 1 (formula 5).
 - The partial result is a hash map with a linked list in the paper. The exclusive method only needs
-  to take out, the inclusive one only to walk, and it comes last: so it is an array of bytes, and
-  from the first inclusive step on a list of numbers, which each step makes shorter. Between them is
-  one pass over the bytes; copying S (algorithm 3, line 2) is another.
+  to take out, the inclusive one only to walk, and it comes last: so it is an array of booleans, and
+  from the first inclusive step on an array of numbers.
 - Events and subscriptions of the paper have all attributes, and so a column of ends has a place for
   each subscription here. One without a constraint has no entries, and passes the inclusive test. An
-  event that lacks an attribute is outside of all its constraints; by the exclusive method both
-  arrays are walked over.
+  event that lacks an attribute is outside of all its constraints.
 - Values beyond the domain are in the first or last slot, so the answer is right for any domain.
-- ``dexin-inclusive`` takes attributes in ascending order of rates, so it has the arrays, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from math import inf, isnan, nan
-from typing import ClassVar
+from enum import IntEnum
+from itertools import chain
+from math import inf, nan
+from sys import getsizeof
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from graphmatch.published.flat.buckets import Buckets, Numbers, Values
-from graphmatch.published.flat.constraints import Row
-from graphmatch.published.flat.events import Event
-from graphmatch.published.flat.matcher import FlatMatcher, Tally
-from graphmatch.published.flat.methods import Marks, collect, exclude, include, outside
-from graphmatch.published.flat.pipeline import (
-    Method,
-    Plan,
-    Planner,
-    low_matching_rate_first_fit,
-    only_exclusive,
-    only_inclusive,
-    optimal,
+from graphmatch.published.base import (
+    DOMAIN,
+    RANGES,
+    Domain,
+    Event,
+    FlatMatcher,
+    Row,
+    Tally,
+    Values,
+    all_ends,
+    cell_of,
 )
-from graphmatch.published.flat.ranges import DOMAIN, RANGES, Domain, all_ends, cell_of
 from semantic.ontology.ontology import Ontology
 
 SLOTS = 1500
-"""Of each array (section 4, τ)."""
+"""Of each array (section 4)."""
+SEARCHED = 22
+"""The most attributes that `optimal` searches (the largest M in figure 15)."""
+
+# --- The pipeline (sections 3.4 and 3.5) --------------------------------------------------------
+
+
+class Method(IntEnum):
+    """How the subscriptions that do not match are found: the paper's d_k."""
+
+    EXCLUSIVE = 0
+    INCLUSIVE = 1
+
+
+class Step(NamedTuple):
+    """One attribute's place in a plan, with its matching rate and cost, as estimated."""
+
+    attribute: NamedNode
+    method: Method
+    rate: float
+    cost: float
+
+
+Plan: TypeAlias = tuple[Step, ...]
+"""The vectors Q and D, with what they were made from."""
+Rates: TypeAlias = Mapping[NamedNode, float]
+"""Attribute to what part of all subscriptions an event's value passes."""
+
+
+def price(rates: Rates, order: Iterable[NamedNode], methods: Iterable[Method]) -> Plan:
+    """Return a plan with the cost of each step (formulas 4 and 5).
+
+    Examples
+    --------
+    >>> p, q = NamedNode("urn:p"), NamedNode("urn:q")
+    >>> plan = price({p: 0.25, q: 0.5}, [p, q], [Method.EXCLUSIVE, Method.INCLUSIVE])
+    >>> [step.cost for step in plan]
+    [0.75, 0.25]
+    """
+    plan, left = [], 1.0
+    for attribute, method in zip(order, methods, strict=True):
+        rate = rates[attribute]
+        plan.append(Step(attribute, method, rate, left if method else 1 - rate))
+        left *= rate
+    return tuple(plan)
+
+
+def cost(plan: Plan) -> float:
+    """Return what a plan costs (formula 6)."""
+    return sum(step.cost for step in plan)
+
+
+def low_matching_rate_first_fit(rates: Rates) -> Plan:
+    """Return a near-optimal plan in O(M log M) (algorithm 4).
+
+    Attributes are in ascending order of their rates. The exclusive method is taken as long as it
+    is cheaper than the inclusive one.
+    """
+    order = sorted(rates, key=rates.__getitem__)
+    accumulated, exclusive = 1.0, 0
+    for attribute in order:
+        if exclusive and accumulated <= 1 - rates[attribute]:
+            break
+        accumulated *= rates[attribute]
+        exclusive += 1
+    rest = [Method.INCLUSIVE] * (len(order) - exclusive)
+    return price(rates, order, [Method.EXCLUSIVE] * exclusive + rest)
+
+
+def optimal(rates: Rates) -> Plan:
+    """Return the cheapest plan (section 4.3): a search through O(2^M).
+
+    It is among those that keep to observations 1 to 3: the exclusive method comes first, and
+    attributes of the inclusive one are in ascending order of their rates. With more than
+    `SEARCHED` attributes the plan is that of `low_matching_rate_first_fit`.
+    """
+    if not 0 < len(rates) <= SEARCHED:
+        return low_matching_rate_first_fit(rates)
+    order = sorted(rates, key=rates.__getitem__)
+    exclusive = np.arange(1, 2 ** len(order))  # choices of attributes, as bits
+    total, left = np.zeros(exclusive.size), np.ones(exclusive.size)
+    for method in Method:
+        for place, attribute in enumerate(order):
+            chosen = exclusive >> place & 1 != method
+            total += chosen * (left if method else 1 - rates[attribute])
+            left *= np.where(chosen, rates[attribute], 1.0)
+    best = int(exclusive[total.argmin()])
+    pipeline = sorted((Method(~best >> place & 1), place) for place in range(len(order)))
+    return price(rates, [order[place] for _, place in pipeline], [method for method, _ in pipeline])
+
+
+def only_exclusive(rates: Rates) -> Plan:
+    """Return the plan with the exclusive method alone (formula 8)."""
+    return price(rates, sorted(rates, key=rates.__getitem__), [Method.EXCLUSIVE] * len(rates))
+
+
+def only_inclusive(rates: Rates) -> Plan:
+    """Return the cheapest plan with the inclusive method alone (formula 9)."""
+    return price(rates, sorted(rates, key=rates.__getitem__), [Method.INCLUSIVE] * len(rates))
+
+
+# --- The index ----------------------------------------------------------------------------------
+
+
+class Slots:
+    """An array of slots: of each the low or high ends, ascending, whose they are, and how many."""
+
+    def __init__(self, count: int) -> None:
+        self.ends = [array("d") for _ in range(count)]
+        self.numbers = [array("q") for _ in range(count)]
+        self.sizes: NDArray[np.int64] = np.zeros(count, np.int64)
+
+    def insert(self, slot: int, end: float, number: int) -> None:
+        """Put an end into its slot."""
+        place = bisect_right(self.ends[slot], end)
+        self.ends[slot].insert(place, end)
+        self.numbers[slot].insert(place, number)
+        self.sizes[slot] += 1
+
+    def discard(self, slot: int, end: float, number: int) -> None:
+        """Take an end out of its slot."""
+        place = self.numbers[slot].index(number, bisect_left(self.ends[slot], end))
+        del self.ends[slot][place], self.numbers[slot][place]
+        self.sizes[slot] -= 1
 
 
 @dataclass(slots=True)
-class _Attribute:
+class Index:
     """What there is of one attribute.
 
-    Parameters
-    ----------
-    lows, highs
-        The two arrays of slots.
-    ends
-        Shape ``(numbers, 2)``: each constraint's ends, NaN where there is none.
+    In `ends`, of shape ``(numbers, 2)``, are each constraint's ends, NaN where there is none.
     """
 
-    lows: Buckets
-    highs: Buckets
+    lows: Slots
+    highs: Slots
     ends: Values
 
 
@@ -101,7 +214,7 @@ class Dexin(FlatMatcher):
     domain
         Between what most values of an attribute are.
     slots
-        How many each array has.
+        How many each of the two arrays has.
 
     Examples
     --------
@@ -114,132 +227,130 @@ class Dexin(FlatMatcher):
     [[0], []]
     """
 
+    planner: ClassVar[Callable[[Rates], Plan]] = staticmethod(low_matching_rate_first_fit)
     capabilities: ClassVar = RANGES
-    planner: ClassVar[Planner] = staticmethod(low_matching_rate_first_fit)
 
-    def __init__(
-        self,
-        ontology: Ontology,
-        *,
-        domain: Domain = DOMAIN,
-        slots: int = SLOTS,
-    ) -> None:
+    def __init__(self, ontology: Ontology, *, domain: Domain = DOMAIN, slots: int = SLOTS) -> None:
         super().__init__(ontology)
         self._domain, self._slots = domain, slots
-        self._attributes: dict[NamedNode, _Attribute] = {}
-        self._there: Marks = np.zeros(64, np.bool_)
+        self._attributes: dict[NamedNode, Index] = {}
+        self._there: NDArray[np.bool_] = np.zeros(64, np.bool_)
+        """S, by number."""
         self._count = 0
 
     @property
     def nbytes(self) -> int:
-        """How large the index is."""
-        several = self._attributes.values()
-        return self._there.nbytes + sum(
-            a.lows.nbytes + a.highs.nbytes + a.ends.nbytes for a in several
-        )
+        """How large the arrays are."""
+        sizes = self._there.nbytes
+        for index in self._attributes.values():
+            sizes += index.ends.nbytes
+            for array_ in (index.lows, index.highs):
+                slots = chain(array_.ends, array_.numbers)
+                sizes += array_.sizes.nbytes + sum(map(getsizeof, slots))
+        return sizes
 
     def insert(self, number: int, row: Row) -> None:
         """Put each constraint's ends into their slots."""
         if number >= self._there.size:
-            self._double()
+            self._there = np.concatenate([self._there, np.zeros_like(self._there)])
+            for index in self._attributes.values():
+                index.ends = np.concatenate([index.ends, np.full_like(index.ends, nan)])
         self._there[number] = True
         self._count += 1
         for attribute, low, high in all_ends(row):
-            index = self._attributes.get(attribute)
-            if index is None:
+            if attribute not in self._attributes:
                 ends = np.full((self._there.size, 2), nan)
-                index = _Attribute(Buckets(self._slots), Buckets(self._slots), ends)
-                self._attributes[attribute] = index
+                new = Index(Slots(self._slots), Slots(self._slots), ends)
+                self._attributes[attribute] = new
+            index = self._attributes[attribute]
             index.ends[number] = low, high
             if low > -inf:
-                index.lows.insert(self._slot(low), number, low)
+                index.lows.insert(self._slot(low), low, number)
             if high < inf or low == -inf:
-                index.highs.insert(self._slot(high), number, high)
+                index.highs.insert(self._slot(high), high, number)
 
     def remove(self, number: int, row: Row) -> None:
         """Take each constraint's ends out."""
         self._there[number] = False
         self._count -= 1
-        for attribute in row:
+        for attribute, low, high in all_ends(row):
             index = self._attributes[attribute]
-            low, high = index.ends[number].tolist()
             index.ends[number] = nan
             if low > -inf:
-                index.lows.discard(self._slot(low), number, low)
+                index.lows.discard(self._slot(low), low, number)
             if high < inf or low == -inf:
-                index.highs.discard(self._slot(high), number, high)
-            if not len(index.lows) + len(index.highs):
+                index.highs.discard(self._slot(high), high, number)
+            if self.asked[attribute] == 1:  # by this one
                 del self._attributes[attribute]
+
+    def _slot(self, value: float) -> int:
+        return cell_of(value, self._domain, self._slots)
 
     def plan(self, event: Event) -> Plan:
         """Return the pipeline for an event: order, methods, estimated rates and costs."""
         rates = {}
         for attribute, index in self._attributes.items():
-            starts = self._starts(self._value(event, attribute))
-            gone = outside(index.lows.size, index.highs.size, *starts)
-            rates[attribute] = max(0.0, 1 - gone / self._count)
+            value = event.numbers.get(attribute)
+            alpha, beta = (0, self._slots - 1) if value is None else [self._slot(value)] * 2
+            outside = index.lows.sizes[alpha:].sum() + index.highs.sizes[: beta + 1].sum()
+            rates[attribute] = max(0.0, 1 - int(outside) / self._count)  # formula 3
         return type(self).planner(rates)
 
     def matched(self, event: Event, tally: Tally) -> Iterable[int]:
-        """Send all subscriptions through the pipeline, and return those that are left.
+        """Send all subscriptions through the pipeline, and return what is left (algorithm 3).
 
         Probes are entries of slots that were walked over, gates the subscriptions that this took
-        out, and candidates the ends or constraints that were compared with a value.
+        out; candidates are what was compared: the ends in a value's own slots, and constraints.
         """
         plan = self.plan(event) if self._count else ()
         left = self._there.copy()
-        for step in plan:
-            if step.method is Method.EXCLUSIVE:
-                index, value = self._attributes[step.attribute], self._value(event, step.attribute)
-                slots = self._starts(value)
-                walked, compared = exclude(
-                    index.lows.arrays, index.highs.arrays, slots, value, left
-                )
-                tally.probes += walked
-                tally.candidates += compared
-        survivors: Numbers = np.empty(left.size, np.int32)
-        count = collect(left, survivors)
-        tally.gates += self._count - count
-        for step in plan:
-            if step.method is Method.INCLUSIVE:
-                index, value = self._attributes[step.attribute], self._value(event, step.attribute)
-                tally.candidates += count
-                count = include(index.ends, value, survivors, count)
-        matched: list[int] = survivors[:count].tolist()
-        return matched
+        for attribute, method, _, _ in plan:
+            if method is Method.EXCLUSIVE:
+                index, value = self._attributes[attribute], event.numbers.get(attribute)
+                left[self._outside(index, value, tally)] = False
+        numbers = np.flatnonzero(left)
+        tally.gates += self._count - numbers.size
+        for attribute, method, _, _ in plan:
+            if method is Method.INCLUSIVE:
+                tally.candidates += numbers.size
+                low, high = self._attributes[attribute].ends.take(numbers, axis=0).T
+                value = event.numbers.get(attribute)
+                if value is None:
+                    numbers = numbers[np.isnan(low)]
+                else:  # NaN, where there is no constraint, is neither above nor below
+                    numbers = numbers[~((low > value) | (high < value))]
+        found: list[int] = numbers.tolist()
+        return found
 
-    def _value(self, event: Event, attribute: NamedNode) -> float:
-        """Return a value as the loops take it: NaN where there is none."""
-        return event.numbers.get(attribute, nan)
-
-    def _starts(self, value: float) -> tuple[int, int]:
-        """Return alpha and beta: from which slot on low ends, up to which high ends are walked."""
-        return (-1, self._slots) if isnan(value) else (self._slot(value), self._slot(value))
-
-    def _slot(self, value: float) -> int:
-        """Return the slot of a number; those beyond the domain are in the first or last."""
-        return cell_of(value, self._domain, self._slots)
-
-    def _double(self) -> None:
-        """Make room for twice as many numbers."""
-        self._there = np.concatenate([self._there, np.zeros_like(self._there)])
-        for index in self._attributes.values():
-            index.ends = np.concatenate([index.ends, np.full_like(index.ends, nan)])
+    def _outside(self, index: Index, value: float | None, tally: Tally) -> NDArray[np.int64]:
+        """Return whose ends a value is outside of (algorithm 1)."""
+        lows, highs = index.lows, index.highs
+        slots = [*lows.numbers, *highs.numbers]
+        if value is not None:
+            alpha = beta = self._slot(value)
+            first = bisect_right(lows.ends[alpha], value)
+            last = bisect_left(highs.ends[beta], value)
+            slots = [lows.numbers[alpha][first:], *lows.numbers[alpha + 1 :]]
+            slots += [*highs.numbers[:beta], highs.numbers[beta][:last]]
+            tally.candidates += int(lows.sizes[alpha] + highs.sizes[beta])
+        numbers = np.frombuffer(b"".join(slots), np.int64)
+        tally.probes += numbers.size
+        return numbers
 
 
 class DexinExclusive(Dexin):
     """DEXIN with the exclusive method alone (section 4.4)."""
 
-    planner: ClassVar[Planner] = staticmethod(only_exclusive)
+    planner: ClassVar[Callable[[Rates], Plan]] = staticmethod(only_exclusive)
 
 
 class DexinInclusive(Dexin):
     """DEXIN with the inclusive method alone (section 4.4)."""
 
-    planner: ClassVar[Planner] = staticmethod(only_inclusive)
+    planner: ClassVar[Callable[[Rates], Plan]] = staticmethod(only_inclusive)
 
 
 class DexinOptimal(Dexin):
     """DEXIN with the plan that the cost model says is best (section 4.3)."""
 
-    planner: ClassVar[Planner] = staticmethod(optimal)
+    planner: ClassVar[Callable[[Rates], Plan]] = staticmethod(optimal)

@@ -12,8 +12,9 @@ Tests of one attribute are *related*: who asks for x < 400 need not ask whether 
 at a node that tests x < 500 that subscription goes along the edge *true*, and one with x >= 600
 along the edge *false*; neither is visited by an event that decides otherwise there.
 
-Cost: no bound is known for tests that are not equalities ("theoretical analysis under way"). A test
-is O(1), an event visits every node whose predicates hold. Plain Python.
+Cost: no bound is known for tests that are not equalities ("theoretical analysis underway"). A test
+is O(1), an event visits every node whose predicates hold. Subscribing takes as many steps as the
+path is long.
 
 Notes
 -----
@@ -21,19 +22,17 @@ Notes
   result is the number), *less than c* (true or false, and neither for what is no number), and
   *present*. A range from 100 up to below 400 is "x < 100 is false" and "x < 400 is true"; ends are
   doubles, so x <= 5 is x < the next double.
-- The fixed total order of predicates is that of the attributes (as they are first named), then that
-  of the tests above, then that of the constants. It orders what is added; at a test of the tree
-  that a subscription does not have, it goes on below, also where its own comes first in the order:
-  so appendix A has it. The tree depends on the order of subscribing; its answers do not.
+- The fixed total order of predicates is that of the attributes (as they are first named), of the
+  tests above, and of the constants. It orders what is added; at a test of the tree that a
+  subscription does not have, it goes on below, also where its own comes first in the order: so
+  appendix A has it. The tree depends on the order of subscribing; its answers do not.
 - The listing of appendix A is lost but for its words. As those have it, a leaf that a longer
   subscription comes to is replaced by its test, and hangs on that one's ``*`` edge.
 - Whether a test's result is implied is decided from all that a subscription asks of the attribute,
   rather than from one predicate: the same holds, and more of it is found.
 - Unsubscribing, which the paper leaves open, takes out nodes without edges; a test that is left
-  with its ``*`` edge alone is replaced by what is below it.
-- The collapsing of ``*`` chains (section 5) has nothing to do here: a node is made only where a
-  subscription asks for its result. Successor sets and index attributes are for the tree of levels,
-  `graphmatch.published.gryphon`.
+  with its ``*`` edge alone is replaced by what is below it. So no chains of ``*`` are left to
+  collapse (section 5).
 - `Tally`: `probes` are nodes visited, `gates` edges of results that were followed, `candidates`
   conjunctions at leaves.
 """
@@ -41,55 +40,118 @@ Notes
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf, nextafter
 from sys import getsizeof
-from typing import ClassVar
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from pyoxigraph import NamedNode
 
-from graphmatch.matcher import Capabilities
-from graphmatch.published.flat.constraints import Equal, Interval, Present, Row
-from graphmatch.published.flat.elementary import ElementaryTest, Result, tests_of
-from graphmatch.published.flat.events import Event
-from graphmatch.published.flat.matcher import FlatMatcher, Tally
+from graphmatch.published.base import (
+    RANGES,
+    Constraint,
+    Equal,
+    Event,
+    FlatMatcher,
+    Interval,
+    Present,
+    Row,
+    Tally,
+    number_of,
+)
 from semantic.ontology.ontology import Ontology
+from semantic.terms import Term
+
+VALUE, NUMBER, LESS, PRESENT = range(4)
+"""The kinds of tests, in their order."""
+
+Result: TypeAlias = Term | float | bool
+
+
+class ElementaryTest(NamedTuple):
+    """A test of the attribute with a place in their order (section 2); `constant` is of `LESS`."""
+
+    attribute: int
+    kind: int
+    constant: float = 0.0
+
+    def result(self, term: Term | None, number: float | None) -> Result | None:
+        """Return what the test gives for a value; ``None`` where it cannot be made."""
+        if self.kind == VALUE:
+            return term
+        if self.kind == PRESENT:
+            return term is not None
+        if self.kind == NUMBER or number is None:
+            return number
+        return number < self.constant
+
+    def implied(self, constraint: Constraint) -> Result | None:
+        """Return the result that all values have which a constraint has; ``None`` if they differ.
+
+        Examples
+        --------
+        >>> less = ElementaryTest(0, LESS, 500.0)
+        >>> less.implied(Interval(high=400.0)), less.implied(Interval(low=600.0))
+        (True, False)
+        """
+        if self.kind == PRESENT:
+            return True
+        if isinstance(constraint, Equal):
+            if self.kind == VALUE:
+                return constraint.term
+            number = number_of(constraint.term)
+            constraint = Present() if number is None else Interval(number, number)
+        if isinstance(constraint, Interval):
+            low, high = constraint
+            if self.kind == NUMBER and low == high:
+                return low
+            if self.kind == LESS and (high < self.constant or low >= self.constant):
+                return high < self.constant
+        return None
+
+
+def elementary_tests(attribute: int, constraint: Constraint) -> Iterator[ElementaryTest]:
+    """Yield the tests whose results are equivalent to a constraint.
+
+    Examples
+    --------
+    >>> [(test.kind, test.constant) for test in elementary_tests(0, Interval(100.0, 400.0))]
+    [(2, 100.0), (2, 400.00000000000006)]
+    """
+    match constraint:
+        case Equal():
+            yield ElementaryTest(attribute, VALUE)
+        case Present():
+            yield ElementaryTest(attribute, PRESENT)
+        case Interval(low, high) if low == high:
+            yield ElementaryTest(attribute, NUMBER)
+        case Interval(low, high):
+            if low > -inf or high == inf:  # every number is not below -inf
+                yield ElementaryTest(attribute, LESS, low)
+            if high < inf:
+                yield ElementaryTest(attribute, LESS, nextafter(high, inf))
 
 
 @dataclass(eq=False, slots=True)
-class _Node:
+class Node:
     """A test with its edges, or a leaf with the numbers of conjunctions.
 
-    Parameters
-    ----------
-    label
-        The result that leads here from the parent; ``None`` is ``*``.
+    An edge's label is the result that it stands for; ``None`` is ``*``.
     """
 
-    parent: _Node | None = None
+    parent: Node | None = None
     label: Result | None = None
     test: ElementaryTest | None = None
-    edges: dict[Result, _Node] = field(default_factory=dict)
-    star: _Node | None = None
+    edges: dict[Result | None, Node] = field(default_factory=dict)
     numbers: dict[int, None] = field(default_factory=dict)
 
-    def below(self, result: Result | None) -> _Node | None:
-        return self.star if result is None else self.edges.get(result)
-
-    def hang(self, label: Result | None, node: _Node) -> None:
-        node.parent, node.label = self, label
-        if label is None:
-            self.star = node
-        else:
-            self.edges[label] = node
+    def hang(self, label: Result | None, below: Node) -> None:
+        """Make an edge, or lead it elsewhere."""
+        self.edges[label], below.parent, below.label = below, self, label
 
 
 class GryphonGeneral(FlatMatcher):
-    """The matching tree of section 3.
-
-    Parameters
-    ----------
-    attributes
-        The first ones in the order of tests.
+    """The matching tree of section 3; `attributes` are the first ones in the order of tests.
 
     Examples
     --------
@@ -104,27 +166,24 @@ class GryphonGeneral(FlatMatcher):
     ([0], 3)
     """
 
-    capabilities: ClassVar = Capabilities(
-        property_variables=False, taxonomy=False, text=False, joins=False
-    )
+    capabilities: ClassVar = replace(RANGES, terms=True, presence=True)
     kinds: ClassVar = frozenset({Interval, Equal, Present})
 
     def __init__(self, ontology: Ontology, *, attributes: Sequence[NamedNode] = ()) -> None:
         super().__init__(ontology)
         self._given = tuple(dict.fromkeys(attributes))
         self._order = {attribute: place for place, attribute in enumerate(self._given)}
-        self._root = _Node()
-        self._leaves: dict[int, _Node] = {}
+        self._top = Node()
+        """Above the root, which is on its ``*`` edge."""
+        self._leaves: dict[int, Node] = {}
 
-    def __iter__(self) -> Iterator[_Node]:
-        """Yield the nodes of the tree; none, if it is empty."""
-        stack = [self._root] if self._leaves else []
+    def __iter__(self) -> Iterator[Node]:
+        """Yield the nodes of the tree."""
+        stack = list(self._top.edges.values())
         while stack:
             node = stack.pop()
             yield node
             stack.extend(node.edges.values())
-            if node.star is not None:
-                stack.append(node.star)
 
     @property
     def nodes(self) -> int:
@@ -137,76 +196,48 @@ class GryphonGeneral(FlatMatcher):
         parts = ((node, node.edges, node.numbers, node.test) for node in self)
         return getsizeof(self._leaves) + sum(getsizeof(part) for of in parts for part in of)
 
-    # --- The tree -----------------------------------------------------------------------------
-
     def insert(self, number: int, row: Row) -> None:
         """Follow the tree as far as it goes, and add the predicates that are left (appendix A)."""
-        asked = {self._place(attribute): constraint for attribute, constraint in row.items()}
-        open_ = sorted(
-            test
-            for attribute, constraint in asked.items()
-            for test in tests_of(attribute, constraint)
-        )
-        node = self._root
-        while open_ or node.test is not None:
+        asked = {self._order.setdefault(a, len(self._order)): each for a, each in row.items()}
+        open_ = sorted(test for a, each in asked.items() for test in elementary_tests(a, each))
+        node, result = self._top, None
+        while True:
+            below = node.edges.get(result)
+            if below is None:
+                below = Node()
+                node.hang(result, below)
+            if below.test is None and open_:
+                if below.numbers:  # a leaf goes to the * edge of the test that replaces it
+                    leaf, below = below, Node()
+                    node.hang(result, below)
+                    below.hang(None, leaf)
+                below.test = open_[0]
+            node = below
             if node.test is None:
-                node = self._with_test(node, open_[0])
-            assert node.test is not None
+                break
             constraint = asked.get(node.test.attribute)
             result = None if constraint is None else node.test.implied(constraint)
             if node.test in open_:
                 open_.remove(node.test)
-            below = node.below(result)
-            if below is None:
-                below = _Node()
-                node.hang(result, below)
-            node = below
         node.numbers[number] = None
         self._leaves[number] = node
-
-    def _place(self, attribute: NamedNode) -> int:
-        return self._order.setdefault(attribute, len(self._order))
-
-    def _with_test(self, leaf: _Node, test: ElementaryTest) -> _Node:
-        """Make a leaf a test; one that has conjunctions goes to its ``*`` edge."""
-        if not leaf.numbers:
-            leaf.test = test
-            return leaf
-        made = _Node(test=test)
-        self._replace(leaf, made)
-        made.hang(None, leaf)
-        return made
-
-    def _replace(self, node: _Node, other: _Node) -> None:
-        """Put another node into a node's place."""
-        if node.parent is None:
-            self._root, other.parent, other.label = other, None, None
-        else:
-            node.parent.hang(node.label, other)
 
     def remove(self, number: int, row: Row) -> None:  # noqa: ARG002 - its leaf is known
         """Take a conjunction out of its leaf, and nodes out that nobody needs."""
         node = self._leaves.pop(number)
         del node.numbers[number]
-        while not (node.numbers or node.edges or node.star):
-            if node.parent is None:
-                self._root = _Node()
-                self._order = {attribute: place for place, attribute in enumerate(self._given)}
-                return
-            if node.label is None:
-                node.parent.star = None
-            else:
-                del node.parent.edges[node.label]
+        while node.parent is not None and not node.numbers and not node.edges:
+            del node.parent.edges[node.label]
             node = node.parent
-        if node.star is not None and not node.edges:
-            self._replace(node, node.star)
-
-    # --- Matching -----------------------------------------------------------------------------
+        if node.parent is not None and node.edges.keys() == {None}:
+            node.parent.hang(node.label, node.edges[None])
+        if not self._leaves:
+            self._order = {attribute: place for place, attribute in enumerate(self._given)}
 
     def matched(self, event: Event, tally: Tally) -> Iterable[int]:
-        """Make the test of each node that is visited, and follow its result and ``*``."""
+        """Make the test of each node that is visited, and follow its result and ``*`` (match)."""
         values = [(event.terms.get(a), event.numbers.get(a)) for a in self._order]
-        stack = [self._root]
+        stack = list(self._top.edges.values())
         while stack:
             node = stack.pop()
             tally.probes += 1
@@ -214,10 +245,9 @@ class GryphonGeneral(FlatMatcher):
                 tally.candidates += len(node.numbers)
                 yield from node.numbers
                 continue
+            if None in node.edges:
+                stack.append(node.edges[None])
             result = node.test.result(*values[node.test.attribute])
-            if node.star is not None:
-                stack.append(node.star)
-            below = None if result is None else node.edges.get(result)
-            if below is not None:
+            if result is not None and result in node.edges:
                 tally.gates += 1
-                stack.append(below)
+                stack.append(node.edges[result])

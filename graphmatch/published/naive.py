@@ -48,13 +48,13 @@ from semantic.annotation.annotate import Annotator
 from semantic.annotation.words import WORDS
 from semantic.attributes.names import is_derived
 from semantic.clock import utc_now
-from semantic.decision import taxonomy_test
+from semantic.filter_evaluation import taxonomy_test
 from semantic.ontology.ontology import Links, Ontology
 from semantic.pattern import COMPARE, TaxonomyOperator
 from semantic.publication import Publication
-from semantic.terms import Term, Triple
+from semantic.terms import Solution, Term, Triple
 from semantic.values import Number, Operator, Quantity, compare, value_of
-from semantic.vocabulary import GM, XSD
+from semantic.vocabulary import GM
 
 
 class Naive(Matcher):
@@ -86,7 +86,7 @@ class Naive(Matcher):
     ) -> None:
         rules = Entailment.RDFS if entailment else Entailment.NONE
         self._knowledge = Knowledge(ontology, rules, annotator)
-        self._background = ontology.closure if entailment else frozenset(ontology.stated)
+        self._background = self._knowledge.closure
         self._store = Store()
         self._store.bulk_extend(_quads(self._background, DefaultGraph()))
         self._subscriptions: dict[str, Subscription] = {}
@@ -120,26 +120,24 @@ class Naive(Matcher):
         asked = {id: s.query.mentions() for id, s in self._subscriptions.items()}
         mentions = [mention for several in asked.values() for mention in several]
         enriched = knowledge.enrich(publication, now, mentions)
-        whole = enriched.publication
-        links = knowledge.ontology.links(enriched.stated)
-        ask = _Asking(self._store, whole.graph_name(), knowledge.ontology, links)
+        whole, links = enriched.publication, knowledge.ontology.links(enriched.stated)
+        functions: dict[NamedNode, Callable[..., Term | None]] = {COMPARE: _compared}
+        for operator in TaxonomyOperator:
+            functions[GM[operator.value]] = partial(_is_a, knowledge.ontology, operator, links)
+        ask = partial(self._store.query, custom_functions=functions)
+        graph = whole.graph_name()
         found: dict[str, Match] = {}
         # a variable property is never bound to an attribute that was found
         for open_, triples in ((True, whole.seen_by_any), (False, whole.triples)):
-            chosen = [id for id, several in asked.items() if ((None, None) in several) is open_]
-            with self._loaded(triples, ask.graph):
-                for id in chosen:
-                    match = ask.answer(self._subscriptions[id], publication.id)
-                    if match is not None:
-                        found[id] = match
+            with self._loaded(triples, graph):
+                for id in (id for id in asked if ((None, None) in asked[id]) is open_):
+                    conditions, query = self._subscriptions[id].query.texts(graph.value)
+                    if all(ask(condition) for condition in conditions):
+                        found |= _match(id, publication.id, ask(query))
         matches = tuple(found[id] for id in self._subscriptions if id in found)
         evaluated = len(self._subscriptions)
-        return MatchReport(
-            publication.id,
-            matches,
-            Counters(candidates=evaluated, evaluated=evaluated, matched=len(matches)),
-            enriched.problems,
-        )
+        counters = Counters(candidates=evaluated, evaluated=evaluated, matched=len(matches))
+        return MatchReport(publication.id, matches, counters, enriched.problems)
 
     @contextmanager
     def _loaded(self, triples: Sequence[Triple], graph: NamedNode) -> Iterator[None]:
@@ -155,37 +153,19 @@ class Naive(Matcher):
                 self._store.remove(quad)
 
 
-class _Asking:
-    """Asks whole queries, with the condition that a solution rests on the publication."""
-
-    def __init__(self, store: Store, graph: NamedNode, ontology: Ontology, links: Links) -> None:
-        self.graph = graph
-        self._store = store
-        self._functions: dict[NamedNode, Callable[..., Term | None]] = {COMPARE: _compared}
-        for operator in TaxonomyOperator:
-            test = partial(_is_a, ontology, operator, links)
-            self._functions[GM[operator.value]] = test
-
-    def answer(self, subscription: Subscription, publication: str) -> Match | None:
-        """Return the match of a subscription, if there is one."""
-        id = subscription.id
-        conditions, query = subscription.query.texts(self.graph.value)
-        if not all(self._query(condition) for condition in conditions):
-            return None
-        answer = self._query(query)
-        if isinstance(answer, QueryBoolean):
-            return Match(id, publication, ({},)) if answer else None
-        if isinstance(answer, QuerySolutions):
-            names = [variable.value for variable in answer.variables]
-            solutions = tuple(
-                {name: row[name] for name in names if row[name] is not None} for row in answer
-            )
-            return Match(id, publication, solutions) if solutions else None
+def _match(
+    id: str, publication: str, answer: QueryBoolean | QuerySolutions | QueryTriples
+) -> dict[str, Match]:
+    """Return the match that an answer is, by the subscription's id; none if it has no solution."""
+    if isinstance(answer, QueryBoolean):
+        solutions: tuple[Solution, ...] = ({},) if answer else ()
+    elif isinstance(answer, QuerySolutions):
+        names = [variable.value for variable in answer.variables]
+        solutions = tuple({n: row[n] for n in names if row[n] is not None} for row in answer)
+    else:
         graph = tuple((t.subject, t.predicate, t.object) for t in answer)
-        return Match(id, publication, (), graph)
-
-    def _query(self, text: str) -> QueryBoolean | QuerySolutions | QueryTriples:
-        return self._store.query(text, custom_functions=self._functions)
+        return {id: Match(id, publication, (), graph)}
+    return {id: Match(id, publication, solutions)} if solutions else {}
 
 
 def _quads(triples: Iterable[Triple], graph: NamedNode | DefaultGraph) -> Iterator[Quad]:
@@ -195,16 +175,12 @@ def _quads(triples: Iterable[Triple], graph: NamedNode | DefaultGraph) -> Iterat
             yield Quad(subject, predicate, object_, graph)
 
 
-def _boolean(value: bool) -> Literal:
-    return Literal("true" if value else "false", datatype=XSD["boolean"])
-
-
 def _is_a(
     ontology: Ontology, operator: TaxonomyOperator, links: Links, *arguments: Term
 ) -> Term | None:
     if len(arguments) != 2:
         return None
-    return _boolean(taxonomy_test(ontology, operator, *arguments, links))
+    return Literal(taxonomy_test(ontology, operator, *arguments, links))
 
 
 def _compared(left: Term, operator: Term, right: Term) -> Term | None:
@@ -224,5 +200,5 @@ def _compared(left: Term, operator: Term, right: Term) -> Term | None:
             return None
     assert isinstance(operator, Literal)
     if operator.value == "!=":
-        return _boolean(not compare(left, Operator.EQ, right))
-    return _boolean(compare(left, Operator(operator.value), right))
+        return Literal(not compare(left, Operator.EQ, right))
+    return Literal(compare(left, Operator(operator.value), right))

@@ -17,23 +17,20 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
-from itertools import chain, islice
-from operator import itemgetter
+from itertools import chain, compress, count, groupby, islice
+from operator import attrgetter, itemgetter
 from typing import NamedTuple, TypeAlias
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import NamedNode
 
+from semantic.annotation.items import ItemText, texts_of_items
 from semantic.annotation.languages import STOP_WORDS, Stems, guess_language, primary_subtag
-from semantic.annotation.markup import READERS, plain_text
 from semantic.annotation.tokens import BREAK, fold, letter_count, spans, tokenize, unspaced
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
-from semantic.vocabulary import CONTENT, DC, DCTERMS, RSS, TYPE
+from semantic.vocabulary import DCTERMS, RSS
 
 _ITEM, _SUBJECT = RSS["item"], DCTERMS["subject"]
-_CHANNEL, _LANGUAGE = RSS["channel"], DC["language"]
-_CONTENT = CONTENT["encoded"]
-_READ = READERS.keys() | {DC["subject"], TYPE, _LANGUAGE}
 _EVERY_LANGUAGE: frozenset[str] = frozenset()
 _TRIES, _WORDS, _LONGEST_WORD = 16, 32_768, 64
 """How many sets of languages have a trie, how many words each caches, and how long ones."""
@@ -96,17 +93,6 @@ class Annotation:
         return (self.item, _SUBJECT, self.occurrence.label.concept)
 
 
-@dataclass(slots=True)
-class _Text:
-    """A literal of an item."""
-
-    item: Term
-    property: NamedNode
-    text: str
-    words: list[str]
-    languages: frozenset[str]
-
-
 class _Place(NamedTuple):
     """Words of a text that are labels."""
 
@@ -136,8 +122,8 @@ class Annotator:
     too. A label of one word is also found as a part of a German compound. The forms are those of
     the label's language; of one without a language, the text's, or English where that is unknown.
 
-    Labels are looked for in the language of the text, as it is stated or else guessed (`_texts`);
-    where neither is known, all are. Languages are compared by their primary subtag (``en`` is
+    Labels are looked for in the language of the text, as it is stated or else guessed; where
+    neither is known, all are. Languages are compared by their primary subtag (``en`` is
     ``en-GB``'s); labels without a language are always looked for.
 
     Parameters
@@ -177,18 +163,22 @@ class Annotator:
         tag; without one the item's ``dc:language``, without that the channel's; without that it is
         guessed from all the texts of the item. A concept that is named twice is there twice.
         """
+        return self.annotations(texts_of_items(publication.triples))
+
+    def annotations(self, texts: Iterable[ItemText]) -> list[Annotation]:
+        """Return what `annotate` does of texts that were read already."""
         return [
             Annotation(text.item, text.property, found)
-            for text in self._texts(publication.triples)
-            for found in self._occurrences(text.text, text.words, text.languages)
+            for text, languages in self._in_languages(texts)
+            for found in self._occurrences(text.text, text.words, languages)
         ]
 
-    def concepts(self, triples: Iterable[Triple]) -> list[Triple]:
-        """Return the triples that `annotate` finds, each once, without where their labels are."""
+    def concepts(self, texts: Iterable[ItemText]) -> list[Triple]:
+        """Return the triples of `annotations`, each once, without where their labels are."""
         found = {
             (text.item, pattern.label.concept): None
-            for text in self._texts(triples)
-            for place in self._trie(text.languages).places(text.text, text.words)
+            for text, languages in self._in_languages(texts)
+            for place in self._trie(languages).places(text.text, text.words)
             for pattern in place.patterns
         }
         return [(item, _SUBJECT, concept) for item, concept in found]
@@ -203,33 +193,15 @@ class Annotator:
         languages = _guess(words) if known is None else frozenset({known})
         return self._occurrences(text, words, languages)
 
-    def _texts(self, triples: Iterable[Triple]) -> list[_Text]:
-        """Return the texts of items, item by item, each with the languages that it is in."""
-        if not self.labels:
-            return []
-        said = [triple for triple in triples if triple[1] in _READ]
-        items: dict[Term, list[_Text]] = {s: [] for s, p, o in said if p == TYPE and o == _ITEM}
-        of: dict[Term, set[str]] = {}
-        for subject, predicate, value in said:
-            if not isinstance(value, Literal):
-                continue
-            if predicate == _LANGUAGE:
-                of.setdefault(subject, set()).update(_languages(value.value))
-            elif subject in items and isinstance(predicate, NamedNode) and predicate != TYPE:
-                read = READERS.get(predicate, plain_text)
-                plain, own, known = read(value.value), _languages(value.language), items[subject]
-                if predicate != _CONTENT or all(plain != other.text for other in known):
-                    known.append(_Text(subject, predicate, plain, tokenize(plain), own))
-        channels = {s for s, p, o in said if p == TYPE and o == _CHANNEL}
-        channel = frozenset[str]().union(*(of.get(subject, ()) for subject in channels))
-        for item, texts in items.items():
-            stated = frozenset(of[item]) if of.get(item) else channel
-            unknown = [text for text in texts if not text.languages]
-            if unknown and not stated:
-                stated = _guess(chain.from_iterable(text.words for text in texts))
-            for text in unknown:
-                text.languages = stated
-        return [text for texts in items.values() for text in texts]
+    def _in_languages(self, texts: Iterable[ItemText]) -> Iterator[tuple[ItemText, frozenset[str]]]:
+        """Yield texts with the languages that each is in; none where there are no labels."""
+        for _, several in groupby(texts if self.labels else (), attrgetter("item")):
+            of_one = [text for text in several if not text.again]
+            guess = None
+            for text in of_one:
+                if not text.languages and guess is None:
+                    guess = _guess(chain.from_iterable(text.words for text in of_one))
+                yield text, text.languages or guess or _EVERY_LANGUAGE
 
     def _occurrences(
         self, text: str, words: list[str], languages: frozenset[str]
@@ -351,8 +323,8 @@ class _Trie(dict[str, tuple[_Reading, ...]]):
         """Return where labels are in a text, whose words `tokenize` gave; the longest first."""
         readings = [*map(self.__getitem__, words), ()]
         hits: list[_Hit] = []
-        for first, several in enumerate(readings):
-            for _, size, form, language, node in several:
+        for first in compress(count(), readings):  # most words have none
+            for _, size, form, language, node in readings[first]:
                 if node is not None:
                     hit = -size, form, first, first + 1, language, node
                     if node.labels:
@@ -373,11 +345,11 @@ class _Trie(dict[str, tuple[_Reading, ...]]):
             patterns = node.same
             if form is not Form.SAME:
                 given = words[first:last]
-                patterns = _one_a_concept(p for p in node.patterns if p.may_be(given, language))
+                patterns = _one_a_concept([p for p in node.patterns if p.may_be(given, language)])
             elif not patterns:
                 ends = ends or spans(text)
                 here = ends[first][0], ends[last - 1][1]
-                patterns = _one_a_concept(p for p in node.patterns if p.span(text, *here))
+                patterns = _one_a_concept([p for p in node.patterns if p.span(text, *here)])
             if patterns:
                 taken[first:last] = bytes([1 + form]) * (last - first)
                 places.append(_Place(first, last, form, patterns))
@@ -509,12 +481,6 @@ def _goes_on(text: str, place: int) -> bool:
 def _guess(words: Iterable[str]) -> frozenset[str]:
     guess = guess_language(map(str.casefold, islice(words, _GUESSED)))
     return _EVERY_LANGUAGE if guess is None else frozenset({guess})
-
-
-def _languages(tag: str | None) -> frozenset[str]:
-    """Return the primary subtag of a language tag, if it has one."""
-    language = primary_subtag(tag)
-    return _EVERY_LANGUAGE if language is None else frozenset({language})
 
 
 def _one_a_concept(patterns: Iterable[_Pattern]) -> list[_Pattern]:

@@ -58,6 +58,7 @@ _ADDED = (
     ("Het bericht ", " verscheen eerst op "),
     ("O post ", " apareceu primeiro em "),
 )  # fmt: skip
+_IS_ADDED = re.compile("|".join(sorted(re.escape(beginning) for beginning, _ in _ADDED)))
 _LONGEST_ADDED = 200
 _ENDS = frozenset({"", *"\n.…!?:])»”"})
 
@@ -98,6 +99,8 @@ def readable_text(markup: str) -> str:
     'They should. Read more books, says the minister.'
     """
     text = plain_text(markup)
+    if _IS_ADDED.search(text) is None:
+        return text
     for beginning, middle in _ADDED:
         if beginning in text:
             text = _without(text, beginning, middle)

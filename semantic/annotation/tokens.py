@@ -108,6 +108,20 @@ def fold(word: str) -> str:
     return _IGNORED.sub("", unicodedata.normalize("NFKC", folded))
 
 
+def fold_all(words: list[str]) -> str:
+    """Return words, each as `fold` has it, with spaces in between.
+
+    Examples
+    --------
+    >>> fold_all(["Straße", "C"])
+    'strasse c'
+    """
+    text = " ".join(words)
+    if text.isascii():  # as most are: as fast as one word
+        return text.lower().replace("\0", BREAK)
+    return " ".join(map(fold, words))
+
+
 def unspaced(letter: str) -> bool:
     """Whether a letter belongs to a script that puts no spaces between words."""
     return letter >= _FIRST_UNSPACED and _UNSPACED_LETTER.match(letter) is not None
@@ -130,9 +144,15 @@ def _quick(text: str) -> list[str] | None:
     except UnicodeEncodeError:
         return None
     kinds = b" " + data.translate(_KINDS)
-    if b"a+" in kinds or b"_+" in kinds or b" .a" in kinds or b"+.a" in kinds:
+    if b"+" in kinds and (b"a+" in kinds or b"_+" in kinds or b"+.a" in kinds):
         return None
-    if b"-" in kinds or b"://" in data or b"www." in data.lower() or "\0" in whole:
+    if (
+        b" .a" in kinds
+        or b"-" in kinds
+        or b"://" in data
+        or b"www." in data.lower()
+        or "\0" in whole
+    ):
         return None
     return data.translate(_SPACED).decode("latin-1").split()
 

@@ -69,6 +69,9 @@ _KINDS: Mapping[str, frozenset[str]] = {
 """What may stand after an operator; after the others anything."""
 _BY_TERM = frozenset({"text", "iri", "tagged", "other"})
 _NUMBERS = frozenset(XSD[name] for name in ("integer", "decimal", "double"))
+_ORDERED = frozenset({"!=", *_COMPARISONS})
+_DIGITS = 18
+"""Of so many characters, any number of JSON has a value."""
 _NOT_IN_A_NAME = re.compile(r"\W+", re.ASCII)
 
 REMEDY = 'Write {"id": "…", "where": {"attribute": constraint}} on one line.'
@@ -151,7 +154,8 @@ def _tests(given: Any, constants: list[Constant]) -> tuple[Test, ...]:
         raise TermError("the constraint is empty", 'Write {"exists": true}.')
     tests: list[Test] = []
     for operator, operand in given.items():  # most are numbers of JSON
-        if type(operand) is Literal and operator in NUMERIC and operand.datatype in _NUMBERS:
+        is_number = type(operand) is Literal and operand.datatype in _NUMBERS
+        if is_number and operator in NUMERIC and len(operand.value) <= _DIGITS:
             constants.append(operand)
             tests.append(NUMERIC[operator])
         else:
@@ -198,6 +202,10 @@ def _test(operator: str, operand: object, constants: list[Constant]) -> Test:
         raise TermError(f"there is no operator {operator!r}", remedy)
     constant = _constant(operator, operand)
     kind = _kind(constant)
+    is_number = isinstance(constant, Literal) and constant.datatype in _NUMBERS
+    if is_number and kind == "other" and operator in _ORDERED:
+        what = f"{constant.value[:40]} has more digits than numbers are compared with"
+        raise TermError(what, "Give an integer of 64 bits, or a floating-point number: 1e20.")
     if operator in _KINDS and kind not in _KINDS[operator]:
         if operator in _COMPARISONS:
             what = f"what stands after {operator!r} has no order"

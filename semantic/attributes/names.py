@@ -25,7 +25,7 @@ from pyoxigraph import NamedNode
 
 from semantic.errors import UnplacedError
 from semantic.limits import DEFAULT_LIMITS
-from semantic.terms import Term, local_name
+from semantic.terms import local_name
 from semantic.vocabulary import ATTRIBUTE, GM, ISA, PREFIXES
 
 _STEP = re.compile(r"<[^<>]*>|[^.<>]+")
@@ -131,13 +131,6 @@ def name_of(property_: object) -> str | None:
 def isa_name_of(property_: object) -> str | None:
     """Return the name of the attribute whose values' classes a property has, likewise."""
     return _after(ISA.iri, property_)
-
-
-@lru_cache(maxsize=_CACHED)
-def path_of(property_: Term) -> tuple[str, ...] | None:
-    """Return the steps of the attribute that a property stands for; ``None`` for another term."""
-    name = name_of(property_)
-    return None if name is None else steps(name)
 
 
 @lru_cache(maxsize=_CACHED)

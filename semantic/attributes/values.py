@@ -25,6 +25,7 @@ from pyoxigraph import Literal, NamedNode
 
 from semantic.errors import OnProblem, Place, Problem, UnplacedError
 from semantic.limits import DEFAULT_LIMITS, Limits, too_long
+from semantic.terms import expanded
 from semantic.units.quantities import UCUM, is_quantity, read_quantity
 from semantic.values import value_of
 from semantic.vocabulary import PREFIXES, XSD
@@ -193,12 +194,8 @@ def _checked(literal: Literal) -> Literal:
 
 def _iri(text: str) -> NamedNode:
     """Return the term of an IRI or of a prefixed name."""
-    name = text.removeprefix("<").removesuffix(">")
-    prefix, colon, local = name.partition(":")
-    if colon and not local.startswith("//") and prefix in PREFIXES:
-        name = PREFIXES[prefix] + local
     try:
-        return NamedNode(name)
+        return expanded(text, PREFIXES)
     except ValueError as error:
         what = f"{text!r} is not an absolute IRI, and has no prefix that is known"
         raise TermError(what, "Write the whole IRI.") from error

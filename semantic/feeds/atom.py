@@ -63,11 +63,12 @@ def atom_entry(number: int, line: int | None, element: Element, channel: Channel
     """
     fields = Fields(element, "atom")
     media = fields.media()
+    id = fields.first("id")
     return Item(
         number,
         line,
-        id=fields.first("id"),
-        link=fields.href("link"),
+        id=id,
+        link=fields.href("link") or (id if id.startswith(("http://", "https://")) else ""),
         title=_title(fields) or unescaped(media.first("media:title")),
         description=fields.markup("summary", "media:description")
         or media.markup("media:description"),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from html import escape
+from html import escape, unescape
 from html.entities import html5
 from importlib import import_module
 from xml.etree.ElementTree import Element, TreeBuilder
@@ -42,7 +42,7 @@ _ITEM_START = re.compile(r"<(?:[A-Za-z_][\w.-]*:)?(?:item|entry)[\s>/]", re.IGNO
 _ASIDE = r"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)"
 _ASIDES = re.compile(_ASIDE, re.DOTALL)
 _AMPERSAND = re.compile(
-    rf"({_ASIDE})|&(?!#[0-9]+;|#x[0-9A-Fa-f]+;)(?:([A-Za-z][A-Za-z0-9._-]{{0,40}});)?", re.DOTALL
+    rf"({_ASIDE})|&(?:(#[0-9]+|#x[0-9A-Fa-f]+|[A-Za-z][A-Za-z0-9._-]{{0,40}});)?", re.DOTALL
 )
 _CONTROLS = bytes({*range(32)} - {*b"\t\n\r"})
 _XML_DECLARATION = re.compile(r"<\?xml\s[^>]*\?>")
@@ -243,7 +243,8 @@ def _qualified(name: str) -> str:
 def mend_text(text: str) -> str:
     """Mend what can be mended without a loss, on the same lines.
 
-    That is bare ``&``, HTML's entities, control characters, prefixes that are not declared,
+    That is bare ``&``, HTML's entities, control characters and references to them, prefixes that
+    are not declared,
     comments, and an XML declaration that is not at the start.
 
     Examples
@@ -263,6 +264,8 @@ def mend_text(text: str) -> str:
             return "\n" * aside.count("\n")  # it may have hyphens that it must not have
         if aside or name in declared:
             return found[0]
+        if name and name.startswith("#"):
+            return found[0] if unescape(found[0]) not in ("", "\ufffd") else ""
         character = html5.get(f"{name};")
         return escape(character, quote=False) if character else "&amp;" + found[0][1:]
 

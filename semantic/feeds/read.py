@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from enum import Enum
-from importlib import import_module
 
-from semantic.errors import InputError, OnProblem, Severity, warn_problem
+from semantic.errors import OnProblem, warn_problem
 from semantic.feeds.atom import atom_channel, atom_entry
 from semantic.feeds.document import read_document
 from semantic.feeds.elements import NAMESPACES, RSS_090, short_name
+from semantic.feeds.encodings import in_utf8
 from semantic.feeds.model import Report
 from semantic.feeds.rss import natives, rss_channel, rss_item
 from semantic.feeds.triples import ItemWriter, absolute_iri
-from semantic.guards import recode_xml
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.publication import Publication
-from semantic.syntax import decode_head, refuse_foreign, root_element
+from semantic.syntax import after_root_name, decode_head, refuse_foreign, root_element
 from semantic.vocabulary import RDF, RSS
 
 
@@ -36,11 +34,10 @@ _JSON_VERSION = re.compile(
 )
 _JSON_FIELD = re.compile(r"jsonfeed\.org|\"(?:items|feed_url|home_page_url)\"\s*:")
 _INNER_ATOM = re.compile(r"<(?:[\w.-]+:)?(?:feed|entry)\s[^<>]*" + re.escape(NAMESPACES["atom"]))
-_XML_DECLARATION = re.compile(r"\A\s*<\?xml\s[^>]*\?>")
+_INNER_RSS = re.compile(r"<(?:[\w.-]+:)?channel\s[^<>]*" + re.escape(RSS.iri))
+_DEFAULT_NAMESPACE = re.compile(rb"[^<>]*?\sxmlns\s*=\s*(\"[^\"]*\"|'[^']*')")
 _HEAD = 65536
 """How much of a feed tells its format."""
-_SAMPLE = 65536
-"""So many bytes of the lines that are not ASCII are shown to the detector of encodings."""
 
 
 def sniff_feed(head: bytes) -> FeedFormat | None:
@@ -66,9 +63,10 @@ def sniff_feed(head: bytes) -> FeedFormat | None:
     prefix, _, local = root.rpartition(":")
     spoken = set(namespaces.values())
     if namespaces.get(prefix) == RDF.iri and local == "RDF":
-        if RSS_090 & spoken:
+        if RSS_090 & spoken or ("" not in namespaces and "<channel>" in text):
             return FeedFormat.RSS
-        return FeedFormat.RSS1 if RSS.iri in spoken else None
+        is_rss = RSS.iri in spoken or _INNER_RSS.search(text)
+        return FeedFormat.RSS1 if is_rss else None
     name = short_name(f"{{{namespaces[prefix]}}}{local}" if namespaces.get(prefix) else local)
     in_a_page = name in ("html", "xhtml:html") and _INNER_ATOM.search(text)
     if name in ("feed", "atom:feed", "atom:entry") or in_a_page:
@@ -119,7 +117,7 @@ def read_feed(
     if len(data) > limits.document_bytes:
         what = f"it has more than {limits.document_bytes:,} bytes"
         report.fail(what, "Raise the limit document_bytes, or split the feed.")
-    data = _in_utf8(data, report)
+    data = in_utf8(data, report)
     if not data.strip():
         report.fail("it is empty", "Get the feed again.")
     kind = sniff_feed(data[:_HEAD])
@@ -131,6 +129,8 @@ def read_feed(
 
         channel, items = read_json_feed(data.decode(), report)
         return ItemWriter(channel, report).publications(items)
+    if kind is FeedFormat.RSS:
+        data = _without_namespace(data)
     document = read_document(data, report, limits)
     is_atom = kind is FeedFormat.ATOM
     channel = atom_channel(document.root) if is_atom else rss_channel(document.root)
@@ -145,28 +145,8 @@ def read_feed(
     return writer.publications(items, natives(document, channel, report))
 
 
-def _in_utf8(data: bytes, report: Report) -> bytes:
-    """Recode a document; one that is not in its encoding by what that seems to be."""
-    try:
-        return recode_xml(data, report.source)
-    except InputError as error:
-        guess = _guess(data, error.__cause__)
-        if guess is None:
-            raise
-        text, encoding = guess
-        remedy = f"It is read as {encoding}: declare the encoding that it is in."
-        report.on_problem(replace(error.problem, remedy=remedy, severity=Severity.WARNING))
-        return _XML_DECLARATION.sub("", text.removeprefix("\ufeff")).encode()
-
-
-def _guess(data: bytes, cause: BaseException | None) -> tuple[str, str] | None:
-    """Decode by a byte order mark, as UTF-8 with a few faults, or as the detector says."""
-    if isinstance(cause, UnicodeDecodeError) and cause.encoding.startswith(("utf-16", "utf-32")):
-        return data.decode(cause.encoding, "replace"), cause.encoding
-    text = data.decode("utf-8", "replace")
-    if 4 * text.count("\ufffd") <= len(text) - len(text.encode("ascii", "ignore")):
-        return text, "utf-8"
-    lines = (line for line in data.splitlines() if not line.isascii())
-    detector = import_module("charset_normalizer")  # rarely needed
-    found = detector.from_bytes(b"\n".join(lines)[:_SAMPLE]).best()
-    return None if found is None else (data.decode(found.encoding, "replace"), found.encoding)
+def _without_namespace(data: bytes) -> bytes:
+    """Undo the root's default namespace, whatever it is: RSS has none."""
+    start = after_root_name(data[:_HEAD].decode("latin-1"))
+    found = _DEFAULT_NAMESPACE.match(data, start)
+    return data if found is None else data[: found.start(1)] + b'""' + data[found.end() :]

@@ -81,6 +81,7 @@ def rss_item(number: int, line: int | None, element: Element, channel: Channel) 
     """
     fields = Fields(element, "rss")
     media = fields.media()
+    listed = fields.within("categories").texts("category")
     title = fields.first("title", "dc:title", "media:title", "itunes:title")
     return Item(
         number,
@@ -95,7 +96,7 @@ def rss_item(number: int, line: int | None, element: Element, channel: Channel) 
         or attribute(element, "lastmod"),
         language=fields.first("dc:language") or language_of(element),
         creators=_creators(fields),
-        subjects=distinct((*fields.texts("category", "dc:subject"), *fields.keywords())),
+        subjects=distinct((*fields.texts("category", "dc:subject"), *listed, *fields.keywords())),
         enclosures=fields.enclosures(),
         base=base_of(channel.base, element),
     )
@@ -200,7 +201,7 @@ class _Graph:
                     pending.append(value)
         for channel in self._channels:
             triples |= dict.fromkeys(_of_channel(self._by_subject[channel]))
-        return item if isinstance(item, NamedNode) else None, tuple(triples)
+        return item, tuple(triples)
 
 
 def _of_channel(said: Iterable[Triple]) -> Iterator[Triple]:

@@ -29,8 +29,8 @@ from semantic.publication import Publication
 from semantic.terms import Triple
 from semantic.vocabulary import CONTENT, DC, DCTERMS, ENCLOSURE, FOAF, GM, RSS, TYPE, XSD
 
-Native: TypeAlias = tuple[NamedNode | None, tuple[Triple, ...]]
-"""An item's IRI and its own triples, where the source is RDF."""
+Native: TypeAlias = tuple[NamedNode | BlankNode | None, tuple[Triple, ...]]
+"""An item's node and its own triples, where the source is RDF."""
 
 _NAME_LENGTH = 300
 """A longer guid is not written into a name."""
@@ -52,35 +52,40 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _NOT_IN_IRIS = re.compile(r"[\x00-\x20\"<>\\^`{|}\x7f-\x9f\[\]]|%(?![0-9A-Fa-f]{2})")
 _AUTHORITY = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^/?#]*)?(.*)", re.DOTALL)
 _ISO = re.compile(
-    r"(\d{4}-\d\d-\d\d)(?:[Tt ]\s*(\d\d:\d\d)(?::(\d\d))?(?:[.,](\d{1,6})\d*)?)?"
+    r"(\d{4})([-/])(\d\d?)\2(\d\d?)"
+    r"(?:[Tt ]\s*(\d\d?):(\d\d)(?::(\d\d?))?(?:[.,](\d{1,6})\d*)?)?"
     r"\s*(Z|UTC|GMT|[+-]\d\d:?(?:\d\d)?)?",
     re.ASCII | re.IGNORECASE,
 )
+_DAY_FIRST = re.compile(r"(\d\d?)\.(\d\d?)\.(\d{4})(?!\S)", re.ASCII)
 _COMMENT = re.compile(r"\([^()]*\)")
 _OFFSET = re.compile(
     r"(?:(?<=:\d\d)| |GMT ?|UTC? ?)([+-])(\d\d?):?(\d\d)?$", re.ASCII | re.IGNORECASE
 )
+_WEEKDAY = re.compile(r"\s*[^\W\d_]+\.?,")
+_HALF_DAY = re.compile(r"(\d\d?)(:\d\d(?::\d\d)?) ?([ap])\.?m\b\.?", re.ASCII | re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+")
 _NAME = re.compile(
     r"(mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*",
     re.IGNORECASE,
 )
+_PAIR = re.compile(r"(\w+)=(\S+)")
+_MONTHS = dict(
+    _PAIR.findall(
+        "ene=jan gen=jan fev=feb fév=feb mär=mar mrt=mar abr=apr avr=apr mai=may mag=may mei=may "
+        "maj=may juin=jun giu=jun juil=jul lug=jul ago=aug aoû=aug set=sep okt=oct out=oct ott=oct "
+        "dez=dec dic=dec déc=dec"
+    )
+)
+"""How months begin in other languages."""
 _EARLY_YEAR = re.compile(r"(?<!\S)00\d\d(?!\S)", re.ASCII)
-_OFFSETS = {
-    "-0800": "PST",
-    "-0700": "PDT MST",
-    "-0600": "MDT CST",
-    "-0500": "CDT EST",
-    "-0400": "EDT",
-    "+0000": "Z UT UTC GMT WET",
-    "+0100": "WEST BST CET MET",
-    "+0200": "CEST MEST EET",
-    "+0300": "EEST MSK",
-    "+0900": "JST",
-    "+1000": "AEST",
-    "+1100": "AEDT",
-}
-_ZONES = {name: offset for offset, names in _OFFSETS.items() for name in names.split()}
+_ZONES = dict(
+    _PAIR.findall(
+        "PST=-0800 PDT=-0700 MST=-0700 MDT=-0600 CST=-0600 CDT=-0500 EST=-0500 EDT=-0400 Z=+0000 "
+        "UT=+0000 UTC=+0000 GMT=+0000 WET=+0000 WEST=+0100 BST=+0100 CET=+0100 MET=+0100 "
+        "CEST=+0200 MEST=+0200 EET=+0200 EEST=+0300 MSK=+0300 JST=+0900 AEST=+1000 AEDT=+1100"
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +142,7 @@ class ItemWriter:
         items
             What the feed says.
         natives
-            Of each item its IRI and its own triples, which come first, where the source is RDF.
+            Of each item its node and its own triples, which come first, where the source is RDF.
         """
         pairs = zip(items, natives or [(None, ())] * len(items), strict=True)
         for entry in self._told_apart([self._entry(item, *native) for item, native in pairs]):
@@ -148,10 +153,16 @@ class ItemWriter:
 
     # -- which item it is --------------------------------------------------------------------
 
-    def _entry(self, item: Item, iri: NamedNode | None, native: tuple[Triple, ...]) -> _Entry:
+    def _entry(
+        self, item: Item, own: NamedNode | BlankNode | None, native: tuple[Triple, ...]
+    ) -> _Entry:
         self._item, self._place = item, f"item {item.number}"
         link = self._link(item.link, item.base)
-        node = iri or self._name(item, link)
+        node = own if isinstance(own, NamedNode) else self._name(item, link)
+        if own != node:
+            native = tuple(
+                (node if s == own else s, p, node if o == own else o) for s, p, o in native
+            )
         return _Entry(item, link, node, node.value, native)
 
     def _name(self, item: Item, link: NamedNode | Literal | None) -> NamedNode:
@@ -178,10 +189,10 @@ class ItemWriter:
             named[entry.node].setdefault(entry.item, entry)
         if len(named) == len(entries):
             return entries
+        eldest = {node: min(same.values(), key=_age) for node, same in named.items()}
         apart = []
         for entry in entries:
-            same = named[entry.node]
-            first, oldest = same[entry.item], min(same.values(), key=_age)
+            first, oldest = named[entry.node][entry.item], eldest[entry.node]
             if first is not entry:
                 self._item, self._place = entry.item, entry.node.value
                 what = f"the item is the same as item {first.item.number}"
@@ -251,6 +262,7 @@ class ItemWriter:
         """Return a link as an IRI, or as text where it cannot be one."""
         if not text:
             return None
+        text = text.replace("&amp;", "&")  # escaped twice
         iri = absolute_iri(text)
         if iri is not None:
             return iri
@@ -378,7 +390,7 @@ def read_date(text: str) -> Literal | None:
     True
     """
     try:
-        instant = _iso(text.strip()) or _rfc822(text)
+        instant = _iso(_DAY_FIRST.sub(r"\3-\2-\1", text.strip())) or _rfc822(text)
         if instant is None:
             return None
         utc = instant.astimezone(UTC)
@@ -393,17 +405,18 @@ def _iso(text: str) -> datetime | None:
     parts = _ISO.fullmatch(text)
     if parts is None:
         return None
-    day, minutes, seconds, fraction, zone = parts.groups()
-    zone = "+00:00" if zone is None or zone.upper() in ("Z", "UTC", "GMT") else zone
-    clock = f"{minutes or '00:00'}:{seconds or '00'}.{(fraction or '').ljust(6, '0')}"
-    return datetime.fromisoformat(f"{day}T{clock}{zone}")
+    year, _, month, day, hour, minute, second, fraction, zone = parts.groups("0")
+    zone = "+00:00" if zone.upper() in ("0", "Z", "UTC", "GMT") else zone
+    clock = f"{hour:0>2}:{minute:0>2}:{second:0>2}.{fraction:0<6}"
+    return datetime.fromisoformat(f"{year}-{month:0>2}-{day:0>2}T{clock}{zone}")
 
 
 def _rfc822(text: str) -> datetime | None:
     """Read RFC 822; every word is checked, since `parsedate_tz` passes over what it knows not."""
     from email.utils import parsedate_tz  # which loads sockets
 
-    text = " ".join(_COMMENT.sub("", text).replace(",", " ").split())
+    text = _WEEKDAY.sub("", _COMMENT.sub("", text), 1).replace(",", " ")
+    text = _HALF_DAY.sub(_whole_day, " ".join(text.split()))
     text = _WORD.sub(_known_word, _OFFSET.sub(_four_digits, text))
     parts = parsedate_tz(text if ":" in text else f"{text} 00:00:00")
     if parts is None or "?" in text:
@@ -416,6 +429,13 @@ def _rfc822(text: str) -> datetime | None:
     )
 
 
+def _whole_day(time: re.Match[str]) -> str:
+    """Return the time of a clock of 12 hours in one of 24."""
+    hour = int(time[1])
+    hour = hour if hour > 12 else hour % 12 + 12 * (time[3] in "Pp")
+    return f"{hour}{time[2]}"
+
+
 def _four_digits(offset: re.Match[str]) -> str:
     sign, hours, minutes = offset.groups()
     return f" {sign}{hours:0>2}{minutes or '00'}"
@@ -424,4 +444,8 @@ def _four_digits(offset: re.Match[str]) -> str:
 def _known_word(word: re.Match[str]) -> str:
     """Return a name's three letters, a zone's offset, or a question mark."""
     name = _NAME.fullmatch(word[0])
-    return name[1] if name else _ZONES.get(word[0].upper(), "?")
+    if name:
+        return name[1]
+    lower = word[0].lower()
+    months = (month for start, month in _MONTHS.items() if lower.startswith(start))
+    return _ZONES.get(word[0].upper()) or next(months, "?")

@@ -24,7 +24,7 @@ from semantic.guards import recode_xml
 from semantic.limits import DEFAULT_LIMITS, Limits, too_long
 from semantic.ontology.owlxml import is_owlxml, read_owlxml
 from semantic.reading import read_rdf
-from semantic.syntax import HEAD_BYTES, tell_syntax
+from semantic.syntax import HEAD_BYTES, decode_head, root_element, tell_syntax
 from semantic.terms import Triple
 from semantic.vocabulary import OWL, TYPE
 
@@ -110,6 +110,8 @@ def read_document(
         parts = pieces(stream)
         if told == RdfFormat.RDF_XML:
             parts = iter([recode_xml(read_whole(parts, source, limits), source)])
+            named = root_element(decode_head(head))[1]
+            prefixes.update((name, iri) for name, iri in named.items() if name and "&" not in iri)
         found = read_rdf(
             parts,
             told,

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from pyoxigraph import Literal, NamedNode
 
+from semantic.errors import listed
 from semantic.ontology.synonyms import Roots, SynonymOptions, SynonymPairs
 from semantic.ontology.taxonomy import Taxonomy, edges_of
 from semantic.terms import Term, Triple, compact
@@ -114,9 +115,9 @@ def _cycles(
             names = tuple(term for term in cycle if isinstance(term, NamedNode))
             if len(names) < 2 or names[:2] in known:
                 continue
-            listed = _listed([_called(term, roots) for term in cycle])
+            shown = listed([_called(term, roots) for term in cycle], _SHOWN)
             report(
-                f"a cycle of {kind}: {listed} are all above each other",
+                f"a cycle of {kind}: {shown} are all above each other",
                 "They are taken as one term; remove a link if they are not.",
             )
             found.append(names)
@@ -129,11 +130,6 @@ def _called(term: Term, roots: Roots) -> str:
     return f"{compact(term)} (the same as {others})" if others else compact(term)
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
-
-
 # -- what is reported -----------------------------------------------------------------------
 
 
@@ -141,7 +137,7 @@ def report_literals(triples: Iterable[Triple], report: Report) -> None:
     """Report literals where a class, a property or a concept should be."""
     wrong = [" ".join(map(compact, triple)) for triple in triples if isinstance(triple[2], Literal)]
     if wrong:
-        what = f"a literal where a term should be: {_listed(wrong)}"
+        what = f"a literal where a term should be: {listed(wrong, _SHOWN)}"
         report(what, "It says nothing; write an IRI there.")
 
 
@@ -183,6 +179,6 @@ def report_circles(trees: Mapping[str, Taxonomy], report: Report) -> None:
             names = [compact(term) for term in circle if isinstance(term, NamedNode)]
             if len(names) > 1:
                 report(
-                    f"a circle of {kind}: {_listed(names)} are all above each other",
+                    f"a circle of {kind}: {listed(names, _SHOWN)} are all above each other",
                     "They stay terms of their own; remove a link if they are not.",
                 )

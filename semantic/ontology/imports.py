@@ -25,11 +25,11 @@ from os.path import realpath
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import unquote, urljoin, urlsplit
-from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem, Severity
 from semantic.files import files_in, is_folder, unreadable
-from semantic.guards import check_xml, decode_xml
+from semantic.guards import parse_xml
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.documents import Document, fetch_document, read_file
 from semantic.syntax import format_of_name
@@ -155,7 +155,10 @@ class Catalogue:
     """
 
     def __init__(self, path: Path, limits: Limits) -> None:
-        root = _parsed(path.read_bytes(), str(path), limits)
+        root = parse_xml(path.read_bytes(), str(path), limits)
+        if root.tag != f"{_NAMESPACE}catalog":
+            what = f"not an XML catalogue: its root is <{root.tag.rpartition('}')[2]}>"
+            raise InputError(Problem(what, Place(str(path)), _CORRECT))
         self._places: dict[str, Path | str] = {}
         for name, found in _entries(root, Path(realpath(path)).as_uri(), str(path)):
             self._places.setdefault(name, found)
@@ -166,26 +169,7 @@ class Catalogue:
         return self._places.get(iri) or self._places.get(_key(iri))
 
 
-def _parsed(data: bytes, source: str, limits: Limits) -> ElementTree.Element:
-    fault = check_xml(data, source, limits)
-    if fault is not None:
-        place = Place(source, fault.lineno, fault.offset + 1)
-        raise InputError(Problem(f"not an XML catalogue: {fault}", place, _CORRECT))
-    try:
-        text = decode_xml(data)
-    except (UnicodeDecodeError, LookupError) as error:
-        problem = Problem(f"not an XML catalogue: {error}", Place(source), _CORRECT)
-        raise InputError(problem) from error
-    root = ElementTree.fromstring(text)  # noqa: S314 -- check_xml has looked through it
-    if root.tag != f"{_NAMESPACE}catalog":
-        what = f"not an XML catalogue: its root is <{root.tag.rpartition('}')[2]}>"
-        raise InputError(Problem(what, Place(source), _CORRECT))
-    return root
-
-
-def _entries(
-    element: ElementTree.Element, base: str, source: str
-) -> Iterator[tuple[str, Path | str]]:
+def _entries(element: Element, base: str, source: str) -> Iterator[tuple[str, Path | str]]:
     base = _join(base, element.get(_BASE, ""), source)
     for child in element:
         if child.tag == f"{_NAMESPACE}group":
@@ -239,14 +223,18 @@ class Folder:
         """Return the file that declares an IRI, or else is named like it."""
         if found := self._declared.get(_key(iri)):
             if len(found) > 1:
-                self._tell_several(iri, found)
+                what = f"several files declare <{iri}>: {', '.join(map(str, found))}"
+                remedy = "The first was used: keep one, or name a catalogue."
+                self._on_problem(Problem(what, Place(str(found[0])), remedy, Severity.WARNING))
             return found[0]
         return self._named.get(unquote(_key(iri).rpartition("/")[2].rpartition("#")[2]))
 
     @cached_property
     def _files(self) -> list[Path]:
         files = []
-        for file in filter(_is_rdf, files_in(self._path, self._tell_skipped)):
+        for file in files_in(self._path, self._tell_skipped):
+            if format_of_name(file.name) is None and file.suffix.lower() != ".xml":
+                continue
             try:
                 file.stat()
             except OSError as error:  # a link that leads nowhere
@@ -290,15 +278,6 @@ class Folder:
                 self._on_problem(Problem(what, problem.where, remedy, Severity.WARNING))
         return ()
 
-    def _tell_several(self, iri: str, found: list[Path]) -> None:
-        what = f"several files declare <{iri}>: {', '.join(map(str, found))}"
-        remedy = "The first was used: keep one, or name a catalogue."
-        self._on_problem(Problem(what, Place(str(found[0])), remedy, Severity.WARNING))
-
 
 Places: TypeAlias = Folder | Catalogue
 """What knows where imported ontologies lie."""
-
-
-def _is_rdf(file: Path) -> bool:
-    return format_of_name(file.name) is not None or file.suffix.lower() == ".xml"

@@ -11,8 +11,7 @@ from pyoxigraph import Literal, NamedNode
 
 from semantic.annotation.annotate import Label
 from semantic.annotation.languages import primary_subtag
-from semantic.ontology.entailment import Derived, is_reserved
-from semantic.ontology.synonyms import Roots, SynonymPairs, is_text
+from semantic.ontology.synonyms import Roots, SynonymPairs
 from semantic.ontology.taxonomy import Taxonomy
 from semantic.terms import Term, Triple, compact, local_name
 from semantic.vocabulary import LABEL, SKOS
@@ -96,17 +95,6 @@ class Names:
         """Yield texts, by what they are looked up by, with the terms that they stand for."""
         for text, terms in self._by_text.items():
             yield from ((Literal(text), term) for term in terms)
-
-    def standing_for(self, triples: Iterable[Triple]) -> Derived:
-        """Return the triples in which a text that synonyms give for a term stands for the term."""
-        if not self._by_text:
-            return {}
-        return {
-            (subject, predicate, term): (subject, predicate, object_)
-            for subject, predicate, object_ in triples
-            if isinstance(object_, Literal) and is_text(object_) and not is_reserved(predicate)
-            for term in self._by_text.get(self._fold(object_.value), ())
-        }
 
 
 class ShownNames:

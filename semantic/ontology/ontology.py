@@ -1,8 +1,9 @@
 """An ontology: what the operator knows, put in the form that matching needs.
 
 Building goes through these steps: stated triples → roots of equivalent terms → triples with roots
-put in → the schema that rules look up → taxonomies of classes, properties and concepts. What is
-only sometimes needed (the closure, the labels) is made when it is first asked for.
+put in → taxonomies of classes, properties and concepts. What is only sometimes needed (the labels)
+is made when it is first asked for. What follows by rules the compiled core finds
+(`graphmatch.knowledge.Knowledge`).
 
 A taxonomy knows one kind of link. G-ToPSS's operators follow all of them: a term is below its
 superclasses, its broader concepts, and the classes that it is an instance of; a publication may
@@ -21,10 +22,9 @@ from typing import TypeAlias
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from semantic.annotation.annotate import Label
-from semantic.errors import OnProblem, Place, Problem, Severity, warn_problem
+from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity, warn_problem
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mapping import MappingFunction
-from semantic.ontology.entailment import SCHEMA, Inference, Schema, grouped
 from semantic.ontology.equivalence import (
     LINKS,
     by_predicate,
@@ -39,13 +39,29 @@ from semantic.ontology.synonyms import (
     SynonymPairs,
     normalized,
 )
-from semantic.ontology.taxonomy import Taxonomy, edges_of, reached, shortest_path
+from semantic.ontology.taxonomy import Taxonomy, edges_of, grouped, reached, shortest_path
 from semantic.publication import Publication
-from semantic.terms import Term, Triple, compact
+from semantic.terms import Term, Triple, compact, expanded
 from semantic.units.quantities import BASE_UNIT, UNIT_ATTRIBUTE, UnitError
 from semantic.units.registry import Registry
 from semantic.units.units import Units
-from semantic.vocabulary import GM, NARROWER, OWL, PREFIXES, RDF, RDFS, SKOS, TYPE
+from semantic.vocabulary import (
+    DOMAIN,
+    EQUIVALENT_CLASS,
+    EQUIVALENT_PROPERTY,
+    GM,
+    INVERSE_OF,
+    NARROWER,
+    OWL,
+    PREFIXES,
+    RANGE,
+    RDF,
+    RDFS,
+    SAME_AS,
+    SKOS,
+    SUBPROPERTY,
+    TYPE,
+)
 
 Links: TypeAlias = Mapping[Term, Sequence[Term]]
 """Terms to the terms directly above them, as a publication states it."""
@@ -64,11 +80,14 @@ _MEMBERS: Mapping[str, frozenset[Term]] = {
 }
 """What the members of each taxonomy are declared as."""
 
+_SCHEMA = LINKS | {DOMAIN, RANGE, INVERSE_OF, EQUIVALENT_CLASS, EQUIVALENT_PROPERTY, SAME_AS}
+"""The properties whose objects are no literals."""
+
 _NO_TOPICS = frozenset({OWL["Ontology"], SKOS["ConceptScheme"], RDFS["Datatype"]})
 
 
 class Ontology:
-    """Taxonomies, synonyms, labels and entailment.
+    """Taxonomies, synonyms and labels.
 
     Parameters
     ----------
@@ -96,10 +115,6 @@ class Ontology:
     >>> ontology = Ontology([(laptop, SUBCLASS, computer)])
     >>> ontology.is_a(laptop, computer)
     True
-    >>> item = NamedNode("urn:item")
-    >>> enriched = ontology.enrich(Publication.of("p", [(item, TYPE, laptop)]))
-    >>> (item, TYPE, computer) in enriched.derived
-    True
     """
 
     def __init__(
@@ -124,9 +139,8 @@ class Ontology:
         found = rooted(self.stated, pairs, options, self._report)
         self.roots, self.triples, self.groups = found
         self.names = Names(pairs, self.roots)
-        self.schema = Schema.of(self.groups, self.names.standing_for)
         self._linking = self._link_properties()
-        says = (p for p in self.groups if p in SCHEMA or p == TYPE or p in self._linking)
+        says = (p for p in self.groups if p in _SCHEMA or p in self._linking)
         report_literals(self.of(*says), self._report)
         edges = edges_of(self._stated_links(self.of(*self._linking)))
         trees = {kind: Taxonomy(edges[kind], self._members(kind)) for kind in _MEMBERS}
@@ -140,7 +154,6 @@ class Ontology:
             self.triples = tuple(normal.triples)
             self.groups = by_predicate(self.triples)
         self.mapping = tuple(mapping)
-        self.inference = Inference(self.triples, self.schema, self.names.standing_for)
 
     @classmethod
     def load(
@@ -150,7 +163,7 @@ class Ontology:
         fetch: bool = False,
         reason: str | None = None,
         cache: str | Path | bool | None = None,
-        taxonomies: Iterable[NamedNode] = (),
+        taxonomies: Iterable[NamedNode | str] = (),
         synonyms: SynonymOptions = DEFAULT_SYNONYM_OPTIONS,
         on_problem: OnProblem = warn_problem,
         limits: Limits = DEFAULT_LIMITS,
@@ -169,20 +182,22 @@ class Ontology:
             The folder of what a reasoner inferred before; ``None`` for the user's own, ``False``
             for none.
         taxonomies
-            Properties that make a taxonomy, as if a file said that they are a ``gm:Taxonomy``.
+            Properties that make a taxonomy, as if a file said that they are a ``gm:Taxonomy``:
+            terms, IRIs, or prefixed names with the usual prefixes or those of the files.
         synonyms
             How names are compared.
 
         Raises
         ------
         OntologyError
-            When a file cannot be read, or reasoning fails.
+            When a file cannot be read, reasoning fails, or a property's name is none.
         """
         from semantic.ontology.loading import loading, read_sources
 
         options = loading(imports, fetch, reason, cache)
         read = read_sources([Path(p) for p in paths], on_problem, limits, options)
-        declared = ((property_, TYPE, GM["Taxonomy"]) for property_ in taxonomies)
+        prefixes = {**read.prefixes, **PREFIXES}
+        declared = ((_property(name, prefixes), TYPE, GM["Taxonomy"]) for name in taxonomies)
         return cls(
             (*read.triples, *declared),
             read.synonyms,
@@ -250,10 +265,36 @@ class Ontology:
     def _link_properties(self) -> Mapping[Term, Sequence[Term]]:
         """Return the is-a properties that each property says: itself, and those above it."""
         found: dict[Term, list[Term]] = {}
+        below = self._sub_properties().descendants
         for link in sorted(LINKS, key=str):
-            for property_ in dict.fromkeys((link, *self.schema.properties.descendants(link))):
+            for property_ in dict.fromkeys((link, *below(link))):
                 found.setdefault(property_, []).append(link)
         return found
+
+    def _sub_properties(self) -> Taxonomy:
+        """Return the hierarchy of properties.
+
+        It is stated by ``rdfs:subPropertyOf``, or by sub-properties and inverses of it.
+        """
+        both = ((s, o) for s, _, o in self.of(INVERSE_OF) if not isinstance(o, Literal))
+        inverses = grouped(pair for s, o in both for pair in ((s, o), (o, s)))
+        links: dict[tuple[Term, Term], None] = {}
+        while True:
+            tree = Taxonomy(links)
+            ways: list[tuple[Term, bool]] = [(SUBPROPERTY, True)]  # whether subjects are below
+            for property_, is_up in ways:
+                more = dict.fromkeys((below, is_up) for below in tree.children(property_))
+                more |= dict.fromkeys((other, not is_up) for other in inverses.get(property_, ()))
+                ways += (way for way in more if way not in ways)
+            new: dict[tuple[Term, Term], None] = {
+                (s, o) if is_up else (o, s): None
+                for property_, is_up in ways
+                for s, _, o in self.of(property_)
+                if not isinstance(o, Literal)
+            }
+            if new.keys() <= links.keys():
+                return tree
+            links |= new
 
     def _members(self, kind: str) -> list[Term]:
         declared = _MEMBERS[kind]
@@ -342,11 +383,6 @@ class Ontology:
 
     # -- what is known ----------------------------------------------------------------------
 
-    @property
-    def closure(self) -> frozenset[Triple]:
-        """Everything that follows from the ontology alone: C(O)."""
-        return self.inference.closure
-
     def labels(self) -> list[Label]:
         """Return every name that text may use for a class, a concept or an instance.
 
@@ -399,10 +435,14 @@ class Ontology:
             frozenset(self.roots.rewrite(publication.derived)),
         )
 
-    def enrich(self, publication: Publication) -> Publication:
-        """Return the publication with roots put in and all that follows by the rules."""
-        rooted = self.rewrite(publication)
-        closed = self.inference.follow(rooted.triples)
-        stated = frozenset(rooted.triples)
-        derived = rooted.derived.union(t for t in closed if t not in stated)
-        return rooted.with_triples(tuple(closed), derived)
+
+def _property(name: NamedNode | str, prefixes: Mapping[str, str]) -> NamedNode:
+    """Return the property that a name says; a prefix that nothing declares makes no IRI."""
+    try:
+        found = name if isinstance(name, NamedNode) else expanded(name, prefixes)
+    except ValueError:
+        found = None
+    if found is None or not ("://" in found.value or found.value.startswith("urn:")):
+        what, place = "not an IRI, and no file declares its prefix", Place(f"taxonomy {name}")
+        raise OntologyError(Problem(what, place, "Give the property's whole IRI."))
+    return found

@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
-from semantic.guards import Fault, check_xml, decode_xml
+from semantic.guards import decode_xml, parse_xml, recode_xml
 from semantic.limits import DEFAULT_LIMITS, Limits, too_long
 from semantic.terms import Term, Triple
 from semantic.vocabulary import OWL, RDF, XSD
@@ -88,14 +88,10 @@ def read_owlxml(
 
     Raises `InputError` when it is not well-formed, or no OWL/XML.
     """
-    fault = check_xml(data, source, limits)
-    if fault is not None:
-        raise InputError(_malformed(fault, source))
-    text = _decoded(data, source)
-    root = ElementTree.fromstring(text)  # noqa: S314 -- check_xml has looked through it
+    root = parse_xml(data, source, limits)
     for prefix in root.iter(f"{{{OWL.iri}}}Prefix"):
         prefixes[prefix.get("name", "")] = prefix.get("IRI", "")
-    if len(text) > limits.text_characters:
+    if len(data) > limits.text_characters:
         said = (len(one or "") for e in root.iter() for one in (e.text, *e.attrib.values()))
         if max(said) > limits.text_characters:
             raise InputError(too_long("a text", Place(source), limits))
@@ -105,7 +101,7 @@ def read_owlxml(
     try:
         collected.read(ElementTree.tostring(root))
     except _parsing_error() as error:
-        raise InputError(_invalid(error, text, source)) from error
+        raise InputError(_invalid(error, recode_xml(data, source), source)) from error
     return collected.found
 
 
@@ -114,24 +110,11 @@ def _parsing_error() -> type[Exception]:
     return error
 
 
-def _decoded(data: bytes, source: str) -> str:
-    try:
-        return decode_xml(data)
-    except (UnicodeDecodeError, LookupError) as error:
-        what = f"not in the encoding that it declares: {error}"
-        raise InputError(Problem(what, Place(source), "Save the document as UTF-8.")) from error
-
-
-def _malformed(fault: Fault, source: str) -> Problem:
-    place = Place(source, fault.lineno, fault.offset + 1)
-    return Problem(f"not valid XML: {fault}", place, "Correct the document there.")
-
-
-def _invalid(error: Exception, text: str, source: str) -> Problem:
+def _invalid(error: Exception, utf8: bytes, source: str) -> Problem:
     """Place a fault: the parser counts lines in what was rewritten, so it reads the original."""
     line = column = None
     try:
-        _Triples().read(text.encode())
+        _Triples().read(utf8)
     except _parsing_error() as first:
         if found := _POSITION.search(str(first)):
             line, column = int(found[1]), int(found[2]) + 1

@@ -37,7 +37,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from pyoxigraph import BlankNode, NamedNode, RdfFormat, serialize
 from pyoxigraph import Triple as Statement
 
-from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity
+from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity, listed
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.terms import Triple, compact
 from semantic.vocabulary import (
@@ -145,8 +145,8 @@ def infer(
         if file:
             _save(file, found)
     if found.unsatisfiable:
-        listed = _listed(found.unsatisfiable)
-        what = f"unsatisfiable classes, which can have no instance: {listed}"
+        names = listed(sorted(map(compact, found.unsatisfiable)), _SHOWN)
+        what = f"unsatisfiable classes, which can have no instance: {names}"
         remedy = f"What {reasoner} infers of them is left out; correct their axioms."
         on_problem(Problem(what, Place("ontology"), remedy, Severity.WARNING))
     known = frozenset(stated)
@@ -183,8 +183,8 @@ def _command(reasoner: Reasoner, path: Path, limits: Limits) -> list[str]:
 def _of_hermit(output: str) -> _Conclusions:
     """Read axioms in functional syntax; those with inverse properties are left out."""
     found = _Conclusions()
-    for name, listed in _AXIOM.findall(output):
-        iris = [iri[1:-1] for iri in listed.split()]
+    for name, members in _AXIOM.findall(output):
+        iris = [iri[1:-1] for iri in members.split()]
         if name in _BOTH_WAYS:
             found.add_same(iris, _BOTH_WAYS[name])
         elif name in _ONE_WAY and len(iris) == 2:
@@ -217,12 +217,6 @@ def _named(instances: str) -> Iterator[str]:
     for name in instances.removeprefix("(").removesuffix(")").split(", "):
         if name and " " not in name and not name.startswith("_:"):  # "2 Anonymous Individuals"
             yield name
-
-
-def _listed(terms: Iterable[NamedNode]) -> str:
-    names = sorted(map(compact, terms))
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
 
 
 def _reason(errors: str) -> str:

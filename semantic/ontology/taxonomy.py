@@ -9,6 +9,7 @@ Cost: building is linear in the edges; `parents` and `children` are look-ups; `a
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -129,6 +130,14 @@ def shortest_path(
                 came_from[parent] = current
                 queue.append(parent)
     return ()
+
+
+def grouped(pairs: Iterable[tuple[Term, Term]]) -> Mapping[Term, tuple[Term, ...]]:
+    """Return the second terms of each first one, each once."""
+    table: defaultdict[Term, dict[Term, None]] = defaultdict(dict)
+    for key, value in pairs:
+        table[key][value] = None
+    return {key: tuple(values) for key, values in table.items()}
 
 
 _KINDS: Mapping[Term, str] = {

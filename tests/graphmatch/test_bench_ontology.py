@@ -43,7 +43,7 @@ def test_without_a_file() -> None:
 def test_a_measurement_that_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    row = process.in_own_process("graphmatch.bench.loading", "rdflib", "no.ttl")
+    row = process.in_own_process("graphmatch.bench.ontology", "rdflib", "no.ttl")
     assert set(row) == {"failed"}
     assert "no.ttl" in row["failed"]
     monkeypatch.setattr(ontology, "in_own_process", lambda *_, **__: row)

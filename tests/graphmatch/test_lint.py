@@ -79,6 +79,11 @@ CASES = [
     ),
     (
         "never-comparable",
+        "?x shop:price ?p FILTER(?p < 99999999999999999999)",
+        "?x shop:price ?p FILTER(?p < 1e20)",
+    ),
+    (
+        "never-comparable",
         '?x dc:date ?d FILTER(?d > "2026-01-01"^^xsd:date)',
         '?x dc:date ?d FILTER(?d > "2026-01-01T00:00:00Z"^^xsd:dateTime)',
     ),
@@ -130,6 +135,12 @@ CASES = [
         '?x dc:date "2026-01-31T00:00:00Z"^^xsd:dateTime',
     ),
     ("invalid-literal", "?x shop:price 'cheap'^^xsd:decimal", "?x shop:price 5.0"),
+    ("invalid-literal", "?x shop:price '9e19'^^xsd:integer", "?x shop:price 99999999999999999999"),
+    (
+        "invalid-literal",
+        "?x shop:price '1.5'^^xsd:integer",
+        "?x shop:price '1.00000000000000000000005'^^xsd:decimal",
+    ),
     ("invalid-regex", '?x dc:title ?t FILTER(REGEX(?t, "a("))', '?x dc:title ?t FILTER(?t = "a(")'),
     (
         "invalid-regex",

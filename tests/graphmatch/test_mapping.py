@@ -26,8 +26,11 @@ from semantic.mapping import MappingFunction
 from semantic.terms import Triple
 from semantic.units.units import Units
 from semantic.vocabulary import (
+    BROADER,
+    DOMAIN,
     EQUIVALENT_PROPERTY,
     GM,
+    INVERSE_OF,
     SUBCLASS,
     SUBPROPERTY,
     TYPE,
@@ -64,9 +67,7 @@ class Setting:
 
     def run(self, triples: Sequence[Triple], now: datetime = NOW) -> Mapped:
         rooted = self.ontology.rewrite(Publication.of("urn:p", triples))
-        closed = self.ontology.inference.follow(rooted.triples)
-        follow = self.ontology.inference.follow
-        return self.functions.run(rooted, closed, follow, self.evaluator, now, self.problems.append)
+        return self.functions.run(rooted, self.evaluator, now, self.problems.append)
 
 
 def setting(*texts: str, ontology: Sequence[Triple] = (), limits: Limits | None = None) -> Setting:
@@ -269,6 +270,27 @@ def test_a_derived_triple_runs_a_function() -> None:
     assert known.run([(X, EX["worked"], Literal(30))]).runs == 1
 
 
+@pytest.mark.parametrize(
+    ("rule", "stated", "reads"),
+    [
+        ((EX["alumnus"], SUBPROPERTY, EX["graduated"]), EX["alumnus"], "ex:graduated ?o"),
+        ((EX["graduated"], DOMAIN, EX["Person"]), EX["graduated"], "a ex:Person"),
+        ((EX["taught"], INVERSE_OF, EX["graduated"]), EX["taught"], "^ex:graduated ?o"),
+        ((Y, BROADER, EX["city"]), EX["near"], "ex:near ex:city"),
+    ],
+)
+def test_what_follows_runs_a_function_that_alone_asks_for_it(
+    rule: Triple, stated: NamedNode, reads: str
+) -> None:
+    engine = Engine(
+        Ontology(
+            [rule], mapping=[function("f", f"CONSTRUCT {{ ?x ex:met 1 }} WHERE {{ ?x {reads} }}")]
+        )
+    )
+    engine.subscribe("a", PREFIX + "SELECT ?x { ?x ex:met 1 }")
+    assert engine.match(Publication.of("urn:p", [(X, stated, Y)])).subscriptions == ("a",)
+
+
 def test_an_optional_part_that_comes_later_runs_a_function_again() -> None:
     known = setting(
         """CONSTRUCT { ?x ex:label ?l } WHERE { ?x ex:given ?g OPTIONAL { ?x ex:title ?t }
@@ -410,8 +432,6 @@ def test_that_a_huge_answer_is_stopped_early() -> None:
     told: list[Problem] = []
     mapped = MappingFunctions([function], ontology.root).run(
         Publication.of("p", triples),
-        ontology.inference.follow(triples),
-        ontology.inference.follow,
         Knowledge(ontology),
         on_problem=told.append,
     )

@@ -16,6 +16,7 @@ import sys
 import zlib
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -23,11 +24,13 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal
 
 from graphmatch import Engine
+from graphmatch.knowledge import Knowledge
 from graphmatch.saving import SavedError
 from graphmatch.subscribing import read_subscriptions
 from semantic import Ontology, Publication, read_publications
 from semantic.annotation.annotate import Annotator, Label
 from semantic.attributes.events import Event
+from semantic.errors import InputError
 from semantic.limits import Limits
 from semantic.ontology.synonyms import SynonymOptions, SynonymPairs
 from semantic.vocabulary import SUBCLASS, TYPE, Namespace
@@ -139,7 +142,7 @@ def test_that_the_samples_match_as_before(tmp_path: Path) -> None:
     for mine, theirs in zip(engine.subscriptions, other.subscriptions, strict=True):
         assert (mine.query.text, mine.comment) == (theirs.query.text, theirs.comment)
     assert other.ontology.stated == engine.ontology.stated
-    assert other.ontology.closure == engine.ontology.closure
+    assert Knowledge(other.ontology).closure == Knowledge(engine.ontology).closure
     assert other.ontology.mapping == engine.ontology.mapping
     assert other.ontology.problems == engine.ontology.problems
     assert other.ontology.labels() == engine.ontology.labels()
@@ -182,6 +185,20 @@ def test_that_limits_are_kept(tmp_path: Path) -> None:
     lines = b"<urn:a> <urn:p> <urn:b> .\n<urn:a> <urn:p> <urn:c> .\n"
     assert list(engine.filter(lines)) == []
     assert len(list(Engine.open(tmp_path / "s", limits=Limits()).filter(lines))) == 1
+
+
+@pytest.mark.parametrize("most", [0, -1, 1.5, True, float("nan"), 2**64, None])
+def test_that_a_limit_is_a_number(most: Any) -> None:
+    with pytest.raises(InputError, match=r"Limits: `nesting` is .*not a whole number above zero"):
+        Limits(nesting=most)
+    if most != 1.5:
+        with pytest.raises(InputError, match=r"Limits: `fetch_seconds` is .*not a number above"):
+            Limits(fetch_seconds=most)
+
+
+def test_that_no_folder_is_made(tmp_path: Path) -> None:
+    with pytest.raises(SavedError, match="cannot be written: No such file or directory"):
+        Engine().save(tmp_path / "missing" / "s")
 
 
 def test_that_a_file_raises_no_limit(tmp_path: Path) -> None:

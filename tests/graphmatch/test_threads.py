@@ -20,8 +20,7 @@ from hypothesis import given, settings
 from pyoxigraph import Literal
 
 from graphmatch import Engine, MatchReport, Subscription, SubscriptionParser
-from graphmatch.enrichment import Enriched
-from graphmatch.knowledge import Knowledge
+from graphmatch.knowledge import Enriched, Knowledge
 from graphmatch.published.naive import Naive
 from semantic import Ontology, Publication
 from semantic.annotation.annotate import Annotator

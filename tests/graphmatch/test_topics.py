@@ -14,6 +14,7 @@ from graphmatch.subscribing import subscribe_files, subscribe_topics
 from graphmatch.topics import Topics
 from semantic import Ontology, Publication
 from semantic.errors import Place, Problem, SubscriptionError
+from semantic.mapping import MappingFunction
 from semantic.terms import Triple
 from semantic.vocabulary import BROADER, CONTENT, DC, GM, LABEL, RSS, SAME_AS, TYPE
 
@@ -118,6 +119,28 @@ def test_words_are_seen_by_those_who_name_them() -> None:
     *after, named = (match.solutions for match in engine.match(said).matches)
     assert after == before
     assert [list(map(str, solution.values())) for solution in named] == [['" soup "']]
+
+
+@pytest.mark.parametrize("name", ["engine", "naive"])
+def test_words_and_mapping_functions(name: str) -> None:
+    """A function may give ``gm:words``, which everybody sees; those of texts it does not see."""
+    functions = [
+        MappingFunction("give", 'CONSTRUCT { ?i gm:words " tag " } { ?i rss:title ?t }'),
+        MappingFunction("see", "CONSTRUCT { ?i <urn:seen> ?w } { ?i gm:words ?w }"),
+    ]
+    known = Ontology(mapping=functions)
+    matcher = Engine(known) if name == "engine" else make("naive", known)
+    for id, text in {
+        "named": "SELECT ?o { ?i a rss:item ; gm:words ?o }",
+        "any": "SELECT ?o { ?i a rss:item ; ?p ?o FILTER(?p = gm:words) }",
+        "seen": "SELECT ?o { ?i <urn:seen> ?o }",
+    }.items():
+        matcher.subscribe(SubscriptionParser().parse(id, text))
+    found = {
+        match.subscription: {solution["o"].value for solution in match.solutions}
+        for match in matcher.match(item({"title": "Soup"})).matches
+    }
+    assert found == {"named": {" tag ", " soup "}, "any": {" tag "}, "seen": {" tag "}}
 
 
 def test_an_engine_that_was_opened_makes_words_for_its_first_subscription(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from pyoxigraph import Literal, NamedNode
 
-from semantic.errors import InputError, Problem, ProblemWarning, Severity
+from semantic.errors import InputError, Place, Problem, ProblemWarning, Severity
 from semantic.feeds import FeedFormat, read_feed, sniff_feed
 from semantic.limits import Limits
 from semantic.publication import Publication
@@ -417,6 +417,13 @@ def test_a_guid_is_never_taken_for_a_date() -> None:
         ("Sat, 13 Dec 2003 18:30:02+0200 (CEST)", "2003-12-13T16:30:02Z"),
         ("Sat Dec 13 18:30:02 CET 2003", "2003-12-13T17:30:02Z"),
         ("Saturday, 13 Sept, 2003 18:30:02 EDT", "2003-09-13T22:30:02Z"),
+        ("Sat, 13 Dec 2003 6:30:02 PM", "2003-12-13T18:30:02Z"),
+        ("December 13, 2003 12:30 a.m. EST", "2003-12-13T05:30:00Z"),
+        ("2003/2/13 8:30:2", "2003-02-13T08:30:02Z"),
+        ("13.2.2003", "2003-02-13T00:00:00Z"),
+        ("Sáb, 13 Set 2003 18:30:02 -0300", "2003-09-13T21:30:02Z"),
+        ("jeu., 3 juillet 2003 18:30 CEST", "2003-07-03T16:30:00Z"),
+        ("3 März 2003", "2003-03-03T00:00:00Z"),
     ],
 )
 def test_dates(written: str, read_as: str) -> None:
@@ -432,7 +439,8 @@ def test_dates(written: str, read_as: str) -> None:
         "2003-02-30",
         "Sat, 13 Dec 2003 18:30:02 XYZ",
         "Sat, 13 Dec 2003 18:30:02 +zz:00",
-        "Sat, 13 Dec 2003 6:30:02 PM",
+        "Sat, 13 Dec 2003 6:30:02 QM",
+        "13.14.2003",
         "Sat Dec 13 18:30:02 XYZ 2003",
         "0000-01-01",
         "13 Dec 99999",
@@ -511,6 +519,63 @@ def test_misspelt_namespaces() -> None:
     (publication,), _ = read(rss(item(fields)).replace('<rss version="2.0">', head))
     assert values(publication, ENCLOSURE["enclosure"]) == ["<http://example.org/a>"]
     assert values(publication, DC["creator"]) == ['"Anna"']
+
+
+@pytest.mark.parametrize(
+    "namespace", ["https://www.rssboard.org/any", "http://www.w3.org/2005/Atom"]
+)
+def test_rss_with_a_namespace_of_its_own(namespace: str) -> None:
+    feed = rss(item("<category>Sea</category>")).replace("<rss ", f"<rss\nxmlns='{namespace}' ")
+    (publication,), _ = read(feed)
+    assert (publication.title, publication.channel) == ("t", "T")
+    assert values(publication, DC["subject"]) == ['"Sea"']
+    assert publication.source == Place("f.xml", 2, item="http://example.org/1")
+    quoted = "<description><![CDATA[<rss xmlns='a'>]]></description>"
+    assert values(read(rss(item(quoted)))[0][0], RSS["description"]) == ["\"<rss xmlns='a'>\""]
+
+
+def test_rss_1_whose_namespace_is_declared_late() -> None:
+    feed = RDF1.replace(' xmlns="http://purl.org/rss/1.0/"', "")
+    for name in ("channel", "item"):
+        feed = feed.replace(f"<{name} ", f'<{name} xmlns="http://purl.org/rss/1.0/" ')
+    assert [p.title for p in read(feed)[0]] == ["One", "Two"]
+
+
+def test_rss_1_whose_items_have_no_names() -> None:
+    feed = RDF1.replace('<item rdf:about="http://example.org/1">', "<item>")
+    first, _ = read(feed)[0]
+    assert (first.id, first.title, first.link) == ("http://example.org/1", "One", first.id)
+    assert sum(o == RSS["item"] for _, _, o in first.triples) == 1
+
+
+def test_rdf_whose_items_have_no_namespace() -> None:
+    feed = RDF1.replace(' xmlns="http://purl.org/rss/1.0/"', "").replace(" rdf:about=", " id=")
+    feed = feed.replace('<channel id="http://example.org/feed">', "<channel>")
+    assert [p.title for p in read(feed)[0]] == ["One", "Two"]
+
+
+def test_references_to_what_is_no_character() -> None:
+    (publication,), (problem,) = read(rss(titled("a&#8;b&#x1F;c&#65; &amp; &#xD800;d")))
+    assert publication.title == "abcA & d"
+    assert "damaged" in problem
+
+
+def test_a_link_that_was_escaped_twice() -> None:
+    (publication,), problems = read(rss(titled("t", link="http://e/?a=1&amp;amp;b=2")))
+    assert (publication.link, problems) == ("http://e/?a=1&b=2", [])
+
+
+def test_categories_in_a_list() -> None:
+    listed = "<categories><category>Sea</category><category>Air</category></categories>"
+    (publication,), _ = read(rss(item(listed)))
+    assert values(publication, DC["subject"]) == ['"Sea"', '"Air"']
+
+
+def test_an_atom_id_that_is_an_address_is_the_link_where_there_is_none() -> None:
+    entry = "<entry><id>%s</id><title>t</title><link href='%s'/></entry>"
+    feed = f"<feed>{entry % ('http://e/1', '')}{entry % ('http://e/2', 'http://e/b')}</feed>"
+    assert [p.link for p in read(feed)[0]] == ["http://e/1", "http://e/b"]
+    assert read(f"<feed>{entry % ('urn:a', '')}</feed>")[0][0].link is None
 
 
 def test_the_date_of_issue() -> None:
@@ -779,6 +844,40 @@ def test_encodings_that_are_not_declared(encoding: str, text: str, declaration: 
     assert "not in its encoding, utf-8" in problem
 
 
+def test_latin_1_that_other_encodings_could_be_as_well() -> None:
+    text = "Eleição: os números não mudam nas simulações de 2º turno"
+    assert read(rss(titled(text)).encode("latin-1"))[0][0].title == text
+
+
+@pytest.mark.parametrize("declared", ["iso-8859-1", "utf-8"])
+def test_characters_of_windows(declared: str) -> None:
+    feed = f"<?xml version='1.0' encoding='{declared}'?>" + rss(titled("\x91a\x92 &#150; &#147;"))
+    (publication,), problems = read(feed.encode(declared))
+    assert (publication.title, problems) == ("\u2018a\u2019 \u2013 “", [])
+
+
+@pytest.mark.parametrize("taken_for", ["latin-1", "cp1252"])
+def test_utf_8_that_was_taken_for_something_else(taken_for: str) -> None:
+    text = "Größe “wie” im März… 5 €"
+    other = text.replace("”", "“").encode().decode(taken_for)  # ” has no such form in cp1252
+    (publication,), (problem,) = read(rss(titled(other)))
+    assert publication.title == text.replace("”", "“")
+    assert problem == (
+        "warning: f.xml: its text is UTF-8 that was taken for Latin-1 or windows-1252. "
+        "It is read as UTF-8: declare that encoding, and encode it once."
+    )
+    declared = "<?xml version='1.0' encoding='iso-8859-1'?>" + rss(titled(text))
+    assert read(declared)[0][0].title == text
+
+
+@pytest.mark.parametrize(
+    "text", ["Ã© is how é looks, “when” read twice", "4 \xd7\xa05 and 6 \xd7\xa07"]
+)
+def test_text_that_only_looks_as_if_it_was_encoded_twice(text: str) -> None:
+    (publication,), problems = read(rss(titled(text)))
+    assert (publication.title, problems) == (text, [])
+
+
 def test_a_few_bytes_that_are_no_utf_8() -> None:
     feed = rss(titled("Übel über Übel§")).encode().replace("§".encode(), b"\xc3")
     (publication,), (problem,) = read(feed)
@@ -1040,6 +1139,9 @@ feed = {
     "ampersands": lambda: rss % (b"<item><title>" + b"& &amp;amp; &eacute; " * 10**5
     + b"</title></item>"),
     "openings": lambda: b"<rss>" + b"<item" * 10**4,
+    "one name": lambda: rss % b"".join(b"<item><guid>a</guid><title>%d</title><pubDate>13 Dec 2003"
+    b"</pubDate></item>" % n for n in range(5000)),
+    "twice": lambda: rss % (b"<item><title>" + "Ã©".encode() * many + b"</title></item>"),
     "prefixes": lambda: rss % b"".join(b"<p%d:a/>" % n for n in range(deep)),
     "posts": lambda: rss % (b"<item><description>" + b"The post a appeared first on " * deep
     + b"<p></description></item>"),

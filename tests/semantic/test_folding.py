@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, QuerySolutions, Store
 
-from semantic.decision import folded
+from semantic.filter_evaluation import folded
 from semantic.pattern import Folding
 
 STORE = Store()

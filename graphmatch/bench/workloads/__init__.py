@@ -1,40 +1,272 @@
-"""The workloads of `graphmatch bench`: seeded subscriptions and events, a module each.
+"""Workloads: subscriptions and events, generated from a seed; `WORKLOADS` names them.
 
-`WORKLOADS` names them; the last three are those of the papers' experiments. A module is imported
-when its workload is asked for.
+A workload is arrays first; SPARQL texts, Arrow tables, documents and publications are made of them
+when an engine asks for them. The same class, size and parameters give the same workload.
+
+An event is asked for by its number and, where it is to be a *new* one, by a serial number: then the
+terms that no subscription needs for its wanted matches get names that depend on the serial number
+and that nothing else has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from graphmatch.bench.workloads.workload import Workload
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import Literal, NamedNode
 
-WORKLOADS: Mapping[str, str] = {
-    "graph": "graphmatch.bench.workloads.graph:GraphWorkload",
-    "attributes": "graphmatch.bench.workloads.attributes:AttributeWorkload",
-    "concepts": "graphmatch.bench.workloads.concepts:ConceptWorkload",
-    "keywords": "graphmatch.bench.workloads.keywords:KeywordWorkload",
-    "ranges": "graphmatch.bench.paper.workloads.ranges:RangeWorkload",
-    "trees": "graphmatch.bench.paper.workloads.trees:TreeWorkload",
-    "equalities": "graphmatch.bench.paper.workloads.equalities:EqualityWorkload",
+from semantic.publication import Publication
+from semantic.vocabulary import GM
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from semantic.ontology.ontology import Ontology
+
+_PLACES = {
+    "graph": "graph:GraphWorkload",
+    "attributes": "attributes:AttributeWorkload",
+    "concepts": "concepts:ConceptWorkload",
+    "keywords": "keywords:KeywordWorkload",
+    "ranges": "attributes:RangeWorkload",
+    "trees": "concepts:ConceptWorkload",
+    "equalities": "attributes:EqualityWorkload",
 }
-"""Name to where the class is."""
+WORKLOADS: Mapping[str, str] = {name: f"{__name__}.{place}" for name, place in _PLACES.items()}
+"""Name to where the class is; the last three are called as the papers' experiments call them."""
+UNBOUNDED = (int(np.iinfo(np.int32).min), int(np.iinfo(np.int32).max))
+"""The interval that constrains nothing."""
 
 
 def workload_class(name: str) -> type[Workload]:
-    """Return a workload's class by its name.
-
-    Raises
-    ------
-    KeyError
-        For a name that is not in `WORKLOADS`.
+    """Return a workload's class by its name; `KeyError` for a name that is not in `WORKLOADS`.
 
     Examples
     --------
-    >>> workload_class("graph").name
-    'graph'
+    >>> workload_class("trees").name
+    'concepts'
     """
     found: type[Workload] = resolve_name(WORKLOADS[name])
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much is generated (at least one of each), and from which seed."""
+
+    subscriptions: int
+    events: int
+    seed: int = 1
+
+    def planted(self, matching: float, matches: int | None) -> tuple[int, int]:
+        """Return how many subscriptions are cut out of each event, and of how many events.
+
+        An event is cut up only as far as half of the subscriptions go; where there are more
+        events, they come again. `matching` is a share of the subscriptions; `matches`, where it is
+        given, their number.
+
+        Examples
+        --------
+        >>> Size(30_000, 200).planted(0.001, None), Size(30_000, 1000).planted(0.001, None)
+        ((30, 200), (30, 500))
+        >>> Size(1_000_000, 1000).planted(0.001, 30), Size(1000, 20).planted(0.001, 0)
+        ((30, 1000), (0, 20))
+        """
+        wanted = max(1, round(matching * self.subscriptions)) if matches is None else matches
+        cut = min(wanted, max(1, self.subscriptions // 2))
+        return cut, min(self.events, max(1, self.subscriptions // (2 * max(cut, 1))))
+
+
+class Workload(ABC):
+    """Subscriptions and events.
+
+    `parameters_class` is a dataclass of what can be chosen; `renews` says whether a new event has
+    new terms.
+    """
+
+    name: ClassVar[str]
+    parameters_class: ClassVar[type]
+    renews: ClassVar[bool] = False
+
+    def __init__(self, size: Size, parameters: Any) -> None:
+        self.size = size
+        self.parameters = parameters
+
+    @abstractmethod
+    def texts(self) -> list[str]:
+        """Return the subscriptions as SPARQL, in their order."""
+
+    @abstractmethod
+    def publications(self, number: int, serial: int | None = None) -> list[Publication]:
+        """Return what is in an event's document, made anew; new if it has a serial number."""
+
+    def document(self, number: int, syntax: str, serial: int | None = None) -> bytes:
+        """Return an event as bytes of a syntax; new if it has a serial number."""
+        raise NotImplementedError
+
+    def ontology(self) -> Ontology:
+        """Return the ontology; an empty one, if nothing else is said."""
+        from semantic.ontology.ontology import Ontology
+
+        return Ontology()
+
+    def described(self) -> dict[str, object]:
+        """Return the parameters, for the output."""
+        return {name: v for name, v in asdict(self.parameters).items() if v is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Subscriptions as rows of closed intervals that match events as rows of numbers, all int32.
+
+    `low` and `high` have shape ``(columns, subscriptions)``, `values` has ``(events, columns)``.
+    """
+
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
+    values: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What the numbers of one attribute stand for.
+
+    `names` has the text or IRI of each; it is empty where they are just numbers. Where they are
+    `classes`, an interval is that of a class with all below it, and begins with its own number.
+    """
+
+    name: str
+    names: Sequence[str] = ()
+    classes: bool = False
+
+    @property
+    def iri(self) -> NamedNode:
+        """The property in texts and publications."""
+        return NamedNode(f"urn:{self.name[0]}:{self.name[1:]}")
+
+    def value(self, number: int) -> object:
+        """Return an event's value, as Python has it."""
+        named = self.names[number] if self.names else number
+        return {"iri": named} if self.classes else named
+
+    def term(self, number: int) -> NamedNode | Literal:
+        """Return an event's value as a term."""
+        named = self.names[number] if self.names else number
+        return NamedNode(str(named)) if self.classes else Literal(named)
+
+    def pattern(self, low: int, high: int) -> str:
+        """Return what a subscription asks for, as SPARQL."""
+        if self.names and not self.classes:
+            return f"?e {self.iri} {self.term(low)} ."
+        test = f"?{self.name} >= {low} && ?{self.name} <= {high}"
+        if self.classes:
+            test = f"{GM['descendantOf']}(?{self.name}, {self.term(low)})"
+        return f"?e {self.iri} ?{self.name} FILTER({test})"
+
+    def arrow(self, low: NDArray[np.int32], high: NDArray[np.int32]) -> dict[str, Any]:
+        """Return what subscriptions ask for, as columns of an Arrow table."""
+        import pyarrow as pa
+
+        if not self.names:
+            bounds = ((">=", low, UNBOUNDED[0]), ("<=", high, UNBOUNDED[1]))
+            return {f"{self.name} {op}": pa.array(b, mask=b == none) for op, b, none in bounds}
+        untold = low == UNBOUNDED[0]
+        texts = np.array(self.names, object)[np.where(untold, 0, low)]
+        return {f"{self.name} isa" if self.classes else self.name: pa.array(texts, mask=untold)}
+
+
+class TabularWorkload(Workload):
+    """Subscriptions and events that are tables of attributes: `rows` of what is in `columns`."""
+
+    rows: Rows
+    columns: Sequence[Column]
+    _conjunctions: list[Any] | None = None
+
+    def texts(self) -> list[str]:
+        """Return the subscriptions: a pattern for each attribute, mostly with a filter."""
+        several = (zip(self.columns, row, strict=True) for row in self._intervals())
+        wheres = (" ".join(c.pattern(*i) for c, i in row if i != UNBOUNDED) for row in several)
+        return [f"SELECT ?e WHERE {{ {where} }}" for where in wheres]
+
+    def _intervals(self) -> list[list[tuple[int, int]]]:
+        pairs = zip(self.rows.low.T.tolist(), self.rows.high.T.tolist(), strict=True)
+        return [list(zip(low, high, strict=True)) for low, high in pairs]
+
+    def table(self) -> pa.Table:
+        """Return the subscriptions as an Arrow table of constraints on attributes."""
+        import pyarrow as pa
+
+        found: dict[str, Any] = {"id": pa.array(ids(self.size.subscriptions))}
+        for column, low, high in zip(self.columns, self.rows.low, self.rows.high, strict=True):
+            found |= column.arrow(low, high)
+        return pa.table(found)
+
+    def conjunctions(self, read: Callable[[str], Any]) -> list[Any]:
+        """Return the subscriptions as published algorithms on attributes read them, made once.
+
+        `read` reads a SPARQL text, or raises `UnsupportedError`. It is given one that asks for
+        something of every attribute; the others are made of the same parts, for to read a million
+        texts takes longer than all that is measured.
+        """
+        whole = " ".join(column.pattern(0, 1) for column in self.columns)
+        sample = read(f"SELECT ?e WHERE {{ {whole} }}")
+        if self._conjunctions is None:
+            parts = [(c.iri, type(sample.rows[0][c.iri]), c) for c in self.columns]
+            made = [[of(c.term(n)) for n in range(len(c.names))] for _, of, c in parts]
+            self._conjunctions = []
+            for number, intervals in enumerate(self._intervals()):
+                row = {
+                    iri: terms[low] if terms else of(float(low), float(high))
+                    for (iri, of, _), terms, (low, high) in zip(parts, made, intervals, strict=True)
+                    if (low, high) != UNBOUNDED
+                }
+                self._conjunctions.append(type(sample)(str(number), sample.subject, (row,)))
+        return self._conjunctions
+
+    def attributes(self, number: int) -> dict[str, object]:
+        """Return an event as attributes and values."""
+        values = self.rows.values[number].tolist()
+        return {c.name: c.value(value) for c, value in zip(self.columns, values, strict=True)}
+
+    def events_table(self, numbers: Sequence[int]) -> pa.Table:
+        """Return events as an Arrow table: a row each, a column ``id``, a column an attribute."""
+        import pyarrow as pa
+
+        rows = [{"id": f"urn:e:{number}", **self.attributes(number)} for number in numbers]
+        return pa.Table.from_pylist(rows)
+
+    def publications(self, number: int, serial: int | None = None) -> list[Publication]:  # noqa: ARG002
+        """Return an event: one subject with its attributes."""
+        event = NamedNode(f"urn:e:{number}")
+        pairs = zip(self.columns, self.rows.values[number].tolist(), strict=True)
+        return [Publication.of(event.value, [(event, c.iri, c.term(v)) for c, v in pairs])]
+
+
+def ids(count: int) -> list[str]:
+    """Return the ids of so many subscriptions: their numbers."""
+    return list(map(str, range(count)))
+
+
+def distinct_rows(
+    random: np.random.Generator, count: int, width: int, below: int
+) -> NDArray[np.int32]:
+    """Draw rows of different numbers: rows in which one comes twice are drawn again.
+
+    Examples
+    --------
+    >>> rows = distinct_rows(np.random.default_rng(1), 100, 5, 8)
+    >>> rows.shape, bool((np.diff(np.sort(rows)) > 0).all())
+    ((100, 5), True)
+    """
+    rows = random.integers(0, below, (count, width), dtype=np.int32)
+    again = np.arange(count)
+    while again.size:
+        ordered = np.sort(rows[again], axis=1)
+        again = again[(ordered[:, 1:] == ordered[:, :-1]).any(axis=1)]
+        rows[again] = random.integers(0, below, (again.size, width), dtype=np.int32)
+    return rows

@@ -1,38 +1,21 @@
-"""``graph``: the workload of G-ToPSS.
+"""``graph``: the workload of G-ToPSS, as docs/benchmarks.md describes it.
 
 Petrovic, Liu, Jacobsen: "G-ToPSS: Fast Filtering of Graph-based Metadata", WWW 2005, section 5 and
-table 1.
-
-A publication has 35 nodes, a path over them, and 90 edges in all. The 56 edges beside the path go
-between random pairs of the paper; here they go between nodes of one of seven groups of five
-nodes that follow each other on the path, in the same places in each group (drawn from the seed),
-so that subscriptions of 5 nodes and 8 edges, which a random graph hardly has, can be cut out of
-it. Names come from a pool of 2,000, properties from one of 50.
-
-A subscription has 5 nodes, and 2 of them are variables in 90 of 100 subscriptions. It has one of
-`GraphParameters.shapes` shapes, which differ in more than constants; those without variables are
-one of them. With ``shapes=0`` each subscription has a shape of its own: which edges, in which
-order, and which two or three nodes are variables.
-
-Some subscriptions are cut out of each publication: those that match it. The others of the first
-half are cut out of graphs that are never published, about 30 out of each: these overlap, and match
-nothing. The second half has names and properties at random. Another share than a half may overlap.
-
-In a new publication (`Workload.publications`) every name that its subscriptions do not mention is
-one that nobody has seen before: most readers know the properties of what they read, not the things.
+table 1. The edges beside the path lie in the same places of each group (drawn from the seed). About
+30 of the overlapping subscriptions are cut out of each graph that is never published.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode, RdfFormat, Triple, serialize
 
-from graphmatch.bench.workloads.workload import Size, Workload, distinct_rows
+from graphmatch.bench.workloads import Size, Workload, distinct_rows
 from semantic.publication import Publication
 
 Ids: TypeAlias = NDArray[np.int32]
@@ -43,9 +26,8 @@ Edge: TypeAlias = tuple[NamedNode, NamedNode, NamedNode]
 NODES, EDGES, NAMES, PROPERTIES = 35, 90, 2000, 50
 GROUP, GROUPS = 5, 7
 WITH_VARIABLES, VARIABLES = 0.9, 2
-OVERLAPPING = 0.5
 TOPOLOGIES = 10
-"""How many sets of edges those subscriptions have that have no variables."""
+"""How many sets of edges subscriptions without variables have."""
 OWN_VARIABLES = (2, 3)
 """How many variables subscriptions have that each have a shape of their own."""
 TOGETHER = 30
@@ -56,7 +38,6 @@ SYNTAXES = {
     "rdfxml": RdfFormat.RDF_XML,
     "jsonld": RdfFormat.JSON_LD,
 }
-"""What documents are written in."""
 PREFIXES = {"n": "urn:n:", "p": "urn:p:"}
 """What Turtle and RDF/XML are written with."""
 
@@ -65,49 +46,29 @@ PREFIXES = {"n": "urn:n:", "p": "urn:p:"}
 class GraphParameters:
     """What can be chosen.
 
-    Parameters
-    ----------
-    edges
-        Edges of a subscription: 4 (a tree) to 12.
-    matching, matches
-        Which share of the subscriptions a publication matches, or how many of them.
-    shapes
-        How many texts that differ in more than constants there are at the most; 0 for one
-        each.
-    overlap
-        Which share of the subscriptions overlaps with others.
+    Edges of a subscription: 4 (a tree) to 12; which share of the subscriptions a publication
+    matches, or how many of them; how many texts that differ in more than constants there are at the
+    most, 0 for one each (`shapes`); which share of the subscriptions overlaps with others.
     """
 
     edges: int = 8
     matching: float = 0.001
     matches: int | None = None
     shapes: int = 100
-    overlap: float = OVERLAPPING
+    overlap: float = 0.5
 
 
 class GraphWorkload(Workload):
-    """Publications of 90 edges, subscriptions of a few.
+    """Publications of 90 edges, subscriptions of a few, as int32.
 
-    Parameters
-    ----------
-    size
-        How much is generated.
-    parameters
-        See `GraphParameters`.
-
-    Attributes
-    ----------
-    patterns
-        Shape ``(subscriptions, edges, 3)``, int32: subject, property and object of each triple
-        pattern; -1 and -2 are variables.
-    graphs
-        Shape ``(publications, 90, 3)``, int32. Event *e* is publication *e* modulo how many there
-        are.
+    `patterns` has shape ``(subscriptions, edges, 3)``: subject, property and object of each triple
+    pattern; negative numbers are variables. `graphs` has shape ``(publications, 90, 3)``; event *e*
+    is publication *e* modulo how many there are.
 
     Examples
     --------
     >>> made = GraphWorkload(Size(1000, 10), GraphParameters(edges=4))
-    >>> made.patterns.shape, made.graphs.shape, len(made.publication(3).triples)
+    >>> made.patterns.shape, made.graphs.shape, len(made.publications(3)[0].triples)
     ((1000, 4, 3), (10, 90, 3), 90)
     """
 
@@ -121,14 +82,13 @@ class GraphWorkload(Workload):
         random = np.random.default_rng(size.seed)
         cut, published = size.planted(parameters.matching, parameters.matches)
         self._motif = _motif(random)
-        shapes = _Shapes.draw(self._motif, parameters, size.subscriptions, random)
+        edges, variables, named = _shapes(self._motif, parameters, size.subscriptions, random)
         names, properties = _names(random, published)
         self.graphs = _edges(self._motif, names, properties)
         nodes, labels = self._cut(random, cut, names, properties)
-        shape_of = _spread(random, size.subscriptions, shapes)
-        stars = shapes.stars[shape_of]
+        shape_of = _spread(random, size.subscriptions, len(variables), named)
+        stars, edge_of = variables[shape_of], edges[shape_of]
         nodes = np.where(stars > 0, -stars, nodes).astype(np.int32)
-        edge_of = shapes.edge_of[shape_of]
         ends = np.array(self._motif, np.int8)[edge_of]
         self.patterns = np.empty((*edge_of.shape, 3), np.int32)
         self.patterns[:, :, 0] = np.take_along_axis(nodes, ends[:, :, 0], axis=1)
@@ -161,22 +121,13 @@ class GraphWorkload(Workload):
         nodes += [f"?x{star}" for star in range(last, 0, -1)]  # -1 is the last
         properties = [f" <urn:p:{number}> " for number in range(PROPERTIES)]
         stars = -self.patterns[:, :, ::2].min(axis=(1, 2), initial=0)
-        heads = [
-            "ASK { ",
-            *(f"SELECT {' '.join(nodes[: -n - 1 : -1])} WHERE {{ " for n in (1, 2, 3)),
-        ]
+        heads = [f"SELECT {' '.join(nodes[: -n - 1 : -1])} WHERE {{ " for n in range(4)]
+        heads[0] = "ASK { "
+        several = zip(stars.tolist(), map(np.ndarray.tolist, self.patterns), strict=True)
         return [
-            heads[star]
-            + " . ".join([nodes[s] + properties[p] + nodes[o] for s, p, o in rows])
-            + " }"
-            for star, rows in zip(
-                stars.tolist(), map(np.ndarray.tolist, self.patterns), strict=True
-            )
+            heads[n] + " . ".join([nodes[s] + properties[p] + nodes[o] for s, p, o in rows]) + " }"
+            for n, rows in several
         ]
-
-    def publication(self, number: int) -> Publication:
-        """Return an event's graph."""
-        return self.publications(number)[0]
 
     def publications(self, number: int, serial: int | None = None) -> list[Publication]:
         """Return the one graph of an event."""
@@ -212,47 +163,27 @@ class GraphWorkload(Workload):
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Shapes:
-    """Which edges of a group each shape has, and which nodes are variables.
+def _shapes(
+    motif: list[Pair], parameters: GraphParameters, count: int, random: np.random.Generator
+) -> tuple[NDArray[np.intp], Ids, int]:
+    """Draw shapes, none of them twice; `ValueError` where there are none or not enough.
 
-    `edge_of` has shape ``(shapes, edges)``; `stars` has shape ``(shapes, 5)``: 0, 1 or 2. The
-    first `named` shapes have no variable.
+    Returns the edges of each, ``(shapes, edges)``; its nodes' variables, ``(shapes, 5)``, 0 for
+    none; and how many, the first ones, have no variable.
     """
-
-    edge_of: NDArray[np.intp]
-    stars: Ids
-    named: int
-
-    @classmethod
-    def draw(
-        cls,
-        motif: list[Pair],
-        parameters: GraphParameters,
-        subscriptions: int,
-        random: np.random.Generator,
-    ) -> _Shapes:
-        """Draw shapes, none of them twice.
-
-        Raises
-        ------
-        ValueError
-            When subscriptions of 5 nodes cannot have so many edges, or there is to be one shape
-            only, or there are not enough for each subscription to have its own.
-        """
-        if not GROUP - 1 <= parameters.edges <= len(motif):
-            raise ValueError(f"a subscription has from {GROUP - 1} to {len(motif)} edges")
-        if parameters.shapes == 1:
-            raise ValueError("there are at least two shapes: with variables, and without")
-        whole = [s for s in combinations(range(len(motif)), parameters.edges) if _spans(motif, s)]
-        if not parameters.shapes:
-            return cls(*_own(motif, whole, subscriptions, random), 0)
-        named = [whole[i] for i in random.permutation(len(whole))[:TOPOLOGIES]]
-        starred = _starred(motif, whole, parameters.shapes - 1, random)
-        stars = np.zeros((len(named) + len(starred), GROUP), np.int32)
-        for shape, (_, pair) in enumerate(starred, len(named)):
-            stars[shape, pair] = [1, 2]
-        return cls(np.array([*named, *(edges for edges, _ in starred)]), stars, len(named))
+    if not GROUP - 1 <= parameters.edges <= len(motif):
+        raise ValueError(f"a subscription has from {GROUP - 1} to {len(motif)} edges")
+    if parameters.shapes == 1:
+        raise ValueError("there are at least two shapes: with variables, and without")
+    whole = [s for s in combinations(range(len(motif)), parameters.edges) if _spans(motif, s)]
+    if not parameters.shapes:
+        return *_own(motif, whole, count, random), 0
+    named = [whole[i] for i in random.permutation(len(whole))[:TOPOLOGIES]]
+    starred = _starred(motif, whole, parameters.shapes - 1, random)
+    stars = np.zeros((len(named) + len(starred), GROUP), np.int32)
+    for shape, (_, pair) in enumerate(starred, len(named)):
+        stars[shape, pair] = [1, 2]
+    return np.array([*named, *(edges for edges, _ in starred)]), stars, len(named)
 
 
 def _starred(
@@ -303,25 +234,18 @@ def _own(
 def _motif(random: np.random.Generator) -> list[Pair]:
     """Draw the edges of a group: the path's, and 8 between other pairs."""
     path = [(node, node + 1) for node in range(GROUP - 1)]
-    others = [
-        (start, end)
-        for start in range(GROUP)
-        for end in range(GROUP)
-        if start != end and (start, end) not in path
-    ]
+    others = [pair for pair in permutations(range(GROUP), 2) if pair not in path]
     more = (EDGES - NODES + 1) // GROUPS
     return path + [others[i] for i in random.permutation(len(others))[:more]]
 
 
 def _spans(motif: list[Pair], edges: tuple[int, ...]) -> bool:
     """Say whether edges connect all nodes of a group."""
-    reached, grown = {0}, True
-    while grown:
-        grown = False
+    reached = {0}
+    for _ in edges:
         for start, end in (motif[edge] for edge in edges):
-            if (start in reached) != (end in reached):
+            if start in reached or end in reached:
                 reached |= {start, end}
-                grown = True
     return len(reached) == GROUP
 
 
@@ -334,8 +258,7 @@ def _names(random: np.random.Generator, count: int) -> tuple[Ids, Ids]:
 def _edges(motif: list[Pair], names: Ids, properties: Ids) -> Ids:
     """Return graphs as triples: the groups' edges, and the path's between groups."""
     pairs = [(GROUP * g + start, GROUP * g + end) for g in range(GROUPS) for start, end in motif]
-    pairs += [(GROUP * g - 1, GROUP * g) for g in range(1, GROUPS)]
-    ends = np.array(pairs)
+    ends = np.array([*pairs, *((GROUP * g - 1, GROUP * g) for g in range(1, GROUPS))])
     return np.stack([names[:, ends[:, 0]], properties, names[:, ends[:, 1]]], axis=2)
 
 
@@ -348,15 +271,11 @@ def _groups(
     return nodes, properties[of[:, None], group * width + np.arange(width)]
 
 
-def _spread(random: np.random.Generator, count: int, shapes: _Shapes) -> Ids:
+def _spread(random: np.random.Generator, count: int, shapes: int, named: int) -> Ids:
     """Draw a shape for each subscription; the share with variables is exact."""
-    if not shapes.named:
+    if not named:
         return np.arange(count, dtype=np.int32)
-    starred = round(count * WITH_VARIABLES) if len(shapes.stars) > shapes.named else 0
-    drawn = np.concatenate(
-        [
-            random.integers(shapes.named, max(len(shapes.stars), shapes.named + 1), starred),
-            random.integers(0, shapes.named, count - starred),
-        ]
-    )
+    starred = round(count * WITH_VARIABLES) if shapes > named else 0
+    some = random.integers(named, max(shapes, named + 1), starred)
+    drawn = np.concatenate([some, random.integers(0, named, count - starred)])
     return random.permutation(drawn).astype(np.int32)

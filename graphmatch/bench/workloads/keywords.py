@@ -1,17 +1,9 @@
 """``keywords``: feeds, filtered by words of their items' titles, and by topics.
 
-A document is a feed of a folder, byte by byte as it is, with all of its items; documents come in a
-seeded order. A subscription is 1 to 3 different words, each number as often, drawn uniformly from
-all words of 3 letters and more in the items' titles, in lower case; it matches an item when its
-title has all of them in it, anywhere, as CONTAINS says. If
-only so many subscriptions are to be heard of, the others have a word that is in no title: one of
-the words backwards.
-
-A share of the subscriptions may be topics: concepts of a thesaurus of the first 2,000 words, each
-with a word as its label and below one of the first 250. Such a subscription matches an item whose
-text mentions the concept or one below it.
-
-Feeds that have no items or in which an XML parser finds a fault are left out.
+As docs/benchmarks.md describes it. Documents come in a seeded order. Words are of 3 letters and
+more, in lower case, drawn uniformly; a title has them anywhere, as CONTAINS says. The word that is
+in no title is one of the words backwards. The thesaurus has the first 2,000 words as labels, each
+concept below one of the first 250. Feeds without items or that are no XML are left out.
 """
 
 from __future__ import annotations
@@ -26,7 +18,7 @@ from xml.parsers.expat import ExpatError, ParserCreate
 import numpy as np
 from pyoxigraph import Literal, NamedNode
 
-from graphmatch.bench.workloads.workload import Size, Workload
+from graphmatch.bench.workloads import Size, Workload
 from semantic.errors import InputError, Place, Problem
 from semantic.feeds import FeedFormat, read_feed, sniff_feed
 from semantic.files import files_in
@@ -46,17 +38,7 @@ _XML = frozenset({FeedFormat.RSS, FeedFormat.RSS1, FeedFormat.ATOM})
 
 @dataclass(frozen=True, slots=True)
 class KeywordParameters:
-    """What can be chosen.
-
-    Parameters
-    ----------
-    feeds
-        A folder of feeds, or one feed.
-    heard
-        How many subscriptions have words of titles only; by default all.
-    topics
-        Which share of the subscriptions are topics.
-    """
+    """A folder of feeds; how many subscriptions have words of titles only; the share of topics."""
 
     feeds: Path = FEEDS
     heard: int | None = None
@@ -64,21 +46,7 @@ class KeywordParameters:
 
 
 class KeywordWorkload(Workload):
-    """Words in the titles of real feed items, and topics of the items.
-
-    Parameters
-    ----------
-    size
-        How much is generated; `Size.events` is the number of documents.
-    parameters
-        See `KeywordParameters`.
-
-    Attributes
-    ----------
-    subscriptions
-        The words of each; of a topic none.
-    feeds
-        The documents: each with its publications.
+    """Words in the titles of real feed items (`subscriptions`; of a topic none), and topics.
 
     Raises
     ------
@@ -96,13 +64,12 @@ class KeywordWorkload(Workload):
         problems: list[Problem] = []
         feeds = _feeds(Path(parameters.feeds), problems)
         items = [item for _, several in feeds for item in several]
-        words = sorted(
-            {word for item in items for title in titles(item) for word in _WORD.findall(title)}
-        )
+        text = "\n".join(title for item in items for title in titles(item))
+        words = sorted(set(_WORD.findall(text)))
         if len(words) < MOST:
             what, remedy = "the feeds' titles have no words", "Give a folder of feeds with --feeds."
-            place = Place(str(parameters.feeds))
-            raise InputError(next(iter(problems), Problem(what, place, remedy)))
+            none = Problem(what, Place(str(parameters.feeds)), remedy)
+            raise InputError(next(iter(problems), none))
         self.feeds = [feeds[int(place)] for place in random.permutation(len(feeds))]
         self._labels = [words[place] for place in random.permutation(len(words))[:CONCEPTS]]
         count = size.subscriptions
@@ -114,7 +81,6 @@ class KeywordWorkload(Workload):
             tuple(words[place] for place in row[:length])
             for row, length in zip(drawn, lengths.tolist(), strict=True)
         ]
-        text = "\n".join(title for item in items for title in titles(item))
         heard = count if parameters.heard is None else parameters.heard
         for number, several in enumerate(self.subscriptions[heard:], heard):
             if several:
@@ -123,12 +89,9 @@ class KeywordWorkload(Workload):
     def texts(self) -> list[str]:
         """Return the subscriptions: a filter for each word, or one pattern for a topic."""
         topic = f"SELECT ?item WHERE {{ ?item <{DCTERMS['subject'].value}> <urn:topic:%d> }}"
-        forms = [
-            f"SELECT ?item WHERE {{ ?item <{_TITLE.value}> ?title "
-            + " ".join(['FILTER(CONTAINS(LCASE(STR(?title)), "%s"))'] * length)
-            + " }"
-            for length in range(MOST + 1)
-        ]
+        head = f"SELECT ?item WHERE {{ ?item <{_TITLE.value}> ?title "
+        test = 'FILTER(CONTAINS(LCASE(STR(?title)), "%s"))'
+        forms = [f"{head}{' '.join([test] * length)} }}" for length in range(MOST + 1)]
         return [
             forms[len(words)] % words if words else topic % number
             for words, number in zip(self.subscriptions, self._topics, strict=True)
@@ -141,19 +104,10 @@ class KeywordWorkload(Workload):
         if not self.parameters.topics:
             return super().ontology()
         concepts = [NamedNode(f"urn:topic:{number}") for number in range(len(self._labels))]
-        labels = zip(concepts, self._labels, strict=True)
-        above = (
-            (one, SKOS["broader"], concepts[n % TOPS])
-            for n, one in enumerate(concepts)
-            if n >= TOPS
-        )
-        return Ontology(
-            [*((one, SKOS["prefLabel"], Literal(label)) for one, label in labels), *above]
-        )
-
-    def publication(self, number: int) -> Publication:
-        """Return the first item of a feed."""
-        return self.publications(number)[0]
+        named = zip(concepts, self._labels, strict=True)
+        labels = [(one, SKOS["prefLabel"], Literal(label)) for one, label in named]
+        below = [(one, SKOS["broader"], concepts[n % TOPS]) for n, one in enumerate(concepts)]
+        return Ontology([*labels, *below[TOPS:]])
 
     def publications(self, number: int, serial: int | None = None) -> list[Publication]:  # noqa: ARG002
         """Return the items of a feed, as if they were just read."""
@@ -168,8 +122,8 @@ class KeywordWorkload(Workload):
     def described(self) -> dict[str, object]:
         """Return the parameters, and how many feeds and items there are."""
         items = sum(len(several) for _, several in self.feeds)
-        known = {"feeds": str(self.parameters.feeds), "documents": len(self.feeds), "items": items}
-        return super().described() | known
+        counts = {"documents": len(self.feeds), "items": items}
+        return {**super().described(), "feeds": str(self.parameters.feeds), **counts}
 
 
 def titles(item: Publication) -> list[str]:
@@ -208,13 +162,7 @@ def _is_xml(data: bytes) -> bool:
 
 @cache
 def _unheard(word: str, text: str) -> str:
-    """Return a word that a text does not have in it.
-
-    Examples
-    --------
-    >>> _unheard("war", "war and peace"), _unheard("level", "a level")
-    ('raw', 'levelq')
-    """
+    """Return a word that a text does not have in it."""
     other = word[::-1]
     while other in text:
         other += "q"

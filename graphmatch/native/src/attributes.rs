@@ -9,7 +9,7 @@
 //! these belong to. Only classes that are asked for are written.
 //!
 //! Cost: nothing where no attribute is asked for; else one pass over the publication, and the steps
-//! that are asked for, at most [`EVENT_PATHS`] of them.
+//! that are asked for, at most so many of them as the limit `event_paths` says.
 //!
 //! Source: CTPS (Zhang, Wang, Huang and Yung), section 3.2.
 
@@ -22,9 +22,6 @@ use crate::ontology::{IS_CLASS, OWN, Ontology};
 use crate::triples::Triple;
 use oxiri::Iri;
 use std::fmt::Write;
-
-/// So many steps are gone in all when a publication is flattened.
-pub const EVENT_PATHS: usize = 100_000;
 
 const NONE: u32 = u32::MAX;
 /// So many steps of events are remembered.
@@ -177,23 +174,18 @@ impl Writer<'_> {
         }
     }
 
-    fn intern(&mut self, text: &str) -> Id {
-        let hash = self.dictionary.hash(text.as_bytes());
-        let known = self.dictionary.get_hashed(text.as_bytes(), hash);
-        known.unwrap_or_else(|| self.local.intern_hashed(text.as_bytes(), hash))
-    }
-
     /// Finds the properties that a step means; where the ontology knows none, one of its own.
     fn along(&mut self, step: &str) {
         self.flattening.along.clear();
         let known = self.ontology.properties_called(step);
         if iri_of(step).is_some() {
-            let property = self.intern(step);
+            let property = self.local.id_of(step.as_bytes(), self.dictionary);
             let terms = Terms { dictionary: self.dictionary, local: self.local };
             let root = self.ontology.root_by_name(property, terms);
             self.flattening.along.push(root);
         } else if known.is_empty() {
-            let property = self.intern(&names::attribute(step));
+            let property = names::attribute(step);
+            let property = self.local.id_of(property.as_bytes(), self.dictionary);
             self.flattening.along.push(property);
         } else {
             self.flattening.along.extend_from_slice(known);
@@ -241,43 +233,9 @@ impl Writer<'_> {
 // -- graphs as events -----------------------------------------------------------------------
 
 impl Ontology {
-    /// Whether an attribute that is asked for may begin with a property.
-    pub fn begins_attribute(&self, property: Id, terms: Terms, asked: &Asked) -> bool {
-        let mut found = false;
-        if !asked.is_empty() {
-            self.follow_step(property, Asked::ROOT, terms, asked, true, |_| found = true);
-        }
-        found
-    }
-
-    /// Tells where a property leads to from a place among the steps that are asked for; `first`
-    /// asks for the first step only.
-    fn follow_step(
-        &self,
-        property: Id,
-        place: u32,
-        terms: Terms,
-        asked: &Asked,
-        first: bool,
-        mut tell: impl FnMut(u32),
-    ) {
-        let below = |place, name: &str| asked.below(place, asked.step(name)?);
-        match names::attribute_name(names::text(terms, property)) {
-            None => self.step_names(property, terms, |name| {
-                below(place, name).into_iter().for_each(&mut tell);
-            }),
-            Some(name) => {
-                let Some(steps) = names::steps(&name) else { return };
-                let length = if first { 1 } else { steps.len() };
-                let end = steps[..length].iter().try_fold(place, |place, step| below(place, step));
-                end.into_iter().for_each(tell);
-            }
-        }
-    }
-
     /// Adds to E(P) the attributes that are asked for; they are the triples behind those that were
     /// there. Of these the first `stated` are stated. `name` is the publication's, where it is an
-    /// IRI. Returns whether all paths were gone, and not only [`EVENT_PATHS`] steps.
+    /// IRI. Returns whether all paths were gone, and not only `most` steps.
     #[expect(clippy::too_many_arguments, reason = "all of a publication, and memory to reuse")]
     pub fn add_attributes(
         &self,
@@ -286,6 +244,7 @@ impl Ontology {
         name: Option<Id>,
         terms: Terms,
         mentions: &Mentions,
+        most: usize,
         walk: &mut Walk,
         flattening: &mut Flattening,
     ) -> bool {
@@ -300,8 +259,9 @@ impl Ontology {
         flattening.refresh(self, mentions);
         flattening.index(graph, length);
         flattening.find_roots(graph, stated, name, terms);
+        let ontology = self;
         let mut flattener =
-            Flattener { ontology: self, graph, stated, terms, mentions, walk, flattening, gone: 0 };
+            Flattener { ontology, graph, stated, terms, mentions, walk, flattening, most, from: 0 };
         (0..flattener.flattening.roots.len()).all(|root| flattener.go(root))
     }
 }
@@ -407,7 +367,10 @@ struct Flattener<'a> {
     mentions: &'a Mentions,
     walk: &'a mut Walk,
     flattening: &'a mut Flattening,
-    gone: usize,
+    /// How many steps may still be gone.
+    most: usize,
+    /// The number of the triple that is the last step.
+    from: usize,
 }
 
 impl Flattener<'_> {
@@ -423,14 +386,15 @@ impl Flattener<'_> {
             let mut number = self.flattening.first(reached.node);
             while number != NONE {
                 let triple = self.graph.triples[number as usize];
+                self.from = number as usize;
                 let mut places = std::mem::take(&mut self.flattening.places);
                 self.find_places(triple[1], reached.place, &mut places);
                 for &place in &places {
-                    self.gone += 1;
-                    if self.gone > EVENT_PATHS {
+                    let Some(left) = self.most.checked_sub(1) else {
                         self.flattening.places = places;
                         return false;
-                    }
+                    };
+                    self.most = left;
                     self.end(root, place, triple[2]);
                     if asked.leads_on(place) && self.is_new(triple[2], next) {
                         let reached = Reached { node: triple[2], place, before: next as u32 };
@@ -469,7 +433,18 @@ impl Flattener<'_> {
             });
             return steps.iter().filter_map(|&step| asked.below(from, step)).for_each(tell);
         }
-        self.ontology.follow_step(property, from, self.terms, asked, false, tell);
+        match names::attribute_name(names::text(self.terms, property)) {
+            None => self.ontology.step_names(property, self.terms, |name| {
+                let below = asked.step(name).and_then(|step| asked.below(from, step));
+                below.into_iter().for_each(&mut tell);
+            }),
+            Some(name) => {
+                let Some(steps) = names::steps(&name) else { return };
+                let mut steps = steps.iter();
+                let end = steps.try_fold(from, |place, step| asked.below(place, asked.step(step)?));
+                end.into_iter().for_each(tell);
+            }
+        }
     }
 
     /// Whether a term is a subject, and the path to a resource has not passed it.
@@ -496,7 +471,7 @@ impl Flattener<'_> {
             }
             for &value in &self.flattening.classes {
                 for &property in &place.attributes {
-                    self.graph.push([root, property, value]);
+                    self.graph.derive([root, property, value], self.from);
                 }
             }
         }
@@ -518,11 +493,11 @@ impl Flattener<'_> {
         };
         if self.ontology.flags(class) & OWN == 0 || !self.walk.is_plain(class) {
             if is_wanted(self.mentions, class) {
-                self.graph.push([root, property, class]);
+                self.graph.derive([root, property, class], self.from);
             }
             for &class in self.walk.above(self.ontology, class) {
                 if is_wanted(self.mentions, class) {
-                    self.graph.push([root, property, class]);
+                    self.graph.derive([root, property, class], self.from);
                 }
             }
             return;
@@ -533,7 +508,7 @@ impl Flattener<'_> {
             all.filter(|&class| is_wanted(self.mentions, class)).collect()
         });
         for &class in &*wanted {
-            self.graph.push([root, property, class]);
+            self.graph.derive([root, property, class], self.from);
         }
     }
 

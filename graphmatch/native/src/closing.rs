@@ -16,7 +16,7 @@ use crate::dictionary::{Id, Kind, Terms, inline};
 use crate::graph::Graph;
 use crate::hierarchy::{Map, Set};
 use crate::mentions::Mentions;
-use crate::ontology::{CLASS, LEADS, OWN, Ontology, SCHEMA, TOPIC};
+use crate::ontology::{CLASS, LEADS, MAPPING, OWN, Ontology, SCHEMA, TOPIC};
 use crate::rules;
 use crate::schema::{is_reserved, is_resource};
 use crate::triples::Triple;
@@ -84,7 +84,7 @@ impl Asking<'_> {
     /// link may lead from it to a class that attributes' values are asked for.
     fn is_type(&self, class: Id) -> bool {
         let (type_, asked) = (self.ontology.schema.vocabulary.type_, self.mentions.asked());
-        self.ontology.flags(type_) & LEADS != 0
+        self.ontology.flags(type_) & (LEADS | MAPPING) != 0
             || self.mentions.asks_for_object(type_, class)
             || asked.has_classes()
                 && (asked.asks_for_class(class)
@@ -107,13 +107,15 @@ impl Asking<'_> {
         found.into_iter().collect()
     }
 
-    /// Whether triples with a property are asked for, as such or as a part of attributes.
+    /// Whether triples with a property are asked for, as such, by a mapping function, or as a part of
+    /// attributes.
     fn asks_for(&self, property: Id) -> bool {
-        self.mentions.asks_for(property) || self.is_step(property)
+        self.mentions.asks_for(property) || self.is_read(property)
     }
 
-    fn is_step(&self, property: Id) -> bool {
-        self.ontology.is_step(property, self.terms, self.mentions.asked())
+    fn is_read(&self, property: Id) -> bool {
+        self.ontology.flags(property) & MAPPING != 0
+            || self.ontology.is_step(property, self.terms, self.mentions.asked())
     }
 
     /// Whether a triple with a property is asked for, or gives a type that is.
@@ -170,7 +172,7 @@ impl Asking<'_> {
     }
 
     fn takes_any_object(&self, property: Id) -> bool {
-        self.mentions.asks_for_any_object(property) || self.is_step(property)
+        self.mentions.asks_for_any_object(property) || self.is_read(property)
     }
 
     fn topics(&self, property: Id, is_open: bool) -> Topics {
@@ -277,7 +279,7 @@ impl Ontology {
             }
             let is_told = told[number];
             asking.follow(triple, is_told, closing, &mut |following, is_told| {
-                if graph.triples.len() < most && graph.push(following) {
+                if graph.triples.len() < most && graph.derive(following, number) {
                     told.push(is_told);
                 }
             });

@@ -240,6 +240,12 @@ impl LocalTerms {
         self.get_hashed(text, hash).unwrap_or_else(|| self.add(text, hash))
     }
 
+    /// The id of a term: a dictionary's, or its own.
+    pub fn id_of(&mut self, text: &[u8], dictionary: &Dictionary) -> Id {
+        let hash = dictionary.hash(text);
+        dictionary.get_hashed(text, hash).unwrap_or_else(|| self.intern_hashed(text, hash))
+    }
+
     /// The same, where a text that is new is looked at first; `None` if it is refused.
     #[inline]
     pub fn intern_checked(

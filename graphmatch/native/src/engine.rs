@@ -11,6 +11,7 @@ use crate::evaluate::Limits as EvaluationLimits;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::index::Index;
 use crate::indexed::{Ask, Indexed};
+use crate::limits::Limits;
 use crate::matching::{Context, PYTHON, Worker};
 use crate::mentions::Mentions;
 use crate::ontology::{Ontology, Stated, Steps, UNITS};
@@ -127,6 +128,8 @@ pub struct State {
     pub indexed: Indexed,
     /// and who asks these.
     pub ask: Option<Ask>,
+    /// How many steps are gone in all when a publication is flattened into attributes.
+    pub event_paths: usize,
     cutter: Cutter,
     unindexed: BTreeSet<Number>,
     /// What stands for classes by their names, as Python found them in this ontology.
@@ -150,6 +153,7 @@ impl State {
             limits: EvaluationLimits::default(),
             indexed,
             ask: None,
+            event_paths: Limits::default().event_paths,
             cutter,
             unindexed: BTreeSet::new(),
             concepts: HashMap::new(),
@@ -189,6 +193,7 @@ impl State {
             limits: EvaluationLimits::default(),
             indexed,
             ask: None,
+            event_paths: Limits::default().event_paths,
             cutter,
             unindexed: BTreeSet::new(),
             concepts,
@@ -252,8 +257,8 @@ impl State {
 
     /// What publications are seen under.
     pub fn context(&self) -> Context<'_> {
-        let Self { dictionary, ontology, mentions, .. } = self;
-        Context { dictionary, ontology, mentions }
+        let Self { dictionary, ontology, mentions, event_paths, .. } = self;
+        Context { dictionary, ontology, mentions, event_paths: *event_paths }
     }
 
     // -- subscribing --------------------------------------------------------------------------
@@ -628,16 +633,17 @@ impl State {
         &self,
         worker: &mut Worker,
         stated: usize,
+        shown: usize,
         done: Steps,
         now: &Literal,
         answers: &Arc<Answers>,
     ) -> Result<Matched, Steps> {
         let context = self.context();
-        let steps = worker.steps(context, done);
+        let steps = worker.steps(context, shown, done);
         if steps & PYTHON != 0 {
             return Err(steps & PYTHON);
         }
-        let late = worker.enrich(context, stated, steps) & PYTHON & !done;
+        let late = worker.enrich(context, stated, shown, steps) & PYTHON & !done;
         if late != 0 {
             return Err(late);
         }
@@ -883,7 +889,6 @@ fn part(mut branch: Branch) -> Branch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::Limits;
 
     fn text(round: usize, number: usize) -> String {
         // A shape of its own by which of eight patterns name their object, and in which order.

@@ -57,8 +57,8 @@ pub struct Limits {
     pub text: usize,
 }
 
-/// With more optional parts than this a query is evaluated as it is written: the time for planning
-/// grows with the cube of their number, and nothing can stop it.
+/// With more parts than this that are joined, optional or not, a query is evaluated as it is
+/// written: the time for planning grows with the cube of their number, and nothing can stop it.
 const PLANNED: usize = 40;
 
 impl Default for Limits {
@@ -109,7 +109,7 @@ pub struct Prepared {
     /// What is known of the calls of operators.
     calls: Asked,
     operators: Operators,
-    /// Whether it has so many optional parts that to plan it would take longer than to evaluate it.
+    /// Whether it has so many joined parts that to plan it would take longer than to evaluate it.
     is_wide: bool,
 }
 
@@ -196,7 +196,7 @@ impl Prepared {
     fn rewritten(mut self, fresh: Fresh) -> Self {
         let mut rewriter = Rewriter::new(fresh);
         for query in self.conditions.iter_mut().chain([&mut self.query]) {
-            self.is_wide |= optional_parts(pattern_of_mut(query)) > PLANNED;
+            self.is_wide |= joined_parts(pattern_of_mut(query)) > PLANNED;
             rewriter.query(query);
         }
         self.functions = rewriter.functions;
@@ -204,9 +204,16 @@ impl Prepared {
     }
 }
 
-fn optional_parts(pattern: &mut GraphPattern) -> usize {
-    let own = usize::from(matches!(pattern, GraphPattern::LeftJoin { .. }));
-    own + parts_mut(pattern).0.into_iter().map(optional_parts).sum::<usize>()
+fn joined_parts(pattern: &mut GraphPattern) -> usize {
+    let own = match pattern {
+        GraphPattern::LeftJoin { .. } => 1,
+        GraphPattern::Join { left, right } => {
+            let is_group = |part: &GraphPattern| !matches!(part, GraphPattern::Bgp { .. });
+            usize::from(is_group(left) && is_group(right))
+        }
+        _ => 0,
+    };
+    own + parts_mut(pattern).0.into_iter().map(joined_parts).sum::<usize>()
 }
 
 /// The name of a publication's graph: its id where that is an IRI.

@@ -100,6 +100,8 @@ pub struct Graph {
     pub triples: Vec<Key>,
     /// From this one on, only patterns that name their property see them.
     named_only: usize,
+    /// Of the triples that were derived: the numbers of those that they were derived from.
+    origins: Vec<u32>,
     tagger: Tagger,
     cells: Vec<Cell>,
     used: usize,
@@ -118,6 +120,7 @@ impl Default for Graph {
         Self {
             triples: Vec::new(),
             named_only: usize::MAX,
+            origins: Vec::new(),
             tagger: Tagger::default(),
             cells: vec![FREE; SMALLEST],
             used: 0,
@@ -142,6 +145,7 @@ impl Graph {
         self.used = 0;
         self.triples.clear();
         self.named_only = usize::MAX;
+        self.origins.clear();
         self.prepared = 0;
         self.probes.clear();
     }
@@ -161,6 +165,21 @@ impl Graph {
         self.used += 1;
         self.triples.push(triple);
         true
+    }
+
+    /// Adds a triple that follows from another one, by its number; false if it is there already.
+    pub fn derive(&mut self, triple: Key, from: usize) -> bool {
+        let is_new = self.push(triple);
+        if is_new {
+            self.origins.push(from as u32);
+        }
+        is_new
+    }
+
+    /// Of the last triples, each of which was derived: the numbers of those that they were derived
+    /// from. Nothing may have been pushed after them.
+    pub fn origins(&self) -> &[u32] {
+        &self.origins
     }
 
     /// Whether a triple is there.

@@ -38,6 +38,19 @@ fn fault_at(what: String, remedy: &str, text: &[u8], at: usize) -> Fault {
     Fault::new(what, remedy).at(line, Some(column))
 }
 
+/// Whether a text in UTF-8 has more characters than a text may have.
+pub(crate) fn is_too_long(text: &[u8], limits: &Limits) -> bool {
+    let is_first = |b: &&u8| **b & 0xC0 != 0x80;
+    let most = limits.text_characters;
+    text.len() > most && text.iter().filter(is_first).count() > most
+}
+
+/// The fault of such a text.
+pub(crate) fn too_long(limits: &Limits) -> Fault {
+    let what = format!("a text of more than {} characters", grouped(limits.text_characters as u64));
+    Fault::new(what, "Raise the limit `text_characters`, or leave it out.")
+}
+
 // --- XML -------------------------------------------------------------------------------------
 
 /// Whether a document is certainly RDF/XML in UTF-8: its root is `rdf:RDF`, and nothing else is
@@ -101,7 +114,17 @@ pub(crate) fn check_xml(text: &[u8], remedy: &str, limits: &Limits) -> Result<()
                 }
             }
             Event::End(_) => attributes -= open.pop().unwrap_or(0),
-            Event::Text(characters) => entities.count(&characters, begin).map(drop)?,
+            Event::Text(characters) => {
+                if is_too_long(&characters, limits) {
+                    let (line, column) = place(text, begin);
+                    return Err(too_long(limits).at(line, Some(column)));
+                }
+                entities.count(&characters, begin)?;
+            }
+            Event::CData(characters) if is_too_long(&characters, limits) => {
+                let (line, column) = place(text, begin);
+                return Err(too_long(limits).at(line, Some(column)));
+            }
             Event::DocType(declarations) => {
                 let end = reader.buffer_position() as usize - 1;
                 entities.declare(&declarations, end.saturating_sub(declarations.len()))?;
@@ -240,6 +263,10 @@ pub(crate) fn check_json(text: &[u8], limits: &Limits) -> Result<(), Fault> {
                     }
                 }
                 let string = &text[begin..at];
+                if is_too_long(string, limits) {
+                    let (line, column) = place(text, begin);
+                    return Err(too_long(limits).at(line, Some(column)));
+                }
                 strings += 1;
                 if context.is_some() {
                     longest = longest.max(string.len());

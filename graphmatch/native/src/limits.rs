@@ -22,6 +22,8 @@ pub struct Limits {
     pub subscription_operators: usize,
     /// How many branches a query may have before only what they share is used.
     pub subscription_branches: usize,
+    /// How many steps are gone in all when a publication is flattened into attributes.
+    pub event_paths: usize,
     /// How long the evaluation of a query on a publication may take.
     pub evaluation_seconds: f64,
 }
@@ -37,6 +39,7 @@ impl Default for Limits {
             publication_triples: 5_000_000,
             subscription_operators: 1000,
             subscription_branches: 16,
+            event_paths: 100_000,
             evaluation_seconds: 10.0,
         }
     }

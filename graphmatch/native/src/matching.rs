@@ -93,9 +93,6 @@ impl Source for Ontology {
     }
 }
 
-/// The property of the words of an item's texts, which only patterns that name it see.
-const WORDS: &[u8] = b"<urn:graphmatch:words>";
-
 /// Everything that subscriptions are asked under: terms, the ontology, what is mentioned.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
@@ -105,16 +102,18 @@ pub struct Context<'a> {
     pub ontology: &'a Ontology,
     /// What subscriptions ask for.
     pub mentions: &'a Mentions,
+    /// How many steps are gone in all when a publication is flattened into attributes.
+    pub event_paths: usize,
 }
 
 impl Worker {
-    /// The steps that a publication's terms call for, those that were done apart.
-    pub fn steps(&self, context: Context, done: Steps) -> Steps {
-        let Context { dictionary, ontology, mentions } = context;
+    /// The steps that the terms of a publication's first triples call for, less those that were done.
+    pub fn steps(&self, context: Context, shown: usize, done: Steps) -> Steps {
+        let Context { dictionary, ontology, .. } = context;
         let terms = Terms { dictionary, local: &self.publication.local };
         let (mut steps, mut last, mut has_types) = (ontology.always, [ANY; 3], false);
         let type_ = ontology.schema.vocabulary.type_;
-        for &triple in &self.publication.triples {
+        for &triple in &self.publication.triples[..shown] {
             let [subject, predicate, object] = triple;
             if subject != last[0] {
                 steps |= ontology.steps(subject, terms);
@@ -123,11 +122,6 @@ impl Worker {
                 steps |= ontology.steps(predicate, terms);
                 steps |= ontology.steps_of_property(predicate, terms);
                 has_types |= predicate == type_;
-                if steps & ATTRIBUTES == 0
-                    && ontology.begins_attribute(predicate, terms, mentions.asked())
-                {
-                    steps |= ATTRIBUTES;
-                }
             }
             steps |= ontology.steps(object, terms);
             last = triple;
@@ -140,22 +134,14 @@ impl Worker {
 
     /// Makes the graph that subscriptions are asked of.
     ///
-    /// `stated` is how many of the publication's triples somebody stated; `steps` are those that are
-    /// left to be done. Returns the steps that derived triples call for.
-    pub fn enrich(&mut self, context: Context, stated: usize, steps: Steps) -> Steps {
-        let Context { dictionary, ontology, mentions } = context;
-        let Self { publication, graph, closing, flattening, walk, memo, .. } = self;
-        graph.clear();
-        memo.get_mut().clear();
+    /// `stated` is how many of the publication's triples somebody stated, `shown` how many every
+    /// pattern sees, and not only those that name the property; `steps` are those that are left to
+    /// be done. Returns the steps that derived triples call for.
+    pub fn enrich(&mut self, context: Context, stated: usize, shown: usize, steps: Steps) -> Steps {
+        let Context { dictionary, ontology, mentions, .. } = context;
+        let mut own = self.begin(stated, shown);
+        let Self { publication, graph, closing, flattening, walk, .. } = self;
         let mut steps = steps;
-        let words = dictionary.get_hashed(WORDS, dictionary.hash(WORDS));
-        let is_of_words =
-            |number: usize, triple: Triple| number >= stated && Some(triple[1]) == words;
-        let mut own = 0; // distinct triples that somebody stated
-        for (number, &triple) in publication.triples.iter().enumerate() {
-            own +=
-                usize::from(!is_of_words(number, triple) && graph.push(triple) && number < stated);
-        }
         if steps & EVENT != 0 {
             let local = &mut publication.local;
             ontology.write_event(graph, dictionary, local, flattening);
@@ -170,9 +156,9 @@ impl Worker {
                 .collect();
             if rooted != graph.triples {
                 graph.clear();
-                own = 0;
+                let before = std::mem::take(&mut own);
                 for (number, triple) in rooted.into_iter().enumerate() {
-                    own += usize::from(graph.push(triple) && number < stated);
+                    own += usize::from(graph.push(triple) && number < before);
                 }
                 steps |= RULES;
             }
@@ -192,22 +178,11 @@ impl Worker {
             late |= ontology.steps_of_property(*property, terms) & MAPPING;
         }
         graph.begin_named_only();
-        if !mentions.asked().is_empty() {
-            let name = format!("<{}>", publication.id);
-            let hash = dictionary.hash(name.as_bytes());
-            let name = dictionary
-                .get_hashed(name.as_bytes(), hash)
-                .or_else(|| publication.local.get_hashed(name.as_bytes(), hash));
-            let walk = walk.get_mut();
-            ontology.add_attributes(graph, own, name, terms, mentions, walk, flattening);
-        }
-        if words.is_some() {
-            for (number, &triple) in publication.triples.iter().enumerate().skip(stated) {
-                if is_of_words(number, triple) {
-                    let terms = Terms { dictionary, local: &publication.local };
-                    graph.push([ontology.root(triple[0], terms), triple[1], triple[2]]);
-                }
-            }
+        self.add_attributes(context, own);
+        let Self { publication, graph, .. } = self;
+        let terms = Terms { dictionary, local: &publication.local };
+        for &[subject, property, object] in &publication.triples[shown..] {
+            graph.push([ontology.root(subject, terms), property, object]);
         }
         late
     }
@@ -244,6 +219,65 @@ impl Worker {
                 }
             }
         }
+    }
+
+    /// Makes a graph of the triples that every pattern sees; returns how many distinct ones
+    /// somebody stated.
+    fn begin(&mut self, stated: usize, shown: usize) -> usize {
+        let Self { publication, graph, memo, .. } = self;
+        graph.clear();
+        memo.get_mut().clear();
+        let mut own = 0;
+        for (number, &triple) in publication.triples[..shown].iter().enumerate() {
+            own += usize::from(graph.push(triple) && number < stated);
+        }
+        own
+    }
+
+    /// Adds the attributes that are asked for; whether all paths were gone.
+    fn add_attributes(&mut self, context: Context, own: usize) -> bool {
+        let Context { dictionary, ontology, mentions, event_paths } = context;
+        let Self { publication, graph, flattening, walk, .. } = self;
+        if mentions.asked().is_empty() {
+            return true;
+        }
+        let terms = Terms { dictionary, local: &publication.local };
+        let name = format!("<{}>", publication.id);
+        let hash = dictionary.hash(name.as_bytes());
+        let name = dictionary
+            .get_hashed(name.as_bytes(), hash)
+            .or_else(|| publication.local.get_hashed(name.as_bytes(), hash));
+        let walk = walk.get_mut();
+        let most = event_paths;
+        ontology.add_attributes(graph, own, name, terms, mentions, most, walk, flattening)
+    }
+
+    /// Does some steps with everything that follows, for those who ask why: events as graphs,
+    /// rules, attributes that `context` asks for. The triples have their root terms.
+    ///
+    /// `stated` is how many of the publication's triples somebody stated. Returns how many triples
+    /// of the graph are the given ones, and how many every pattern sees; and whether the attributes
+    /// are all.
+    pub fn follow(
+        &mut self,
+        context: Context,
+        stated: usize,
+        steps: Steps,
+    ) -> (usize, usize, bool) {
+        let Context { dictionary, ontology, .. } = context;
+        let own = self.begin(stated, self.publication.triples.len());
+        let Self { publication, graph, closing, flattening, walk, .. } = self;
+        let given = graph.triples.len();
+        if steps & EVENT != 0 {
+            ontology.write_event(graph, dictionary, &mut publication.local, flattening);
+        }
+        let terms = Terms { dictionary, local: &publication.local };
+        walk.get_mut().begin(ontology, publication.triples[..stated].iter().copied(), terms);
+        if steps & RULES != 0 {
+            ontology.close(graph, terms, &Mentions::of_everything(), closing);
+        }
+        let shown = graph.triples.len();
+        (given, shown, steps & ATTRIBUTES == 0 || self.add_attributes(context, own))
     }
 
     /// Finds the rows that have a solution; they are in `rows.matches`.

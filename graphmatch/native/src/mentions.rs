@@ -44,6 +44,13 @@ pub struct Mentions {
 }
 
 impl Mentions {
+    /// What leaves nothing out that follows by rules.
+    pub fn of_everything() -> Self {
+        let mut mentions = Self::default();
+        mentions.add((ANY, ANY), 1, b"");
+        mentions
+    }
+
     /// Counts what so many subscriptions mention. `text` is that of the property.
     pub fn add(&mut self, mention: Mention, times: u32, text: &[u8]) {
         self.count(mention, i32::try_from(times).unwrap_or(i32::MAX), text);

@@ -39,7 +39,7 @@ pub const UNITS: Steps = 1 << 3;
 pub const RULES: Steps = 1 << 4;
 /// Properties that mapping functions read.
 pub const MAPPING: Steps = 1 << 5;
-/// Properties with which an attribute may begin that is asked for.
+/// Attributes that are asked for; no term calls for it.
 pub const ATTRIBUTES: Steps = 1 << 6;
 /// Classes with others above them: [`RULES`], where anything has a type.
 pub const CLASS: Steps = 1 << 7;
@@ -385,7 +385,7 @@ impl Ontology {
         steps | if known & TOPIC != 0 || names & NAME != 0 { RULES } else { 0 }
     }
 
-    /// The steps that a term calls for as a property, [`ATTRIBUTES`] apart.
+    /// The steps that a term calls for as a property.
     #[inline]
     pub fn steps_of_property(&self, id: Id, terms: Terms) -> Steps {
         if !self.entailment {

@@ -335,13 +335,6 @@ fn graph_of(triples: &[Triple]) -> Publication {
     graph
 }
 
-/// Mentions by which nothing is left out.
-fn everything() -> Mentions {
-    let mut mentions = Mentions::default();
-    mentions.add((ANY, ANY), 1, b"");
-    mentions
-}
-
 fn closed(
     ontology: &Ontology,
     publication: &[Triple],
@@ -350,7 +343,11 @@ fn closed(
     closing: &mut Closing,
 ) -> Graph {
     let mut triples = graph_of(publication);
+    let given = triples.triples.len();
     ontology.close(&mut triples, known.terms(), mentions, closing);
+    let origins = triples.origins();
+    assert_eq!(origins.len(), triples.triples.len() - given);
+    assert!(origins.iter().zip(given..).all(|(&from, derived)| (from as usize) < derived));
     triples.triples.into_iter().collect()
 }
 
@@ -358,7 +355,7 @@ fn closed(
 fn rules_against_a_fixpoint() {
     let mut random = Random(7);
     let (mut with_schema, mut with_derived) = (0, 0);
-    let everything = everything();
+    let everything = Mentions::of_everything();
     for round in 0..4_000 {
         let mut known = Known::new();
         let pool = Pool::new(&mut known);
@@ -537,7 +534,7 @@ fn follows(ontology: &str, publication: &str, more: &str) {
     let made = known.ontology(ontology);
     let stated = known.publication(publication);
     let mut triples = graph_of(&stated);
-    let everything = everything();
+    let everything = Mentions::of_everything();
     let mut closing = Closing::default();
     made.close(&mut triples, known.terms(), &everything, &mut closing);
     let found = triples.triples.into_iter().filter(|triple| !stated.contains(triple));
@@ -672,7 +669,7 @@ fn names_count_in_the_ontology_too() {
     let pairs = ":paris skos:broaderTransitive :france . :x :p :france";
     assert!(known.triples(pairs).into_iter().all(|triple| ontology.meets(triple)));
     let publication = known.publication(":y :q :paris");
-    let everything = everything();
+    let everything = Mentions::of_everything();
     let found = closed(&ontology, &publication, &known, &everything, &mut Closing::default());
     let expected = known.publication(":y :q :paris . :y :q :france");
     assert_eq!(known.shown(found), known.shown(expected));
@@ -724,6 +721,7 @@ fn found(
         None,
         terms,
         &mentions,
+        1_000,
         &mut walk,
         &mut flattening,
     );
@@ -867,6 +865,7 @@ fn too_many_paths_are_told() {
         None,
         known.terms(),
         &mentions,
+        1_000,
         &mut walk,
         &mut Flattening::default(),
     );

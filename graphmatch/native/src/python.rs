@@ -4,14 +4,16 @@
 //! it. Terms come and go as canonical N-Triples texts, numbers of subscriptions as NumPy arrays.
 
 use crate::cut::Cutter;
-use crate::dictionary::{ANY, Dictionary, Id};
+use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms};
 use crate::engine::rows::{Constants, Rows, Texts, Values};
 use crate::engine::{Change, Did, Matched, Refusal, State};
 use crate::evaluate::Answer;
 use crate::events::{Attribute, Cells, Statements};
 use crate::guard::is_plain_rdf_xml;
+use crate::hierarchy::Map;
 use crate::limits::Limits;
 use crate::matching::Worker;
+use crate::mentions::Mentions;
 use crate::objects::{object_of, write_text};
 use crate::ontology::{Fold, Folding, Held, Ontology, Stated, Steps};
 use crate::operators::{Answers, Operator, Operators};
@@ -168,22 +170,25 @@ impl Shared {
         answers: &Arc<Answers>,
     ) -> Outcome {
         let state = &guarded.state;
-        let stated = done.stated.unwrap_or(worker.publication.triples.len());
+        let count = worker.publication.triples.len();
+        let shown = done.shown.map_or(count, |shown| shown.min(count));
+        let stated = done.stated.map_or(shown, |stated| stated.min(shown));
         let is_current = done.version.is_none_or(|version| version == guarded.version);
         let matched = if is_current {
-            state.matches(worker, stated, done.steps, now, answers)
+            state.matches(worker, stated, shown, done.steps, now, answers)
         } else {
             Err(0)
         };
         match matched {
             Ok(matched) if !matched.open.rows.is_empty() => {
+                let terms = worker.terms(state.context());
                 let mut statements = Statements::default();
-                for text in texts(state, worker, usize::MAX).iter().flatten() {
-                    statements.begin_term().extend_from_slice(text);
+                for &id in worker.publication.triples.iter().flatten() {
+                    statements.begin_term().extend_from_slice(&terms.text(id));
                     statements.end_term();
                 }
                 let id = worker.publication.id.to_string();
-                let done = Done { stated: Some(stated), ..done };
+                let done = Done { stated: Some(stated), shown: Some(shown), ..done };
                 let shared = Arc::clone(self);
                 Outcome::Waiting(Box::new(Waiting::new(shared, id, statements, done, matched)))
             }
@@ -223,11 +228,37 @@ impl Shared {
     }
 }
 
-/// The texts of the first triples of the publication that a worker has.
-fn texts(state: &State, worker: &Worker, most: usize) -> Vec<[Vec<u8>; 3]> {
-    let terms = worker.terms(state.context());
-    let text = |id: Id| terms.text(id).into_owned();
-    worker.publication.triples.iter().take(most).map(|triple| triple.map(text)).collect()
+/// The first triples of the publication that a worker has.
+fn texts(state: &State, worker: &Worker, most: usize) -> Departed {
+    let triples = worker.publication.triples.iter().take(most).copied();
+    Departed::new(worker.terms(state.context()), triples)
+}
+
+/// Triples that have left the core: texts, each once, and their numbers.
+pub(crate) struct Departed {
+    texts: Vec<Vec<u8>>,
+    rows: Vec<[usize; 3]>,
+}
+
+impl Departed {
+    fn new(terms: Terms, triples: impl Iterator<Item = Triple>) -> Self {
+        let (mut numbers, mut texts) = (Map::default(), Vec::new());
+        let mut number = |id: Id| {
+            *numbers.entry(id).or_insert_with(|| {
+                texts.push(terms.text(id).into_owned());
+                texts.len() - 1
+            })
+        };
+        let rows = triples.map(|triple| triple.map(&mut number)).collect();
+        Self { texts, rows }
+    }
+
+    /// The triples as tuples of pyoxigraph's terms.
+    fn objects<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let terms = self.texts.iter().map(|text| object_of(py, text));
+        let terms = terms.collect::<PyResult<Vec<_>>>()?;
+        self.rows.iter().map(|row| PyTuple::new(py, row.map(|number| &terms[number]))).collect()
+    }
 }
 
 /// What is known of a publication already.
@@ -235,6 +266,8 @@ fn texts(state: &State, worker: &Worker, most: usize) -> Vec<[Vec<u8>; 3]> {
 pub(crate) struct Done {
     /// How many of its triples somebody stated; all by default.
     pub(crate) stated: Option<usize>,
+    /// How many of them every pattern sees, and not only those that name the property; likewise.
+    shown: Option<usize>,
     /// The steps that were done,
     steps: Steps,
     /// and the version of the knowledge that they were done with.
@@ -434,7 +467,7 @@ impl Report {
                 texts
             }))
         });
-        texts.map(|texts| objects_of(py, &texts)).transpose()
+        texts.map(|texts| PyTuple::new(py, texts.objects(py)?)).transpose()
     }
 
     /// Some of the matches: id, solutions as dictionaries, and the graph of CONSTRUCT or `None`.
@@ -495,7 +528,7 @@ struct Pending {
     /// Its id.
     #[pyo3(get)]
     id: String,
-    triples: Vec<[Vec<u8>; 3]>,
+    triples: Departed,
     /// The steps to be done.
     #[pyo3(get)]
     steps: Steps,
@@ -511,16 +544,8 @@ struct Pending {
 impl Pending {
     /// Its triples.
     fn triples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        objects_of(py, &self.triples)
+        PyTuple::new(py, self.triples.objects(py)?)
     }
-}
-
-/// Triples as tuples of pyoxigraph's terms.
-fn objects_of<'py>(py: Python<'py>, triples: &[[Vec<u8>; 3]]) -> PyResult<Bound<'py, PyTuple>> {
-    let object = |text: &Vec<u8>| object_of(py, text);
-    let triples =
-        triples.iter().map(|[s, p, o]| PyTuple::new(py, [object(s)?, object(p)?, object(o)?]));
-    PyTuple::new(py, triples.collect::<PyResult<Vec<_>>>()?)
 }
 
 /// What is wrong with a document: what, remedy, line, column, item, whether something was left out.
@@ -627,7 +652,7 @@ impl Document {
 pub(crate) enum Outcome {
     Report(Box<Report>),
     Waiting(Box<Waiting>),
-    Pending { id: String, triples: Vec<[Vec<u8>; 3]>, steps: Steps, version: u64 },
+    Pending { id: String, triples: Departed, steps: Steps, version: u64 },
 }
 
 impl Outcome {
@@ -666,6 +691,25 @@ fn statements_of(triples: &Bound<'_, PyAny>) -> PyResult<Statements> {
     Ok(statements)
 }
 
+/// What somebody asks for: a property and an object, `None` for any.
+type MentionRow = (Option<String>, Option<String>);
+
+/// Triples that were derived, and from which; how many of them every pattern sees; whether they are
+/// all.
+type Followed<'py> = (Vec<(Bound<'py, PyTuple>, Option<u32>)>, usize, bool);
+
+fn mentions_of(rows: &[MentionRow], dictionary: &Dictionary, local: &mut LocalTerms) -> Mentions {
+    let mut mentions = Mentions::default();
+    let mut id = |text: &Option<String>| {
+        text.as_ref().map_or(ANY, |text| local.id_of(text.as_bytes(), dictionary))
+    };
+    for (property, object) in rows {
+        let text = property.as_deref().unwrap_or_default();
+        mentions.add((id(property), id(object)), 1, text.as_bytes());
+    }
+    mentions
+}
+
 /// Puts triples into a publication.
 pub(crate) fn fill(
     dictionary: &Dictionary,
@@ -677,9 +721,7 @@ pub(crate) fn fill(
     publication.id = id.into();
     let mut triple = [0; 3];
     for (number, text) in statements.terms().enumerate() {
-        let hash = dictionary.hash(text);
-        let known = dictionary.get_hashed(text, hash);
-        triple[number % 3] = known.unwrap_or_else(|| publication.local.intern_hashed(text, hash));
+        triple[number % 3] = publication.local.id_of(text, dictionary);
         if number % 3 == 2 {
             publication.triples.push(triple);
         }
@@ -800,6 +842,7 @@ struct Core {
 impl Core {
     fn of(py: Python<'_>, mut state: State, limits: Limits) -> PyResult<Self> {
         let time = Duration::try_from_secs_f64(limits.evaluation_seconds);
+        state.event_paths = limits.event_paths;
         state.limits.time = Some(time.map_err(|error| PyValueError::new_err(error.to_string()))?);
         let guarded = RwLock::new(Guarded { state, knowledge: py.None(), version: 0 });
         let (workers, reports) = Default::default();
@@ -1110,6 +1153,57 @@ impl Core {
         })
     }
 
+    /// All that follows from the ontology alone, with what it states.
+    fn closure<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let triples = py.detach(|| {
+            let guarded = self.shared.read();
+            let State { dictionary, ontology, .. } = &guarded.state;
+            let local = LocalTerms::default();
+            Departed::new(Terms { dictionary, local: &local }, ontology.matching([ANY; 3]))
+        });
+        triples.objects(py)
+    }
+
+    /// Does some steps of enrichment with everything that follows, asked for or not: events as
+    /// graphs, rules, and the attributes of `mentions` (by default those that subscriptions ask
+    /// for). The triples have their root terms; the first `stated` of them somebody stated.
+    ///
+    /// Returns the triples that come, each with the place of the one that it was derived from among
+    /// all, the given ones first, which are distinct; how many of them every pattern sees; and whether the
+    /// attributes are all.
+    #[pyo3(signature = (id, triples, stated, steps, mentions = None))]
+    fn follow<'py>(
+        &self,
+        py: Python<'py>,
+        id: &str,
+        triples: &Bound<'py, PyAny>,
+        stated: usize,
+        steps: Steps,
+        mentions: Option<Vec<MentionRow>>,
+    ) -> PyResult<Followed<'py>> {
+        let statements = statements_of(triples)?;
+        let (triples, origins, shown, is_whole) = py.detach(|| {
+            self.shared.with_worker(|worker| {
+                let guarded = self.shared.read();
+                let dictionary = &guarded.state.dictionary;
+                fill(dictionary, id, &statements, &mut worker.publication);
+                let local = &mut worker.publication.local;
+                let own = mentions.map(|mentions| mentions_of(&mentions, dictionary, local));
+                let mut context = guarded.state.context();
+                context.mentions = own.as_ref().unwrap_or(context.mentions);
+                let count = statements.len();
+                let (given, shown, is_whole) = worker.follow(context, stated.min(count), steps);
+                let (more, origins) = (&worker.graph.triples[given..], worker.graph.origins());
+                let told = std::iter::repeat_n(None, more.len() - origins.len());
+                let told = told.chain(origins.iter().copied().map(Some));
+                let told: Vec<Option<u32>> = told.collect();
+                let texts = Departed::new(worker.terms(context), more.iter().copied());
+                (texts, told, shown - given, is_whole)
+            })
+        });
+        Ok((triples.objects(py)?.into_iter().zip(origins).collect(), shown, is_whole))
+    }
+
     /// Prepares questions about a publication, of whose triples the first `stated` are its own and
     /// were not derived, and those from `shown` on are attributes, seen by those who name them.
     #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
@@ -1143,19 +1237,6 @@ impl Core {
     /// Whether a subscription or the ontology mentions a term, as N-Triples writes it.
     fn has_term(&self, py: Python<'_>, term: &str) -> bool {
         py.detach(|| self.shared.read().state.dictionary.get(term.as_bytes()).is_some())
-    }
-
-    /// What subscriptions ask for: properties and objects, `None` for any.
-    fn mentioned(&self, py: Python<'_>) -> Vec<(Option<String>, Option<String>)> {
-        py.detach(|| {
-            let guarded = self.shared.read();
-            let state = &guarded.state;
-            let text = |id: Id| {
-                (id != ANY)
-                    .then(|| String::from_utf8_lossy(&state.dictionary.text(id)).into_owned())
-            };
-            state.mentions.counted().map(|((p, o), _)| (text(p), text(o))).collect()
-        })
     }
 
     /// How the rows of a subscription are filed: access pattern and second pattern, the estimated
@@ -1354,12 +1435,13 @@ impl Core {
 
     /// Matches a publication: its report, or what Python has to do first.
     ///
-    /// `stated` is how many of the triples somebody stated (all by default), `done` the steps that
-    /// were done by the knowledge of a version.
+    /// `stated` is how many of the triples somebody stated, `shown` how many every pattern sees, and
+    /// not only those that name the property (all by default); `done` the steps that were done by
+    /// the knowledge of a version.
     ///
     /// What is known of calls of operators is looked up.
     #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
-    #[pyo3(signature = (id, triples, now, stated = None, done = 0, version = None, calls = None))]
+    #[pyo3(signature = (id, triples, now, stated = None, shown = None, done = 0, version = None, calls = None))]
     fn match_triples<'py>(
         &self,
         py: Python<'py>,
@@ -1367,12 +1449,13 @@ impl Core {
         triples: &Bound<'py, PyAny>,
         now: &str,
         stated: Option<usize>,
+        shown: Option<usize>,
         done: Steps,
         version: Option<u64>,
         calls: Option<&Calls>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let statements = statements_of(triples)?;
-        let done = Done { stated, steps: done, version };
+        let done = Done { stated, shown, steps: done, version };
         let answers = calls.map(Calls::answers).unwrap_or_default();
         self.match_statements(py, id, &statements, now, done, &answers)
     }

@@ -10,7 +10,9 @@
 //! each term's text.
 
 use crate::dictionary::{self, ANY, Dictionary, Id, LOCAL, LocalTerms};
-use crate::guard::{Brackets, check_json, check_xml, deepest_terms, nesting, place};
+use crate::guard::{
+    Brackets, check_json, check_xml, deepest_terms, is_too_long, nesting, place, too_long,
+};
 use crate::limits::Limits;
 use crate::lines::{LINE_REMEDY, Lines, Stop};
 use foldhash::fast::RandomState;
@@ -294,10 +296,11 @@ impl Build {
     pub(crate) fn add(&mut self, triple: [Id; 3]) -> bool {
         if !self.full {
             self.out.triples.push(triple);
-            let most = self.options.limits.publication_triples;
-            let is_small = self.out.triples.len() <= most.saturating_mul(2)
-                && self.out.local.bytes() < PUBLICATION_BYTES;
-            if is_small || self.has_room() {
+            let limits = &self.options.limits;
+            let is_short = self.out.local.bytes() < limits.text_characters
+                || self.out.local.bytes() < PUBLICATION_BYTES && !self.is_long(triple);
+            let most = limits.publication_triples.saturating_mul(2);
+            if is_short && self.out.triples.len() <= most || self.has_room() {
                 return true;
             }
         }
@@ -305,10 +308,21 @@ impl Build {
         false
     }
 
-    /// Whether the publication is within its limits; it is given up otherwise. Triples that are said
-    /// again count only here, so that no table of them is needed.
+    /// Whether a triple has a text that is too long.
+    #[cold]
+    fn is_long(&self, triple: [Id; 3]) -> bool {
+        triple.iter().any(|&id| {
+            let key = if id < LOCAL { &[] } else { self.out.local.text(id) };
+            let end = memrchr(b'"', key).filter(|_| key.first() == Some(&b'"'));
+            is_too_long(end.map_or(key, |end| &key[1..end.max(1)]), &self.options.limits)
+        })
+    }
+
+    /// Whether the publication with its last triple is within its limits; it is given up otherwise.
+    /// Triples that are said again count only here, so that no table of them is needed.
     #[cold]
     fn has_room(&mut self) -> bool {
+        let is_long = self.out.triples.last().is_some_and(|&last| self.is_long(last));
         let most = self.options.limits.publication_triples;
         if self.out.triples.len() > most {
             self.out.distinct();
@@ -318,6 +332,8 @@ impl Build {
                 format!("a publication of more than {} triples", grouped(most as u64)),
                 "Raise the limit `publication_triples`, or cut the document into smaller publications.",
             )
+        } else if is_long {
+            too_long(&self.options.limits)
         } else if self.out.local.bytes() >= PUBLICATION_BYTES {
             let most = grouped(PUBLICATION_BYTES as u64);
             let what = format!("a publication of more than {most} bytes");

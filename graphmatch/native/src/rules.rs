@@ -207,7 +207,7 @@ pub(crate) fn extend(
                 if !is_triple || graph.triples.len() >= most {
                     continue;
                 }
-                if graph.push(following) {
+                if graph.derive(following, number) {
                     step.push(following, is_pair);
                 } else if !is_pair && p == v.same_as {
                     // A pair that is a link, after all: more follows from it.

@@ -29,8 +29,8 @@ from pyspark.sql import functions as sql
 from graphmatch import _native
 from graphmatch.spark.frames.library import graph_frame
 from graphmatch.subscription import Subscription
-from semantic.decision import holds
 from semantic.errors import Place, Problem, SubscriptionError
+from semantic.filter_evaluation import holds
 from semantic.ontology.ontology import Ontology
 from semantic.pattern import Branch, Filter, Form
 from semantic.terms import Node, Term
@@ -127,7 +127,7 @@ def _below(term: Term, ontology: Ontology | None) -> Iterator[Term]:
     yield term
     if ontology is not None:
         root = ontology.root(term)
-        taxonomies = (ontology.schema.classes, ontology.schema.properties)
+        taxonomies = (ontology.classes, ontology.properties)
         for below in (root, *(t for tree in taxonomies for t in tree.descendants(root))):
             yield from (below, *ontology.roots.names(below))
 

@@ -12,20 +12,24 @@ import numpy as np
 import pytest
 from pyoxigraph import parse
 
-from graphmatch.bench.workloads import workload_class
+from graphmatch.bench.workloads import UNBOUNDED, Size, TabularWorkload, Workload, workload_class
 from graphmatch.bench.workloads.attributes import (
     LARGEST,
     AttributeParameters,
     AttributeWorkload,
+    EqualityParameters,
+    EqualityWorkload,
+    RangeParameters,
+    RangeWorkload,
 )
-from graphmatch.bench.workloads.concepts import ConceptParameters, ConceptWorkload, way_up
+from graphmatch.bench.workloads.concepts import ConceptParameters, ConceptWorkload
 from graphmatch.bench.workloads.graph import SYNTAXES, GraphParameters, GraphWorkload
 from graphmatch.bench.workloads.keywords import KeywordParameters, KeywordWorkload, titles
-from graphmatch.bench.workloads.workload import UNBOUNDED, Size, Workload
+from graphmatch.published import make as published
 from graphmatch.subscription import SubscriptionParser
 from semantic.errors import InputError
 
-NAMES = ["graph", "attributes", "concepts", "keywords"]
+NAMES = ["graph", "attributes", "concepts", "keywords", "ranges", "equalities"]
 FEEDS = Path(__file__).parents[3] / "data/feeds"
 
 
@@ -44,14 +48,14 @@ def test_the_seed_makes_the_workload(name: str) -> None:
     first, again, other = (make(name, Size(300, 8, seed)) for seed in (1, 1, 2))
     assert first.texts() == again.texts() != other.texts()
     assert len(first.texts()) == 300
-    publications = [[made.publication(n).triples for n in range(8)] for made in (first, again)]
+    publications = [[made.publications(n)[0].triples for n in range(8)] for made in (first, again)]
     if name == "keywords":  # blank nodes are called otherwise each time
         assert [first.document(n, "feed") for n in range(3)] == [
             again.document(n, "feed") for n in range(3)
         ]
         return
     assert publications[0] == publications[1]
-    assert publications[0] != [other.publication(n).triples for n in range(8)]
+    assert publications[0] != [other.publications(n)[0].triples for n in range(8)]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -59,7 +63,7 @@ def test_the_seed_makes_the_workload(name: str) -> None:
 def test_a_few_subscriptions(name: str, count: int) -> None:
     made = make(name, Size(count, 3))
     assert len(made.texts()) == count
-    assert all(made.publication(n).triples for n in range(3))
+    assert all(made.publications(n)[0].triples for n in range(3))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -80,7 +84,7 @@ def test_graphs_are_those_of_the_paper(edges: int) -> None:
         nodes = {node for s, _, o in triples for node in (s, o)}
         assert len(nodes) == 35
         assert len(set(map(tuple, triples))) == 90
-        assert len(made.publication(number).triples) == 90
+        assert len(made.publications(number)[0].triples) == 90
         links = nx.DiGraph((s, o) for s, _, o in triples)
         assert nx.is_weakly_connected(links)
         assert max(nodes) < 2000
@@ -159,23 +163,17 @@ def test_new_publications_have_new_names_but_for_what_is_to_match() -> None:
 
 
 @pytest.mark.parametrize("values", ["uniform", "zipf"])
-@pytest.mark.parametrize(
-    ("attributes", "absent", "constrained"), [(10, 0, 10), (2, 0.5, 1), (22, 0.5, 11), (3, 1, 1)]
-)
+@pytest.mark.parametrize("attributes", [10, 2, 22])
 @pytest.mark.parametrize("matching", [0.01, 0.001])
 def test_attributes_match_as_often_as_they_are_to(
-    values: Any, attributes: int, absent: float, constrained: int, matching: float
+    values: Any, attributes: int, matching: float
 ) -> None:
-    parameters = AttributeParameters(attributes, absent, matching, values, shapes=20)
+    parameters = AttributeParameters(attributes, matching, values)
     made = AttributeWorkload(Size(20_000, 30), parameters)
     low, high, events = made.rows.low, made.rows.high, made.rows.values
     assert low.shape == high.shape == (attributes, 20_000)
     assert events.shape == (30, attributes)
-    bounded = low != UNBOUNDED[0]
-    assert (bounded == (high != UNBOUNDED[1])).all()
-    assert (bounded.sum(axis=0) == constrained).all()
-    assert ((low[bounded] >= 0) & (low[bounded] <= high[bounded])).all()
-    assert high[bounded].max() <= LARGEST
+    assert ((low >= 0) & (low <= high) & (high <= LARGEST)).all()
     assert ((events >= 0) & (events <= LARGEST)).all()
     values_of = events.T[:, None, :]
     share = ((low[:, :, None] <= values_of) & (values_of <= high[:, :, None])).all(axis=0).mean()
@@ -188,13 +186,6 @@ def test_zipf_values_are_skewed() -> None:
     assert 0.35 < below < 0.65  # the middle, by Zipf's law, of numbers up to a million
 
 
-def test_sets_of_attributes_are_limited() -> None:
-    made = AttributeWorkload(Size(5000, 2), AttributeParameters(22, 0.5, shapes=7))
-    assert len(skeletons(made.texts())) == 7
-    both = AttributeWorkload(Size(500, 2), AttributeParameters(2, 0.5, shapes=7))
-    assert len(skeletons(both.texts())) == 2
-
-
 # --- concepts ------------------------------------------------------------------------------------
 
 
@@ -203,13 +194,15 @@ def test_classes_are_intervals(height: int) -> None:
     made = ConceptWorkload(Size(4000, 1), ConceptParameters(height))
     found = {}
     for tree in range(3):
-        columns = (made.classes[:, tree], made.rows.low[tree], made.rows.high[tree])
-        for class_, low, high in np.stack(columns).T.tolist():
-            assert found.setdefault(class_, (low, high)) == (low, high)
+        bounds = made.rows.low[tree].tolist(), made.rows.high[tree].tolist()
+        for low, high in zip(*bounds, strict=True):
+            place = int(made.columns[tree].names[low].rpartition(":")[2])
+            assert found.setdefault(place, (low, high)) == (low, high)
     assert sorted(found) == list(range(1, 2 ** (height + 1)))
-    for below, (place, _) in found.items():
+    for below, (number, _) in found.items():
+        way_up = [below >> steps for steps in range(below.bit_length())]
         for above, (low, high) in found.items():
-            assert (low <= place <= high) == (above in way_up(below))
+            assert (low <= number <= high) == (above in way_up)
 
 
 def test_concepts_have_a_complete_tree_for_each_attribute() -> None:
@@ -218,9 +211,63 @@ def test_concepts_have_a_complete_tree_for_each_attribute() -> None:
     assert links.number_of_nodes() == 3 * 31
     assert nx.number_weakly_connected_components(links) == 3
     assert Counter(d for _, d in links.in_degree()) == {0: 3 * 16, 2: 3 * 15}
-    assert len(made.publication(0).triples) == 10
-    above = sum(len(way_up(class_)) for class_ in made.event_classes(0))
-    assert len(made.materialised(0).triples) == 7 + above
+    assert len(made.publications(0)[0].triples) == 7
+
+
+# --- ranges and equalities -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["ranges", "equalities", "concepts"])
+def test_that_conjunctions_say_what_the_texts_say(name: str) -> None:
+    """What published algorithms are given is what they would have read."""
+    made, parser = make(name, Size(40, 3)), SubscriptionParser()
+    assert isinstance(made, TabularWorkload)
+    reader: Any = published("gryphon-general" if name != "concepts" else "ctps", made.ontology())
+    found = made.conjunctions(lambda text: reader.read(parser.parse("", text)))
+    for number, (conjunction, text) in enumerate(zip(found, made.texts(), strict=True)):
+        read = reader.read(parser.parse(str(number), text))
+        assert (read.id, read.rows) == (conjunction.id, conjunction.rows)
+
+
+@pytest.mark.parametrize("values", ["uniform", "zipf"])
+@pytest.mark.parametrize("rate", [0.01, 0.2])
+def test_that_the_matching_rate_is_exact(rate: float, values: Any) -> None:
+    """Each event meets what was cut out of it, and nothing else."""
+    rows = RangeWorkload(Size(1000, 30), RangeParameters(matching=rate, values=values)).rows
+    low, high = rows.low[:, :, None], rows.high[:, :, None]
+    met = ((low <= rows.values.T[:, None]) & (rows.values.T[:, None] <= high)).all(axis=0)
+    assert (met.sum(axis=0) == 1000 * rate).all()
+
+
+def test_widths_points_and_cardinality() -> None:
+    few = RangeParameters(2, width=0.5, points=0.3, cardinality=100)
+    rows = RangeWorkload(Size(4000, 500), few).rows
+    length = rows.high - rows.low
+    assert (length == 0).mean() == pytest.approx(0.3, abs=0.03)
+    assert length[length > 0].mean() == pytest.approx(LARGEST / 2, rel=0.03)
+    assert set(np.unique(rows.values % (LARGEST // 100))) == {0}
+    assert len(np.unique(rows.values)) == 100
+    anywhere = RangeWorkload(Size(4000, 1), RangeParameters(points=0.0)).rows
+    widths = (anywhere.high - anywhere.low) / LARGEST
+    assert 0.19 < widths.min() < 0.21
+    assert 0.79 < widths.max() < 0.81
+
+
+def test_that_mixed_is_both_distributions() -> None:
+    rows = RangeWorkload(Size(500, 500), RangeParameters(mixed=True)).rows
+    medians = np.median(rows.values, axis=0)
+    assert medians.min() < LARGEST / 50 < LARGEST / 3 < medians.max()
+
+
+def test_popularity_of_attributes() -> None:
+    few = EqualityParameters(attributes=4, popular=0.8, falling=0.5)
+    rows = EqualityWorkload(Size(4000, 4000), few).rows
+    tests = rows.low != UNBOUNDED[0]
+    assert tests[1:].mean(axis=1) == pytest.approx([0.4, 0.2, 0.1], abs=0.03)
+    assert tests.any(axis=0).all()
+    asked = np.bincount(rows.low[tests])
+    assert asked[0] / asked[4] == pytest.approx(5, rel=0.2)
+    assert np.bincount(rows.values[:, 0]) == pytest.approx([800] * 5, rel=0.15)
 
 
 # --- keywords ------------------------------------------------------------------------------------

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 import typer
-from pyoxigraph import NamedNode
 from typer.testing import CliRunner
 
 from graphmatch.cli import app
-from graphmatch.command.options import Loading, parse_time
-from graphmatch.command.session import Knowing, Session, load, taxonomies
+from graphmatch.command.options import Knowing, Loading, parse_time
+from graphmatch.command.session import Session, load
 from semantic.errors import OntologyError, Problem
 from semantic.limits import Limits
 from semantic.ontology.ontology import Ontology
@@ -48,6 +47,15 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 FILE = Path("o.ttl")
 WIDE = {"COLUMNS": "200"}
+DEFAULTS = {
+    "imports": None,
+    "fetch": False,
+    "reason": None,
+    "cache": None,
+    "taxonomies": (),
+    "synonyms": SynonymOptions(),
+    "limits": Limits(),
+}
 OPTIONS: list[tuple[Sequence[str], dict[str, Any]]] = [
     ((), {}),
     (("--imports", "folder"), {"imports": Path("folder")}),
@@ -58,12 +66,7 @@ OPTIONS: list[tuple[Sequence[str], dict[str, Any]]] = [
     (("--cache", "folder"), {"cache": Path("folder")}),
     (
         ("--taxonomy", "skos:related", "--taxonomy", "http://e.org/p"),
-        {
-            "taxonomies": (
-                NamedNode("http://www.w3.org/2004/02/skos/core#related"),
-                NamedNode("http://e.org/p"),
-            )
-        },
+        {"taxonomies": ("skos:related", "http://e.org/p")},
     ),
     (("--nfkc",), {"synonyms": SynonymOptions(nfkc=True)}),
     (
@@ -81,7 +84,7 @@ def test_options_reach_the_ontology(
     assert result.exit_code == 0, result.output
     (call,) = given
     assert call.pop("on_problem") is not None
-    assert call == {"paths": (FILE,), **expected}
+    assert call == {"paths": (FILE,), **DEFAULTS, **expected}
 
 
 @pytest.mark.parametrize("command", sorted(LOADING - {"ontology"}))
@@ -118,43 +121,6 @@ def test_a_reasoner_that_there_is_not() -> None:
     result = CliRunner(env=WIDE).invoke(app, ["ontology", "o.ttl", "--reason", "magic"])
     assert result.exit_code == 2
     assert "'hermit', 'pellet'" in result.output
-
-
-# --- Names of taxonomies -------------------------------------------------------------------------
-
-RDF_XML = """<?xml version="1.0"?>
-<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:my="http://e.org/xml#">
-  <rdf:Description rdf:about="urn:a"><my:in rdf:resource="urn:b"/></rdf:Description>
-</rdf:RDF>
-"""
-
-
-def test_prefixes_that_files_declare(tmp_path: Path) -> None:
-    files = [tmp_path / name for name in ("a.ttl", "b.rdf", "c.csv", "broken.ttl", "missing.ttl")]
-    files[0].write_text("@prefix e: <http://e.org/> . <urn:a> e:b <urn:c> .")
-    files[1].write_text(RDF_XML)
-    files[2].write_text("term,root\n")
-    files[3].write_text("garbage")
-    names = ["e:partOf", "my:in", "<urn:x:y>", "dcterms:isPartOf"]
-    assert [found.value for found in taxonomies(names, files)] == [
-        "http://e.org/partOf",
-        "http://e.org/xml#in",
-        "urn:x:y",
-        "http://purl.org/dc/terms/isPartOf",
-    ]
-
-
-def test_of_two_files_that_declare_a_prefix_the_first_holds(tmp_path: Path) -> None:
-    files = [tmp_path / "a.ttl", tmp_path / "b.ttl"]
-    for file in files:
-        file.write_text(f"@prefix e: <http://{file.stem}.org/> . e:a e:b e:c .")
-    assert [found.value for found in taxonomies(["e:p"], files)] == ["http://a.org/p"]
-
-
-@pytest.mark.parametrize("name", ["nothing:there", "partOf", "http://e.org/a b"])
-def test_what_is_no_name_of_a_taxonomy(name: str) -> None:
-    with pytest.raises(OntologyError, match="not an IRI, and no file declares its prefix"):
-        list(taxonomies([name], []))
 
 
 # --- Time ----------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from graphmatch.explain.nearest import Distances
 from semantic import Ontology
-from semantic.decision import holds
+from semantic.filter_evaluation import holds
 from semantic.pattern import (
     AnyOf,
     Comparison,

@@ -12,8 +12,7 @@ from pyoxigraph import Literal, NamedNode, Variable
 
 from graphmatch import SubscriptionParser
 from graphmatch.matcher import MatchReport
-from graphmatch.published.flat.constraints import Below, Equal, Interval, Present
-from graphmatch.published.flat.matcher import FlatMatcher
+from graphmatch.published.base import Below, Equal, FlatMatcher, Interval, Present
 from semantic import Ontology, Publication
 from semantic.terms import Term, Triple
 from semantic.vocabulary import SUBCLASS, XSD

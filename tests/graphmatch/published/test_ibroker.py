@@ -9,7 +9,7 @@ from pyoxigraph import Literal
 
 from graphmatch import SubscriptionParser
 from graphmatch.published import make
-from graphmatch.published.ibroker import IBroker
+from graphmatch.published.reconstructed.ibroker import IBroker
 from semantic import Ontology, Publication
 from semantic.terms import Triple
 from semantic.vocabulary import TYPE

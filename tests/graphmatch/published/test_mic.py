@@ -9,7 +9,9 @@ from pyoxigraph import Literal
 
 from graphmatch import SubscriptionParser
 from graphmatch.published import make
-from graphmatch.published.mic import Mic
+from graphmatch.published.base import Interval
+from graphmatch.published.base_graph import GraphPattern
+from graphmatch.published.reconstructed.mic import Entry, Mic, Part
 from semantic import Ontology, Publication
 from semantic.terms import Triple
 from semantic.vocabulary import TYPE
@@ -35,6 +37,13 @@ def test_that_an_edge_is_there_once_for_each_class_below(height: int) -> None:
     below = 2 ** (height + 1) - 1
     assert mic(one, ontology=tree(height)).entries == below
     assert mic(two, ontology=tree(height)).entries == below * (below // 2)
+
+
+def test_that_nothing_is_below_two_classes_apart() -> None:
+    query = "SELECT * { ?x :p ?y FILTER(gm:descendantOf(?y, :C2) && gm:descendantOf(?y, :C3)) }"
+    index = mic(query, ontology=tree(2))
+    assert index.entries == 0
+    assert not index.match(edges(("A", "p", "C2"), ("A", "p", "C4"))).matches
 
 
 def test_that_no_hierarchy_is_walked_when_matching() -> None:
@@ -82,6 +91,31 @@ def test_that_ranges_that_do_not_hold_the_number_are_not_hit() -> None:
     counters = mic(*several).match(edges(("A", "p", Literal(30)))).counters
     assert counters.matched == 10  # from 21 to 30
     assert 10 <= counters.candidates <= 11  # the end of one is rounded
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12),
+    st.lists(st.booleans(), min_size=12, max_size=12),
+)
+def test_the_third_level(ends: list[tuple[int, int]], gone: list[bool]) -> None:
+    """Each number is held by the ranges around it, each once; nothing is left of the others."""
+    root = Part()
+    ranges = [Interval(min(pair), max(pair)) for pair in ends]
+    pattern = GraphPattern.of(SubscriptionParser().parse("s", "ASK { <urn:a> <urn:p> ?x }"))
+    entries = [Entry(pattern, number, False, False) for number in range(len(ranges))]
+    for range_, entry in zip(ranges, entries, strict=True):
+        root.insert(range_, entry)
+    left = dict(zip(entries, ranges, strict=True))
+    for entry, is_gone in zip(entries, gone, strict=False):
+        if is_gone:
+            root.remove(left.pop(entry), entry)
+    for number in (-1.0, *map(float, range(10)), 4.5):
+        held = [entry for entry, range_ in left.items() if range_.holds(number)]
+        assert sorted(e.edge for e in root.at(number)) == [entry.edge for entry in held]
+    for entry, range_ in left.items():
+        root.remove(range_, entry)
+    assert not root.entries
+    assert not root.children
 
 
 def test_that_unsubscribing_gives_the_space_back() -> None:

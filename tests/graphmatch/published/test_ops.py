@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from graphmatch import SubscriptionParser
 from graphmatch.published import make
-from graphmatch.published.ops import Ops
+from graphmatch.published.reconstructed.ops import Ops
 from semantic import Ontology, Publication
 from semantic.terms import Triple
 from tests.graphmatch.published.patterns import GRAPHS, agree

@@ -15,7 +15,7 @@ from pyoxigraph import Literal, NamedNode, Quad, QueryBoolean, QuerySolutions, S
 
 from graphmatch import Engine, SubscriptionParser
 from semantic import Publication
-from semantic.decision import holds as decided
+from semantic.filter_evaluation import holds as decided
 from semantic.pattern import Branch
 from semantic.terms import Term, Triple
 from semantic.vocabulary import XSD

@@ -18,6 +18,7 @@ from pyoxigraph import Literal
 from graphmatch import Engine
 from semantic.attributes.bulk import Heading, headings, rows_of_table
 from semantic.attributes.constraints import REMEDY, attribute_query, of_row
+from semantic.attributes.events import event
 from semantic.attributes.values import LineReader
 from semantic.errors import GraphMatchError, InputError, OnProblem, Problem, SubscriptionError
 from semantic.limits import Limits
@@ -261,6 +262,25 @@ def test_values_that_python_has_not() -> None:
     far = arrow.array([2**62], arrow.timestamp("s"))
     with pytest.raises(InputError, match="column 'at': Arrow has values here that Python has not"):
         Engine().subscribe_table(arrow.table({"id": ["a"], "at <": far}))
+
+
+def test_integers_of_more_than_63_bits() -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
+    numbers = arrow.array([2**63, 5, 2**64 - 1], arrow.uint64())
+    engine = Engine()
+    one, other = engine.subscribe_table(arrow.table({"id": ["a", "b", "c"], "n <=": numbers}))
+    assert "a: attribute 'n': 9223372036854775808 has more digits than" in str(one)
+    assert "c: attribute 'n': 18446744073709551615 has more digits than" in str(other)
+    assert [subscription.id for subscription in engine.subscriptions] == ["b"]
+    equal = Engine()
+    assert equal.subscribe_table(arrow.table({"id": ["a", "b", "c"], "n": numbers})) == ()
+    found = {n: equal.match(event("e", {"n": n})).matches for n in (2**63, 2**63 + 1, 5, 2**64 - 1)}
+    assert {n: [m.subscription for m in matches] for n, matches in found.items()} == {
+        2**63: ["a"],
+        2**63 + 1: [],
+        5: ["b"],
+        2**64 - 1: ["c"],
+    }
 
 
 @pytest.mark.parametrize("names", [["brand"], ["id", "id"]])

@@ -244,8 +244,8 @@ def test_a_catalogue_that_names_a_pipe(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", r"\.xml:1:1: not an XML catalogue: no element found"),
-        (CATALOGUE % "<uri>", r"\.xml:2:\d+: not an XML catalogue: mismatched tag"),
+        ("", r"\.xml:1:1: not valid XML: no element found"),
+        (CATALOGUE % "<uri>", r"\.xml:2:\d+: not valid XML: mismatched tag"),
         ("<catalog/>", r"\.xml: not an XML catalogue: its root is <catalog>"),
         (
             '<!DOCTYPE catalog [<!ENTITY e SYSTEM "file:///etc/passwd">]><catalog>&e;</catalog>',

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from graphmatch import Engine
 from graphmatch.cli import app
 from semantic import Ontology, Publication
+from semantic.errors import OntologyError
 from semantic.terms import Triple
 from semantic.vocabulary import (
     DCTERMS,
@@ -113,3 +114,32 @@ def test_that_a_transitive_link_is_one_of_the_concepts() -> None:
     a, b, c = (GEO[name] for name in "abc")
     ontology = Ontology([(a, SKOS["broaderTransitive"], b), (c, SKOS["broader"], a)])
     assert ontology.concepts.ancestors(c) == (a, b)
+
+
+RDF_XML = """<?xml version="1.0"?>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:my="http://e.org/xml#">
+  <rdf:Description rdf:about="urn:a"><my:in rdf:resource="urn:b"/></rdf:Description>
+</rdf:RDF>
+"""
+
+
+def test_prefixes_that_files_declare(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a.ttl", "b.rdf", "c.ttl")]
+    files[0].write_text("@prefix e: <http://a.org/> . <urn:a> e:b <urn:c> .")
+    files[1].write_text(RDF_XML)
+    files[2].write_text("@prefix e: <http://c.org/> . e:a e:b e:c .")
+    names = ["e:partOf", "my:in", "<urn:x:y>", "dcterms:isPartOf", GEO["in"]]
+    ontology = Ontology.load(*files, taxonomies=names)
+    assert [s.value for s, _, o in ontology.stated if o == GM["Taxonomy"]] == [
+        "http://a.org/partOf",
+        "http://e.org/xml#in",
+        "urn:x:y",
+        "http://purl.org/dc/terms/isPartOf",
+        GEO["in"].value,
+    ]
+
+
+@pytest.mark.parametrize("name", ["nothing:there", "partOf", "http://e.org/a b"])
+def test_what_is_no_name_of_a_taxonomy(name: str) -> None:
+    with pytest.raises(OntologyError, match="not an IRI, and no file declares its prefix"):
+        Ontology.load(taxonomies=[name])

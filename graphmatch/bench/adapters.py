@@ -1,0 +1,312 @@
+"""Adapters: each engine that is measured takes a workload's subscriptions, and matches its events.
+
+Only `Adapter.build` and `Adapter.match` are timed. What they are given is made by `Adapter.given`
+and `Adapter.prepare` beforehand, in the *form* in which a user of that engine has it (bytes of a
+syntax, Python objects, an Arrow table, integers); what `Adapter.match` returns is what a user
+reads: the ids of the subscriptions that match.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from importlib.util import find_spec
+from io import BytesIO
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any, TypeAlias
+from xml.etree.ElementTree import XMLParser
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import NamedNode, parse
+
+from graphmatch.bench.workloads import WORKLOADS, TabularWorkload, Workload, ids
+from graphmatch.bench.workloads.graph import SYNTAXES
+from graphmatch.engine import Engine
+from graphmatch.matcher import Matcher, MatchReport
+from graphmatch.published import MATCHERS, make
+from graphmatch.subscription import SubscriptionParser
+from semantic.attributes.events import Event
+from semantic.ontology.ontology import Ontology
+from semantic.publication import Publication
+from semantic.reading import read_publications
+
+Asked: TypeAlias = tuple[int, int | None]
+"""The number of an event, and a serial number if it is to be new."""
+
+TABULAR = tuple(name for name in WORKLOADS if name not in ("graph", "keywords"))
+
+
+class Adapter(ABC):
+    """An engine with one workload's subscriptions.
+
+    `forms` are the workloads that it can express, with the forms in which it takes their events;
+    `requires` is the module that has to be installed; `most` is how many subscriptions it is given
+    at the most, unless it is named. One that `matches` nothing is the floor of others; one that is
+    not `exact` may report other subscriptions than those that match; one without `topics` cannot
+    find a thesaurus's concepts in texts. Where `shares`, what is given is made once for several.
+    """
+
+    forms: Mapping[str, Sequence[str]]
+    requires: str | None = None
+    most: int | None = None
+    matches: bool = True
+    exact: bool = True
+    topics: bool = True
+    shares: bool = False
+
+    def is_installed(self) -> bool:
+        """Whether what it requires is there."""
+        return self.requires is None or find_spec(self.requires) is not None
+
+    def given(self, workload: Any) -> Any:
+        """Return the subscriptions as the engine takes them; not timed."""
+        return workload
+
+    def build(self, given: Any) -> None:  # noqa: B027 - parsers take none
+        """Take the subscriptions in; timed. `UnsupportedError` for what is not expressible."""
+
+    def prepare(self, workload: Any, asked: Sequence[Asked], form: str) -> list[Any]:
+        """Return events as the engine takes them; not timed."""
+        return [self.event(workload, number, serial, form) for number, serial in asked]
+
+    def event(self, workload: Any, number: int, serial: int | None, form: str) -> Any:
+        """Return one event."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def match(self, event: Any, form: str) -> Sequence[Any]:
+        """Match what `prepare` made, and read the ids; timed. Return one answer an event."""
+
+    def numbers(self, answer: Any) -> NDArray[np.int64]:
+        """Return which subscriptions matched, in any order; not timed."""
+        if isinstance(answer, np.ndarray):
+            return answer.astype(np.int64)
+        return np.array([int(id) for id in answer], np.int64)
+
+    def counters(self, answer: Any) -> Mapping[str, int]:  # noqa: ARG002 - most count nothing
+        """Return what matching did: look-ups, candidates, evaluations."""
+        return {}
+
+    def nbytes(self) -> int | None:
+        """Return how large the engine itself says that its index is, if it does."""
+        return None
+
+    def close(self) -> None:  # noqa: B027 - most need nothing
+        """Give back what the interpreter does not."""
+
+
+def adapter(name: str, options: Mapping[str, Any] | None = None) -> Adapter:
+    """Return a new adapter: one of `ENGINES`, or a published algorithm made with options.
+
+    `KeyError`, when nothing is called so.
+
+    Examples
+    --------
+    >>> sorted(adapter("dictionary").forms)
+    ['graph', 'keywords']
+    >>> adapter("rein").forms["ranges"]
+    ('values',)
+    """
+    if name in MATCHERS:
+        return _Published(name, options or {})
+    if name in _OWN:
+        return _OWN[name]()
+    from graphmatch.bench.peers import PEERS
+
+    return PEERS[name]()
+
+
+class _Engine(Adapter):
+    """The engine, the whole way through its public interface: all ids of a report are read.
+
+    Of ``arrow``, a table of events, the numbers of subscriptions are read as one array. ``core`` is
+    given publications that have been made and matched before; of its report no ids are read.
+    """
+
+    forms = dict.fromkeys(TABULAR, ("arrow", "dicts", "core")) | {
+        "graph": (*SYNTAXES, "objects", "core"),
+        "keywords": ("feed", "objects", "core"),
+    }
+
+    def given(self, workload: Workload) -> tuple[Ontology, Any]:
+        if isinstance(workload, TabularWorkload):
+            return workload.ontology(), workload.table()
+        texts = workload.texts()
+        return workload.ontology(), list(zip(ids(len(texts)), texts, strict=True))
+
+    def build(self, given: tuple[Ontology, Any]) -> None:
+        ontology, subscriptions = given
+        self.engine = Engine(ontology)
+        take_in(self.engine, subscriptions)
+
+    def prepare(self, workload: Any, asked: Sequence[Asked], form: str) -> list[Any]:
+        if form == "arrow":
+            return [workload.events_table([number for number, _ in asked])]
+        return super().prepare(workload, asked, form)
+
+    def event(self, workload: Workload, number: int, serial: int | None, form: str) -> Any:
+        if form == "feed":
+            return workload.document(number, form), None
+        if form in SYNTAXES:
+            return workload.document(number, form, serial), SYNTAXES[form].file_extension
+        if isinstance(workload, TabularWorkload):
+            event = f"urn:e:{number}", workload.attributes(number)
+            if form == "dicts":
+                return event
+            publications = [Event(*event).publication()]
+        else:
+            publications = workload.publications(number, serial)
+        if form == "core":
+            for publication in publications:
+                len(self.engine.match(publication))
+            return publications
+        return [(publication.id, publication.triples) for publication in publications]
+
+    def match(self, event: Any, form: str) -> Sequence[Any]:
+        match form:
+            case "arrow":
+                found = self.engine.match_events(event)
+                numbers, offsets = found.numbers, found.offsets.tolist()
+                return [numbers[begin:end] for begin, end in pairwise(offsets)]
+            case "dicts":
+                return [list(self.engine.match(Event(*event)).subscriptions)]
+            case "core":
+                return [[self.engine.match(publication) for publication in event]]
+            case "objects":
+                made = (Publication.of(id, triples) for id, triples in event)
+                return [_read(map(self.engine.match, made))]
+        return [_read(self.engine.filter(BytesIO(event[0]), format=event[1]))]
+
+    def numbers(self, answer: Any) -> NDArray[np.int64]:
+        if isinstance(answer, np.ndarray):
+            answer = self.engine.names(answer)
+        elif answer and isinstance(answer[0], MatchReport):
+            answer = _read(answer)
+        return super().numbers(answer)
+
+
+def take_in(engine: Engine, subscriptions: Any) -> None:
+    """Subscribe rows of ids and texts, or a table; raise the error of the first that is refused."""
+    many = engine.subscribe_many if isinstance(subscriptions, list) else engine.subscribe_table
+    for error in many(subscriptions):
+        raise error
+
+
+def _read(reports: Iterable[MatchReport]) -> list[str]:
+    """Read the ids of all reports of a document."""
+    found: list[str] = []
+    for report in reports:
+        found += report.subscriptions
+    return found
+
+
+class _Published(Adapter):
+    """A published algorithm.
+
+    One on attributes (its `Capabilities.joins` says so) is given conjunctions and ``values`` that
+    it has read before, and what is timed is its `matched`, which says which match: what that is to
+    be called with is taken from a call of `match`. One on graphs is given subscriptions and
+    publications, and makes a ``report``.
+    """
+
+    def __init__(self, name: str, options: Mapping[str, Any]) -> None:
+        self._name = name
+        self._options = {
+            key: list(map(NamedNode, value)) if isinstance(value, list) else value
+            for key, value in options.items()
+        }
+        self._matcher = self._made(Ontology())
+        self._on_graphs = self._matcher.capabilities.joins
+        self.shares = not self._on_graphs
+        self.exact = self._matcher.capabilities.exact
+        of_graphs = dict.fromkeys((*TABULAR, "graph"), ("report",))
+        self.forms = of_graphs if self._on_graphs else dict.fromkeys(TABULAR, ("values",))
+
+    def _made(self, ontology: Ontology) -> Any:
+        matcher: Matcher = make(self._name, ontology, **self._options)
+        return matcher
+
+    def given(self, workload: Workload) -> tuple[Ontology, list[Any]]:
+        parser = SubscriptionParser()
+        if isinstance(workload, TabularWorkload) and not self._on_graphs:
+            read = self._matcher.read
+            return workload.ontology(), workload.conjunctions(lambda t: read(parser.parse("", t)))
+        texts = zip(ids(workload.size.subscriptions), workload.texts(), strict=True)
+        return workload.ontology(), [parser.parse(id, text) for id, text in texts]
+
+    def build(self, given: tuple[Ontology, list[Any]]) -> None:
+        ontology, subscriptions = given
+        self._matcher = self._made(ontology)
+        add = self._matcher.subscribe if self._on_graphs else self._matcher.add
+        for subscription in subscriptions:
+            add(subscription)
+
+    def event(self, workload: Workload, number: int, serial: int | None, form: str) -> Any:
+        (publication,) = workload.publications(number, serial)
+        if form == "report":
+            return publication
+        called: list[tuple[Any, type]] = []
+
+        def matched(event: Any, tally: object) -> tuple[int, ...]:
+            called.append((event, type(tally)))
+            return ()
+
+        self._matcher.matched = matched
+        self._matcher.match(publication)
+        del self._matcher.matched
+        return called
+
+    def match(self, event: Any, form: str) -> list[Any]:
+        if form == "report":
+            return [self._matcher.match(event)]
+        ((values, tally_class),) = event
+        tally = tally_class()
+        return [(list(self._matcher.matched(values, tally)), tally)]
+
+    def numbers(self, answer: Any) -> NDArray[np.int64]:
+        found = answer.subscriptions if isinstance(answer, MatchReport) else answer[0]
+        return super().numbers(found)
+
+    def counters(self, answer: Any) -> Mapping[str, int]:
+        return answer.counters._asdict() if isinstance(answer, MatchReport) else asdict(answer[1])
+
+    def nbytes(self) -> int | None:
+        return getattr(self._matcher, "nbytes", None)
+
+
+class _Parse(Adapter):
+    """The bare parser: `pyoxigraph.parse`, each of whose quads is dropped; expat with a tree."""
+
+    forms = MappingProxyType({"graph": tuple(SYNTAXES), "keywords": ("feed",)})
+    matches = False
+
+    def event(self, workload: Workload, number: int, serial: int | None, form: str) -> bytes:
+        return workload.document(number, form, serial)
+
+    def match(self, event: bytes, form: str) -> list[tuple[int, ...]]:
+        if form in SYNTAXES:
+            deque(parse(event, format=SYNTAXES[form]), maxlen=0)
+        else:
+            parser = XMLParser()  # noqa: S314 - feeds that were read before
+            parser.feed(event)
+            parser.close()
+        return [()]
+
+
+class _Read(_Parse):
+    """The project's own reader, which makes publications: `semantic.reading.read_publications`."""
+
+    def match(self, event: bytes, form: str) -> list[tuple[int, ...]]:
+        format = SYNTAXES[form].file_extension if form in SYNTAXES else None
+        read = read_publications(BytesIO(event), format=format, on_problem=lambda _: None)
+        deque(read, maxlen=0)
+        return [()]
+
+
+_OWN: Mapping[str, type[Adapter]] = {"graphmatch": _Engine, "parse": _Parse, "read": _Read}
+ENGINES = ("graphmatch", "dictionary", "scan", "duckdb", "clips", "pyoxigraph", "parse", "read")
+"""What is measured beside the published algorithms, in the order in which it is listed."""

@@ -1,0 +1,246 @@
+"""``graphmatch bench paper``: the figures of papers, measured again with every algorithm here.
+
+`EXPERIMENTS` is what experiments.toml says, a figure each. Each point of a figure is a run of
+`graphmatch.bench.runner` in a process of its own; figures that show the same points share them.
+Where exact algorithms report different matches the point is in no curve, and the status is 2.
+"""
+
+from __future__ import annotations
+
+import json as json_format
+import platform
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from itertools import product
+from math import comb
+from os import cpu_count
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from graphmatch.bench import report
+from graphmatch.bench.claims import Curves, Verdict, overall, verdicts
+from graphmatch.bench.process import Row
+from graphmatch.bench.runner import asked
+from graphmatch.bench.workloads import workload_class
+from graphmatch.command.console import CommandConsole, styled, to_json
+from semantic.errors import InputError, Place, Problem
+
+Scale: TypeAlias = Literal["small", "full"]
+Record: TypeAlias = tuple[str, str, float, float]
+"""Variant, algorithm, place on the axis, and what was measured there."""
+
+SCALES: Sequence[Scale] = ("small", "full")
+SECONDS: Mapping[Scale, float] = {"small": 0.7, "full": 5.0}
+"""How long an algorithm may match at a point."""
+PASSES = 3
+QUANTITIES: Mapping[str, tuple[str, str]] = {
+    "time": ("median_microseconds_per_event", "µs an event (median)"),
+    "deviation": ("deviation_microseconds", "µs, standard deviation of events"),
+    "memory": ("bytes", "bytes (index, or process)"),
+    "subscribing": ("build_seconds", "s to subscribe all"),
+    "steps": ("steps_per_subscription", "steps a subscription"),
+    "nodes": ("counters.probes", "nodes visited an event"),
+    "evaluations": ("counters.evaluated", "evaluations an event"),
+}
+"""Name to the key of a row (a dot leads into what is in it), and to what an axis is called."""
+SEED = 1
+BOUND = "bound"
+HERE = Path(__file__).parent
+RESULTS = HERE / "results.json"
+"""What the last large run gave: the documentation's figures, and the verdicts of the list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A figure of a paper; experiments.toml says what each of these is."""
+
+    name: str
+    paper: str
+    figure: str
+    claim: str
+    workload: str
+    algorithms: Mapping[str, str]
+    small: Sequence[float]
+    full: Sequence[float]
+    subscriptions: Sequence[int]
+    events: Sequence[int]
+    axis: str = "subscriptions"
+    quantity: str = "time"
+    checks: Sequence[str] = ()
+    undecidable: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"": {}})
+    most: Mapping[str, int] = field(default_factory=dict)
+    bound: bool = False
+    printed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def points(self, scale: Scale) -> Iterator[tuple[str, float, Row]]:
+        """Yield variant, place and arguments of `graphmatch.bench.runner.asked` for each point."""
+        count, events = (both[SCALES.index(scale)] for both in (self.subscriptions, self.events))
+        of_size = self.axis == "subscriptions"
+        for variant, x in product(self.variants, getattr(self, scale)):
+            size = int(x) if of_size else count
+            able = [c for label, c in self.algorithms.items() if size <= self.most.get(label, size)]
+            varied = {} if of_size else {self.axis: x}
+            point: Row = {"workload": self.workload, "columns": able, "size": [size, events, SEED]}
+            point["parameters"] = {**self.parameters, **self.variants[variant], **varied}
+            yield variant, x, {**point, "seconds": SECONDS[scale], "passes": PASSES}
+
+    def records(self, variant: str, x: float, found: Row) -> Iterator[Record]:
+        """Yield what a point's rows say of the quantity."""
+        labels = {column: label for label, column in self.algorithms.items()}
+        for row in found["rows"]:
+            value: Any = row
+            for part in QUANTITIES[self.quantity][0].split("."):
+                value = value.get(part)
+            if value is not None:
+                yield variant, labels[row["column"]], x, float(value)
+        if self.bound:
+            yield variant, BOUND, x, expected_bound(self.workload, int(x))
+
+    def verdicts(self, records: Sequence[Record]) -> list[Verdict]:
+        """Return what the checks say."""
+        curves: dict[tuple[str, str], list[tuple[float, float]]] = {}
+        order = list(self.variants)
+        for variant, algorithm, x, value in sorted(records, key=lambda r: order.index(r[0])):
+            curves.setdefault((variant, algorithm), []).append((x, value))
+        found: Curves = {key: sorted(curve) for key, curve in curves.items()}
+        return [verdict for check in self.checks for verdict in verdicts(check, found)]
+
+    def verdict(self, records: Sequence[Record]) -> str:
+        """Return what becomes of the claim."""
+        return overall(self.verdicts(records), self.undecidable)
+
+
+def expected_bound(workload: str, subscriptions: int) -> float:
+    """Return how many nodes of a matching tree a random event visits on average at the most.
+
+    The theorem of Aguilera and others (PODC 1999, section 4), counted as its proof counts. Of N
+    subscriptions on K attributes of V values the tree has at most 1 + K N nodes, of which at most
+    C(K + 1, j + 1) V^j have j values on their path; each of these is visited by a share V^-j of all
+    events. So the sum is not larger than if the nodes with the least j were all there.
+
+    Examples
+    --------
+    >>> [round(expected_bound("equalities", n)) for n in (1000, 10_000, 100_000)]
+    [276, 648, 1236]
+    """
+    parameters: Any = workload_class(workload).parameters_class()
+    attributes, values = parameters.attributes, parameters.values
+    left, visited = 1 + attributes * subscriptions, 0.0
+    for j in range(attributes + 1):
+        nodes = min(left, comb(attributes + 1, j + 1) * values**j)
+        visited += nodes / values**j
+        left -= nodes
+    return visited
+
+
+def _experiments() -> Iterator[Experiment]:
+    said = tomllib.loads((HERE / "experiments.toml").read_text(encoding="utf-8"))
+    for name, own in said["figure"].items():
+        paper = said["paper"][name.partition("-")[0]]
+        algorithms = own.get("algorithms", "matching")
+        yield Experiment(
+            **{
+                **{key: paper[key] for key in ("workload", "subscriptions", "events", "most")},
+                **own,
+                "algorithms": paper[algorithms] if isinstance(algorithms, str) else algorithms,
+            },
+            name=name,
+            paper=paper["title"],
+        )
+
+
+EXPERIMENTS: Mapping[str, Experiment] = {one.name: one for one in _experiments()}
+"""By name."""
+
+
+def read_results(file: Path = RESULTS) -> Row:
+    """Return the figures of a file of results by name; none, where it is not there."""
+    text = file.read_text(encoding="utf-8") if file.is_file() else '{"figures": {}}'
+    found: Row = json_format.loads(text)["figures"]
+    return found
+
+
+def run(names: Sequence[str], scale: Scale, output: Path, *, json: bool = False) -> int:
+    """Measure figures, or list them; return the exit status. `InputError` for a name of none."""
+    out, err = CommandConsole(), CommandConsole(stderr=True)
+    if not names or "LIST" in names:
+        _list(out, json=json)
+        return 0
+    for name in names:
+        if name not in EXPERIMENTS and name != "ALL":
+            remedy = "`graphmatch bench paper LIST` names them."
+            raise InputError(Problem(f"no experiment is called '{name}'", Place("NAME"), remedy))
+    known: dict[str, Row] = {}
+    status = 0
+    for of in EXPERIMENTS.values() if "ALL" in names else [EXPERIMENTS[name] for name in names]:
+        with err.status(of.name) if err.is_terminal else nullcontext():
+            records, rows, wrong = measured(of, scale, known)
+        for problem in wrong:
+            err.print(styled((f"{of.name}: ", "red"), problem))
+        write(of, scale, records, output)
+        if json:
+            for row in rows:
+                out.write_json({"experiment": of.name, "scale": scale, **row})
+        else:
+            out.print(styled((of.name, "bold"), f": {of.claim}"))
+            out.print(report.curves(records, of.axis).to_string(float_format=report.number))
+            out.print(*report.said(of, records), sep="\n")
+        status = 2 if wrong else status
+    return status
+
+
+def _list(out: CommandConsole, *, json: bool) -> None:
+    results = read_results()
+    for of in EXPERIMENTS.values():
+        verdict = of.verdict(results.get(of.name, {}).get("records", ()))
+        if json:
+            row = {"experiment": of.name, "paper": of.paper, "figure": of.figure, "claim": of.claim}
+            out.write_json({**row, "algorithms": list(of.algorithms), "verdict": verdict})
+        else:
+            out.print(styled((of.name, "bold"), f"  {of.paper}, {of.figure}: {verdict}"))
+            out.print(styled(f"    {of.claim}"))
+
+
+def measured(
+    of: Experiment, scale: Scale, known: dict[str, Row]
+) -> tuple[list[Record], list[Row], list[str]]:
+    """Measure all points of a figure: its curves, all rows, and what went wrong.
+
+    Points that are `known` are not measured again; those that are measured become known.
+    """
+    records: list[Record] = []
+    rows: list[Row] = []
+    wrong: list[str] = []
+    for variant, x, point in of.points(scale):
+        found = known[str(point)] = known.get(str(point)) or asked(**point)
+        rows += [{"variant": variant, "x": x, **row} for row in found["rows"]]
+        if "wrong" in found:
+            wrong.append(f"{of.axis} {x:g} {variant}: {found['wrong']}")
+        else:
+            records += of.records(variant, x, found)
+    if scale == "full":
+        first = next(iter(of.variants))
+        for algorithm, values in of.printed.items():
+            records += [(first, f"{algorithm}, printed", float(x), y) for x, y in values.items()]
+    return records, rows, wrong
+
+
+def write(of: Experiment, scale: Scale, records: Sequence[Record], output: Path) -> None:
+    """Put a figure's curves into FOLDER/results.json, beside those that are there, and draw it."""
+    file = output / "results.json"
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        machine = f"{platform.machine()}, {cpu_count()} cores, Python {platform.python_version()}"
+        short = [(v, a, x, float(f"{value:.5g}")) for v, a, x, value in records]
+        figures = read_results(file)
+        figures[of.name] = {"scale": scale, "machine": machine, "records": short}
+        lines = (f"{to_json(name)}: {to_json(one)}" for name, one in sorted(figures.items()))
+        file.write_text('{"figures": {\n' + ",\n".join(lines) + "\n}}\n", encoding="utf-8")
+        (output / f"{of.name}.svg").write_bytes(report.draw(of, records))
+    except OSError as error:
+        what = f"cannot be written: {error.strerror}"
+        raise InputError(Problem(what, Place(str(output)), "Give another --output.")) from error

@@ -1,0 +1,348 @@
+"""What one could use instead of the engine: a dictionary, a scan, DuckDB, CLIPS, pyoxigraph.
+
+The dictionary is what a programmer writes in an afternoon, in Python. Its cost: the look-ups of an
+event, and the subscriptions whose rarest part is there. The scan is compiled; its cost is linear in
+the rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import Quad, Store
+
+from graphmatch.bench.adapters import TABULAR, Adapter
+from graphmatch.bench.workloads import TabularWorkload, Workload
+from graphmatch.bench.workloads.graph import NAMES, PROPERTIES, GraphWorkload
+from graphmatch.bench.workloads.keywords import KeywordWorkload, titles
+from semantic.ontology.ontology import Ontology
+
+Ids: TypeAlias = NDArray[np.int32]
+Key: TypeAlias = tuple[int | None, int | None, int | None]
+
+_BELOW = re.compile(r"\?(\w+) FILTER\(<[^<>]+descendantOf>\(\?\1, (<[^<>]+>)\)\)")
+CHUNK = 10_000
+"""So many subscriptions are made Python objects at a time."""
+SAMPLED_EVENTS, SAMPLED_ROWS = 20, 5000
+BLOCK = 4096
+"""How many rows of a column the scan looks at before the next column: they fit into a cache."""
+
+
+class _Dictionary(Adapter):
+    """A dictionary and a check, of the kind that the workload needs."""
+
+    requires = "ahocorasick_rs"
+    topics = False
+    forms = MappingProxyType({"graph": ("integers",), "keywords": ("titles",)})
+
+    def build(self, given: Workload) -> None:
+        self._index: Any = {"graph": _Graphs, "keywords": _Keywords}[given.name](given)
+
+    def event(self, workload: Workload, number: int, serial: int | None, form: str) -> Any:  # noqa: ARG002
+        return self._index.event(workload, number, serial)
+
+    def match(self, event: Any, form: str) -> list[list[int]]:  # noqa: ARG002 - there is one
+        return [list(self._index.match(event))]
+
+
+class _Graphs:
+    """Each subscription is filed under its rarest edge, with ``None`` for variables.
+
+    Those found are joined by recursion over dictionaries of the publication's edges. All terms are
+    given as integers already: that is its advantage. It yields ids only, no solutions.
+    """
+
+    def __init__(self, workload: GraphWorkload) -> None:
+        patterns = workload.patterns
+        rarest = np.take_along_axis(patterns, _rarest(patterns)[:, None, None], axis=1)[:, 0]
+        stars = (patterns[:, :, ::2] < 0).sum(axis=2)
+        order = np.argsort(stars, axis=1, kind="stable")[:, :, None]  # constants first
+        count = int(patterns.max(initial=0)) + 1
+        numbers = [*range(count), *range(-3, 0)]  # each number is one object
+        self._filed: dict[Key, list[tuple[int, tuple[int, ...]]]] = {}
+        for start in range(0, len(patterns), CHUNK):
+            some = slice(start, start + CHUNK)
+            rows = np.take_along_axis(patterns[some], order[some], axis=1)
+            flat = rows.reshape(len(rows), -1).tolist()
+            both = zip(rarest[some].tolist(), flat, strict=True)
+            for number, (key, row) in enumerate(both, start):
+                s, p, o = (numbers[part] if part >= 0 else None for part in key)
+                joined = tuple([numbers[part] for part in row])
+                self._filed.setdefault((s, p, o), []).append((number, joined))
+
+    def event(self, workload: GraphWorkload, number: int, serial: int | None) -> list[list[int]]:
+        found: list[list[int]] = workload.graph(number, serial).tolist()
+        return found
+
+    def match(self, event: list[list[int]]) -> Iterator[int]:
+        keys: set[Key] = set()
+        edges: set[tuple[int, int, int]] = set()
+        by_start: dict[tuple[int, int], list[int]] = {}
+        by_end: dict[tuple[int, int], list[int]] = {}
+        by_property: dict[int, list[tuple[int, int]]] = {}
+        for s, p, o in event:
+            keys.update(((s, p, o), (None, p, o), (s, p, None), (None, p, None)))
+            edges.add((s, p, o))
+            by_start.setdefault((s, p), []).append(o)
+            by_end.setdefault((p, o), []).append(s)
+            by_property.setdefault(p, []).append((s, o))
+
+        def join(flat: tuple[int, ...], place: int, bound: dict[int, int]) -> bool:
+            if place == len(flat):
+                return True
+            s, p, o = flat[place : place + 3]
+            start, end = bound.get(s, s), bound.get(o, o)
+            if start >= 0 and end >= 0:
+                return (start, p, end) in edges and join(flat, place + 3, bound)
+            if start >= 0:
+                reached = by_start.get((start, p), ())
+                return any(join(flat, place + 3, {**bound, o: found}) for found in reached)
+            if end >= 0:
+                reached = by_end.get((p, end), ())
+                return any(join(flat, place + 3, {**bound, s: found}) for found in reached)
+            return any(
+                join(flat, place + 3, {**bound, s: first, o: last})
+                for first, last in by_property.get(p, ())
+                if s != o or first == last
+            )
+
+        for key in self._filed.keys() & keys:
+            for number, flat in self._filed[key]:
+                if join(flat, 0, {}):
+                    yield number
+
+
+def _rarest(patterns: NDArray[np.int32]) -> Any:
+    """Return which edge of each subscription is the rarest, those with two constants first."""
+    s, p, o = np.moveaxis(patterns.astype(np.int64), 2, 0)
+    keys = (np.maximum(s, -1) * PROPERTIES + p) * (NAMES + 1) + np.maximum(o, -1)
+    _, kind, count = np.unique(keys, return_inverse=True, return_counts=True)
+    stars = (s < 0).astype(np.int64) + (o < 0)
+    return np.argmin(count[kind.reshape(keys.shape)] + stars * keys.size, axis=1)
+
+
+class _Keywords:
+    """All words are looked for in one pass (Aho-Corasick); the dictionary is on the rarest word."""
+
+    def __init__(self, workload: KeywordWorkload) -> None:
+        from ahocorasick_rs import AhoCorasick, MatchKind
+
+        often = Counter(word for words in workload.subscriptions for word in words)
+        self._words = list(often)
+        self._automaton = AhoCorasick(self._words, matchkind=MatchKind.Standard)
+        self._filed: dict[str, list[tuple[int, tuple[str, ...]]]] = {}
+        for number, words in enumerate(workload.subscriptions):
+            rarest = min(words, key=often.__getitem__)
+            others = tuple(word for word in words if word != rarest)
+            self._filed.setdefault(rarest, []).append((number, others))
+
+    def event(self, workload: KeywordWorkload, number: int, serial: int | None) -> list[list[str]]:
+        return [titles(item) for item in workload.publications(number, serial)]
+
+    def match(self, event: list[list[str]]) -> Iterator[int]:
+        for several in event:
+            found = set()
+            for title in several:
+                places = self._automaton.find_matches_as_indexes(title, overlapping=True)
+                words = {self._words[place] for place, _, _ in places}
+                for word in words:
+                    for number, others in self._filed.get(word, ()):
+                        if words.issuperset(others):
+                            found.add(number)
+            yield from found
+
+
+class _Scan(Adapter):
+    """A loop over columns, compiled by numba, given integers.
+
+    Of each block the rows that the first column's interval lets through are kept, of these those of
+    the second one, and so on until none are left. The columns that let the fewest through, in a
+    sample, come first.
+    """
+
+    forms = dict.fromkeys(TABULAR, ("integers",))
+    requires = "numba"
+
+    def build(self, given: TabularWorkload) -> None:
+        rows = given.rows
+        low, high = rows.low[:, :SAMPLED_ROWS, None], rows.high[:, :SAMPLED_ROWS, None]
+        values = rows.values[:SAMPLED_EVENTS].T[:, None, :]
+        self._order = np.argsort(((low <= values) & (values <= high)).mean(axis=(1, 2)))
+        self._low = np.ascontiguousarray(rows.low[self._order])
+        self._high = np.ascontiguousarray(rows.high[self._order])
+        self._found = np.empty(rows.low.shape[1], np.int32)
+        self._scan = _compiled()
+
+    def event(self, workload: Any, number: int, serial: int | None, form: str) -> Any:  # noqa: ARG002
+        return workload.rows.values[number][self._order]
+
+    def match(self, event: Ids, form: str) -> list[Ids]:  # noqa: ARG002 - there is one
+        count = self._scan(self._low, self._high, event, self._found)
+        return [self._found[:count].copy()]
+
+    def nbytes(self) -> int:
+        return self._low.nbytes + self._high.nbytes + self._found.nbytes
+
+
+def scan(low: Ids, high: Ids, values: Ids, found: Ids) -> int:
+    """Write the rows all of whose intervals have the values in them; return how many.
+
+    `low` and `high` have shape ``(columns, rows)``, `found` has room for all rows. This is
+    compiled; as plain Python it does the same.
+    """
+    columns, rows = low.shape
+    count = 0
+    left = np.empty(BLOCK, np.int32)
+    for start in range(0, rows, BLOCK):
+        end = min(start + BLOCK, rows)
+        value, lows, highs = values[0], low[0], high[0]
+        alive = 0
+        for row in range(start, end):
+            left[alive] = row
+            alive += (lows[row] <= value) & (value <= highs[row])
+        for column in range(1, columns):
+            if alive == 0:
+                break
+            value, lows, highs = values[column], low[column], high[column]
+            kept = 0
+            for place in range(alive):
+                row = left[place]
+                left[kept] = row
+                kept += (lows[row] <= value) & (value <= highs[row])
+            alive = kept
+        for place in range(alive):
+            found[count] = left[place]
+            count += 1
+    return count
+
+
+@cache
+def _compiled() -> Callable[..., int]:
+    import numba
+
+    compile: Any = numba.njit
+    compiled: Callable[..., int] = compile(scan)
+    return compiled
+
+
+class _DuckDB(Adapter):
+    """``SELECT id … WHERE low0 <= $1 AND high0 >= $1 AND …``, prepared, on one thread."""
+
+    forms = dict.fromkeys(TABULAR, ("statement",))
+    requires = "duckdb"
+
+    def build(self, given: TabularWorkload) -> None:
+        import duckdb
+
+        rows, tests = given.rows, []
+        columns = {"id": np.arange(rows.low.shape[1], dtype=np.int32)}
+        for place, (low, high) in enumerate(zip(rows.low, rows.high, strict=True)):
+            columns |= {f"low{place}": low, f"high{place}": high}
+            tests.append(f"low{place} <= ${place + 1} AND high{place} >= ${place + 1}")
+        self._connection: Any = duckdb.connect()
+        self._connection.execute("SET threads = 1")
+        self._connection.register("given", columns)
+        self._connection.execute("CREATE TABLE subscriptions AS SELECT * FROM given")
+        self._connection.unregister("given")
+        statement = f"SELECT id FROM subscriptions WHERE {' AND '.join(tests)}"  # noqa: S608 - our own text
+        self._connection.execute(f"PREPARE matching AS {statement}")
+
+    def event(self, workload: TabularWorkload, number: int, serial: int | None, form: str) -> str:  # noqa: ARG002
+        return f"EXECUTE matching({', '.join(map(str, workload.rows.values[number].tolist()))})"
+
+    def match(self, event: str, form: str) -> list[Any]:  # noqa: ARG002 - there is one
+        return [self._connection.execute(event).fetchnumpy()["id"]]
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class _Clips(Adapter):
+    """CLIPS, which is Rete: a rule for each subscription, a fact for each triple of an event.
+
+    A fact's first field is its property, for CLIPS files facts and patterns under that field first;
+    patterns with the fewest variables (negative numbers) come first. Which rules have something to
+    do after an event's facts are asserted is read from the agenda: none is run.
+    """
+
+    forms = dict.fromkeys(("graph",), ("facts",))
+    requires = "clips"
+    most = 10_000
+
+    def given(self, workload: GraphWorkload) -> list[str]:
+        def node(name: int) -> str:
+            return f"?x{-name}" if name < 0 else f"n{name}"
+
+        rules = []
+        for number, row in enumerate(workload.patterns.tolist()):
+            ordered = sorted(row, key=lambda pattern: (pattern[0] < 0) + (pattern[2] < 0))
+            patterns = " ".join(f"(p{p} {node(s)} {node(o)})" for s, p, o in ordered)
+            rules.append(f"(defrule r{number} {patterns} =>)")
+        return rules
+
+    def build(self, given: list[str]) -> None:
+        import clips  # type: ignore[import-untyped]
+
+        self._environment: Any = clips.Environment()
+        for construct in given:
+            self._environment.build(construct)
+
+    def event(self, workload: GraphWorkload, number: int, serial: int | None, form: str) -> str:  # noqa: ARG002
+        edges = workload.graph(number, serial).tolist()
+        return " ".join(f"(p{p} n{s} n{o})" for s, p, o in edges)
+
+    def match(self, event: str, form: str) -> list[list[str]]:  # noqa: ARG002 - there is one
+        self._environment.load_facts(event)
+        found = list({activation.name for activation in self._environment.activations()})
+        self._environment.reset()
+        return [found]
+
+    def numbers(self, answer: list[str]) -> NDArray[np.int64]:
+        return super().numbers(name[1:] for name in answer)
+
+
+class _Pyoxigraph(Adapter):
+    """One ASK a subscription, on a store with the publication and what follows from it."""
+
+    forms = dict.fromkeys(("graph", "attributes", "concepts", "keywords"), ("store",))
+    most = 10_000
+    topics = False
+
+    def given(self, workload: Workload) -> tuple[Ontology, list[str]]:
+        """Return the texts as ASK: a query may stop at its first solution."""
+        texts = (_BELOW.sub(r"\2 .", text) for text in workload.texts())
+        return workload.ontology(), [f"ASK {text[text.index('{') :]}" for text in texts]
+
+    def build(self, given: tuple[Ontology, list[str]]) -> None:
+        self._ontology, self._queries = given
+
+    def event(self, workload: Any, number: int, serial: int | None, form: str) -> list[Store]:  # noqa: ARG002
+        """Return a store for each publication, with the classes above its objects."""
+        stores = []
+        for publication in workload.publications(number, serial):
+            stores.append(Store())
+            for s, p, o in publication.triples:
+                for each in (o, *self._ontology.ancestors(o)):
+                    stores[-1].add(Quad(s, p, each))
+        return stores
+
+    def match(self, event: list[Store], form: str) -> list[list[int]]:  # noqa: ARG002 - there is one
+        queries = enumerate(self._queries)
+        return [[n for n, query in queries for store in event if store.query(query)]]
+
+
+PEERS: Mapping[str, type[Adapter]] = {
+    "dictionary": _Dictionary,
+    "scan": _Scan,
+    "duckdb": _DuckDB,
+    "clips": _Clips,
+    "pyoxigraph": _Pyoxigraph,
+}
+"""Name to class."""

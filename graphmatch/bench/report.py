@@ -1,0 +1,123 @@
+"""What people read: tables of rows, and the figures of experiments, by pandas and matplotlib.
+
+Colours are those of Okabe and Ito ("Color universal design", 2008), which people tell apart who do
+not tell all colours apart; markers differ, too. An axis is logarithmic where its values differ
+by more than a factor of `WIDE`. The same results give the same SVG, byte by byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd  # type: ignore[import-untyped]
+
+from graphmatch.bench.process import Row
+
+if TYPE_CHECKING:
+    from graphmatch.bench.experiments import Experiment, Record
+
+WIDE = 30
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C510A", "#999933")
+OURS = {"graphmatch": "#000000", "scan": "#AAAAAA", **dict.fromkeys(("core", "index"), "#666666")}
+"""The engine's own, the floor, and a curve of theory."""
+MARKERS, STYLES = "os^DvPX<>*hp", ("-", "--", ":")
+INCHES = (6.4, 3.4)
+
+
+def number(value: object) -> str:
+    """Write a number with three digits, or all those before the point.
+
+    Examples
+    --------
+    >>> number(0.12345), number(12345.6), number(200), number(None)
+    ('0.123', '12,346', '200', '')
+    """
+    if isinstance(value, float):
+        return "" if value != value else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def table(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
+    """Return rows as a plain table; `columns` is key to heading."""
+    cells = [{heading: number(row.get(key)) for key, heading in columns.items()} for row in rows]
+    text: str = pd.DataFrame(cells).to_string(index=False)
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def markdown(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
+    """Return rows as a table in Markdown; `columns` is key to heading."""
+    cells = [list(columns.values()), ["---"] * len(columns)]
+    cells += [[number(row.get(key)) for key in columns] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
+
+
+def curves(records: Sequence[Record], axis: str) -> Any:
+    """Return a data frame: a row for each place on the axis, a column for each curve."""
+    frame = pd.DataFrame(records, columns=["variant", "algorithm", axis, "value"])
+    frame["curve"] = [
+        " ".join(filter(None, pair)) for pair in frame[["algorithm", "variant"]].values
+    ]
+    return frame.pivot_table("value", axis, "curve", sort=False)
+
+
+def said(of: Experiment, records: Sequence[Record]) -> Iterator[str]:
+    """Yield what becomes of a claim, and then what each of its checks saw."""
+    verdict = of.verdict(records)
+    yield f"The claim is {verdict}{f': {of.undecidable}' if of.undecidable else ''}."
+    words = {True: "holds", False: "does not hold", None: "open"}
+    for each in of.verdicts(records):
+        yield f"{words[each.holds]}: {each.asks} ({each.saw})"
+
+
+def section(of: Experiment, records: Sequence[Record], picture: str) -> str:
+    """Return a figure as a part of a page: the claim, what holds of it, and the picture."""
+    first, *more = said(of, records)
+    figure = f"{of.figure[0].upper()}{of.figure[1:]}. {of.claim} **{first}**"
+    return "\n".join([figure, "", *(f"- {line}" for line in more), "", f"![{of.name}]({picture})"])
+
+
+def draw(of: Experiment, records: Sequence[Record]) -> bytes:
+    """Return a figure as SVG."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    from graphmatch.bench.experiments import QUANTITIES
+
+    written = BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": of.name, "svg.fonttype": "none", "font.size": 9}):
+        figure = Figure(figsize=INCHES, layout="constrained")
+        axes = figure.subplots()
+        frame = pd.DataFrame(records, columns=["variant", "algorithm", "x", "value"])
+        every = dict.fromkeys([*of.algorithms, *frame.algorithm])
+        places = {algorithm: place for place, algorithm in enumerate(every)}
+        styles = dict(zip(of.variants, STYLES, strict=False))
+        for (variant, algorithm), curve in frame.groupby(["variant", "algorithm"], sort=False):
+            axes.plot(
+                *curve.sort_values("x")[["x", "value"]].to_numpy().T,
+                styles[variant],
+                color=OURS.get(algorithm, COLOURS[places[algorithm] % len(COLOURS)]),
+                marker=MARKERS[places[algorithm] % len(MARKERS)],
+                markersize=4,
+                linewidth=1.2,
+                label=f"{algorithm}, {variant}" if variant else algorithm,
+            )
+        if _is_wide(frame.x):
+            axes.set_xscale("log")
+        if _is_wide(frame.value):
+            axes.set_yscale("log")
+        elif len(frame):
+            axes.set_ylim(bottom=0)
+        axes.set_xlabel(of.axis)
+        axes.set_ylabel(QUANTITIES[of.quantity][1])
+        axes.set_title(f"{of.name}: {of.paper}, {of.figure}", fontsize=10)
+        axes.grid(visible=True, linewidth=0.3)
+        if len(frame):
+            figure.legend(loc="outside right upper", frameon=False)
+        figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
+    return written.getvalue()
+
+
+def _is_wide(values: Any) -> bool:
+    return len(values) > 0 and values.min() > 0 and values.max() / values.min() >= WIDE

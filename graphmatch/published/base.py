@@ -1,0 +1,593 @@
+"""What the algorithms on attributes have in common: constraints, events, and the protocol.
+
+In these papers a subscription is a conjunction of constraints, one for each attribute, and an event
+has one value for each attribute (CTPS, section 3.3; DEXIN, section 2.1; Gryphon, section 2). An
+algorithm numbers conjunctions from 0 and says which of them an event matches; it sees no RDF. Here
+stands how subscriptions become conjunctions, publications events, and numbers solutions.
+
+Numbers are doubles, as in the papers: two that no double tells apart are one here.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter, defaultdict
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain, count, product
+from math import inf, isnan, nextafter
+from typing import ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import Literal, NamedNode, Variable
+
+from graphmatch.matcher import (
+    Capabilities,
+    Counters,
+    DuplicateError,
+    Match,
+    Matcher,
+    MatchReport,
+    UnknownError,
+    UnsupportedError,
+)
+from graphmatch.subscription import Subscription
+from semantic.filter_evaluation import holds, taxonomy_test
+from semantic.ontology.ontology import Links, Ontology
+from semantic.pattern import Comparison, Filter, Form, TaxonomyOperator, TaxonomyTest, Unequal
+from semantic.publication import Publication
+from semantic.terms import Solution, Term
+from semantic.values import Number, Operator, value_of
+from semantic.vocabulary import TYPE
+
+
+class Interval(NamedTuple):
+    """The doubles from `low` to `high`, both included; there are none if `low` is larger.
+
+    ``< 400`` ends with the double before 400.
+    """
+
+    low: float = -inf
+    high: float = inf
+
+    def holds(self, value: float) -> bool:
+        """Say whether a number is in it."""
+        return self.low <= value <= self.high
+
+    @classmethod
+    def of(cls, operator: Operator, number: float) -> Interval:
+        """Return the numbers that a comparison is true of.
+
+        Examples
+        --------
+        >>> Interval.of(Operator.LT, 1.0)
+        Interval(low=-inf, high=0.9999999999999999)
+        """
+        match operator:
+            case Operator.EQ:
+                return cls(number, number)
+            case Operator.LT:
+                return cls(high=nextafter(number, -inf)) if number > -inf else cls(inf, -inf)
+            case Operator.LE:
+                return cls(high=number)
+            case Operator.GT:
+                return cls(low=nextafter(number, inf)) if number < inf else cls(inf, -inf)
+            case Operator.GE:
+                return cls(low=number)
+
+
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """One term, and no other."""
+
+    term: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """A class with all that is below it (``gm:descendantOf``)."""
+
+    concept: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """Any value."""
+
+
+Constraint: TypeAlias = Interval | Equal | Below | Present
+Row: TypeAlias = Mapping[NamedNode, Constraint]
+"""Attribute to constraint: what one conjunction asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """A subscription as constraints on the attributes of one resource.
+
+    Parameters
+    ----------
+    subject
+        The resource, or a variable.
+    rows
+        Alternatives: more than one where an attribute has several ranges (``!=``).
+    names
+        What a solution binds: the name of a variable, and its attribute; ``None`` is the subject.
+    filters
+        Attribute to what its value has to pass, for the solutions.
+    """
+
+    id: str
+    subject: Variable | Term
+    rows: tuple[Row, ...]
+    names: tuple[tuple[str, NamedNode | None], ...] = ()
+    filters: Mapping[NamedNode, tuple[Filter | Equal, ...]] = field(default_factory=dict)
+    distinct: bool = False
+
+    @classmethod
+    def of(cls, subscription: Subscription, kinds: Collection[type]) -> Conjunction:
+        """Read a subscription as constraints of these kinds.
+
+        Raises
+        ------
+        UnsupportedError
+            When it is no conjunction, or has other constraints.
+
+        Examples
+        --------
+        >>> from graphmatch.subscription import SubscriptionParser
+        >>> text = "SELECT ?e { ?e <urn:price> ?v FILTER(?v <= 400) }"
+        >>> Conjunction.of(SubscriptionParser().parse("s", text), {Interval}).rows
+        ({<NamedNode value=urn:price>: Interval(low=-inf, high=400.0)},)
+        """
+        id = subscription.id
+        if not subscription.exact or len(subscription.branches) != 1:
+            raise UnsupportedError(id, ", ".join(subscription.remainder))
+        branch = subscription.branches[0]
+        subject = branch.patterns[0].subject
+        values: dict[NamedNode, Variable | Term] = {}
+        for pattern in dict.fromkeys(branch.patterns):
+            attribute, value = pattern.predicate, pattern.object
+            if pattern.subject != subject:
+                raise UnsupportedError(id, "patterns with several subjects")
+            if not isinstance(attribute, NamedNode):
+                raise UnsupportedError(id, "a variable in a property's place")
+            if attribute in values:
+                raise UnsupportedError(id, "two patterns with one attribute")
+            if isinstance(value, Variable) and value in (subject, *values.values()):
+                raise UnsupportedError(id, "a variable in several places")
+            values[attribute] = value
+        tests: dict[Variable | Term, list[Filter]] = defaultdict(list)
+        for filter_ in branch.filters:
+            if filter_.variable not in values.values():
+                raise UnsupportedError(id, "a test of what is no value of an attribute")
+            tests[filter_.variable].append(filter_)
+        filters: dict[NamedNode, tuple[Filter | Equal, ...]] = {}
+        choices: dict[NamedNode, tuple[Constraint, ...]] = {}
+        for attribute, value in values.items():
+            if isinstance(value, Variable):
+                choices[attribute] = _constraints(id, tests[value])
+                filters[attribute] = tuple(tests[value])
+            else:
+                choices[attribute] = filters[attribute] = (Equal(value),)
+            for constraint in choices[attribute]:
+                if type(constraint) not in kinds:
+                    kind = type(constraint).__name__
+                    raise UnsupportedError(id, f"a constraint of this kind: {kind}")
+        rows = tuple(dict(zip(choices, row, strict=True)) for row in product(*choices.values()))
+        of = {subject: None, **{value: attribute for attribute, value in values.items()}}
+        names = tuple((v.value, of[v]) for v in subscription.projection if v in of)
+        distinct = subscription.distinct or subscription.form is Form.ASK
+        return cls(id, subject, rows, names, filters, distinct)
+
+
+def _constraints(id: str, tests: list[Filter]) -> tuple[Constraint, ...]:
+    """Return what a variable's value has to be: one constraint, or several ranges."""
+    match tests:
+        case []:
+            return (Present(),)
+        case [TaxonomyTest(_, TaxonomyOperator.DESCENDANT, concept)]:
+            return (Below(concept),)
+        case [Comparison(_, Operator.EQ, term)] if _is_name(term):
+            return (Equal(term),)
+    ranges, holes = [Interval()], set[float]()
+    for test in tests:
+        number = number_of(test.constant) if isinstance(test, Comparison | Unequal) else None
+        if number is None:
+            raise UnsupportedError(id, f"FILTER {test.word}")
+        if isinstance(test, Comparison):
+            ranges = [_both(ranges[0], Interval.of(test.operator, number))]
+        else:
+            holes.add(number)
+    if len(holes) == len(tests):  # what is no number differs from it, too
+        raise UnsupportedError(id, "FILTER != without another comparison with a number")
+    for hole in sorted(holes):  # two ranges for each (DEXIN, section 2.1)
+        whole = ranges.pop()
+        ranges += (_both(whole, Interval.of(side, hole)) for side in (Operator.LT, Operator.GT))
+    return tuple(range_ for range_ in ranges if range_.low <= range_.high)
+
+
+def _both(one: Interval, other: Interval) -> Interval:
+    return Interval(max(one.low, other.low), min(one.high, other.high))
+
+
+def _is_name(term: Term) -> bool:
+    return isinstance(term, NamedNode) or isinstance(value_of(term), str)
+
+
+def number_of(term: Term) -> float | None:
+    """Return the number that a term is, as a double; ``None`` if it is none, or not a number.
+
+    Examples
+    --------
+    >>> number_of(Literal(7)), number_of(Literal("7"))
+    (7.0, None)
+    """
+    value = value_of(term) if isinstance(term, Literal) else None
+    number = float(value.value) if isinstance(value, Number) else None
+    return None if number is None or isnan(number) else number
+
+
+@dataclass(slots=True)
+class Event:
+    """One value for each attribute.
+
+    Parameters
+    ----------
+    terms
+        Attribute to value.
+    numbers
+        The same for those of them that are numbers.
+    links
+        What is directly above terms, as the publication states it.
+    """
+
+    terms: Mapping[NamedNode, Term]
+    numbers: Mapping[NamedNode, float] = field(default_factory=dict)
+    links: Links = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, terms: Mapping[NamedNode, Term], links: Links | None = None) -> Event:
+        """Make an event of terms."""
+        numbers = ((attribute, number_of(term)) for attribute, term in terms.items())
+        return cls(terms, {a: n for a, n in numbers if n is not None}, links or {})
+
+
+@dataclass(slots=True)
+class Resource:
+    """What a publication says of one subject: attribute to values, each once.
+
+    Where there are several values it is as many events as there are choices; among the attributes
+    that no subscription asks for, nothing is chosen.
+    """
+
+    subject: Term
+    values: Mapping[NamedNode, list[Term]]
+
+    def events(self, asked: Container[NamedNode], links: Links | None = None) -> Iterator[Event]:
+        """Yield an event for each choice of values, of the attributes that somebody asks for."""
+        chosen = {a: values for a, values in self.values.items() if a in asked}
+        for terms in product(*chosen.values()):
+            yield Event.of(dict(zip(chosen, terms, strict=True)), links)
+
+
+def resources(publication: Publication) -> list[Resource]:
+    """Return a publication's subjects with their values."""
+    found: defaultdict[Term, defaultdict[NamedNode, dict[Term, None]]]
+    found = defaultdict(lambda: defaultdict(dict))
+    for subject, attribute, value in publication.triples:
+        assert isinstance(attribute, NamedNode)
+        found[subject][attribute][value] = None
+    return [Resource(s, {a: list(each) for a, each in of.items()}) for s, of in found.items()]
+
+
+Numbers: TypeAlias = NDArray[np.int64]
+Values: TypeAlias = NDArray[np.float64]
+Domain: TypeAlias = tuple[float, float]
+DOMAIN: Domain = (0.0, 1_000_000.0)
+"""Between what most values are, if nothing else is said."""
+
+RANGES = Capabilities(
+    property_variables=False, taxonomy=False, text=False, joins=False, terms=False, presence=False
+)
+"""What an algorithm that knows ranges of numbers only can express."""
+
+
+def all_ends(row: Row) -> Iterator[tuple[NamedNode, float, float]]:
+    """Yield each attribute with the ends of its range."""
+    for attribute, constraint in row.items():
+        assert isinstance(constraint, Interval)
+        yield attribute, constraint.low, constraint.high
+
+
+def cell_of(value: float, domain: Domain, cells: int) -> int:
+    """Return the cell of a number, where cells divide a domain evenly.
+
+    Those beyond the domain are in the first or last, so their order is kept.
+
+    Examples
+    --------
+    >>> [cell_of(value, (0, 100), 5) for value in (-1, 0, 45, 100, 1000)]
+    [0, 0, 2, 4, 4]
+    """
+    low, high = domain
+    return min(int((min(max(value, low), high) - low) / (high - low) * cells), cells - 1)
+
+
+class Buckets:
+    """So many lists of (number, value), which are read one after the other as arrays.
+
+    Putting in and taking out costs O(1); the arrays are made when they are first read afterwards.
+
+    Examples
+    --------
+    >>> buckets = Buckets(3)
+    >>> buckets.add(2, 7, 0.5)
+    >>> buckets.add(0, 8, 0.25)
+    >>> start, numbers, values = buckets.arrays()
+    >>> start.tolist(), numbers.tolist(), values.tolist()
+    ([0, 1, 1, 2], [8, 7], [0.25, 0.5])
+    """
+
+    def __init__(self, count: int) -> None:
+        self._lists: list[dict[int, float | tuple[float, ...]]] = [{} for _ in range(count)]
+        self._arrays: tuple[Numbers, Numbers, Values] | None = None
+
+    def add(self, bucket: int, number: int, value: float | tuple[float, ...]) -> None:
+        """Put a number into a list."""
+        self._lists[bucket][number] = value
+        self._arrays = None
+
+    def discard(self, bucket: int, number: int) -> None:
+        """Take it out."""
+        del self._lists[bucket][number]
+        self._arrays = None
+
+    def arrays(self) -> tuple[Numbers, Numbers, Values]:
+        """Return where each list begins, and the last one ends; and all numbers, and values."""
+        if self._arrays is None:
+            start = np.cumsum([0, *map(len, self._lists)])
+            numbers = np.fromiter(chain.from_iterable(self._lists), np.int64, start[-1])
+            values = np.array([value for each in self._lists for value in each.values()], float)
+            self._arrays = start, numbers, values
+        return self._arrays
+
+
+@dataclass(slots=True)
+class Tally:
+    """What an algorithm did for an event.
+
+    Parameters
+    ----------
+    probes
+        Look-ups: of keys, cells, slots, or nodes of a tree.
+    gates
+        Those that led to something.
+    candidates
+        Conjunctions, or constraints, that were looked at one by one.
+    """
+
+    probes: int = 0
+    gates: int = 0
+    candidates: int = 0
+
+
+class FlatMatcher(Matcher):
+    """The common part; an algorithm has `insert`, `remove` and `matched`.
+
+    Parameters
+    ----------
+    ontology
+        The taxonomy of classes, for those that know `Below`.
+
+    Attributes
+    ----------
+    kinds
+        The constraints that the algorithm knows.
+    asked
+        Attribute to how many conjunctions ask for it.
+    """
+
+    capabilities: ClassVar[Capabilities] = RANGES
+    kinds: ClassVar[frozenset[type]] = frozenset({Interval})
+
+    def __init__(self, ontology: Ontology) -> None:
+        self.ontology = ontology
+        self.asked: Counter[NamedNode] = Counter()
+        self._stored: dict[str, tuple[int, Conjunction, list[int]]] = {}
+        """Id to when it came, what it is, and the numbers of its rows."""
+        self._of: dict[int, str] = {}
+        self._free: list[int] = []
+        self._serials = count()
+
+    @abstractmethod
+    def insert(self, number: int, row: Row) -> None:
+        """Put a conjunction into the index, under a number that is free; they are used again."""
+
+    @abstractmethod
+    def remove(self, number: int, row: Row) -> None:
+        """Take the conjunction with this number out."""
+
+    @abstractmethod
+    def matched(self, event: Event, tally: Tally) -> Iterable[int]:
+        """Return the numbers of the conjunctions that an event matches, each once."""
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._stored
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Take a subscription in; see `Matcher`."""
+        if subscription.id in self._stored:
+            raise DuplicateError(subscription.id)
+        self.add(self.read(subscription))
+
+    def read(self, subscription: Subscription) -> Conjunction:
+        """Read a subscription; raise `UnsupportedError` when the algorithm cannot express it."""
+        return Conjunction.of(subscription, self.kinds)
+
+    def add(self, conjunction: Conjunction) -> None:
+        """Take constraints in, under an id that is free."""
+        numbers = []
+        for row in conjunction.rows:
+            number = self._free.pop() if self._free else len(self._of)
+            self._of[number] = conjunction.id
+            self.insert(number, row)
+            self.asked.update(row.keys())
+            numbers.append(number)
+        self._stored[conjunction.id] = next(self._serials), conjunction, numbers
+
+    def unsubscribe(self, id: str) -> None:
+        """Forget a subscription; see `Matcher`."""
+        if id not in self._stored:
+            raise UnknownError(id)
+        _, conjunction, numbers = self._stored.pop(id)
+        for number, row in zip(numbers, conjunction.rows, strict=True):
+            self.remove(number, row)
+            for attribute in row:
+                self.asked[attribute] -= 1
+                if not self.asked[attribute]:
+                    del self.asked[attribute]
+            del self._of[number]
+            self._free.append(number)
+
+    def match(self, publication: Publication) -> MatchReport:
+        """Match every event that a publication is; see `Matcher`."""
+        tally, found = Tally(), dict[str, list[Solution]]()
+        links = self.ontology.links(publication)
+        reported = 0
+        for resource in resources(publication):
+            events = self.events(resource, links)
+            hit = {self._of[number] for event in events for number in self.matched(event, tally)}
+            reported += len(hit)
+            for id in hit:
+                if solutions := self._solutions(self._stored[id][1], resource, links):
+                    found.setdefault(id, []).extend(solutions)
+        matches = []
+        for id in sorted(found, key=lambda id: self._stored[id][0]):
+            if self._stored[id][1].distinct:
+                found[id] = list({tuple(each.items()): each for each in found[id]}.values())
+            matches.append(Match(id, publication.id, tuple(found[id])))
+        counters = Counters(
+            tally.probes, tally.gates, tally.candidates, verified=reported, matched=len(matches)
+        )
+        return MatchReport(publication.id, tuple(matches), counters)
+
+    def events(self, resource: Resource, links: Links) -> Iterable[Event]:
+        """Return what an algorithm sees of a resource."""
+        return resource.events(self.asked, links)
+
+    def values(self, resource: Resource, attribute: NamedNode) -> Iterable[Term]:
+        """Return a resource's values for an attribute that a subscription names."""
+        return resource.values.get(attribute, ())
+
+    def _solutions(
+        self, conjunction: Conjunction, resource: Resource, links: Links
+    ) -> list[Solution]:
+        """Return what an answer binds: each choice of values that pass the filters.
+
+        Of an algorithm that may report too many all choices are taken.
+        """
+
+        def isa(test: TaxonomyTest, term: Term) -> bool:
+            return taxonomy_test(self.ontology, test.operator, term, test.concept, links)
+
+        def passes(value: Term, test: Filter | Equal) -> bool:
+            return value == test.term if isinstance(test, Equal) else holds(test, value, isa)
+
+        subject, exact = conjunction.subject, self.capabilities.exact
+        if not isinstance(subject, Variable) and subject != resource.subject:
+            return []
+        choices = [
+            [v for v in self.values(resource, a) if not exact or all(passes(v, t) for t in tests)]
+            for a, tests in conjunction.filters.items()
+        ]
+        found = list[Solution]()
+        for chosen in product(*choices):
+            bound = dict(zip(conjunction.filters, chosen, strict=True))
+            names = conjunction.names
+            found.append({name: resource.subject if a is None else bound[a] for name, a in names})
+        return found
+
+
+# --- Trees of concepts --------------------------------------------------------------------------
+
+Way: TypeAlias = tuple[Term, ...]
+"""A term and all above it."""
+
+
+class ConceptMatcher(FlatMatcher):
+    """The common part of those that know an ontology's synonyms, subattributes and subclasses.
+
+    CTPS (sections 3 and 4) and S-ToPSS put the root of all synonyms into subscriptions and events
+    before they are looked at. Then an attribute that is asked for is met by one below it, and a
+    class by a value that is it or below it. ``?x a :Computer`` asks for a class as
+    ``gm:descendantOf`` does. What follows by an ontology's other rules is not known to them.
+    """
+
+    capabilities: ClassVar = Capabilities(
+        property_variables=False, text=False, joins=False, entailment=True
+    )
+    kinds: ClassVar = frozenset({Interval, Equal, Below, Present})
+
+    def __init__(self, ontology: Ontology) -> None:
+        super().__init__(ontology)
+        self._ways: dict[Term, Way] = {}
+
+    def read(self, subscription: Subscription) -> Conjunction:
+        """Read a subscription, roots put in."""
+        conjunction = super().read(subscription.rewritten(self.ontology.root))
+        rows = list[Row]()
+        for row in conjunction.rows:
+            match row.get(TYPE):
+                case Equal(class_):
+                    rows.append({**row, TYPE: Below(class_)})
+                case _:
+                    rows.append(row)
+        return replace(conjunction, rows=tuple(rows))
+
+    def match(self, publication: Publication) -> MatchReport:
+        """Match every event that a publication is, roots put in; see `Matcher`."""
+        return super().match(self.ontology.rewrite(publication))
+
+    def events(self, resource: Resource, links: Links) -> Iterable[Event]:
+        """Return what there is of attributes that somebody asks for, and of those below them.
+
+        Where an attribute with several values is asked for by two names, its own and that of one
+        above it, each name has a choice of its own.
+        """
+        names = {a: sum(b in self.asked for b in self.above(a)) for a in resource.values}
+        if any(count > 1 and len(resource.values[a]) > 1 for a, count in names.items()):
+            named = {a: list(self.values(resource, a)) for a in self.asked}
+            known = {a: values for a, values in named.items() if values}
+            return Resource(resource.subject, known).events(self.asked, links)
+        return resource.events({a for a, count in names.items() if count}, links)
+
+    def above(self, attribute: NamedNode) -> Way:
+        """Return an attribute and those above it."""
+        return (attribute, *self.ontology.properties.ancestors(attribute))
+
+    def way(self, value: Term, links: Links) -> Way:
+        """Return a value and the concepts above it, by whatever way; `links` are an event's own."""
+        if links:
+            return (value, *self.ontology.ancestors(value, links))
+        way = self._ways.get(value)
+        if way is None:
+            way = (value, *self.ontology.ancestors(value))
+            if len(way) > 1:  # of the ontology, so they do not become more and more
+                self._ways[value] = way
+        return way
+
+    def values(self, resource: Resource, attribute: NamedNode) -> Iterable[Term]:
+        """Return a resource's values for an attribute and for those below it."""
+        found = dict.fromkeys(resource.values.get(attribute, ()))
+        if self.ontology.properties.children(attribute):
+            for a, values in resource.values.items():
+                if attribute in self.above(a):
+                    found.update(dict.fromkeys(values))
+        if attribute == TYPE:
+            classes = self.ontology.classes
+            found = dict.fromkeys(c for own in found for c in (own, *classes.ancestors(own)))
+        return found

@@ -1,0 +1,266 @@
+"""What the algorithms on graphs have in common: subscriptions as graphs, and the protocol.
+
+In these papers a subscription is a set of edges between vertices, each a term or a *star*: ``*1``,
+``*2``, …, the variables of a subscription in the order in which they come (G-ToPSS, section 4.1).
+An algorithm says which subscriptions have all their edges in a publication, and what their stars
+can be bound to. What its index leaves open is tested on that (G-ToPSS, section 4.2:
+CheckConstraint); the tests are SPARQL's filters of one variable, in the place of the paper's
+constraints ``(?x, op, v)`` (section 3.2).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import ClassVar, NamedTuple, TypeAlias
+
+from pyoxigraph import Variable
+
+from graphmatch.matcher import (
+    Capabilities,
+    Counters,
+    DuplicateError,
+    Match,
+    Matcher,
+    MatchReport,
+    UnknownError,
+    UnsupportedError,
+)
+from graphmatch.subscription import Subscription
+from semantic.filter_evaluation import holds, taxonomy_test
+from semantic.ontology.ontology import Links, Ontology
+from semantic.pattern import Filter, Form, TaxonomyOperator, TaxonomyTest
+from semantic.publication import Publication
+from semantic.terms import Solution, Term
+
+Star: TypeAlias = int
+"""A variable's number in its subscription, from 1."""
+
+Vertex: TypeAlias = Term | Star
+
+Row: TypeAlias = Mapping[Star, Term]
+"""What each star is bound to."""
+
+Tests: TypeAlias = Mapping[Star, tuple[Filter, ...]]
+
+
+class Edge(NamedTuple):
+    """An edge of a subscription, from v to w."""
+
+    v: Vertex
+    label: Term
+    w: Vertex
+
+    @property
+    def stars(self) -> frozenset[Star]:
+        """The stars among the edge's vertices."""
+        return frozenset(vertex for vertex in (self.v, self.w) if isinstance(vertex, int))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphPattern:
+    """A subscription as a graph; each is equal to itself only.
+
+    Parameters
+    ----------
+    edges
+        Each once, in an order for joins: the next one has as few stars as can be that none before
+        it has, and shares a star with one before it if any does.
+    stars
+        How many there are.
+    tests
+        Star to the filters of that variable, where it has any.
+    names
+        What a solution binds: the name of a variable, and its star.
+    distinct
+        Whether equal solutions count once.
+
+    Examples
+    --------
+    >>> from graphmatch.subscription import SubscriptionParser
+    >>> text = "SELECT ?y { ?x <urn:p> ?y . <urn:a> <urn:q> ?x FILTER(?y > 5) }"
+    >>> read = GraphPattern.of(SubscriptionParser().parse("s", text))
+    >>> [(edge.v, edge.w) for edge in read.edges]
+    [(<NamedNode value=urn:a>, 1), (1, 2)]
+    >>> read.names, len(read.tests[2])
+    ((('y', 2),), 1)
+    """
+
+    id: str
+    edges: tuple[Edge, ...]
+    stars: int
+    tests: Tests
+    names: tuple[tuple[str, Star], ...]
+    distinct: bool
+
+    @classmethod
+    def of(cls, subscription: Subscription) -> GraphPattern:
+        """Read a subscription as a graph.
+
+        Raises
+        ------
+        UnsupportedError
+            When it is more than one basic graph pattern with filters of one variable each, or has
+            a variable in a property's place.
+        """
+        if not subscription.exact or len(subscription.branches) != 1:
+            raise UnsupportedError(subscription.id, ", ".join(subscription.remainder))
+        (branch,) = subscription.branches
+        stars: dict[Variable, Star] = {}
+
+        def vertex(node: Variable | Term) -> Vertex:
+            return stars.setdefault(node, len(stars) + 1) if isinstance(node, Variable) else node
+
+        edges: list[Edge] = []
+        for pattern in dict.fromkeys(branch.patterns):
+            if isinstance(pattern.predicate, Variable):
+                raise UnsupportedError(subscription.id, "a variable in a property's place")
+            edges.append(Edge(vertex(pattern.subject), pattern.predicate, vertex(pattern.object)))
+        tests: dict[Star, tuple[Filter, ...]] = {}
+        for filter_ in branch.filters:
+            star = stars[filter_.variable]
+            tests[star] = (*tests.get(star, ()), filter_)
+        names = tuple((v.value, stars[v]) for v in subscription.projection if v in stars)
+        distinct = subscription.distinct or subscription.form is Form.ASK
+        return cls(subscription.id, _joinable(edges), len(stars), tests, names, distinct)
+
+
+def _joinable(edges: list[Edge]) -> tuple[Edge, ...]:
+    ordered: list[Edge] = []
+    reached: frozenset[Star] = frozenset()
+    while edges:
+        edge = min(edges, key=lambda e: (len(e.stars - reached), not e.stars & reached))
+        edges.remove(edge)
+        ordered.append(edge)
+        reached |= edge.stars
+    return tuple(ordered)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What an algorithm did for a publication, as `graphmatch.matcher.Counters` names it.
+
+    Parameters
+    ----------
+    probes
+        Look-ups in the index.
+    gates
+        Keys of the index that the publication has.
+    candidates
+        Subscriptions that were looked at one by one.
+    joins
+        Natural joins of two binding tables.
+    """
+
+    probes: int = 0
+    gates: int = 0
+    candidates: int = 0
+    joins: int = 0
+
+
+class GraphMatcher(Matcher):
+    """The common part; an algorithm has `insert`, `remove` and `matched`.
+
+    Parameters
+    ----------
+    ontology
+        The taxonomy for the is-a operators. What it says is no edge to match.
+    """
+
+    capabilities: ClassVar[Capabilities] = Capabilities(property_variables=False)
+
+    def __init__(self, ontology: Ontology) -> None:
+        self.ontology = ontology
+        self._stored: dict[str, tuple[int, GraphPattern]] = {}
+        """Id to when it came, and what it is."""
+        self._serials = count()
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """How large the index is, as Python has it, without terms."""
+
+    @abstractmethod
+    def insert(self, pattern: GraphPattern) -> None:
+        """Put a subscription into the index."""
+
+    @abstractmethod
+    def remove(self, pattern: GraphPattern) -> None:
+        """Take a subscription out."""
+
+    @abstractmethod
+    def matched(
+        self, publication: Publication, links: Links, tally: Tally
+    ) -> Iterable[tuple[GraphPattern, list[Row]]]:
+        """Yield the subscriptions whose edges a publication has, each once, with bindings.
+
+        Parameters
+        ----------
+        links
+            What is directly above terms, as the publication states it.
+        """
+
+    def left(self, pattern: GraphPattern) -> Tests:
+        """Return the filters that rows have to be tested with: all that the index leaves open."""
+        return pattern.tests
+
+    def is_below(self, term: Term, concept: Term, links: Links) -> bool:
+        """Say whether a term is a class, or below it."""
+        return self.ontology.is_a(term, concept, links)
+
+    def passes(self, filter_: Filter, value: Term, links: Links) -> bool:
+        """Say whether a term passes a filter (G-ToPSS, section 4.2: isTrue)."""
+
+        def isa(test: TaxonomyTest, term: Term) -> bool:
+            if test.operator is TaxonomyOperator.DESCENDANT:
+                return self.is_below(term, test.concept, links)
+            return taxonomy_test(self.ontology, test.operator, term, test.concept, links)
+
+        return holds(filter_, value, isa)
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._stored
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Take a subscription in; see `Matcher`."""
+        if subscription.id in self._stored:
+            raise DuplicateError(subscription.id)
+        pattern = GraphPattern.of(subscription)
+        self.insert(pattern)
+        self._stored[pattern.id] = next(self._serials), pattern
+
+    def unsubscribe(self, id: str) -> None:
+        """Forget a subscription; see `Matcher`."""
+        if id not in self._stored:
+            raise UnknownError(id)
+        self.remove(self._stored.pop(id)[1])
+
+    def match(self, publication: Publication) -> MatchReport:
+        """Match a publication; see `Matcher`."""
+        tally, links = Tally(), self.ontology.links(publication)
+        found: dict[str, list[Solution]] = {}
+        verified = 0
+        for pattern, rows in self.matched(publication, links, tally):
+            left = self.left(pattern)
+            verified += len(rows) if left else 0
+            solutions: list[Solution] = [
+                {name: row[star] for name, star in pattern.names}
+                for row in rows
+                if all(self.passes(t, row[star], links) for star in left for t in left[star])
+            ]
+            if pattern.distinct:
+                solutions = list({tuple(each.values()): each for each in solutions}.values())
+            if solutions:
+                found[pattern.id] = solutions
+        matches = tuple(
+            Match(id, publication.id, tuple(found[id]))
+            for id in sorted(found, key=lambda id: self._stored[id][0])
+        )
+        done = (tally.probes, tally.gates, tally.candidates, tally.joins, verified)
+        counters = Counters(*done, matched=len(matches))
+        return MatchReport(publication.id, matches, counters)

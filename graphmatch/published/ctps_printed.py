@@ -1,0 +1,255 @@
+"""CTPS as printed: an index on the trees of concepts, of bit arrays.
+
+Zhang, Wang, Huang, Yung: "CTPS" (concept tree-based publish/subscribe system), sections 3 to 5,
+algorithms 1 to 9. Its answers are wrong where the paper's assumptions do not hold: that each event
+has one pair of every tree of attributes, a subscription asks for one attribute of a tree at most,
+an attribute has values of one sort, and a node has one parent. `graphmatch.published.ctps` is the
+algorithm mended, and says what it costs.
+
+Subscriptions are numbers, and whatever is asked for has a bit array of those who ask. For each root
+of a tree of attributes: m1 the attributes of the tree, m2 the classes of values, m3 the texts, m4 a
+grid of T x T cells for ranges (GEM's). An event begins with all bits set. Each of its pairs leaves
+those who ask for nothing in a tree, or for a node on the way from the event's node to the root:
+``(~SID | the way's lists) & sid``; texts likewise. In a grid, cells whose ranges end before the
+value's box, or begin after it, are cleared whole; in the value's own row and column the ends are
+compared, of those only that are left.
+
+Notes
+-----
+- ``domain(attribute)`` chooses a value's index; RDF seldom states it. Here the value itself does: a
+  number m4, a text m3, a name m2 and m3 (a constant may be a name); whose constraint is in another
+  stays.
+- Algorithm 1 enters the names of values into m2, Algorithm 2 asks it for an attribute, Algorithm 6
+  for an attribute's root, as here. Nodes that nobody asks for have no list, and the parent of a
+  node is the ontology's first.
+- The special item of section 4.2 is said to match all strings, and used as the list of all: so it
+  is here, and that there is any value cannot be asked for.
+- Algorithm 5 writes cell[y][x], 9 reads cell[x][y], and its line 19 [x][r] for [r][y]: section
+  5.3's text holds. Ends beyond the domain are in the first or last box. T is not printed.
+- A match that has no value for one of its attributes has no solution: it is counted as verified,
+  and not in the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, TypeAlias
+
+from bitarray import bitarray
+from bitarray.util import zeros
+from pyoxigraph import Literal, NamedNode
+
+from graphmatch.published.base import (
+    DOMAIN,
+    Below,
+    ConceptMatcher,
+    Constraint,
+    Domain,
+    Equal,
+    Event,
+    Interval,
+    Present,
+    Resource,
+    Row,
+    Tally,
+    Way,
+    cell_of,
+    number_of,
+)
+from semantic.ontology.ontology import Links, Ontology
+from semantic.terms import Term
+
+CELLS = 10
+
+_ENTRY = 180
+"""About how many bytes a bit array has beside its bits, with its entry in a table (an estimate)."""
+
+
+def resize(bits: bitarray, length: int) -> bitarray:
+    """Pad with zeros (section 5.1)."""
+    if len(bits) < length:
+        bits.extend(zeros(length - len(bits), "little"))
+    return bits
+
+
+@dataclass(slots=True)
+class HashTable:
+    """A tree, the texts of an attribute, or a grid.
+
+    Parameters
+    ----------
+    sid
+        Node, text, or row y and column x of a cell, to who asks for it.
+    all
+        Who asks for any of them: SID of a tree, the special item of texts.
+    list
+        The ranges in a grid, by who asks for them.
+    """
+
+    sid: dict[Any, bitarray] = field(default_factory=dict)
+    all: bitarray = field(default_factory=lambda: zeros(0, "little"))
+    list: dict[int, Constraint] = field(default_factory=dict)
+
+
+Map: TypeAlias = dict[Term, HashTable]
+"""From the root of a tree of attributes."""
+
+
+class CtpsPrinted(ConceptMatcher):
+    """CTPS as printed.
+
+    Parameters
+    ----------
+    ontology
+        The trees of attributes and classes, and synonyms.
+    domain
+        Between what most numbers are: 0 and Rm.
+    cells
+        T: each grid has T x T cells.
+
+    Examples
+    --------
+    Whoever asks for an attribute that the event lacks is matched.
+
+    >>> from graphmatch.subscription import SubscriptionParser
+    >>> ctps = CtpsPrinted(Ontology())
+    >>> text = "SELECT ?e { ?e <urn:brand> 'HP' ; <urn:target> <urn:laptop> }"
+    >>> ctps.subscribe(SubscriptionParser().parse("s", text))
+    >>> list(ctps.matched(Event({NamedNode("urn:brand"): Literal("HP")}), Tally()))
+    [0]
+    """
+
+    capabilities: ClassVar = replace(
+        ConceptMatcher.capabilities, presence=False, exact=False, complete=False
+    )
+    kinds: ClassVar = ConceptMatcher.kinds - {Present}
+
+    def __init__(self, ontology: Ontology, *, domain: Domain = DOMAIN, cells: int = CELLS) -> None:
+        super().__init__(ontology)
+        self._domain, self._cells = domain, cells
+        self._there = zeros(0, "little")
+        self.m1, self.m2, self.m3, self.m4 = Map(), Map(), Map(), Map()
+
+    @property
+    def nbytes(self) -> int:
+        """How large the index is; tables are estimated."""
+        tables = [table for m in (self.m1, self.m2, self.m3, self.m4) for table in m.values()]
+        bits = [bits for table in tables for bits in (table.all, *table.sid.values())]
+        ranges = sum(len(table.list) for table in tables)
+        return sum(each.nbytes + _ENTRY for each in bits) + _ENTRY * ranges
+
+    # --- Subscribing (Algorithms 2 to 5) ------------------------------------------------------
+
+    def insert(self, number: int, row: Row) -> None:
+        """Enter each constraint (insertSubscribe)."""
+        resize(self._there, number + 1)[number] = 1
+        for m, root, name, constraint in self._entries(row):
+            table = m.setdefault(root, HashTable())
+            for bits in (table.sid.setdefault(name, zeros(0, "little")), table.all):
+                resize(bits, number + 1)[number] = 1
+            if m is self.m4:
+                table.list[number] = constraint
+
+    def remove(self, number: int, row: Row) -> None:
+        """Take each constraint out, and tables that nothing is left in."""
+        self._there[number] = 0
+        for m, root, name, _ in self._entries(row):
+            table = m.get(root, HashTable())
+            if name in table.sid:  # two pairs of a tree may have one place
+                table.sid[name][number] = table.all[number] = 0
+                table.list.pop(number, None)
+                if not table.sid[name].any():
+                    del table.sid[name]
+                if not table.sid:
+                    del m[root]
+
+    def _entries(self, row: Row) -> Iterator[tuple[Map, Term, Any, Constraint]]:
+        """Yield where each attribute and constraint is: the map, the root, and the name there."""
+        for attribute, constraint in row.items():
+            root = self.above(attribute)[-1]
+            if self.ontology.properties.children(root):  # no independent attribute
+                yield self.m1, root, attribute, constraint
+            if isinstance(constraint, Equal) and (n := number_of(constraint.term)) is not None:
+                constraint = Interval(n, n)
+            match constraint:
+                case Below(concept):
+                    yield self.m2, root, concept, constraint
+                case Equal(text):
+                    yield self.m3, root, text, constraint
+                case Interval(lower, upper):
+                    yield self.m4, root, (self._box(upper), self._box(lower)), constraint
+
+    def _box(self, value: float) -> int:
+        return cell_of(value, self._domain, self._cells)
+
+    # --- Matching (Algorithms 6 to 9) ---------------------------------------------------------
+
+    def matched(self, event: Event, tally: Tally) -> Iterable[int]:
+        """Clear, pair by pair, those who ask for something else (Algorithm 6, match)."""
+        sid = self._there.copy()
+        for attribute, value in event.terms.items():
+            way = self.above(attribute)
+            name, number = way[-1], event.numbers.get(attribute)
+            _tree_match(self.m1.get(name), way, sid, tally)
+            if number is not None:
+                self._gem_match(self.m4.get(name), number, sid, tally)
+                continue
+            if not isinstance(value, Literal):
+                _tree_match(self.m2.get(name), self.way(value, event.links), sid, tally)
+            _tree_match(self.m3.get(name), (value,), sid, tally)
+        tally.candidates += sid.count()
+        return sid.search(1)
+
+    def _gem_match(self, gem: HashTable | None, value: float, sid: bitarray, tally: Tally) -> None:
+        """Leave those whose range has a value (Algorithm 9, gemMatch)."""
+        if gem is None:
+            return
+        r = self._box(value)
+        for (y, x), cell in gem.sid.items():
+            tally.probes += 1
+            resize(cell, len(sid))
+            if y < r or x > r:  # parts A and B
+                sid &= ~cell
+            elif y == r or x == r:  # parts C, D and E
+                for index in (sid & cell).search(1):
+                    tally.candidates += 1
+                    range_ = gem.list[index]
+                    assert isinstance(range_, Interval)
+                    if not range_.holds(value):
+                        sid[index] = 0
+
+    # --- Trees: of each node the first parent -------------------------------------------------
+
+    def above(self, attribute: NamedNode) -> Way:
+        """Return an attribute, its parent, and so on to the root of its tree."""
+        return _way(attribute, self.ontology.properties.parents)
+
+    def way(self, value: Term, links: Links) -> Way:  # noqa: ARG002 - an event has none
+        """Return a value, its parent, and so on to the root of its tree."""
+        return _way(value, self.ontology.parents)
+
+    def events(self, resource: Resource, links: Links) -> Iterable[Event]:
+        """Return what there is of the trees of attributes that somebody asks for."""
+        roots = {self.above(attribute)[-1] for attribute in self.asked}
+        return resource.events({a for a in resource.values if self.above(a)[-1] in roots}, links)
+
+
+def _tree_match(tree: HashTable | None, way: Way, sid: bitarray, tally: Tally) -> None:
+    """Leave who asks for nothing here, or on the way (Algorithms 7 and 8, treeMatch)."""
+    if tree is None:
+        return
+    tally.probes += len(way)
+    tmpid = zeros(len(sid), "little")
+    for node in way:
+        if node in tree.sid:
+            tmpid |= resize(tree.sid[node], len(sid))
+    sid &= ~resize(tree.all, len(sid)) | tmpid
+
+
+def _way(term: Term, parents: Callable[[Term], Iterable[Term]]) -> Way:
+    way: dict[Term, None] = {}
+    while term not in way:
+        way[term] = None
+        term = next(iter(parents(term)), term)
+    return tuple(way)

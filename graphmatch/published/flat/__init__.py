@@ -1,1 +1,0 @@
-"""What the algorithms on attributes have in common: conjunctions, events, and how they meet."""

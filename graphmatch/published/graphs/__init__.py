@@ -1,1 +1,0 @@
-"""What the algorithms on graphs have in common."""

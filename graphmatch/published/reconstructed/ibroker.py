@@ -1,0 +1,212 @@
+"""iBroker: subscriptions are lists of constraints, and what several have in common is one node.
+
+Park, Chung: "iBroker: an intelligent broker for ontology-based publish/subscribe systems", ICDE
+2009; reconstructed from Zhang, Wang, Huang, Yung (CTPS, section 2).
+
+A subscription is taken apart into steps: from a class to an attribute of it, from the attribute to
+the class of its value, from there to the next attribute. The first level of the index is a hash
+table of classes and attributes, the second, for each of them, has the class or attribute that comes
+next, and leads to a node for each constraint on it. Identical steps of different subscriptions have
+one node. A subscription is the linked list of its nodes. For a publication the hierarchy is walked
+up from each vertex, the nodes that are met on the way become true, and the lists are traversed.
+
+Cost: for each edge of a publication the classes above both of its vertices, and the constraints
+that are there; then the lists whose first node is true, each up to the first node that is false.
+Memory: an entry for each step that differs from all others.
+
+Notes
+-----
+- CTPS describes it in five lines; the rest is inferred.
+- An edge is two steps here, whatever comes after it; so a graph is as good as a path.
+- Classes, constants and "anything" are kept apart in the first level: a constant matches itself
+  only, as in SPARQL. The class of a vertex is that of its first ``gm:descendantOf``; what else is
+  asked of a variable is the node's constraint.
+- CTPS's nodes are true or false. Here a node has the edges of the publication that made it true,
+  because a list all of whose nodes are true says too little: the two steps of an edge have to be
+  one edge's, and a variable has to be one vertex. Those edges are joined as in G-ToPSS.
+- Which lists are traversed is left open. Here a list hangs at its first node, so that those are
+  left out of which the first node is false.
+- Attributes have no hierarchy, for they have none in SPARQL without entailment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from sys import getsizeof
+from typing import Literal, NamedTuple
+
+from pyoxigraph import Variable
+
+from graphmatch.published.base_graph import GraphMatcher, GraphPattern, Row, Tally, Tests, Vertex
+from graphmatch.published.gtopss import join
+from semantic.ontology.ontology import Links, Ontology
+from semantic.pattern import AnyOf, Filter, TaxonomyOperator, TaxonomyTest
+from semantic.publication import Publication
+from semantic.terms import Term, Triple
+
+
+class _Key(NamedTuple):
+    """A class or attribute, or what a vertex is besides."""
+
+    kind: Literal["attribute", "class", "constant", "anything"]
+    term: Term | None = None
+
+
+_ANYTHING = _Key("anything")
+_VALUE = Variable("value")
+"""Stands for whatever variable is tested, so that equal constraints are one."""
+
+
+@dataclass(slots=True, eq=False)
+class _Node:
+    """A step that subscriptions have in common; `lists` are those whose list begins here."""
+
+    first: _Key
+    second: _Key
+    constraint: tuple[Filter, ...]
+    uses: int = 0
+    lists: dict[GraphPattern, None] = field(default_factory=dict)
+
+
+class IBroker(GraphMatcher):
+    """The two levels, and the lists.
+
+    Parameters
+    ----------
+    ontology
+        The taxonomy for the is-a operators.
+
+    Examples
+    --------
+    >>> from pyoxigraph import NamedNode
+    >>> from semantic.publication import Publication
+    >>> from graphmatch.subscription import SubscriptionParser
+    >>> ibroker = IBroker(Ontology())
+    >>> ibroker.subscribe(SubscriptionParser().parse("s", "SELECT ?x { <urn:a> <urn:p> ?x }"))
+    >>> triple = (NamedNode("urn:a"), NamedNode("urn:p"), NamedNode("urn:b"))
+    >>> [m.solutions[0]["x"].value for m in ibroker.match(Publication.of("p", [triple]))]
+    ['urn:b']
+    """
+
+    def __init__(self, ontology: Ontology) -> None:
+        super().__init__(ontology)
+        self._levels: dict[_Key, dict[_Key, dict[tuple[Filter, ...], _Node]]] = {}
+        self._lists: dict[GraphPattern, tuple[_Node, ...]] = {}
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+        return sum(len(nodes) for second in self._levels.values() for nodes in second.values())
+
+    @property
+    def nbytes(self) -> int:
+        """How large levels, nodes and lists are, as Python has them, without terms and filters."""
+        size = sum(map(getsizeof, (self._levels, self._lists, *self._lists.values())))
+        for second in self._levels.values():
+            size += getsizeof(second) + sum(map(getsizeof, second.values()))
+            for node in (node for nodes in second.values() for node in nodes.values()):
+                parts = (node, node.first, node.second, node.constraint, node.lists)
+                size += sum(map(getsizeof, parts))
+        return size
+
+    def insert(self, pattern: GraphPattern) -> None:
+        """Make the subscription's list: two nodes for each edge, new ones where there are none."""
+        nodes = []
+        for start, label, end in pattern.edges:
+            attribute = _Key("attribute", label)
+            key, constraint = self._asked(start, pattern)
+            nodes.append(self._node(key, attribute, constraint))
+            key, constraint = self._asked(end, pattern)
+            nodes.append(self._node(attribute, key, constraint))
+        nodes[0].lists[pattern] = None
+        self._lists[pattern] = tuple(nodes)
+
+    def _node(self, first: _Key, second: _Key, constraint: tuple[Filter, ...]) -> _Node:
+        nodes = self._levels.setdefault(first, {}).setdefault(second, {})
+        node = nodes.setdefault(constraint, _Node(first, second, constraint))
+        node.uses += 1
+        return node
+
+    def _asked(self, vertex: Vertex, pattern: GraphPattern) -> tuple[_Key, tuple[Filter, ...]]:
+        """Return what a vertex of a subscription has to be: a class or constant, and the rest."""
+        if not isinstance(vertex, int):
+            return _Key("constant", vertex), ()
+        tests = [_nameless(test) for test in pattern.tests.get(vertex, ())]
+        for test in tests:
+            if isinstance(test, TaxonomyTest) and test.operator is TaxonomyOperator.DESCENDANT:
+                rest = tuple(other for other in tests if other is not test)
+                return _Key("class", self.ontology.root(test.concept)), rest
+        return _ANYTHING, tuple(tests)
+
+    def remove(self, pattern: GraphPattern) -> None:
+        """Take the list away, and the nodes that only it had."""
+        nodes = self._lists.pop(pattern)
+        del nodes[0].lists[pattern]
+        for node in nodes:
+            node.uses -= 1
+            if not node.uses:
+                self._forget(node)
+
+    def _forget(self, node: _Node) -> None:
+        second = self._levels[node.first]
+        del second[node.second][node.constraint]
+        if not second[node.second]:
+            del second[node.second]
+        if not second:
+            del self._levels[node.first]
+
+    def left(self, pattern: GraphPattern) -> Tests:  # noqa: ARG002 - it is of no subscription
+        """Return no filters: nodes have tested all."""
+        return {}
+
+    def matched(
+        self, publication: Publication, links: Links, tally: Tally
+    ) -> Iterator[tuple[GraphPattern, list[Row]]]:
+        """Make nodes true, traverse the lists, and join what their nodes have."""
+        true = self._true(publication, links, tally)
+        for pattern in (pattern for node in true for pattern in node.lists):
+            tally.candidates += 1
+            nodes = self._lists[pattern]
+            if all(node in true for node in nodes):
+                steps = zip(nodes[::2], nodes[1::2], strict=True)
+                tables = [[(t[0], t[2]) for t in true[a] if t in true[b]] for a, b in steps]
+                if rows := join(pattern.edges, tables, tally):
+                    yield pattern, rows
+
+    def _true(
+        self, publication: Publication, links: Links, tally: Tally
+    ) -> dict[_Node, dict[Triple, None]]:
+        """Return the nodes that edges of the publication make true, with these."""
+        true: dict[_Node, dict[Triple, None]] = {}
+        way_up: dict[Term, list[_Key]] = {}
+        for triple in publication.triples:
+            start, label, end = triple
+            attribute = _Key("attribute", label)
+            for vertex in (start, end):
+                if vertex not in way_up:
+                    way_up[vertex] = self._way_up(vertex, links)
+            steps = [(start, key, attribute) for key in way_up[start]]
+            steps += [(end, attribute, key) for key in way_up[end]]
+            for vertex, first, second in steps:
+                tally.probes += 1
+                for node in self._levels.get(first, {}).get(second, {}).values():
+                    if all(self.passes(test, vertex, links) for test in node.constraint):
+                        true.setdefault(node, {})[triple] = None
+        tally.gates = len(true)
+        return true
+
+    def _way_up(self, vertex: Term, links: Links) -> list[_Key]:
+        """Return what a vertex is: itself, anything, and every class above it."""
+        root = self.ontology.root(vertex)
+        above = dict.fromkeys([root, *self.ontology.ancestors(vertex, links)])
+        classes = (_Key("class", class_) for class_ in above)
+        return [_Key("constant", vertex), _ANYTHING, *classes]
+
+
+def _nameless(test: Filter) -> Filter:
+    """Return a filter with one variable for all."""
+    if isinstance(test, AnyOf):
+        alternatives = tuple(replace(one, variable=_VALUE) for one in test.tests)
+        return replace(test, variable=_VALUE, tests=alternatives)
+    return replace(test, variable=_VALUE)

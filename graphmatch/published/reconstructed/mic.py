@@ -1,0 +1,279 @@
+"""MIC: multidimensional index matching count; what is below a class is put into the index.
+
+Reconstructed from Zhang, Wang, Huang, Yung (CTPS, section 2; the original is their reference 14).
+
+The index has three levels. The first is a hash table of edge labels; the second, for each label, a
+hash table of pairs of vertices, where a variable is a mark; the third, for pairs that end in a
+variable, a binary tree of the intervals into which the variable's range is divided. For a
+constraint ``?x ≤ C`` the edges of ?x are put in once for each class below C, and for C: no
+hierarchy is looked at when matching. Each edge of a publication is looked up with its vertices and
+with the mark in their places; the edges of subscriptions that it hits are counted, and a
+subscription of which all were hit is a candidate.
+
+Cost: four look-ups and a way down a tree for an edge of a publication; |below(C)| entries for an
+edge with one constrained variable, |below(C)| · |below(D)| for one with two, so that memory grows
+as classes stand higher above others.
+
+Notes
+-----
+- CTPS expands "any edge (s, p, o)" to "(Ts, Tp, To)" in section 2, "one subscription to many
+  subscriptions" in section 1. It is edges here. The sizes in its section 6 (8,500 subscriptions at
+  height 1, 1,000 at 4, less than 500 at 5) go with that: 3, 31 and 63 entries an edge.
+- A class that stands in a subscription as a constant matches itself only, as in SPARQL; what is
+  expanded is ``gm:descendantOf``, alone and not beside ``||``. Properties are not expanded (Tp),
+  for in SPARQL they have no hierarchy without entailment.
+- What a publication itself says of classes is not in the index. Where it says any, its vertices
+  are looked up as all classes above them, too.
+- Variables have one mark, not a number each as in G-ToPSS: the counts would not be better for it.
+- Counts are of distinct edges of a subscription, not of hits. Nevertheless a count alone reports
+  too many: a variable that comes twice may have been hit with two vertices. Candidates are joined,
+  as in G-ToPSS.
+- How the third level divides a range is left open: here where a range begins or ends. Ends are
+  rounded outwards to single precision, for SPARQL compares with an ``xsd:float`` in it, and values
+  are tested once more on solutions, as other filters are.
+- Subjects have no third level: they are no numbers in RDF.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from math import inf, nextafter
+from sys import getsizeof
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from graphmatch.published.base import Interval, number_of
+from graphmatch.published.base_graph import GraphMatcher, GraphPattern, Row, Tally, Tests, Vertex
+from graphmatch.published.gtopss import join
+from semantic.ontology.ontology import Links, Ontology
+from semantic.pattern import Comparison, Filter, TaxonomyOperator, TaxonomyTest
+from semantic.publication import Publication
+from semantic.terms import Term
+from semantic.values import Operator
+
+Pair: TypeAlias = tuple[Term | None, Term | None]
+"""The vertices of an edge; ``None`` is the mark of a variable."""
+
+EVERYTHING = Interval()
+
+
+class Entry(NamedTuple):
+    """An edge of a subscription, and whether its ends are put in as what is below a class."""
+
+    pattern: GraphPattern
+    edge: int
+    start_is_below: bool
+    end_is_below: bool
+
+
+@dataclass(slots=True, eq=False)
+class Part:
+    """A part of a variable's range, and a node of the third level.
+
+    Below `split` is the first child, and the rest is the second. A range is kept at the topmost
+    parts that lie in it, so those that hold a number are on the way down to it.
+    """
+
+    entries: dict[Entry, None] = field(default_factory=dict)
+    split: float = inf
+    children: tuple[Part, ...] = ()
+
+    def insert(self, range_: Interval, entry: Entry) -> None:
+        """Put an entry in; parts are divided where the range begins and ends."""
+        for part, inside in self._met(range_):
+            if inside:
+                part.entries[entry] = None
+
+    def remove(self, range_: Interval, entry: Entry) -> None:
+        """Take out what was put in; parts that nobody divides any more become one."""
+        for part, inside in reversed(self._met(range_)):
+            if inside:
+                del part.entries[entry]
+            elif not any(child.entries or child.children for child in part.children):
+                part.children = ()
+
+    def _met(self, range_: Interval) -> list[tuple[Part, bool]]:
+        """Return the parts that meet a range, from the top, and whether they lie in it."""
+        low, end = range_.low, nextafter(range_.high, inf)
+        found: list[tuple[Part, bool]] = []
+        walk = [(self, -inf, inf)]
+        for part, first, last in walk:
+            inside = low <= first and last <= end
+            found.append((part, inside))
+            if not inside and not part.children:
+                part.split = low if low > first else end
+                part.children = Part(), Part()
+            if not inside and low < part.split:
+                walk.append((part.children[0], first, part.split))
+            if not inside and end > part.split:
+                walk.append((part.children[1], part.split, last))
+        return found
+
+    def at(self, number: float | None) -> Iterator[Entry]:
+        """Yield the entries whose ranges hold a number; what is none is held by everything only."""
+        part = self
+        yield from part.entries
+        while number is not None and part.children:
+            part = part.children[number >= part.split]
+            yield from part.entries
+
+    @property
+    def nbytes(self) -> int:
+        """How large it is, with what is below."""
+        parts, size = [self], 0
+        for part in parts:
+            parts += part.children
+            size += sum(map(getsizeof, (part, part.entries, *part.entries)))
+        return size
+
+
+class Mic(GraphMatcher):
+    """The three levels.
+
+    Parameters
+    ----------
+    ontology
+        The taxonomy for the is-a operators; what it says must not change.
+
+    Attributes
+    ----------
+    entries
+        How many the index has: for each edge of a subscription as many as it is expanded to.
+
+    Examples
+    --------
+    >>> from pyoxigraph import NamedNode
+    >>> from semantic.publication import Publication
+    >>> from graphmatch.subscription import SubscriptionParser
+    >>> mic = Mic(Ontology())
+    >>> mic.subscribe(SubscriptionParser().parse("s", "SELECT ?x { <urn:a> <urn:p> ?x }"))
+    >>> triple = (NamedNode("urn:a"), NamedNode("urn:p"), NamedNode("urn:b"))
+    >>> [m.solutions[0]["x"].value for m in mic.match(Publication.of("p", [triple]))]
+    ['urn:b']
+    """
+
+    def __init__(self, ontology: Ontology) -> None:
+        super().__init__(ontology)
+        self.entries = 0
+        self._labels: dict[Term, dict[Pair, Part]] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """How large the three levels are, as Python has them, without the terms."""
+        size = getsizeof(self._labels)
+        for pairs in self._labels.values():
+            size += getsizeof(pairs) + sum(map(getsizeof, pairs))
+            size += sum(part.nbytes for part in pairs.values())
+        return size
+
+    def insert(self, pattern: GraphPattern) -> None:
+        """Put each edge in wherever it may be hit."""
+        for label, pair, range_, entry in self._places(pattern):
+            pairs = self._labels.setdefault(label, {})
+            pairs.setdefault(pair, Part()).insert(range_, entry)
+            self.entries += 1
+
+    def remove(self, pattern: GraphPattern) -> None:
+        """Take each edge out of all places."""
+        for label, pair, range_, entry in self._places(pattern):
+            pairs = self._labels[label]
+            pairs[pair].remove(range_, entry)
+            self.entries -= 1
+            if not pairs[pair].entries and not pairs[pair].children:
+                del pairs[pair]
+                if not pairs:
+                    del self._labels[label]
+
+    def left(self, pattern: GraphPattern) -> Tests:
+        """Return all filters but those that were expanded."""
+        left = {s: tuple(t for t in ts if not _is_expanded(t)) for s, ts in pattern.tests.items()}
+        return {star: tests for star, tests in left.items() if tests}
+
+    def matched(
+        self, publication: Publication, links: Links, tally: Tally
+    ) -> Iterator[tuple[GraphPattern, list[Row]]]:
+        """Count the edges that are hit, and join those of the candidates."""
+        hit: dict[tuple[GraphPattern, int], dict[tuple[Term, Term], None]] = {}
+        for v, label, w in publication.triples:
+            for entry in self._hit(v, label, w, links, tally):
+                hit.setdefault((entry.pattern, entry.edge), {})[v, w] = None
+        counts = Counter(pattern for pattern, _ in hit)
+        tally.candidates = len(counts)
+        for pattern, count in counts.items():
+            if count == len(pattern.edges):
+                tables = [list(hit[pattern, number]) for number in range(count)]
+                if rows := join(pattern.edges, tables, tally):
+                    yield pattern, rows
+
+    def _hit(
+        self, start: Term, label: Term, end: Term, links: Links, tally: Tally
+    ) -> Iterator[Entry]:
+        """Yield the subscriptions' edges that an edge of a publication hits, some twice."""
+        tally.probes += 1
+        pairs = self._labels.get(label)
+        if pairs is None:
+            return
+        tally.gates += 1
+        number = number_of(end)
+        for v, w in product(self._seen_as(start, links), self._seen_as(end, links)):
+            tally.probes += 1
+            part = pairs.get((v, w))
+            if part is None:
+                continue
+            tally.gates += 1
+            for entry in part.at(number):
+                is_start = v is None or v == start or entry.start_is_below
+                if is_start and (w is None or w == end or entry.end_is_below):
+                    yield entry
+
+    def _seen_as(self, vertex: Term, links: Links) -> list[Term | None]:
+        """Return as what a vertex is looked up: itself, any, and what it is said to be below."""
+        above = self.ontology.ancestors(vertex, links) if links else ()
+        return [vertex, None, *({self.ontology.root(vertex), *above} - {vertex})]
+
+    def _places(self, pattern: GraphPattern) -> Iterator[tuple[Term, Pair, Interval, Entry]]:
+        """Yield where the edges of a subscription are put in; the range is that of the end."""
+        for number, (v, label, w) in enumerate(pattern.edges):
+            starts, start_is_below = self._expanded(v, pattern)
+            ends, end_is_below = self._expanded(w, pattern)
+            entry = Entry(pattern, number, start_is_below, end_is_below)
+            tests = pattern.tests.get(w, ()) if isinstance(w, int) and not end_is_below else ()
+            range_ = _range(tests)
+            if range_.low <= range_.high:
+                yield from ((label, pair, range_, entry) for pair in product(starts, ends))
+
+    def _expanded(
+        self, vertex: Vertex, pattern: GraphPattern
+    ) -> tuple[Collection[Term | None], bool]:
+        """Return what a vertex may be, and whether that is all that is below a class."""
+        if not isinstance(vertex, int):
+            return [vertex], False
+        tests = filter(_is_expanded, pattern.tests.get(vertex, ()))
+        concepts = [test.concept for test in tests if isinstance(test, TaxonomyTest)]
+        if not concepts:
+            return [None], False
+        root, below = self.ontology.root, self.ontology.descendants
+        return set.intersection(*({root(one), *below(one)} for one in concepts)), True
+
+
+def _is_expanded(test: Filter) -> bool:
+    return isinstance(test, TaxonomyTest) and test.operator is TaxonomyOperator.DESCENDANT
+
+
+def _range(tests: Iterable[Filter]) -> Interval:
+    """Return between what a number has to be, rounded outwards to single precision."""
+    low, high = EVERYTHING
+    for test in tests:
+        if not isinstance(test, Comparison) or (number := number_of(test.constant)) is None:
+            continue
+        with np.errstate(over="ignore"):
+            single = np.float32(number)
+        if test.operator not in (Operator.LT, Operator.LE):
+            low = max(low, float(np.nextafter(single, np.float32(-inf))))
+        if test.operator not in (Operator.GT, Operator.GE):
+            high = min(high, float(np.nextafter(single, np.float32(inf))))
+    return Interval(low, high)

@@ -1,0 +1,152 @@
+"""TAMA: ranges are rounded to cells of layers that halve each other, and cells are counted.
+
+Zhao, Wu: "Towards approximate event processing in a large-scale content-based network", ICDCS 2011;
+reconstructed from Fan, Liu, Tang (DEXIN, section 1.1), and from its abstract: a hierarchical table
+whose size sets the rate of false positives.
+
+Each attribute's range is bisected layer by layer: the first layer is one cell, the last has the
+most and smallest. A constraint is rounded outwards to cells of the last layer, and its subscription
+is placed into the fewest cells, of any layers, that cover it: two a layer at most. With four layers
+over 0 to 8, ``[1.5, 6.2]`` is in the marked cells, and the value 5.2 in the four of its column::
+
+    1  |               .               |
+    2  |       .       |       .       |
+    3  |   .   | * 2-3 | * 4-5 |   .   |
+    4  | 0 |*1 | 2 | 3 | 4 | 5 |*6 | 7 |
+
+Whatever subscriptions are in an event's cells are counted, and one that is counted for as many
+attributes as it asks for matches. It may report too many, never too few: values and ends in one
+cell of the last layer are not told apart. More layers are more exact, and take more room and time.
+
+Cost: O(layers + constraints that hold) an attribute, and one look at each counter; an entry for
+each cell that covers a constraint, where wide ones take more.
+
+Notes
+-----
+- That a constraint goes into the fewest cells after it was rounded is inferred. Whether ends are
+  rounded before or after is the same to every answer.
+- The number of layers is open. It is 13 here, as an implementation by others has it
+  (github.com/csalg/pubsub): 4,096 cells in the last one.
+- Cells are numbered as a heap: the halves of cell c are 2c and 2c + 1. So the cells of a constraint
+  are found from the last layer upwards, and those of a value by halving its last.
+- Values beyond the domain are in the first or last cell, as are ends: what is too high or too low
+  for the domain is not told apart either.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from pyoxigraph import NamedNode
+
+from graphmatch.published.base import (
+    DOMAIN,
+    RANGES,
+    Domain,
+    Event,
+    FlatMatcher,
+    Row,
+    Tally,
+    all_ends,
+    cell_of,
+)
+from semantic.ontology.ontology import Ontology
+
+
+class Tama(FlatMatcher):
+    """The TAMA index.
+
+    Parameters
+    ----------
+    domain
+        Between what most values of an attribute are; others are not told apart.
+    layers
+        How many there are; the last has ``2 ** (layers - 1)`` cells.
+
+    Attributes
+    ----------
+    cells
+        Attribute to cell to the numbers of the subscriptions there.
+
+    Examples
+    --------
+    >>> from graphmatch.subscription import SubscriptionParser
+    >>> tama = Tama(Ontology(), domain=(0, 800), layers=4)
+    >>> text = "SELECT ?e { ?e <urn:price> ?v FILTER(?v >= 100 && ?v < 350) }"
+    >>> tama.subscribe(SubscriptionParser().parse("s", text))
+    >>> price = NamedNode("urn:price")
+    >>> [tama.matched(Event({}, {price: value}), Tally()) for value in (99.0, 399.0, 400.0)]
+    [[], [0], []]
+    """
+
+    capabilities: ClassVar = replace(RANGES, exact=False)
+
+    def __init__(self, ontology: Ontology, *, domain: Domain = DOMAIN, layers: int = 13) -> None:
+        super().__init__(ontology)
+        self._domain, self._layers = domain, layers
+        self.cells: dict[NamedNode, defaultdict[int, array[int]]] = {}
+        self._asks = array("q")
+        """For how many attributes each subscription asks; -1 for a number that is free."""
+
+    def insert(self, number: int, row: Row) -> None:
+        """Place a subscription into the cells that cover its constraints."""
+        self._asks[number : number + 1] = array("q", [len(row)])
+        for attribute, low, high in all_ends(row):
+            if attribute not in self.cells:
+                self.cells[attribute] = defaultdict(lambda: array("q"))
+            cells = self.cells[attribute]
+            for cell in self._covering(low, high):
+                cells[cell].append(number)
+
+    def remove(self, number: int, row: Row) -> None:
+        """Take a subscription out of its cells."""
+        self._asks[number] = -1
+        for attribute, low, high in all_ends(row):
+            cells = self.cells[attribute]
+            for cell in self._covering(low, high):
+                cells[cell].remove(number)
+                if not cells[cell]:
+                    del cells[cell]
+            if not cells:
+                del self.cells[attribute]
+
+    def matched(self, event: Event, tally: Tally) -> list[int]:
+        """Count the subscriptions in the cells of the event's values."""
+        counted = [array("q")]
+        for attribute, value in event.numbers.items():
+            if (cells := self.cells.get(attribute)) is None:
+                continue
+            cell = self._leaf(value)
+            while cell:
+                if cell in cells:
+                    counted.append(cells[cell])
+                cell //= 2
+            tally.probes += self._layers
+        tally.gates += len(counted) - 1
+        tally.candidates += sum(map(len, counted))
+        counts = np.bincount(np.concatenate(counted), minlength=len(self._asks))
+        found: list[int] = np.flatnonzero(counts == np.array(self._asks)).tolist()
+        return found
+
+    def _covering(self, low: float, high: float) -> Iterator[int]:
+        """Yield the fewest cells that cover a range."""
+        first, last = self._leaf(low), self._leaf(high)
+        while first <= last:  # of this layer, what no cell of the layer above has whole
+            if first % 2 == 1:
+                yield first
+                first += 1
+            if last % 2 == 0 and first <= last:
+                yield last
+                last -= 1
+            first //= 2
+            last //= 2
+
+    def _leaf(self, value: float) -> int:
+        """Return the cell of the last layer that a number is in."""
+        leaves = 1 << (self._layers - 1)
+        return leaves + cell_of(value, self._domain, leaves)

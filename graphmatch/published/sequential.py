@@ -1,0 +1,285 @@
+"""Sequential: subscriptions over expensive operators, decided by few calls.
+
+Liu, Parthasarathy, Ranganathan, Yang: "Scalable Event Matching for Overlapping Subscriptions in
+Pub/Sub Systems", DEBS 2007, sections 2 to 4.1. A subscription is a set of predicates, each a call
+of an operator on constants and variables, and value constraints on the variables (2.1). Calls are
+expensive; joining their bindings and testing constraints are free (2.2). Equal predicates of
+several subscriptions are evaluated once, and a false one discards all that hold it (3).
+
+`Sequential` picks any undecided subscription, and evaluates each of its predicates that some
+undecided subscription holds (Algorithm 1). `Naive` is the paper's baseline (5.2): subscriptions one
+by one, each until a predicate is false, with results remembered. Sub-Order is in `suborder`.
+
+Cost: Sequential makes at most d times as many calls as any algorithm must, for subscriptions of at
+most d predicates (Theorem 2); d · Cmax / Cmin times their cost (4.3). The rest is linear in the
+predicates of all subscriptions.
+
+Notes
+-----
+- Line 10 of Algorithm 1 is missing in print: t is evaluated there.
+- Sequential goes on after a false predicate: the others of q are evaluated where another undecided
+  subscription holds them.
+- "Any" subscription is the earliest, and "any" predicate the first that was written.
+- E gets predicates that nobody needs any more. `Decision.evaluated` has those that were called.
+- The paper knows true and false. Here an operator may also not know, or fail. Subscriptions that
+  hold such a predicate do not match where another is false, and are left open otherwise; so no
+  order changes the result.
+- A predicate with variables that has no bindings is false, whatever the operator says (2.2).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from graphmatch.matcher import DuplicateError, UnknownError, UnsupportedError
+
+Bindings: TypeAlias = Mapping[str, Hashable]
+"""The name of each variable of a subscription, and its value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable among a predicate's arguments."""
+
+    name: str
+
+
+class Predicate(NamedTuple):
+    """A call of an operator.
+
+    Parameters
+    ----------
+    arguments
+        Constants, which are one if Python finds them equal, and variables.
+
+    Examples
+    --------
+    >>> x, y, z = map(Variable, "xyz")
+    >>> Predicate("near", (x, y)).shape == Predicate("near", (z, x)).shape
+    True
+    >>> Predicate("near", (x, y)).shape == Predicate("near", (x, x)).shape
+    False
+    """
+
+    operator: str
+    arguments: tuple[Hashable, ...] = ()
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of its variables, each once, in the order of its arguments."""
+        names = (a.name for a in self.arguments if isinstance(a, Variable))
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def shape(self) -> Predicate:
+        """The predicate with its variables numbered: equal up to renaming (section 3)."""
+        number = {name: Variable(str(n)) for n, name in enumerate(self.variables)}
+        arguments = (number[a.name] if isinstance(a, Variable) else a for a in self.arguments)
+        return Predicate(self.operator, tuple(arguments))
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A conjunction S(P, VC) of predicates and of constraints on what their variables are."""
+
+    id: str
+    predicates: tuple[Predicate, ...]
+    constraints: tuple[Callable[[Bindings], bool], ...] = ()
+
+
+class Outcome(NamedTuple):
+    """What an operator says of a predicate.
+
+    Parameters
+    ----------
+    truth
+        ``None`` if it is unknown.
+    bindings
+        If it is true: the values of `Predicate.variables` in each solution.
+    """
+
+    truth: bool | None
+    bindings: Iterable[tuple[Hashable, ...]] = ()
+
+
+Evaluate: TypeAlias = Callable[[Predicate], Outcome]
+"""Calls the operator of a predicate, which is given as its `Predicate.shape`."""
+
+
+class OperatorError(Exception):
+    """Raised by an operator that fails; its predicate is unknown then."""
+
+
+class Decision(NamedTuple):
+    """What an event decided.
+
+    Parameters
+    ----------
+    matches
+        Subscriptions that match, in the order of subscribing, with their solutions.
+    open
+        Subscriptions of which no predicate is false and one is unknown.
+    evaluated
+        The shapes of the predicates that were evaluated, in order.
+    """
+
+    matches: Mapping[str, tuple[Bindings, ...]]
+    open: frozenset[str]
+    evaluated: tuple[Predicate, ...]
+
+
+class Order(ABC):
+    """Subscriptions and their predicates, in two hash tables (section 5.1).
+
+    Attributes
+    ----------
+    predicates
+        T_q of each subscription q: its predicates, each shape once.
+    subscribers
+        Of each predicate, the subscriptions that hold it.
+    """
+
+    def __init__(self) -> None:
+        self.subscriptions: dict[str, Subscription] = {}
+        self.predicates: dict[str, tuple[Predicate, ...]] = {}
+        self.subscribers: dict[Predicate, dict[str, None]] = {}
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Take a subscription in.
+
+        Raises
+        ------
+        DuplicateError, UnsupportedError
+            When its id is taken; when it has no predicate.
+        """
+        id = subscription.id
+        if id in self.subscriptions:
+            raise DuplicateError(id)
+        if not subscription.predicates:
+            raise UnsupportedError(id, "a subscription without predicates")
+        self.subscriptions[id] = subscription
+        self.predicates[id] = tuple(dict.fromkeys(t.shape for t in subscription.predicates))
+        for t in self.predicates[id]:
+            self.subscribers.setdefault(t, {})[id] = None
+
+    def unsubscribe(self, id: str) -> None:
+        """Forget a subscription; raises `UnknownError` where there is none."""
+        if self.subscriptions.pop(id, None) is None:
+            raise UnknownError(id)
+        for t in self.predicates.pop(id):
+            del self.subscribers[t][id]
+            if not self.subscribers[t]:
+                del self.subscribers[t]
+
+    def decide(self, evaluate: Evaluate) -> Decision:
+        """Decide all subscriptions for an event, whose operators `evaluate` calls."""
+        event = Event(self, evaluate)
+        self.run(event)
+        return event.decision()
+
+    @abstractmethod
+    def run(self, event: Event) -> None:
+        """Evaluate predicates until all subscriptions are decided."""
+
+
+class Event:
+    """An event that is being matched.
+
+    Attributes
+    ----------
+    undecided
+        The set U.
+    known
+        What has been evaluated: truth, and bindings. Equal predicates have one entry, and each
+        subscription reads it with its own variables.
+    """
+
+    def __init__(self, order: Order, evaluate: Evaluate) -> None:
+        self.undecided = dict.fromkeys(order.subscriptions)
+        self.known: dict[Predicate, Outcome] = {}
+        self._order, self._evaluate = order, evaluate
+        self._left = {q: len(shapes) for q, shapes in order.predicates.items()}
+
+    def evaluate(self, t: Predicate) -> bool | None:
+        """Call the operator of a predicate, and take what is decided now out of U."""
+        try:
+            truth, bindings = self._evaluate(t)
+        except OperatorError:
+            truth, bindings = None, ()
+        rows = tuple(dict.fromkeys(bindings)) if t.variables else ((),)
+        truth = truth and bool(rows)
+        self.known[t] = Outcome(truth, rows)
+        for q in self._order.subscribers[t]:
+            self._left[q] -= 1
+            if truth is False or not self._left[q]:
+                self.undecided.pop(q, None)
+        return truth
+
+    def decision(self) -> Decision:
+        """Join what is known of each subscription (section 2.2)."""
+        matches, unknown = {}, set()
+        for q, left in self._left.items():
+            truths = set() if left else {self.known[t].truth for t in self._order.predicates[q]}
+            if truths == {True} and (joined := self._join(self._order.subscriptions[q])):
+                matches[q] = joined
+            elif None in truths and False not in truths:
+                unknown.add(q)
+        return Decision(matches, frozenset(unknown), tuple(self.known))
+
+    def _join(self, subscription: Subscription) -> tuple[Bindings, ...]:
+        rows: list[dict[str, Hashable]] = [{}]
+        for t in subscription.predicates:
+            bound = [dict(zip(t.variables, b, strict=True)) for b in self.known[t.shape].bindings]
+            rows = [
+                row | more
+                for row in rows
+                for more in bound
+                if all(row.get(name, value) == value for name, value in more.items())
+            ]
+        constraints = subscription.constraints
+        return tuple(row for row in rows if all(test(row) for test in constraints))
+
+
+class Naive(Order):
+    """Evaluates subscriptions one by one, each until a predicate is false (section 5.2)."""
+
+    def run(self, event: Event) -> None:
+        """See `Order`."""
+        for shapes in self.predicates.values():
+            for t in shapes:
+                truth = event.known[t].truth if t in event.known else event.evaluate(t)
+                if truth is False:
+                    break
+
+
+class Sequential(Order):
+    """Evaluates all that is open of one undecided subscription after the other (section 4.1).
+
+    Examples
+    --------
+    >>> sequential = Sequential()
+    >>> boat, near = Predicate("boats", (Variable("x"),)), Predicate("nearStatue")
+    >>> sequential.subscribe(Subscription("many", (boat,), (lambda row: row["x"] > 3,)))
+    >>> sequential.subscribe(Subscription("here", (Predicate("boats", (Variable("n"),)), near)))
+    >>> says = {"boats": Outcome(True, [(5,)]), "nearStatue": Outcome(True)}
+    >>> decision = sequential.decide(lambda predicate: says[predicate.operator])
+    >>> decision.matches, len(decision.evaluated)
+    ({'many': ({'x': 5},), 'here': ({'n': 5},)}, 2)
+    """
+
+    def run(self, event: Event) -> None:
+        """Algorithm 1."""
+        undecided = event.undecided  # U
+        done: set[Predicate] = set()  # E
+        for q, shapes in self.predicates.items():
+            if q not in undecided:
+                continue
+            for t in shapes:  # S, which is T_q without E
+                if t in done:
+                    continue
+                if any(other in undecided for other in self.subscribers[t]):
+                    event.evaluate(t)
+                done.add(t)

@@ -1,0 +1,225 @@
+"""Every figure: its data is sound, it is measured at its small scale, and its files are written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from graphmatch.bench import experiments, runner
+from graphmatch.bench.claims import FORMS, Curve, overall, verdicts
+from graphmatch.bench.experiments import (
+    BOUND,
+    EXPERIMENTS,
+    QUANTITIES,
+    RESULTS,
+    SCALES,
+    Experiment,
+    measured,
+    read_results,
+)
+from graphmatch.bench.operators import Setting
+from graphmatch.bench.runner import Column
+from graphmatch.bench.workloads import WORKLOADS, workload_class
+from graphmatch.cli import app
+from graphmatch.published import MATCHERS, ORDERS
+
+ROOT = Path(__file__).parents[3]
+FEW = ("gtopss-9h", "ctps-8c", "dexin-17", "gryphon-visits", "suborder-6")
+
+
+def tiny(name: str) -> Experiment:
+    """Return a figure with few points, subscriptions and events, and what its checks speak of."""
+    of = EXPERIMENTS[name]
+    small = [40, 60, 80] if of.axis == "subscriptions" else [of.small[0], of.small[-1]]
+    words = {word.strip(",") for check in of.checks for word in check.split()}
+    some = {label: column for label, column in of.algorithms.items() if label in {*words, "core"}}
+    return replace(of, small=small, subscriptions=[80, 80], events=[4, 4], algorithms=some)
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure in this process."""
+    monkeypatch.setattr(experiments, "SECONDS", dict.fromkeys(SCALES, 0.02))
+    monkeypatch.setattr(
+        runner, "in_own_process", lambda module, asked: import_module(module).measure(asked)
+    )
+
+
+def test_that_the_data_is_sound() -> None:
+    assert len(EXPERIMENTS) >= 32
+    for of in EXPERIMENTS.values():
+        assert of.claim.endswith("."), of.name
+        assert bool(of.checks) != bool(of.undecidable), of.name
+        assert of.quantity in QUANTITIES
+        known = {field.name for field in fields(parameters_of(of))}
+        varied = {key for own in of.variants.values() for key in own}
+        assert {*of.parameters, *varied} <= {*known, "model"}
+        assert of.axis in {*known, "subscriptions"}
+        assert set(of.most) <= {label for one in EXPERIMENTS.values() for label in one.algorithms}
+        curves = {(v, a): () for v in of.variants for a in (*of.algorithms, BOUND)}
+        for check in of.checks:
+            found = verdicts(check, curves)
+            assert all(verdict.holds is None for verdict in found)
+            words = {word.strip(",") for verdict in found for word in verdict.asks.split()}
+            assert words & {a for _, a in curves}, check
+        for name in ("small", "full"):
+            assert len(list(of.points(name))) == len(getattr(of, name)) * len(of.variants)  # type: ignore[arg-type]
+
+
+def parameters_of(of: Experiment) -> type[Any]:
+    return workload_class(of.workload).parameters_class if of.workload in WORKLOADS else Setting
+
+
+def test_that_every_algorithm_is_in_a_figure() -> None:
+    columns = {(of.workload, c) for of in EXPERIMENTS.values() for c in of.algorithms.values()}
+    engines = {Column.of(c).engine for workload, c in columns if workload in WORKLOADS}
+    assert engines == {*MATCHERS, "graphmatch", "scan"}
+    orders = {column for workload, column in columns if workload not in WORKLOADS}
+    assert orders == {*ORDERS, "naive", "greedy", BOUND}
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("name", FEW)
+def test_that_a_figure_is_measured(name: str) -> None:
+    sound(tiny(name))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_that_every_figure_is_measured_at_its_small_scale(name: str) -> None:
+    sound(EXPERIMENTS[name])
+
+
+def sound(of: Experiment) -> None:
+    records, rows, wrong = measured(of, "small", {})
+    assert not wrong
+    assert any(row["matches_per_event"] for row in rows)
+    assert {variant for variant, *_ in records} == set(of.variants)
+    assert {algorithm for _, algorithm, *_ in records} - {BOUND} == set(of.algorithms)
+    assert (of.verdict(records) == "not decidable from the paper") == bool(of.undecidable)
+    assert of.verdict(records) != "not measured"
+
+
+@pytest.mark.usefixtures("here")
+def test_that_its_files_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        experiments, "EXPERIMENTS", {n: tiny(n) for n in ("gtopss-9a", "gryphon-visits")}
+    )
+    for name in ("gtopss-9a", "gryphon-visits"):
+        ran = CliRunner().invoke(app, ["bench", "paper", name, "--output", str(tmp_path)])
+        assert ran.exit_code == 0, ran.output
+        assert "The claim is " in ran.stdout
+    figures = read_results(tmp_path / "results.json")
+    assert set(figures) == {"gtopss-9a", "gryphon-visits"}
+    assert figures["gryphon-visits"]["scale"] == "small"
+    assert (tmp_path / "gryphon-visits.svg").read_bytes().startswith(b"<?xml")
+    ran = CliRunner().invoke(
+        app, ["bench", "paper", "gtopss-9a", "--json", "--output", "/dev/null"]
+    )
+    assert ran.exit_code == 2
+    assert "cannot be written: " in ran.stderr
+
+
+def test_what_goes_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(_: str, asked: str) -> dict[str, Any]:
+        if json.loads(asked)[2][0] > 40:
+            return {"failed": "MemoryError"}
+        found = runner.measure(asked)
+        wrong = {"agrees": False, "disagreement": "event 0: a 1, b 2"}
+        return {"rows": [{**row, **wrong} for row in found["rows"]]}
+
+    monkeypatch.setattr(runner, "in_own_process", run)
+    monkeypatch.setattr(experiments, "EXPERIMENTS", {"dexin-2": tiny("dexin-2")})
+    assert experiments.run(["dexin-2"], "small", tmp_path) == 2
+    told = capsys.readouterr()
+    assert "subscriptions 80 : failed: MemoryError" in told.err
+    assert "the engines do not agree, so their times say nothing: event 0" in told.err
+    assert "not measured" in told.out
+    assert read_results(tmp_path / "results.json")["dexin-2"]["records"] == []
+
+
+def test_the_list() -> None:
+    ran = CliRunner().invoke(app, ["bench", "paper", "LIST"])
+    assert ran.exit_code == 0
+    ran_json = CliRunner().invoke(app, ["bench", "paper", "--json"])
+    rows = [json.loads(line) for line in ran_json.stdout.splitlines()]
+    assert [row["experiment"] for row in rows] == list(EXPERIMENTS)
+    for row in rows:
+        assert (
+            f"{row['experiment']}  {row['paper']}, {row['figure']}: {row['verdict']}" in ran.stdout
+        )
+        assert row["verdict"] in ("confirmed", "refuted", "not decidable from the paper")
+
+
+def test_that_the_page_has_every_figure() -> None:
+    page = (ROOT / "docs/benchmarks-papers.md").read_text(encoding="utf-8")
+    results = read_results(RESULTS)
+    for name in EXPERIMENTS:
+        assert page.count(f"<!-- figure {name} -->") == 1, name
+        assert results[name]["records"], name
+
+
+# --- Claims --------------------------------------------------------------------------------------
+
+LINE: Curve = [(10, 5.0), (20, 9.0), (40, 17.0)]
+FLAT: Curve = [(10, 5.0), (20, 5.5), (40, 5.0)]
+SQUARE: Curve = [(10, 1.0), (20, 4.0), (40, 16.0)]
+DOWN: Curve = [(10, 9.0), (20, 6.0), (40, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("check", "holding"),
+    [
+        ("a grows linearly", [LINE]),
+        ("a rises", [LINE, SQUARE]),
+        ("a is steady", [FLAT]),
+        ("a grows less than linearly", [FLAT, DOWN, LINE]),
+        ("a falls", [DOWN, FLAT]),
+    ],
+)
+def test_the_shape_of_a_curve(check: str, holding: Sequence[Curve]) -> None:
+    for curve in (LINE, FLAT, SQUARE, DOWN):
+        assert verdicts(check, {("", "a"): curve})[0].holds is (curve in holding)
+    assert verdicts(check, {("", "a"): LINE[:1]})[0].holds is None
+    assert verdicts(check, {("", "b"): LINE})[0].holds is None
+
+
+def test_curves_beside_each_other() -> None:
+    curves = {("", "a"): FLAT, ("", "b"): [(20, 11.0), (40, 50.0), (80, 1.0)]}
+    assert verdicts("a is 2 times below b", curves)[0].holds is True
+    assert [v.holds for v in verdicts("a is 3 times below b, c", curves)] == [False, None]
+    assert verdicts("b is below a", curves)[0].holds is False
+    with pytest.raises(ValueError, match="no check"):
+        verdicts("a is nice", curves)
+    assert len(FORMS) == 3
+
+
+def test_which_curve_changes_less() -> None:
+    curves = {
+        ("uniform", "a"): FLAT,
+        ("uniform", "b"): LINE,
+        ("zipf", "a"): [(x, 1.2 * y) for x, y in FLAT],
+        ("zipf", "b"): [(x, 3 * y) for x, y in LINE],
+    }
+    assert verdicts("a changes less than b", curves)[0].holds is True
+    (verdict,) = verdicts("b changes less than a", curves)
+    assert (verdict.holds, verdict.saw) == (False, "by a factor of 3 and 1.2")
+    assert verdicts("a changes less than c", curves)[0].holds is None
+
+
+def test_what_becomes_of_a_claim() -> None:
+    curves = {("", "a"): LINE}
+    holding, failing = verdicts("a rises", curves), verdicts("a falls", curves)
+    assert overall(holding) == "confirmed"
+    assert overall([*holding, *failing]) == "refuted"
+    assert overall([*holding, *verdicts("b rises", curves)]) == "not measured"
+    assert overall([], "the text says nothing") == "not decidable from the paper"
