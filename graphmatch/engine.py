@@ -559,7 +559,7 @@ class Engine(Matcher):
         if not isinstance(publication, Publication):
             known = self._core.match_event(id, publication.attributes, time)
             if isinstance(known, _native.Report):
-                return report_of(publication.id, known)
+                return self._told(report_of(publication.id, known))
             publication = publication.publication()
         found = self._core.match_triples(id, publication.given, time)
         return self._reported(found, publication, now, publication.source.source)
@@ -574,9 +574,9 @@ class Engine(Matcher):
         """Return the report of a publication, after Python's steps where these are needed."""
         if isinstance(found, _native.Report):
             if publication is not None:
-                return report_of(publication.id, found, origin=lambda: publication)
+                return self._told(report_of(publication.id, found, origin=lambda: publication))
             id = id_of(found.publication(), source)
-            return report_of(id, found, origin=partial(_read_again, found, source))
+            return self._told(report_of(id, found, origin=partial(_read_again, found, source)))
         if publication is None:
             publication = publication_of(found.id, found.triples(), source)
         time = now_text(now)
@@ -596,9 +596,13 @@ class Engine(Matcher):
                 prepared.done,
                 found.version,
             )
-        for problem in problems:
+        report = report_of(publication.id, found, problems, runs, lambda: publication)
+        return self._told(report)
+
+    def _told(self, report: MatchReport) -> MatchReport:
+        for problem in report.problems:
             self._on_problem(problem)
-        return report_of(publication.id, found, problems, runs, lambda: publication)
+        return report
 
     def filter(
         self,

@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, overload
 
 from graphmatch import _native
+from graphmatch.knowledge import incomplete
 from graphmatch.matcher import Counters, Match, Matches, MatchReport
 from semantic.errors import Place, Problem, Severity
 
@@ -105,6 +106,8 @@ def report_of(
             Problem(f"{id}: {why}", Place(publication), _FAILED, Severity.WARNING)
             for id, why in failed
         )
+    if found.is_cut():
+        problems += (incomplete(Place(publication)),)
     matches = CoreMatches(publication, found)
     return MatchReport(publication, matches, counters, problems, origin)
 

@@ -81,6 +81,8 @@ pub struct Matched {
     pub answers: Vec<(Number, Answer)>,
     /// The subscriptions whose evaluation failed, and why.
     pub failed: Vec<(Number, EvaluationError)>,
+    /// Whether it had more paths of properties than the limit, so that attributes are missing.
+    pub is_cut: bool,
     /// What was done.
     pub did: Did,
 }
@@ -601,7 +603,8 @@ impl State {
         }
         worker.rows.patterns.counters = Counters::default();
         worker.find(context, &self.index);
-        Ok(self.decided(worker, now))
+        let is_cut = !worker.is_whole;
+        Ok(Matched { is_cut, ..self.decided(worker, now) })
     }
 
     fn decided(&self, worker: &mut Worker, now: &Literal) -> Matched {

@@ -362,6 +362,7 @@ struct Report {
     numbers: Arc<[Number]>,
     did: Did,
     failed: Vec<(String, String)>,
+    is_cut: bool,
 }
 
 #[pymethods]
@@ -389,6 +390,11 @@ impl Report {
     /// The subscriptions whose evaluation failed, and why.
     fn failed(&self) -> Vec<(String, String)> {
         self.failed.clone()
+    }
+
+    /// Whether attributes are missing: it had more paths of properties than the limit.
+    fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// The ids of the subscriptions.
@@ -1446,7 +1452,7 @@ fn report(
     matched: Matched,
     stated: usize,
 ) -> Report {
-    let Matched { found, answers, failed, did } = matched;
+    let Matched { found, answers, failed, is_cut, did } = matched;
     let id = worker.publication.id.clone();
     let numbers: Arc<[Number]> = found.into();
     let name = |number: Number| state.subscriptions.get(number).name();
@@ -1463,7 +1469,7 @@ fn report(
     if !is_empty {
         shared.register(&data);
     }
-    Report { shared: Arc::clone(shared), publication: id, data, numbers, did, failed }
+    Report { shared: Arc::clone(shared), publication: id, data, numbers, did, failed, is_cut }
 }
 
 /// What texts are looked up by: Python's function, for texts that are not of ASCII alone.
