@@ -592,7 +592,7 @@ class Engine(Matcher):
             known = self._core.match_event(id, publication.attributes, time)
             if isinstance(known, _native.Report):
                 unknown = self._operators.unknown(known, None)
-                return report_of(publication.id, known, unknown=unknown)
+                return self._told(report_of(publication.id, known, unknown=unknown))
             publication = publication.publication()
         found = self._core.match_triples(id, publication.given, time)
         return self._reported(found, publication, now, publication.source.source)
@@ -609,9 +609,10 @@ class Engine(Matcher):
             unknown = self._operators.unknown(found, None)
             if publication is not None:
                 origin = lambda: publication  # noqa: E731 - as below
-                return report_of(publication.id, found, origin=origin, unknown=unknown)
+                report = report_of(publication.id, found, origin=origin, unknown=unknown)
+                return self._told(report)
             id, again = id_of(found.publication(), source), partial(_read_again, found, source)
-            return report_of(id, found, origin=again, unknown=unknown)
+            return self._told(report_of(id, found, origin=again, unknown=unknown))
         time = now_text(now)
         problems: tuple[Problem, ...] = ()
         runs, steps = 0, 0
@@ -638,16 +639,20 @@ class Engine(Matcher):
                 found.version,
                 None if asked is None else asked.native,
             )
-        for problem in problems:
-            self._on_problem(problem)
         unknown = self._operators.unknown(found, asked)
         calls = Calls([] if asked is None else asked.made)
         kept = 0 if asked is None else asked.recalled
         if publication is not None:
             id, origin = publication.id, lambda: publication
-            return report_of(id, found, problems, runs, origin, calls, kept, unknown)
+            report = report_of(id, found, problems, runs, origin, calls, kept, unknown)
+            return self._told(report)
         id, again = id_of(found.publication(), source), partial(_read_again, found, source)
-        return report_of(id, found, problems, runs, again, calls, kept, unknown)
+        return self._told(report_of(id, found, problems, runs, again, calls, kept, unknown))
+
+    def _told(self, report: MatchReport) -> MatchReport:
+        for problem in report.problems:
+            self._on_problem(problem)
+        return report
 
     def filter(
         self,

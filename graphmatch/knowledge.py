@@ -428,7 +428,7 @@ class Knowledge:
         triples, own = _ordered(whole)
         origins, shown, is_whole = self._follow(publication.id, triples, own, steps, asked)
         if not is_whole:
-            problems.append(_incomplete(publication))
+            problems.append(incomplete(_place(publication)))
         found = tuple(origins)
         asks = self.words if asked is None else any(p == WORDS for p, _ in asked)
         root = self.ontology.root if self.rdfs else lambda term: term
@@ -503,14 +503,16 @@ def _prepared(
     return Prepared((*triples, *hidden), stated, len(triples), done, problems, runs)
 
 
-def _incomplete(publication: Publication) -> Problem:
+def _place(publication: Publication) -> Place:
     place = publication.source
-    return Problem(
-        "as an event it is incomplete: it has more steps than the limit `event_paths`",
-        Place(place.source, place.line, place.column, publication.id),
-        "Raise the limit, or cut it into smaller publications.",
-        Severity.WARNING,
-    )
+    return Place(place.source, place.line, place.column, publication.id)
+
+
+def incomplete(place: Place) -> Problem:
+    """Return the problem of a publication that has more attributes than are found."""
+    what = "as an event it is incomplete: it has more steps than the limit `event_paths`"
+    remedy = "Raise the limit, or cut it into smaller publications."
+    return Problem(what, place, remedy, Severity.WARNING)
 
 
 class _Terms:

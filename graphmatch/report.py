@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, overload
 
 from graphmatch import _native
+from graphmatch.knowledge import incomplete
 from graphmatch.matcher import Call, Counters, Match, Matches, MatchReport, Unknown
 from semantic.errors import Place, Problem, Severity
 
@@ -106,18 +107,20 @@ def report_of(
     did = probes, gates, candidates, joins, 0, mapped, evaluated, len(found)
     counters = Counters(*did, len(calls) - recalled, recalled)
     if unknown:
-        problems += tuple(left_open(publication, one) for one in unknown)
+        problems += tuple(_left_open(publication, one) for one in unknown)
     failed = found.failed()
     if failed:
         problems += tuple(
             Problem(f"{id}: {why}", Place(publication), _FAILED, Severity.WARNING)
             for id, why in failed
         )
+    if found.is_cut():
+        problems += (incomplete(Place(publication)),)
     matches = CoreMatches(publication, found)
     return MatchReport(publication, matches, counters, problems, unknown, calls, origin)
 
 
-def left_open(publication: str, unknown: Unknown) -> Problem:
+def _left_open(publication: str, unknown: Unknown) -> Problem:
     """Return what calls left open of a publication as a problem."""
     some = "; ".join(map(str, unknown.calls[:3]))
     what = "other solutions" if unknown.matched else "whether it matches"

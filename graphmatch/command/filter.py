@@ -21,7 +21,6 @@ from graphmatch.command.output import Proof, TextWriter, Writer, described, reas
 from graphmatch.command.session import Session
 from graphmatch.engine import Engine
 from graphmatch.matcher import Match, MatchReport
-from graphmatch.report import left_open
 from semantic.clock import utc_now
 from semantic.errors import InputError, Place, Problem
 from semantic.files import files_in
@@ -205,8 +204,6 @@ def filter_all(
     tally = Tally()
     for report in _reports(session, engine, reading, seen):
         tally.publications += 1
-        for unknown in report.unknown:
-            session.report(left_open(report.publication, unknown))
         if not report:
             continue
         publication = report.read()

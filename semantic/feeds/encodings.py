@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from html import unescape
 from importlib import import_module
 
 from semantic.errors import InputError, Severity
@@ -19,11 +20,17 @@ _ENCODINGS = [
     *("gb18030", "big5", "cp874", "cp1258", "cp866"),
 ]
 """What the detector may find: the encodings that are found in the web."""
-_CONTROLS = re.compile(rb"\xc2([\x80-\x9f])"), re.compile(rb"&#(12[89]|1[34][0-9]|15[0-9]);")
+_CONTROLS = (
+    re.compile(rb"\xc2[\x80-\x9f]"),
+    re.compile(rb"&#(?:0*(?:12[89]|1[34][0-9]|15[0-9])|[xX]0*[89][0-9A-Fa-f]);"),
+)
+"""Apart, as each begins with bytes that are searched for fast."""
 _BYTES = {ord(c): b for b in range(128, 160) for c in bytes([b]).decode("cp1252", "ignore")}
 """What windows-1252 has in place of control characters."""
 _TAIL = f"[\x80-\xbf{''.join(map(chr, _BYTES))}]"
-_TWICE = re.compile(f"[\xc2-\xdf]{_TAIL}|[\xe0-\xef]{_TAIL}{{2}}|[\xf0-\xf4]{_TAIL}{{3}}")
+_TWICE = re.compile(f"[\xc2-\xc5\xce-\xd1]{_TAIL}|[\xe0-\xef]{_TAIL}{{2}}|[\xf0-\xf4]{_TAIL}{{3}}")
+"""UTF-8 read byte by byte. Of two bytes only those of Latin, Greek and Cyrillic letters: a capital
+before a typographic sign would be of a rare script."""
 _BEGUN_TWICE = re.compile(rb"\xc3[\x82-\xb4][\xc2\xc5\xc6\xcb\xe2]")
 
 
@@ -99,8 +106,10 @@ def _guess(data: bytes, cause: BaseException | None) -> tuple[str, str] | None:
 
 
 def _windows_character(found: re.Match[bytes]) -> bytes:
-    code = bytes([int(found[1])]) if found[1].isdigit() else found[1]
-    return code.decode("cp1252", "ignore").encode() or found[0]
+    """Return what HTML says that a control character, or a reference to one, is."""
+    said = found[0]
+    reference = said if said.startswith(b"&") else b"&#%d;" % said[1]
+    return unescape(reference.decode()).encode()
 
 
 def _foreign(text: str) -> int:

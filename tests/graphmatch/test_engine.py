@@ -11,7 +11,7 @@ from graphmatch import Engine, SubscriptionParser
 from graphmatch.matcher import UnknownError
 from graphmatch.published.naive import Naive
 from semantic import Limits, Ontology, Publication
-from semantic.errors import GraphMatchError, SubscriptionError
+from semantic.errors import GraphMatchError, Problem, SubscriptionError
 from semantic.ontology.synonyms import SynonymPairs
 from semantic.vocabulary import BROADER, DCTERMS, RSS, SAME_AS, SKOS, SUBCLASS, TYPE, Namespace
 
@@ -288,3 +288,17 @@ def test_a_query_that_is_too_long() -> None:
     (refused,) = engine.subscribe_many([("a", long), ("b", "ASK { ?s <urn:p> 1 }")])
     assert "text_characters" in str(refused)
     assert len(engine) == 1
+
+
+def test_that_attributes_beyond_the_limit_are_told() -> None:
+    ex, told = Namespace(EX), list[Problem]()
+    engine = Engine(limits=Limits(event_paths=5), on_problem=told.append)
+    engine.subscribe("last", 'ASK { ?x attribute:p.q "v9" }')
+    parts = [(ex["i"], ex["p"], ex[f"n{number}"]) for number in range(10)]
+    values = [(ex[f"n{n}"], ex["q"], Literal(f"v{n}")) for n in range(10)]
+    report = engine.match(Publication.of(ex["i"].value, [*parts, *values]))
+    assert (*report.subscriptions, *told) == report.problems
+    assert ["`event_paths`" in problem.what for problem in told] == [True]
+    small = Publication.of(ex["i"].value, [(ex["i"], ex["p"], ex["n9"]), values[9]])
+    assert engine.match(small).subscriptions == ("last",)
+    assert engine.match(small).problems == ()

@@ -159,6 +159,17 @@ def test_roots_are_put_into_what_they_read_and_what_they_give() -> None:
     assert added(mapped) == {"a 23", f"{TYPE.value} Senior"}
 
 
+@pytest.mark.parametrize("read", ["alumnus", "graduated"])
+@pytest.mark.parametrize("said", ["alumnus", "graduated"])
+def test_they_run_in_the_engine_whichever_name_the_publication_says(read: str, said: str) -> None:
+    same = [(EX["alumnus"], EQUIVALENT_PROPERTY, EX["graduated"])]
+    senior = function("senior", f"CONSTRUCT {{ ?x a ex:Senior }} {{ ?x ex:{read} ?year }}")
+    engine = Engine(Ontology(same, mapping=[senior]))
+    engine.subscribe("seniors", "ASK { ?x a <urn:ex:Senior> }")
+    publication = Publication.of("urn:p", [(X, EX[said], Literal(1990))])
+    assert engine.match(publication).subscriptions == ("seniors",)
+
+
 def test_what_the_ontology_says_alone_is_not_the_publications() -> None:
     known = setting(EXPERIENCE, ontology=[(Y, EX["graduated"], Literal(1990))])
     mapped = known.run([(X, EX["graduated"], Literal(2003))])

@@ -871,11 +871,22 @@ def test_utf_8_that_was_taken_for_something_else(taken_for: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Ã© is how é looks, “when” read twice", "4 \xd7\xa05 and 6 \xd7\xa07"]
+    "text",
+    [
+        "Ã© is how é looks, “when” read twice",
+        "4 \xd7\xa05 and 6 \xd7\xa07",
+        "JOSÉ\u2019S NESCAFÉ® AT HOME",
+    ],
 )
 def test_text_that_only_looks_as_if_it_was_encoded_twice(text: str) -> None:
     (publication,), problems = read(rss(titled(text)))
     assert (publication.title, problems) == (text, [])
+
+
+@pytest.mark.parametrize("reference", ["&#146;", "&#0146;", "&#x92;", "\x92"])
+def test_control_characters_are_those_of_windows_1252(reference: str) -> None:
+    (publication,), problems = read(rss(titled(f"it{reference}s")))
+    assert (publication.title, problems) == ("it\u2019s", [])
 
 
 def test_a_few_bytes_that_are_no_utf_8() -> None:

@@ -91,6 +91,8 @@ pub struct Matched {
     /// The subscriptions of which calls that gave nothing left something open: these calls, and
     /// whether they are reported nevertheless.
     pub unknown: Vec<(Number, Vec<String>, bool)>,
+    /// Whether it had more paths of properties than the limit, so that attributes are missing.
+    pub is_cut: bool,
     /// What was done.
     pub did: Did,
 }
@@ -652,7 +654,8 @@ impl State {
         }
         worker.rows.patterns.counters = Counters::default();
         worker.find(context, &self.index);
-        Ok(self.decided(worker, now, answers))
+        let is_cut = !worker.is_whole;
+        Ok(Matched { is_cut, ..self.decided(worker, now, answers) })
     }
 
     fn decided(&self, worker: &mut Worker, now: &Literal, answers: &Arc<Answers>) -> Matched {

@@ -38,11 +38,26 @@ fn fault_at(what: String, remedy: &str, text: &[u8], at: usize) -> Fault {
     Fault::new(what, remedy).at(line, Some(column))
 }
 
-/// Whether a text in UTF-8 has more characters than a text may have.
-pub(crate) fn is_too_long(text: &[u8], limits: &Limits) -> bool {
-    let is_first = |b: &&u8| **b & 0xC0 != 0x80;
+/// Whether a text in UTF-8 has more characters than a text may have; where it has escapes, as those
+/// of JSON and N-Triples, each stands for one.
+pub(crate) fn is_too_long(text: &[u8], has_escapes: bool, limits: &Limits) -> bool {
     let most = limits.text_characters;
-    text.len() > most && text.iter().filter(is_first).count() > most
+    if text.len() <= most {
+        return false;
+    }
+    let is_first = |b: &&u8| **b & 0xC0 != 0x80;
+    let (mut count, mut at) = (text.iter().filter(is_first).count(), 0);
+    while let Some(next) = memchr(b'\\', text.get(at..).filter(|_| has_escapes).unwrap_or_default())
+    {
+        let length = match text.get(at + next + 1) {
+            Some(b'u') => 6,
+            Some(b'U') => 10,
+            _ => 2,
+        };
+        count = count.saturating_sub(length - 1);
+        at += next + length;
+    }
+    count > most
 }
 
 /// The fault of such a text.
@@ -115,13 +130,13 @@ pub(crate) fn check_xml(text: &[u8], remedy: &str, limits: &Limits) -> Result<()
             }
             Event::End(_) => attributes -= open.pop().unwrap_or(0),
             Event::Text(characters) => {
-                if is_too_long(&characters, limits) {
+                if is_too_long(&characters, false, limits) {
                     let (line, column) = place(text, begin);
                     return Err(too_long(limits).at(line, Some(column)));
                 }
                 entities.count(&characters, begin)?;
             }
-            Event::CData(characters) if is_too_long(&characters, limits) => {
+            Event::CData(characters) if is_too_long(&characters, false, limits) => {
                 let (line, column) = place(text, begin);
                 return Err(too_long(limits).at(line, Some(column)));
             }
@@ -263,7 +278,7 @@ pub(crate) fn check_json(text: &[u8], limits: &Limits) -> Result<(), Fault> {
                     }
                 }
                 let string = &text[begin..at];
-                if is_too_long(string, limits) {
+                if is_too_long(string, true, limits) {
                     let (line, column) = place(text, begin);
                     return Err(too_long(limits).at(line, Some(column)));
                 }

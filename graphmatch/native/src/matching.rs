@@ -38,6 +38,8 @@ pub struct Worker {
     pub graph: Graph,
     /// What the index found.
     pub rows: Scratch,
+    /// Whether all paths of properties were gone for attributes, within the limit.
+    pub is_whole: bool,
     closing: Closing,
     flattening: Flattening,
     walk: RefCell<Walk>,
@@ -166,7 +168,8 @@ impl Worker {
         let mut late = 0;
         if steps & (EVENT | ROOTS) != 0 {
             for [_, property, object] in &graph.triples {
-                late |= (ontology.steps(*property, terms) | ontology.steps(*object, terms)) & UNITS;
+                let units = ontology.steps(*property, terms) | ontology.steps(*object, terms);
+                late |= units & UNITS | ontology.steps_of_property(*property, terms) & MAPPING;
             }
         }
         let triples = publication.triples[..stated].iter().copied();
@@ -178,7 +181,7 @@ impl Worker {
             late |= ontology.steps_of_property(*property, terms) & MAPPING;
         }
         graph.begin_named_only();
-        self.add_attributes(context, own);
+        self.is_whole = self.add_attributes(context, own);
         let Self { publication, graph, .. } = self;
         let terms = Terms { dictionary, local: &publication.local };
         for &[subject, property, object] in &publication.triples[shown..] {

@@ -383,6 +383,7 @@ pub(crate) struct Report {
     did: Did,
     failed: Vec<(String, String)>,
     unknown: Vec<(String, Vec<String>, bool)>,
+    is_cut: bool,
 }
 
 #[pymethods]
@@ -416,6 +417,11 @@ impl Report {
     /// calls, and whether they are among the matches nevertheless.
     fn unknown(&self) -> Vec<(String, Vec<String>, bool)> {
         self.unknown.clone()
+    }
+
+    /// Whether attributes are missing: it had more paths of properties than the limit.
+    fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// The ids of the subscriptions.
@@ -1540,7 +1546,7 @@ fn report(
     matched: Matched,
     stated: usize,
 ) -> Report {
-    let Matched { found, answers, failed, did, unknown, .. } = matched;
+    let Matched { found, answers, failed, is_cut, did, unknown, .. } = matched;
     let id = worker.publication.id.clone();
     let numbers: Arc<[Number]> = found.into();
     let name = |number: Number| state.subscriptions.get(number).name();
@@ -1560,7 +1566,8 @@ fn report(
     if !is_empty {
         shared.register(&data);
     }
-    Report { shared: Arc::clone(shared), publication: id, data, numbers, did, failed, unknown }
+    let shared = Arc::clone(shared);
+    Report { shared, publication: id, data, numbers, did, failed, unknown, is_cut }
 }
 
 /// An operator by its number, the id of a constant, and the constants that it stands for.

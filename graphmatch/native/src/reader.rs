@@ -314,7 +314,7 @@ impl Build {
         triple.iter().any(|&id| {
             let key = if id < LOCAL { &[] } else { self.out.local.text(id) };
             let end = memrchr(b'"', key).filter(|_| key.first() == Some(&b'"'));
-            is_too_long(end.map_or(key, |end| &key[1..end.max(1)]), &self.options.limits)
+            is_too_long(end.map_or(key, |end| &key[1..end.max(1)]), true, &self.options.limits)
         })
     }
 

@@ -276,5 +276,5 @@ def test_that_the_extra_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     status, _, err = invoked("paper", "LIST")
     assert status == 2
-    assert "it needs pandas, matplotlib, numba" in err
+    assert "it needs pandas, matplotlib" in err
     assert 'pip install "graphmatch[bench]"' in err

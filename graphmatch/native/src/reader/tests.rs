@@ -325,6 +325,29 @@ fn graphs_with_too_many_triples_are_left_out() {
 }
 
 #[test]
+fn texts_have_a_length_and_escapes_count_once() {
+    let limits = Limits { text_characters: 10, ..Limits::default() };
+    let options = Options { source: "a".to_owned(), limits, ..Options::default() };
+    for (text, is_long) in [
+        ("ü".repeat(10), false),
+        ("\\n".repeat(10), false),
+        ("\\u00fc".repeat(10), false),
+        ("ü".repeat(11), true),
+        ("\\n".repeat(11), true),
+    ] {
+        let line = format!("<urn:s> <urn:p> \"{text}\" .");
+        let json = format!("{{\"@id\": \"urn:s\", \"urn:p\": \"{text}\"}}");
+        for (document, format) in
+            [(&line, RdfFormat::NTriples), (&line, RdfFormat::Turtle), (&json, JSON_LD)]
+        {
+            let (found, faults) = read_as(document.as_bytes(), format, &options);
+            assert_eq!((found.is_empty(), faults.len()), (is_long, usize::from(is_long)), "{text}");
+            assert!(faults.iter().all(|fault| fault.contains("more than 10 characters")));
+        }
+    }
+}
+
+#[test]
 fn repeated_triples_count_once() {
     let limits = Limits { publication_triples: 1, ..Limits::default() };
     let options = Options { limits, ..Options::default() };
