@@ -199,7 +199,8 @@ def test_shapes(tmp_path: Path) -> None:
     from graphmatch.operators.shacl import Shacl
 
     (tmp_path / "shapes.ttl").write_text(SHAPES)
-    engine = Engine(operators=[Shacl(tmp_path / "shapes.ttl")])
+    problems: list[Problem] = []
+    engine = Engine(operators=[Shacl(tmp_path / "shapes.ttl")], on_problem=problems.append)
     conforms = "op:conforms(?x, <urn:Shape>)"
     engine.subscribe("ok", f"SELECT DISTINCT ?x {{ ?x <urn:p> ?y FILTER({conforms}) }}")
     engine.subscribe("wrong", f"SELECT DISTINCT ?x {{ ?x <urn:p> ?y FILTER(!{conforms}) }}")
@@ -214,6 +215,8 @@ def test_shapes(tmp_path: Path) -> None:
         assert found == {"ok": ({"x": x},), "wrong": ({"x": y},)}
         assert [one.subscription for one in report.unknown] == ["none"]
         assert "no shape" in report.unknown[0].calls[0].why
+        assert report.problems == (problems.pop(0),)
+    assert not problems
         assert report.counters.called == 4
     with pytest.raises(InputError):
         Shacl(tmp_path / "none.ttl")

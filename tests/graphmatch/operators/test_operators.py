@@ -20,7 +20,7 @@ from graphmatch.engine import Engine
 from graphmatch.matcher import MatchReport
 from graphmatch.operators import MissingOperatorError, Operator, load_operators, operator
 from graphmatch.saving import SavedError
-from semantic.errors import InputError, SubscriptionError
+from semantic.errors import InputError, Problem, SubscriptionError
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.terms import Term
@@ -168,13 +168,16 @@ def test_that_every_order_gives_what_evaluating_everything_gives(seed: int) -> N
     rng = random.Random(seed)
     subscriptions = [generated(rng, f"s{n}") for n in range(60)]
     counts: dict[tuple[str, ...], int] = {}
-    engine = Engine(operators=[made(name, counts) for name in NAMES])
+    problems: list[Problem] = []
+    engine = Engine(operators=[made(name, counts) for name in NAMES], on_problem=problems.append)
     rng.shuffle(subscriptions)
     assert not engine.subscribe_many((one.id, one.text()) for one in subscriptions)
     events = [(f"e{n}", publication(rng, f"e{n}")) for n in range(12)]
     for id, triples in events:
         report = engine.match(as_publication(id, triples))
         check(subscriptions, triples, report)
+        assert tuple(problems) == report.problems
+        problems.clear()
         assert report.counters.called == sum(not call.kept for call in report.calls)
         assert len({(c.operator, c.arguments) for c in report.calls}) == len(report.calls)
         assert list(report.subscriptions) == [
@@ -191,13 +194,15 @@ def test_that_every_order_gives_what_evaluating_everything_gives(seed: int) -> N
 def test_that_threads_get_the_same() -> None:
     rng = random.Random(77)
     subscriptions = [generated(rng, f"s{n}") for n in range(50)]
-    engine = Engine(operators=[made(name, {}) for name in NAMES])
+    problems: list[Problem] = []
+    engine = Engine(operators=[made(name, {}) for name in NAMES], on_problem=problems.append)
     engine.subscribe_many((one.id, one.text()) for one in subscriptions)
     events = [publication(rng, "e") for _ in range(24)]
     with ThreadPoolExecutor(4) as pool:
         reports = list(pool.map(engine.match, [as_publication("e", one) for one in events]))
     for triples, report in zip(events, reports, strict=True):
         check(subscriptions, triples, report)
+    assert len(problems) == sum(len(report.problems) for report in reports)
 
 
 # -- where calls may stand ------------------------------------------------------------------
