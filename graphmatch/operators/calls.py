@@ -8,6 +8,7 @@ any more. Handing a call over costs some 20 µs.
 from __future__ import annotations
 
 import importlib
+import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,9 @@ from threading import Lock, Thread
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from graphmatch import _native
 from graphmatch.operators.operator import Given, Operator
+from semantic.terms import written
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -121,7 +124,7 @@ class Runner:
             with self._lock:
                 return self._run_process(several, seconds)
         if operator.timeout is None:
-            return self._run_here(several)
+            return self.run_here(several)
         return self._run_threads(several, seconds)
 
     def close(self) -> None:
@@ -154,7 +157,8 @@ class Runner:
         except Exception as error:  # noqa: BLE001 - a lazy result runs the operator's code
             return Outcome(None, seconds, str(error)[:500])
 
-    def _run_here(self, several: Sequence[Arguments]) -> list[Outcome]:
+    def run_here(self, several: Sequence[Arguments]) -> list[Outcome]:
+        """Make calls on this thread, whatever time they take."""
         results: SimpleQueue[Any] = SimpleQueue()
         jobs: SimpleQueue[_Job | None] = SimpleQueue()
         is_batch = self.operator.batch is not None
@@ -250,19 +254,20 @@ class Runner:
         for group in groups:
             left = min(limit, seconds - (perf_counter() - begin))
             began = perf_counter()
-            texts = [tuple(map(str, arguments)) for arguments in group]
+            texts = [list(map(written, arguments)) for arguments in group]
             try:
                 connection = self._started()
-                connection.send(texts)
+                connection.send_bytes(json.dumps(texts).encode())
                 if not connection.poll(max(left, 0.0)):
                     self._kill()
                     found += [Outcome(None, limit, f"no answer within {left:g} s")] * len(group)
                     continue
-                result, why = connection.recv()
+                answers = json.loads(connection.recv_bytes())
             except (EOFError, OSError) as error:
                 self._kill()
-                result, why = None, f"its process ended ({type(error).__name__})"
-            found += self._answers((result, why, perf_counter() - began), len(group))
+                answers = [[None, f"its process ended ({type(error).__name__})"]] * len(group)
+            seconds = (perf_counter() - began) / len(group)
+            found += [Outcome(_read(given), seconds, why) for given, why in answers]
         return found
 
     def _started(self) -> Connection:
@@ -273,7 +278,8 @@ class Runner:
             ours, theirs = context.Pipe()
             function = self.operator.function
             name = function.__module__, function.__qualname__
-            child = context.Process(target=_serve_process, args=(theirs, *name), daemon=True)
+            how = self.operator.generates, self.operator.batch
+            child = context.Process(target=_serve_process, args=(theirs, *name, *how), daemon=True)
             child.start()
             theirs.close()
             self._child = child, ours
@@ -288,22 +294,35 @@ class Runner:
             child.join()
 
 
-def _serve_process(connection: Connection, module: str, name: str) -> None:
-    """Make the calls of an operator that is named, in a process of its own."""
-    from graphmatch import _native
+def _serve_process(
+    connection: Connection, module: str, name: str, generates: bool, batch: int | None
+) -> None:
+    """Make the calls of an operator that is named, in a process of its own.
 
+    Arguments and answers are terms in N-Triples, as JSON.
+    """
     found: Any = importlib.import_module(module)
     for part in name.split("."):
         found = getattr(found, part)
-    is_batch = isinstance(found, Operator) and found.batch is not None
+    function = found.function if isinstance(found, Operator) else found
+    runner = Runner(Operator("urn:called", function, generates=generates, batch=batch))
     while True:
         try:
-            several = connection.recv()
+            several = json.loads(connection.recv_bytes())
         except EOFError:
             return
-        terms = [tuple(map(_native.term, texts)) for texts in several]
-        try:
-            result = found(terms) if is_batch else found(*terms[0])
-            connection.send((result, ""))
-        except Exception as error:  # noqa: BLE001 - whatever it raises is its answer
-            connection.send((None, _said(error)))
+        outcomes = runner.run_here([tuple(map(_native.term, texts)) for texts in several])
+        answers = [[_texts(outcome.given), outcome.why] for outcome in outcomes]
+        connection.send_bytes(json.dumps(answers).encode())
+
+
+def _texts(given: Given | None) -> str | list[list[str]] | None:
+    if isinstance(given, list):
+        return [list(map(written, row)) for row in given]
+    return None if given is None else written(given)
+
+
+def _read(texts: str | list[list[str]] | None) -> Given | None:
+    if isinstance(texts, list):
+        return [list(map(_native.term, row)) for row in texts]
+    return None if texts is None else _native.term(texts)

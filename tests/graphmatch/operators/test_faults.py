@@ -199,3 +199,27 @@ def test_that_an_index_that_fails_leaves_only_its_own_open() -> None:
     assert unknown.subscription == "bad"
     assert "broken" in unknown.calls[0].why
     assert tuple(problems) == report.problems
+
+
+def parts(text: Term) -> list[tuple[object, ...]]:
+    return [(NamedNode("urn:part"), Literal(one, language="en")) for one in text.value]
+
+
+def equal(several: list[tuple[Term, Term]]) -> list[bool]:
+    return [one == other for one, other in several]
+
+
+def test_that_other_processes_give_what_functions_give() -> None:
+    split = Operator("urn:op:parts", parts, generates=True, processes=True)
+    same = Operator("urn:op:equal", equal, batch=10, processes=True)
+    engine = Engine(operators=[split, same])
+    engine.subscribe("parts", "SELECT ?k ?v { ?x <urn:p> ?t . ?t <urn:op:parts> (?k ?v) }")
+    for letter in "ab":
+        engine.subscribe(letter, f'ASK {{ ?x <urn:p> ?t FILTER(<urn:op:equal>(?t, "{letter}")) }}')
+    report = engine.match(told("b\n"))
+    found = {match.subscription: match.solutions for match in report}
+    values = ["b", "\n"]
+    rows = [{"k": NamedNode("urn:part"), "v": Literal(one, language="en")} for one in values]
+    assert sorted(map(str, found.pop("parts"))) == sorted(map(str, rows))
+    assert found == {}
+    assert list(engine.match(told("b")).subscriptions) == ["parts", "b"]
