@@ -476,11 +476,24 @@ def test_the_command(tmp_path: Path) -> None:
     bad = run("filter", data, "-s", query, "--operators", f"{tmp_path / 'bad.py'}:is_long")
     assert "s: whether it matches cannot be known" in bad
     assert "ValueError: boo" in bad
+    (tmp_path / "raises.py").write_text("1 / 0")
+    (tmp_path / "leaves.py").write_text("raise SystemExit(3)")
+    (tmp_path / "makes.py").write_text(
+        "from graphmatch.operators.operator import needed\n"
+        "def fails(): raise KeyError('boo')\n"
+        "def needs(shapes): return []\n"
+        "def misses(): return needed('no_such_module', 'geo')\n"
+    )
     for name, said in (
         ("none", "no operators have this name"),
         ("none:none", "cannot be loaded"),
         ("json:loads", "is no operator"),
         (f"{tmp_path / 'none.py'}:x", "cannot be loaded"),
+        (f"{tmp_path / 'raises.py'}:x", "cannot be loaded: ZeroDivisionError"),
+        (f"{tmp_path / 'leaves.py'}:x", "cannot be loaded: SystemExit"),
+        (f"{tmp_path / 'makes.py'}:fails", "calling it makes none: KeyError"),
+        (f"{tmp_path / 'makes.py'}:needs", "missing 1 required"),
+        (f"{tmp_path / 'makes.py'}:misses", "needs no_such_module"),
     ):
         with pytest.raises(MissingOperatorError, match=said):
             load_operators([name])
@@ -574,3 +587,13 @@ def test_that_an_index_changes_no_answer(seed: int, tmp_path: Path) -> None:
             for n in range(0, 80, 3):
                 for engine in (plain, indexed):
                     engine.unsubscribe(f"s{n}")
+
+
+def test_that_what_is_kept_of_long_texts_is_short() -> None:
+    made: list[Term] = []
+    engine = Engine(operators=[Operator("urn:op:long", lambda text: not made.append(text))])
+    engine.subscribe("s", "ASK { ?x <urn:p> ?t FILTER(<urn:op:long>(?t)) }")
+    for text in ("a" * 10_000, "b" * 10_000, "a" * 10_000):
+        assert list(engine.match(Publication.of("p", [(X, P, Literal(text))])).subscriptions)
+    assert [text.value[0] for text in made] == ["a", "b"]
+    assert sum(map(len, engine._operators._kept)) < 200
