@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from operator import index as as_index
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
@@ -31,7 +32,7 @@ from semantic.terms import Term, compact, written
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 _KEPT = 100_000
 """So many answers of pure operators are kept."""
@@ -140,19 +141,31 @@ class _Indexed:
         self.operator, self.index, self.lock = operator, make(), Lock()
         self.failure: str = ""
         self._keys: dict[int, int] = {}
+        self._taken: set[int] = set()
         self._ids: NDArray[np.uint32] = np.zeros(64, np.uint32)
 
     def follow(self, id: int, constants: Sequence[Term] | None) -> None:
-        """Take in constants that came, or let those go that went."""
+        """Take in constants that came, or let those go that went.
+
+        Raises
+        ------
+        Exception
+            Whatever the index raises, and where it gives no number, or one that is taken.
+        """
         import numpy as np
 
         with self.lock:
             if constants is None:
                 key = self._keys.pop(id, None)
                 if key is not None:
+                    self._taken.discard(key)
+                    self._ids[key] = 0
                     self.index.remove(key)
                 return
-            key = self.index.add(constants)
+            key = as_index(self.index.add(constants))
+            if key < 0 or key in self._taken:
+                raise ValueError(f"its index gives the number {key}, which is not free")
+            self._taken.add(key)
             self._keys[id] = key
             if key >= len(self._ids):
                 self._ids = np.concatenate([self._ids, np.zeros(key + 1, np.uint32)])
@@ -161,8 +174,18 @@ class _Indexed:
     def ask(self, arguments: Sequence[Term]) -> list[NDArray[np.uint32]]:
         """Return for each argument the constants for which the call is true."""
         with self.lock:
-            found = map(self.index.matches, arguments)
-            return [self._ids[keys] if len(keys) else self._ids[:0] for keys in found]
+            return [self._found(self.index.matches(argument)) for argument in arguments]
+
+    def _found(self, keys: ArrayLike) -> NDArray[np.uint32]:
+        import numpy as np
+
+        numbers = np.asarray(keys)
+        if not numbers.size:
+            return self._ids[:0]
+        if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+            raise TypeError("it gives no array of numbers")
+        ids: NDArray[np.uint32] = self._ids[numbers]
+        return ids
 
 
 class Operators:
@@ -226,10 +249,14 @@ class Operators:
             one = self._indexed[number]
             try:
                 one.follow(id, constants)
-            except ValueError as error:
-                said = ", ".join(map(written, constants or ()))[:_LONG]
-                what = f"{said} means nothing to the operator ({error}); it is met by nothing"
+            except Exception as error:  # noqa: BLE001 - what an index raises is its answer
+                said = ", ".join(map(written, constants or ()))[:_LONG] or "no constant"
+                why = str(error) if isinstance(error, ValueError) else repr(error)[:_LONG]
+                what = f"{said} means nothing to the operator ({why}); it is met by nothing"
                 remedy = "Correct the subscriptions that say it."
+                if constants is None:
+                    what = f"its index cannot forget constants ({why})"
+                    remedy = "Mend its `remove`."
                 problem = Problem(what, Place(one.operator.iri), remedy, Severity.WARNING)
                 self._on_problem(problem)
 
@@ -304,8 +331,9 @@ class Operators:
                 decide(late, is_new=False)
                 continue
             arguments = [self._arguments(operator, calls[n], waiting, asked) for n in taken]
+            begin = perf_counter()
             outcomes = runner.run(arguments, left)
-            asked.spend(operator.iri, sum(outcome.seconds for outcome in outcomes))
+            asked.spend(operator.iri, perf_counter() - begin)
             for call, outcome in zip(taken, outcomes, strict=True):
                 asked.put(calls[call], outcome.given, outcome.seconds, outcome.why)
                 predicate = of_test[of_call[call][0]][1]
@@ -341,22 +369,24 @@ class Operators:
         found = []
         with self._lock:
             for number, call in enumerate(calls):
-                if self.by_iri[names[number]].pure and (given := self._kept.get(call)) is not None:
-                    self._kept.move_to_end(call)
+                short = _short(call)
+                is_pure = self.by_iri[names[number]].pure
+                if is_pure and (given := self._kept.get(short)) is not None:
+                    self._kept.move_to_end(short)
                     asked.keep(call, given)
                     found.append(number)
         return found
 
     def _keep(self, call: str, given: Given) -> None:
         with self._lock:
-            self._kept[call] = given
+            self._kept[_short(call)] = given
             if len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
 
     def _give_up(self, operator: Operator) -> None:
         if operator.iri not in self._told:
             self._told.add(operator.iri)
-            what = f"{ABANDONED} of its calls never returned; it is called no more"
+            what = f"{ABANDONED} of its calls did not return; it is not called until they do"
             remedy = "Mend it, or give it a longer timeout or a process of its own."
             self._on_problem(Problem(what, Place(operator.iri), remedy, Severity.WARNING))
 
@@ -415,9 +445,9 @@ def _rows(waiting: _native.Waiting, calls: int, tests: Sequence[int]) -> Rows:
     return Rows(calls, tests, candidates, loose, members, once)
 
 
-def _short(predicate: str) -> str:
-    """Return a predicate by a name that is not long."""
-    if len(predicate) <= _LONG:
-        return predicate
-    operator = predicate.partition("\n")[0]
-    return f"{operator}\n{blake2b(predicate.encode(), digest_size=16).hexdigest()}"
+def _short(text: str) -> str:
+    """Return a call, or what it asks, by a name that is not long."""
+    if len(text) <= _LONG:
+        return text
+    operator = text.partition("\n")[0]
+    return f"{operator}\n{blake2b(text.encode(), digest_size=16).hexdigest()}"

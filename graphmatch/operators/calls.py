@@ -1,8 +1,8 @@
 """Making calls: on threads, in an event loop, in other processes; each within its time.
 
 A plain function runs on a thread of its operator, so that a call that hangs can be left alone: the
-thread stays behind, and is counted. An operator that left `ABANDONED` threads behind is not called
-any more. Handing a call over costs some 20 µs.
+thread stays behind, and is counted until the call returns. An operator that left `ABANDONED`
+threads behind is not called meanwhile. Handing a call over costs some 20 µs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from threading import Lock, Thread
+from threading import Lock, Thread, current_thread, main_thread
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
 ABANDONED = 4
-"""So many calls of an operator may never return before it is given up."""
+"""So many calls of an operator may be out at once before it is given up."""
 _TOGETHER = 16
 """So many calls of an `async` operator run together that says nothing else."""
 
@@ -66,13 +66,26 @@ def _serve(jobs: SimpleQueue[_Job | None]) -> None:
             try:
                 result = function(list(several)) if together else function(*arguments)
                 answer: tuple[Any, str] = result, ""
-            except BaseException as error:  # noqa: BLE001 - whatever it raises is its answer
+            except BaseException as error:
+                if isinstance(error, KeyboardInterrupt) and current_thread() is main_thread():
+                    raise  # somebody pressed Ctrl-C
                 answer = None, _said(error)
             if os.getpid() != process:
                 os._exit(0)  # the function forked, and this is the child
             results.put((*answer, perf_counter() - begin))
             if together:
                 break
+
+
+_Worker: TypeAlias = tuple[Thread, "SimpleQueue[_Job | None]"]
+"""A thread, and the jobs that it takes."""
+
+
+def _worker() -> _Worker:
+    jobs: SimpleQueue[_Job | None] = SimpleQueue()
+    thread = Thread(target=_serve, args=(jobs,), daemon=True)
+    thread.start()
+    return thread, jobs
 
 
 def _turn(loop: AbstractEventLoop) -> None:
@@ -99,10 +112,10 @@ class Runner:
     """Makes the calls of one operator. Threads may share one."""
 
     operator: Operator
-    abandoned: int = 0
-    _idle: list[SimpleQueue[_Job | None]] = field(default_factory=list)
+    _idle: list[_Worker] = field(default_factory=list)
+    _left: list[Thread] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
-    _loop: AbstractEventLoop | None = None
+    _loop: tuple[Thread, AbstractEventLoop] | None = None
     _child: tuple[BaseProcess, Connection] | None = None
 
     @property
@@ -112,11 +125,19 @@ class Runner:
             return self.operator.batch
         return _TOGETHER if self.operator.is_async else 1
 
+    @property
+    def abandoned(self) -> int:
+        """How many calls were left alone, and did not return yet."""
+        if self._left:
+            with self._lock:
+                self._left = [thread for thread in self._left if thread.is_alive()]
+        return len(self._left)
+
     def run(self, several: Sequence[Arguments], seconds: float) -> list[Outcome]:
         """Make calls; all together take no more than so many seconds."""
         operator = self.operator
-        if self.abandoned >= ABANDONED:
-            why = f"the operator is given up: {self.abandoned} calls never returned"
+        if (abandoned := self.abandoned) >= ABANDONED:
+            why = f"the operator is given up: {abandoned} calls did not return"
             return [Outcome(None, 0.0, why)] * len(several)
         if operator.is_async:
             return self._run_async(several, seconds)
@@ -129,11 +150,12 @@ class Runner:
 
     def close(self) -> None:
         """End threads and processes that wait for calls."""
-        for jobs in self._idle:
+        for _, jobs in self._idle:
             jobs.put(None)
         self._idle.clear()
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._loop.stop)
+            _, loop = self._loop
+            loop.call_soon_threadsafe(loop.stop)
             self._loop = None
         self._kill()
 
@@ -146,7 +168,7 @@ class Runner:
             return [self._answer(result, seconds)]
         if not isinstance(result, Sequence) and hasattr(result, "tolist"):
             result = result.tolist()
-        if not isinstance(result, Sequence) or len(result) != count:
+        if not isinstance(result, list | tuple) or len(result) != count:
             what = f"returned a {type(result).__name__} for a batch, and not {count} results"
             return [Outcome(None, seconds, what)] * count
         return [self._answer(one, seconds / count) for one in result]
@@ -181,10 +203,8 @@ class Runner:
         while len(found) < len(several):
             rest = several[len(found) :]
             with self._lock:
-                jobs = self._idle.pop() if self._idle else None
-            if jobs is None:
-                jobs = SimpleQueue()
-                Thread(target=_serve, args=(jobs,), daemon=True).start()
+                worker = self._idle.pop() if self._idle else None
+            thread, jobs = worker = worker or _worker()
             results: SimpleQueue[Any] = SimpleQueue()
             jobs.put((self.operator.function, rest, is_batch, results))
             try:
@@ -194,18 +214,18 @@ class Runner:
                     found += self._answers(answer, len(rest) if is_batch else 1)
             except Empty:
                 jobs.put(None)
+                with self._lock:
+                    self._left.append(thread)
                 found += self._late(begin, seconds, limit, len(rest) if is_batch else 1)
                 if self.abandoned >= ABANDONED or perf_counter() - begin >= seconds:
                     return found + [Outcome(None, 0.0, found[-1].why)] * (len(several) - len(found))
             else:
                 with self._lock:
-                    self._idle.append(jobs)
+                    self._idle.append(worker)
         return found
 
     def _late(self, begin: float, seconds: float, limit: float, count: int) -> list[Outcome]:
-        """Leave a call alone that takes too long."""
-        with self._lock:
-            self.abandoned += 1
+        """Return what became of calls that take too long."""
         if perf_counter() - begin >= seconds:
             return [Outcome(None, seconds, "the publication's time for operators was over")] * count
         return [Outcome(None, limit, f"no answer within {limit:g} s")] * count
@@ -216,18 +236,23 @@ class Runner:
         limit = min(self.operator.timeout or seconds, seconds)
         with self._lock:
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                Thread(target=_turn, args=(self._loop,), daemon=True).start()
-            loop = self._loop
+                loop = asyncio.new_event_loop()
+                thread = Thread(target=_turn, args=(loop,), daemon=True)
+                thread.start()
+                self._loop = thread, loop
+            thread, loop = self._loop
 
         async def one(arguments: Arguments) -> Outcome:
             begin = perf_counter()
             try:
-                async with asyncio.timeout(limit):
+                async with asyncio.timeout(limit) as time:
                     result = await self.operator.function(*arguments)
-            except TimeoutError:
-                return Outcome(None, limit, f"no answer within {limit:g} s")
-            except Exception as error:  # noqa: BLE001 - whatever it raises is its answer
+            except BaseException as error:
+                if isinstance(error, TimeoutError) and time.expired():
+                    return Outcome(None, limit, f"no answer within {limit:g} s")
+                task = asyncio.current_task()
+                if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+                    raise  # nobody waits for it
                 return Outcome(None, perf_counter() - begin, _said(error))
             return self._answer(result, perf_counter() - begin)
 
@@ -240,8 +265,10 @@ class Runner:
         except TimeoutError:
             future.cancel()
             with self._lock:  # it blocks the loop
-                self.abandoned += 1
-                self._loop = None
+                if thread not in self._left:
+                    self._left.append(thread)
+                if self._loop == (thread, loop):
+                    self._loop = None
             loop.call_soon_threadsafe(loop.stop)
             return [Outcome(None, limit, f"no answer within {limit:g} s")] * len(several)
 
@@ -252,11 +279,12 @@ class Runner:
         found: list[Outcome] = []
         groups = [list(several)] if is_batch else [[one] for one in several]
         for group in groups:
-            left = min(limit, seconds - (perf_counter() - begin))
             began = perf_counter()
             texts = [list(map(written, arguments)) for arguments in group]
             try:
-                connection = self._started()
+                connection = self._started(seconds - (perf_counter() - begin))
+                left = min(limit, seconds - (perf_counter() - begin))
+                began = perf_counter()
                 connection.send_bytes(json.dumps(texts).encode())
                 if not connection.poll(max(left, 0.0)):
                     self._kill()
@@ -266,11 +294,15 @@ class Runner:
             except (EOFError, OSError) as error:
                 self._kill()
                 answers = [[None, f"its process ended ({type(error).__name__})"]] * len(group)
+            except RuntimeError as error:
+                self._kill()
+                answers = [[None, str(error)]] * len(group)
             seconds = (perf_counter() - began) / len(group)
             found += [Outcome(_read(given), seconds, why) for given, why in answers]
         return found
 
-    def _started(self) -> Connection:
+    def _started(self, seconds: float) -> Connection:
+        """Return the connection to the process; what it imports is no call's time."""
         import multiprocessing
 
         if self._child is None:
@@ -283,6 +315,10 @@ class Runner:
             child.start()
             theirs.close()
             self._child = child, ours
+            if not ours.poll(max(seconds, 0.0)):
+                raise RuntimeError(f"its process did not start within {seconds:.3g} s")
+            if why := ours.recv_bytes().decode():
+                raise RuntimeError(f"its process cannot import it: {why}")
         return self._child[1]
 
     def _kill(self) -> None:
@@ -299,11 +335,16 @@ def _serve_process(
 ) -> None:
     """Make the calls of an operator that is named, in a process of its own.
 
-    Arguments and answers are terms in N-Triples, as JSON.
+    Arguments and answers are terms in N-Triples, as JSON; before these it says why it cannot start.
     """
-    found: Any = importlib.import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part)
+    try:
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except Exception as error:  # noqa: BLE001 - whatever a module raises
+        connection.send_bytes(_said(error).encode())
+        return
+    connection.send_bytes(b"")
     function = found.function if isinstance(found, Operator) else found
     runner = Runner(Operator("urn:called", function, generates=generates, batch=batch))
     while True:

@@ -280,15 +280,9 @@ def _named(name: str) -> object:
     remedy = "Write module:name, or install the package that has an entry point of this name."
     module, _, attribute = name.rpartition(":")
     try:
-        if not module:
-            from importlib.metadata import entry_points
-
-            points = entry_points(group=_GROUP, name=name)
-            if not points:
-                problem = Problem("no operators have this name", Place(name), remedy)
-                raise MissingOperatorError(problem)
-            return next(iter(points)).load()
         found: object
+        if not module:
+            return _entry_point(name, remedy)
         if module.endswith(".py"):
             found = _file(Path(module))
         else:
@@ -298,11 +292,22 @@ def _named(name: str) -> object:
             found = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError, OSError, SyntaxError) as error:
-        raise MissingOperatorError(
-            Problem(f"it cannot be loaded: {error}", Place(name), remedy)
-        ) from error
+    except GraphMatchError:
+        raise
+    except (Exception, SystemExit) as error:
+        why = str(error) if isinstance(error, ImportError | OSError) else repr(error)
+        problem = Problem(f"it cannot be loaded: {why}"[:500], Place(name), remedy)
+        raise MissingOperatorError(problem) from error
     return found
+
+
+def _entry_point(name: str, remedy: str) -> object:
+    from importlib.metadata import entry_points
+
+    points = entry_points(group=_GROUP, name=name)
+    if not points:
+        raise MissingOperatorError(Problem("no operators have this name", Place(name), remedy))
+    return next(iter(points)).load()
 
 
 def _file(path: Path) -> object:
@@ -323,8 +328,11 @@ def _operators(found: object, name: str) -> list[Operator]:
     if callable(found) and not isinstance(found, Operator):
         try:
             found = found()
-        except TypeError as error:
-            raise MissingOperatorError(problem) from error
+        except GraphMatchError:
+            raise
+        except Exception as error:
+            what = f"it is no operator, and calling it makes none: {error!r}"[:500]
+            raise MissingOperatorError(Problem(what, Place(name), remedy)) from error
     several = list(found) if isinstance(found, list | tuple) else [found]
     operators = [one for one in several if isinstance(one, Operator)]
     if not operators or len(operators) < len(several):

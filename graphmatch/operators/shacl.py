@@ -54,25 +54,25 @@ class Shacl(Operator):
         )
 
     def _conforms(self, publication: Publication, resource: Term, shape: Term) -> bool:
-        from rdflib import BNode, URIRef
+        from rdflib import URIRef
 
         if (
             not isinstance(shape, NamedNode)
             or (URIRef(shape.value), None, None) not in self._shapes
         ):
             raise ValueError(f"there is no shape {written(shape)}")
+        if not isinstance(resource, NamedNode):
+            raise TypeError(f"{written(resource)} has no IRI, so pySHACL cannot look at it alone")
         with self._lock:  # rdflib's graphs are not made for threads
             if self._last is None or self._last[0] is not publication:
                 text = "".join(f"{' '.join(map(written, t))} .\n" for t in publication.given)
                 self._last = publication, _parsed(text)
-            name = getattr(resource, "value", "")
-            focus = URIRef(name) if isinstance(resource, NamedNode) else BNode(name)
             conforms, _, _ = self._pyshacl.validate(
                 self._last[1],
                 shacl_graph=self._shapes,
                 ont_graph=self._knowledge,
                 inference="rdfs" if self._knowledge is not None else None,
-                focus_nodes=[focus],
+                focus_nodes=[URIRef(resource.value)],
                 use_shapes=[URIRef(shape.value)],
                 inplace=False,
             )

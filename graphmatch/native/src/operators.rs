@@ -22,7 +22,7 @@ use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode, Term};
 use pyo3::FromPyObject;
 use spargebra::Query;
-use spargebra::algebra::{Expression, Function, GraphPattern};
+use spargebra::algebra::{Expression, Function, GraphPattern, PropertyPathExpression};
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -47,6 +47,11 @@ impl Operators {
 
     fn is(&self, iri: &str, wanted: impl Fn(&Operator) -> bool) -> bool {
         self.0.iter().any(|one| one.0 == iri && wanted(one))
+    }
+
+    /// Whether an IRI is an operator's.
+    pub fn has(&self, iri: &str) -> bool {
+        self.is(iri, |_| true)
     }
 
     /// Whether an IRI is an operator's that is called as a function.
@@ -182,9 +187,11 @@ pub struct Condition {
     pub negated: bool,
     /// What it is compared with otherwise, by the number of the constant.
     pub compared: Option<(Comparison, u32)>,
+    /// Whether its value is used, and not only its truth: an index knows none.
+    pub valued: bool,
 }
 
-stored!(Condition { operator, arguments, negated, compared });
+stored!(Condition { operator, arguments, negated, compared, valued });
 
 /// What calls there are in a query.
 #[derive(Default)]
@@ -301,12 +308,14 @@ impl Calls {
             return none; // the guard would have to make calls
         }
         let (mut conditions, mut covered) = (Vec::new(), HashSet::new());
+        let is_bound = |one: &Expression| matches!(one, Expression::Variable(_));
         for expression in &top.conjuncts {
             let made = match expression {
                 Expression::Not(inner) => {
-                    call(inner, &top.bound, operators).map(|one| (one, true, None))
+                    call(inner, &top.bound, operators).map(|one| (one, true, None, is_bound(inner)))
                 }
-                other => call(other, &top.bound, operators).map(|one| (one, false, None)),
+                other => call(other, &top.bound, operators)
+                    .map(|one| (one, false, None, is_bound(other))),
             };
             let made = made.or_else(|| {
                 let (operator, left, right) = comparison_of(expression)?;
@@ -317,9 +326,9 @@ impl Calls {
                     _ => (operator, left, right),
                 };
                 let number = constant(right, constants)?;
-                Some((call(left, &top.bound, operators)?, false, Some((operator, number))))
+                Some((call(left, &top.bound, operators)?, false, Some((operator, number)), true))
             });
-            if let Some(((operator, arguments), negated, compared)) = made {
+            if let Some(((operator, arguments), negated, compared, valued)) = made {
                 covered.insert(arguments.as_ptr());
                 let arguments = arguments.iter().map(|one| argument(one, constants));
                 let arguments = arguments.collect();
@@ -328,6 +337,7 @@ impl Calls {
                     arguments,
                     negated,
                     compared,
+                    valued,
                 });
             }
         }
@@ -342,10 +352,67 @@ impl Calls {
                     arguments,
                     negated: false,
                     compared: None,
+                    valued: false,
                 });
             }
         }
         Self { any: true, conditions, only_conditions }
+    }
+}
+
+/// What a query does with operators that can never be answered: what is wrong, and what to do.
+pub fn misuse(
+    pattern: &GraphPattern,
+    operators: &Operators,
+) -> Option<(&'static str, &'static str)> {
+    let (mut is_random, mut is_property, mut is_path) = (false, false, false);
+    let is_random_function = |one: &Function| {
+        matches!(one, Function::Rand | Function::Uuid | Function::StrUuid | Function::BNode)
+    };
+    let is_operator = |one: &NamedNode| operators.has(one.as_str());
+    visit(&mut pattern.clone(), &mut |part| match part {
+        Part::Expression(Expression::FunctionCall(function, _)) => {
+            is_random |= is_random_function(function);
+        }
+        Part::Pattern(GraphPattern::Bgp { patterns }) => {
+            is_property |= patterns.iter().any(|one| {
+                matches!(&one.predicate, NamedNodePattern::NamedNode(name)
+                    if operators.is_function(name.as_str()))
+            });
+        }
+        Part::Pattern(GraphPattern::Path { path, .. }) => is_path |= names(path, &is_operator),
+        _ => {}
+    });
+    if is_property {
+        let what = "an operator that is a function stands as a property";
+        return Some((what, "Call it in FILTER or BIND, or have it generate bindings."));
+    }
+    if is_path {
+        return Some((
+            "an operator stands in a property path",
+            "Write it as a pattern of its own.",
+        ));
+    }
+    if is_random && count(pattern, operators) > 0 {
+        let what = "it calls an operator, and RAND, UUID, STRUUID or BNODE, so its calls differ \
+                    each time";
+        return Some((what, "Leave these functions out."));
+    }
+    None
+}
+
+/// Whether a path has a property that is wanted.
+fn names(path: &PropertyPathExpression, is_wanted: &impl Fn(&NamedNode) -> bool) -> bool {
+    use PropertyPathExpression as Path;
+    match path {
+        Path::NamedNode(name) => is_wanted(name),
+        Path::NegatedPropertySet(all) => all.iter().any(is_wanted),
+        Path::Sequence(a, b) | Path::Alternative(a, b) => {
+            names(a, is_wanted) || names(b, is_wanted)
+        }
+        Path::Reverse(a) | Path::ZeroOrMore(a) | Path::OneOrMore(a) | Path::ZeroOrOne(a) => {
+            names(a, is_wanted)
+        }
     }
 }
 
@@ -450,7 +517,7 @@ fn truth(term: &Term) -> Option<bool> {
 
 /// A query's pattern without what depends on calls, for its solutions.
 pub fn guard(mut query: Query, operators: &Operators) -> Query {
-    name_blank_nodes(pattern_of_mut(&mut query), &mut Fresh::default());
+    name_blank_nodes(pattern_of_mut(&mut query), &mut Fresh::guarding());
     let top = top(body(pattern_of(&query)));
     let mut inner = top.inner.clone();
     let mut tainted: HashSet<Variable> = HashSet::new();
@@ -747,6 +814,28 @@ mod tests {
         assert!(!calls("SELECT * { ?x <urn:p> ?y FILTER(?y > 3) }").any);
         let limited = calls("SELECT * { ?x <urn:p> ?y FILTER(<urn:f>(?y)) } LIMIT 1");
         assert!(limited.any && !limited.only_conditions);
+    }
+
+    #[test]
+    fn what_is_never_answered_is_refused() {
+        for (text, what) in [
+            ("FILTER(<urn:f>(?y, RAND()))", "RAND"),
+            ("BIND(BNODE() AS ?b) FILTER(<urn:f>(?b))", "RAND"),
+            ("OPTIONAL { ?x <urn:f> ?z }", "property"),
+            ("?x <urn:g>+ ?z", "path"),
+            ("?x <urn:q>/^<urn:g> ?z", "path"),
+            ("?x <urn:g> ?z FILTER(?z > RAND())", "RAND"),
+        ] {
+            let query = format!("SELECT * {{ ?x <urn:p> ?y . {text} }}");
+            let query = SparqlParser::new().parse_query(&query).unwrap();
+            let (said, _) = misuse(pattern_of(&query), &operators()).unwrap();
+            assert!(said.contains(what), "{text}: {said}");
+        }
+        let fine = "SELECT * { ?x <urn:p> ?y ; <urn:g> ?z FILTER(<urn:f>(?y)) }";
+        let query = SparqlParser::new().parse_query(fine).unwrap();
+        assert_eq!(misuse(pattern_of(&query), &operators()), None);
+        let query = SparqlParser::new().parse_query("ASK { ?x ?p ?y FILTER(RAND() > 0.5) }");
+        assert_eq!(misuse(pattern_of(&query.unwrap()), &operators()), None);
     }
 
     #[test]

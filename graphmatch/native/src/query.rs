@@ -18,7 +18,7 @@ use crate::algebra::{
 use crate::cut::{self, Cut, Cutter, quote, slot_of_literal};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::necessary::{Analysis, COMPOSED, Draft, Misuse, OPEN, alone, may_be_empty};
-use crate::operators::{Calls, Condition, Operators};
+use crate::operators::{self, Calls, Condition, Operators};
 use crate::pattern::{
     Branch, Comparison, Filter, Folding, GM, Node, Pattern, Tested, TextOperator, View,
 };
@@ -407,6 +407,9 @@ impl Template {
                 let what = format!("The custom function {name} is not supported");
                 return refused(&what, "Use SPARQL 1.1's functions or those of gm:.");
             }
+        }
+        if let Some((what, remedy)) = operators::misuse(pattern, operators) {
+            return refused(what, remedy);
         }
         let calls = Calls::of(pattern, operators, &mut analysis.constants);
         let is_bound = |name: &str| {

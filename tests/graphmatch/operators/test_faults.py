@@ -58,6 +58,10 @@ def nothing(_: Term) -> None:
     return None
 
 
+def one_text(several: list[tuple[Term]]) -> str:
+    return "x" * len(several)
+
+
 def lazily(_: Term) -> object:
     yield "a"
     raise ValueError("later")
@@ -115,6 +119,7 @@ def check(report: MatchReport, said: str) -> None:
         (nothing, "and not rows", {"generates": True}),
         (lazily, "later", {"generates": True}),
         (too_few, "and not 1 results", {"batch": 5}),
+        (one_text, "returned a str for a batch", {"batch": 5}),
         (dies, "its process ended", {"processes": True}),
     ],
 )
@@ -223,3 +228,139 @@ def test_that_other_processes_give_what_functions_give() -> None:
     assert sorted(map(str, found.pop("parts"))) == sorted(map(str, rows))
     assert found == {}
     assert list(engine.match(told("b")).subscriptions) == ["parts", "b"]
+
+
+def test_that_calls_that_return_late_do_not_count_for_ever() -> None:
+    def slow(text: Term) -> bool:
+        time.sleep(0.05)
+        return True
+
+    engine, _ = engine_with(Operator("urn:op:bad", slow, pure=False), operator_seconds=0.12)
+    many = [(NamedNode("urn:x"), P, Literal(text)) for text in "abcdefgh"]
+    for _ in range(ABANDONED + 1):
+        assert engine.match(Publication.of("p", many)).unknown
+    time.sleep(0.3)
+    assert "bad" in engine.match(told("a")).subscriptions
+
+
+def test_that_calls_that_run_together_take_their_time_once() -> None:
+    async def waits_a_little(_: Term) -> bool:
+        from asyncio import sleep
+
+        await sleep(0.1)
+        return True
+
+    engine, _ = engine_with(Operator("urn:op:bad", waits_a_little), operator_seconds=2.0)
+    engine.unsubscribe("not bad")  # one solution is enough for it, so its calls are made singly
+    many = [(NamedNode("urn:x"), P, Literal(str(n))) for n in range(40)]
+    assert not engine.match(Publication.of("p", many)).unknown
+
+
+async def cancelled(_: Term) -> bool:
+    from asyncio import CancelledError
+
+    raise CancelledError
+
+
+async def leaves_a_loop(_: Term) -> bool:
+    raise SystemExit(3)
+
+
+async def times_out(_: Term) -> bool:
+    raise TimeoutError("no route")
+
+
+def bytes_of(_: Term) -> object:
+    return b"no term"
+
+
+def local() -> Callable[..., object]:
+    return lambda _: True
+
+
+@pytest.mark.parametrize(
+    ("function", "said", "options"),
+    [
+        (cancelled, "CancelledError", {}),
+        (leaves_a_loop, "SystemExit: 3", {}),
+        (times_out, "TimeoutError: no route", {}),
+        (bytes_of, "returned a bytes", {"processes": True}),
+        (local(), "cannot import it", {"processes": True}),
+    ],
+)
+def test_that_what_ends_a_call_is_told(
+    function: Callable[..., object], said: str, options: dict[str, object]
+) -> None:
+    engine, _ = engine_with(Operator("urn:op:bad", function, **options))
+    for _ in range(2):
+        check(engine.match(told("a")), said)
+    engine._operators.close()
+
+
+def test_that_the_start_of_a_process_is_no_calls_time() -> None:
+    engine, _ = engine_with(Operator("urn:op:bad", says, processes=True, timeout=0.1))
+    assert "bad" in engine.match(told("a")).subscriptions
+    engine._operators.close()
+
+
+def test_that_ctrl_c_ends_a_call_on_the_thread_that_matches() -> None:
+    def interrupted(_: Term) -> bool:
+        raise KeyboardInterrupt
+
+    engine, _ = engine_with(Operator("urn:op:bad", interrupted, timeout=None))
+    with pytest.raises(KeyboardInterrupt):
+        engine.match(told("a"))
+
+
+class Careless:
+    """An index that raises what it likes for some constants, and else gives what it is told."""
+
+    gives: object = None
+
+    def __init__(self) -> None:
+        self.numbers: dict[int, str] = {}
+
+    def add(self, constants: list[Term]) -> int:
+        key = len(self.numbers) if constants[0].value != "same" else 0
+        self.numbers[key] = constants[0].value
+        return key
+
+    def remove(self, key: int) -> None:
+        raise RuntimeError("no way back")
+
+    def matches(self, argument: Term) -> object:
+        return list(self.numbers) if self.gives is None else self.gives
+
+
+def careless(problems: list[Problem], gives: object = None) -> Engine:
+    index = type("Index", (Careless,), {"gives": gives})
+    operator = Operator("urn:op:bad", lambda *_: True, index=index)
+    return Engine(operators=[operator], on_problem=problems.append)
+
+
+def calls(constant: str) -> str:
+    return f"ASK {{ ?x <urn:p> ?t FILTER(<urn:op:bad>(?t{constant})) }}"
+
+
+def test_that_an_index_that_raises_loses_no_other_constants() -> None:
+    problems: list[Problem] = []
+    engine = careless(problems)
+    rows = [("none", calls("")), ("a", calls(", 'a'")), ("b", calls(", 'same'"))]
+    assert not engine.subscribe_many(rows)
+    assert ["IndexError" in p.what or "not free" in p.what for p in problems] == [True, True]
+    assert list(engine.match(told("x")).subscriptions) == ["a"]
+    engine.unsubscribe("a")
+    assert "no way back" in problems[-1].what
+    assert not list(engine.match(told("x")).subscriptions)
+
+
+@pytest.mark.parametrize("gives", [(0,), [True], [0.0], {0}, 0])
+def test_that_an_index_gives_numbers(gives: object) -> None:
+    problems: list[Problem] = []
+    engine = careless(problems, gives)
+    engine.subscribe("a", calls(", 'a'"))
+    report = engine.match(told("x"))
+    if gives == (0,):
+        assert list(report.subscriptions) == ["a"]
+    else:
+        assert "no array of numbers" in report.unknown[0].calls[0].why

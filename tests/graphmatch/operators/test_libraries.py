@@ -9,7 +9,7 @@ from time import process_time
 
 import numpy as np
 import pytest
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphmatch.engine import Engine
 from graphmatch.operators.reasoner import Reasoner
@@ -218,6 +218,9 @@ def test_shapes(tmp_path: Path) -> None:
         assert report.problems == (problems.pop(0),)
         assert report.counters.called == 4
     assert not problems
+    nameless = engine.match(Publication.of("p", [(BlankNode("b"), P, Literal(1))])).unknown
+    assert all("has no IRI" in one.calls[0].why for one in nameless if one.subscription != "none")
+    assert len(nameless) == 3
     with pytest.raises(InputError):
         Shacl(tmp_path / "none.ttl")
 

@@ -476,11 +476,24 @@ def test_the_command(tmp_path: Path) -> None:
     bad = run("filter", data, "-s", query, "--operators", f"{tmp_path / 'bad.py'}:is_long")
     assert "s: whether it matches cannot be known" in bad
     assert "ValueError: boo" in bad
+    (tmp_path / "raises.py").write_text("1 / 0")
+    (tmp_path / "leaves.py").write_text("raise SystemExit(3)")
+    (tmp_path / "makes.py").write_text(
+        "from graphmatch.operators.operator import needed\n"
+        "def fails(): raise KeyError('boo')\n"
+        "def needs(shapes): return []\n"
+        "def misses(): return needed('no_such_module', 'geo')\n"
+    )
     for name, said in (
         ("none", "no operators have this name"),
         ("none:none", "cannot be loaded"),
         ("json:loads", "is no operator"),
         (f"{tmp_path / 'none.py'}:x", "cannot be loaded"),
+        (f"{tmp_path / 'raises.py'}:x", "cannot be loaded: ZeroDivisionError"),
+        (f"{tmp_path / 'leaves.py'}:x", "cannot be loaded: SystemExit"),
+        (f"{tmp_path / 'makes.py'}:fails", "calling it makes none: KeyError"),
+        (f"{tmp_path / 'makes.py'}:needs", "missing 1 required"),
+        (f"{tmp_path / 'makes.py'}:misses", "needs no_such_module"),
     ):
         with pytest.raises(MissingOperatorError, match=said):
             load_operators([name])
@@ -574,3 +587,80 @@ def test_that_an_index_changes_no_answer(seed: int, tmp_path: Path) -> None:
             for n in range(0, 80, 3):
                 for engine in (plain, indexed):
                     engine.unsubscribe(f"s{n}")
+
+
+def test_that_what_is_kept_of_long_texts_is_short() -> None:
+    made: list[Term] = []
+    engine = Engine(operators=[Operator("urn:op:long", lambda text: not made.append(text))])
+    engine.subscribe("s", "ASK { ?x <urn:p> ?t FILTER(<urn:op:long>(?t)) }")
+    for text in ("a" * 10_000, "b" * 10_000, "a" * 10_000):
+        assert list(engine.match(Publication.of("p", [(X, P, Literal(text))])).subscriptions)
+    assert [text.value[0] for text in made] == ["a", "b"]
+    assert sum(map(len, engine._operators._kept)) < 200
+
+
+def test_that_an_index_says_truths_and_no_values() -> None:
+    class Least:
+        """Numbers that are at most an argument."""
+
+        def __init__(self) -> None:
+            self.numbers: list[float] = []
+
+        def add(self, constants: Sequence[Term]) -> int:
+            self.numbers.append(float(constants[0].value))
+            return len(self.numbers) - 1
+
+        def remove(self, key: int) -> None:
+            self.numbers[key] = float("inf")
+
+        def matches(self, argument: Term) -> NDArray[np.intp]:
+            return np.flatnonzero(np.array(self.numbers) <= float(argument.value))
+
+    def difference(a: Term, b: Term) -> float:
+        return max(0.0, float(a.value) - float(b.value))
+
+    engine = Engine(operators=[Operator("urn:op:above", difference, index=Least)])
+    call = "<urn:op:above>(?y, 5)"
+    for id, text in {
+        "truth": f"FILTER({call})",
+        "false": f"FILTER({call} = 0)",
+        "value": f"FILTER({call} > 3)",
+        "both": f"FILTER({call}) FILTER({call} > 3)",
+        "bound": f"FILTER({call}) BIND({call} AS ?s)",
+    }.items():
+        engine.subscribe(id, f"SELECT * {{ ?x <urn:p> ?y {text} }}")
+    for number, expected in ((4, {"false"}), (7, {"truth", "bound"}), (9.5, ALL_BUT_FALSE)):
+        report = engine.match(Publication.of("p", [(X, P, Literal(number))]))
+        assert set(report.subscriptions) == set(expected)
+        bound = (match.solutions for match in report if match.subscription == "bound")
+        values = [row["s"] for rows in bound for row in rows]
+        assert values == [Literal(number - 5.0)][: number > 5]
+
+
+ALL_BUT_FALSE = {"truth", "value", "both", "bound"}
+
+
+@pytest.mark.parametrize(
+    "left",
+    ["BIND(1 AS ?k) ?x <urn:p> [] ; <urn:p> ?t", "OPTIONAL { ?x <urn:q> [] } ?x <urn:p>/<urn:q> ?t"],
+)
+def test_that_unnamed_variables_are_told_apart(left: str) -> None:
+    engine = Engine(operators=ALL)
+    engine.subscribe("s", f"SELECT * {{ {left} FILTER(<urn:op:length>(?t) != 77) }}")
+    told = [(X, P, Y), (X, Q, Y), (Y, Q, Literal("abc")), (X, P, Literal("abc"))]
+    assert list(engine.match(Publication.of("p", told)).subscriptions) == ["s"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("FILTER(<urn:op:length>(?t) > RAND())", "RAND"),
+        ("?t <urn:op:length> 3", "property"),
+        ("?t <urn:op:words>+ ?w", "path"),
+    ],
+)
+def test_what_can_never_be_answered(text: str, said: str) -> None:
+    engine = Engine(operators=ALL)
+    with pytest.raises(SubscriptionError, match=said):
+        engine.subscribe("s", f"SELECT * {{ ?x <urn:p> ?t . {text} }}")
+    assert len(engine) == 0

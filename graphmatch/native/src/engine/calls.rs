@@ -12,7 +12,7 @@ type Row = Vec<Option<String>>;
 
 /// What a condition asks of each publication.
 fn predicate(condition: &Condition, constants: &[String]) -> String {
-    let Condition { operator, arguments, negated, compared } = condition;
+    let Condition { operator, arguments, negated, compared, .. } = condition;
     let arguments = arguments.iter().map(|(name, number)| match name.is_empty() {
         true => constants[*number as usize].as_str(),
         false => "?",
@@ -49,6 +49,7 @@ impl State {
         let once = kept.form == crate::query::Form::Ask;
         let (mut some, mut unknown) = (conditions.is_empty(), Vec::new());
         let mut facts: HashMap<String, bool> = HashMap::new();
+        let only_truths = only_conditions && conditions.iter().all(|one| !one.valued);
         let mut waiting: Vec<Vec<(String, &Condition)>> = Vec::new();
         if !some {
             let query = || self.query(record.template(), &self.filed(number));
@@ -62,7 +63,7 @@ impl State {
                     let compared = condition
                         .compared
                         .map(|(operator, number)| (operator, constants[number as usize].as_str()));
-                    if let Some(truth) = self.fact(worker, &key) {
+                    if only_truths && let Some(truth) = self.fact(worker, &key) {
                         is_false |= truth == condition.negated;
                         facts.insert(key, truth);
                         continue;
