@@ -19,7 +19,7 @@ from typing import Any
 
 from graphmatch.engine import Engine
 from graphmatch.subscription import Subscription, SubscriptionParser
-from graphmatch.topics import SURROGATE, Topics, known_concepts
+from graphmatch.topics import Topics, known_concepts
 from semantic.attributes.concepts import Concepts
 from semantic.attributes.constraints import attribute_query, of_row
 from semantic.attributes.values import LineReader
@@ -28,6 +28,7 @@ from semantic.files import files_in, unreadable
 from semantic.limits import DEFAULT_LIMITS, too_long
 from semantic.ontology.ontology import Ontology
 from semantic.syntax import HEAD_BYTES, is_html
+from semantic.terms import SURROGATE
 
 _REMEDY = 'Write {"id": "…", "query": "…"} on one line.'
 _TOML_REMEDY = "Write id and query, where, topics or words below [[subscription]]."

@@ -12,7 +12,6 @@ Limits: only feed items (``rss:item``) match; a web address in a text is one wor
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -24,9 +23,8 @@ from semantic.attributes.concepts import Concepts
 from semantic.attributes.names import concept, concept_name_of
 from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
 from semantic.ontology.ontology import Ontology
-from semantic.terms import Term, local_name
+from semantic.terms import SURROGATE, Term, local_name
 
-SURROGATE = re.compile("[\ud800-\udfff]")
 KEYS = ("id", "topics", "words", "not-words", "match", "comment")
 """What a row of a file of subscriptions may have that names topics or words."""
 

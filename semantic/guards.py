@@ -30,6 +30,8 @@ Fault: TypeAlias = expat.ExpatError
 _AMPLIFICATION = 43  # expat's XML_ERROR_AMPLIFICATION_LIMIT_BREACH; pyexpat has no name for it
 
 _MOST_ATTRIBUTES = 10_000
+_MOST_ENTITIES = 1000
+_PIECE = 1 << 14
 _LONG_TAG = re.compile(rb"<[^<>]{50000,}")  # as long as one of so many attributes
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -112,6 +114,37 @@ def parse_xml(data: bytes, source: str, limits: Limits = DEFAULT_LIMITS) -> Elem
     return fromstring(recode_xml(data, source))  # noqa: S314 -- it has been looked through
 
 
+def root_prefixes(data: bytes) -> dict[str, str]:
+    """Return the prefixes that a document's root declares, with their namespaces.
+
+    Parameters
+    ----------
+    data
+        A document in UTF-8 that was read within the limits. One that expat does not take, or
+        with so many entities that older versions could recurse too deep, declares none.
+
+    Examples
+    --------
+    >>> root_prefixes(b"<!DOCTYPE a [<!ENTITY e 'urn:e'>]><a xmlns:e='&e;:' xmlns='urn:a'/>")
+    {'e': 'urn:e:'}
+    """
+    if data.count(b"<!ENTITY") > _MOST_ENTITIES:
+        return {}
+    roots: list[dict[str, str]] = []
+    parser = expat.ParserCreate("utf-8")
+    parser.specified_attributes = True
+    parser.StartElementHandler = lambda _, attributes: roots.append(attributes)
+    for begin in range(0, len(data), _PIECE):
+        try:
+            parser.Parse(data[begin : begin + _PIECE])
+        except expat.ExpatError:
+            break
+        if roots:
+            break
+    found = roots[0] if roots else {}
+    return {name[6:]: iri for name, iri in found.items() if name.startswith("xmlns:")}
+
+
 def check_attributes(data: bytes, source: str) -> None:
     """Refuse an element of very many attributes, before expat spends seconds on it.
 
@@ -178,17 +211,30 @@ def recode_xml(data: bytes, source: str) -> bytes:
         return decode_xml(data).encode()
     except UnicodeDecodeError as error:
         what = f"not in its encoding, {error.encoding} ({error.reason})"
+        place = _place(error.object, error.start, source, error.encoding)
         remedy = "Declare the encoding that it is in, or save it as UTF-8."
-        raise InputError(Problem(what, _place(data, error.start, source), remedy)) from error
+        if is_wide(error.encoding):  # its first bytes say so
+            remedy = "It is damaged or cut off: get it again, or save it as UTF-8."
+        raise InputError(Problem(what, place, remedy)) from error
     except LookupError as error:
         remedy = "Save the document as UTF-8, and declare that."
         raise InputError(Problem(f"{error}", Place(source, line=1), remedy)) from error
 
 
-def _place(data: bytes, offset: int, source: str) -> Place:
-    before = data[:offset]
-    column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", errors="replace")) + 1
-    return Place(source, before.count(b"\n") + 1, column)
+def is_wide(encoding: str) -> bool:
+    """Whether an encoding is UTF-16 or UTF-32.
+
+    Examples
+    --------
+    >>> is_wide("utf-16-le"), is_wide("utf-8")
+    (True, False)
+    """
+    return encoding.startswith(("utf-16", "utf-32"))
+
+
+def _place(data: bytes, offset: int, source: str, encoding: str = "utf-8") -> Place:
+    before = data[:offset].decode(encoding, errors="replace")
+    return Place(source, before.count("\n") + 1, len(before) - before.rfind("\n"))
 
 
 def _decode(data: bytes) -> str:
@@ -200,11 +246,14 @@ def _decode(data: bytes) -> str:
             return data.decode(encoding)
     declared = _DECLARED_ENCODING.match(data[:1024])
     name = declared[1].decode("ascii").lower() if declared else "utf-8"
-    if name.startswith(("utf-16", "utf-32", "ucs-2", "iso-10646-ucs")):
+    if is_wide(name) or name.startswith(("ucs-2", "iso-10646-ucs")):
         name = "utf-8"  # its own declaration was readable as ASCII
-    if codecs.lookup(name).name.replace("_", "-") in _NOT_ENCODINGS:
-        raise LookupError(f"unknown encoding: {name}")
-    return data.decode(name)
+    try:
+        if codecs.lookup(name).name.replace("_", "-") not in _NOT_ENCODINGS:
+            return data.decode(name)
+    except LookupError:
+        pass  # among others those of Python's that are not of texts
+    raise LookupError(f"unknown encoding: {name}")
 
 
 class _Delivery:

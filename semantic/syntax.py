@@ -12,7 +12,7 @@ import re
 from pyoxigraph import RdfFormat
 
 from semantic.errors import InputError, Place, Problem
-from semantic.guards import decode_xml
+from semantic.guards import decode_xml, is_wide
 
 HEAD_BYTES = 8192
 """How much of a document is looked at to tell its syntax."""
@@ -260,6 +260,8 @@ def decode_head(head: bytes) -> str:
     """Decode as much as can be: a head may end inside a character."""
     try:
         return decode_xml(head).removeprefix("\ufeff")
-    except (UnicodeDecodeError, LookupError):
-        wide = head.startswith(_WIDE)
-        return head.decode("utf-16" if wide else "utf-8", errors="replace").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        encoding = error.encoding if is_wide(error.encoding) else "utf-8"
+    except LookupError:
+        encoding = "utf-8"
+    return head.decode(encoding, errors="replace").removeprefix("\ufeff")

@@ -34,6 +34,9 @@ Solution: TypeAlias = Mapping[str, Term]
 """Variable name, without its question mark, to the term that it is bound to."""
 
 
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half of a character, which JSON can escape and no term holds."""
+
 _LAST_PART = re.compile(r"[^/#:?]+(?=[/#]?$)")
 
 

@@ -222,6 +222,18 @@ REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
         0,
         [":1: unknown encoding: klingon. Save the document as UTF-8, and declare that."],
     ),
+    "an encoding of Python's": (
+        "a.rdf",
+        "<?xml version='1.0' encoding='base64'?>" + rdf(),
+        0,
+        [":1: unknown encoding: base64. Save the document as UTF-8, and declare that."],
+    ),
+    "UTF-16 that is cut off": (
+        "a.rdf",
+        rdf("one").encode("utf-16-be")[:-1],
+        0,
+        [":1:*: not in its encoding, utf-16-be (truncated data). It is damaged or cut off: get it"],
+    ),
     "UTF-16 in Turtle": ("a.ttl", GOOD.encode("utf-16"), 0, [f": {AS_UTF8}"]),
     "UTF-16 in N-Quads": ("a.nq", GOOD.encode("utf-16-be"), 0, [f": {AS_UTF8}"]),
     "UTF-16 in JSON-LD": ("a.jsonld", '{"@id": "urn:a"}'.encode("utf-16"), 0, [f": {AS_UTF8}"]),

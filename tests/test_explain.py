@@ -7,12 +7,13 @@ from typing import TypeAlias
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import Literal, NamedNode, RdfFormat, parse
 
 from graphmatch import Engine
 from graphmatch.matcher import Match, MatchReport
 from semantic import Ontology, Publication
-from semantic.vocabulary import XSD
+from semantic.terms import Triple
+from semantic.vocabulary import PREFIXES, XSD
 from tests.oracle import World, to_sparql
 from tests.strategies import FULL, Scenario, pairs_of, scenarios
 
@@ -41,6 +42,11 @@ Solutions: TypeAlias = list[list[tuple[str, str]]]
 def solutions_of(match: Match) -> Solutions:
     """Return a match's solutions such that their order does not matter."""
     return sorted(sorted((n, str(t)) for n, t in solution.items()) for solution in match.solutions)
+
+
+def triples_of(turtle: str) -> list[Triple]:
+    quads = parse(turtle, format=RdfFormat.TURTLE)
+    return [(quad.subject, quad.predicate, quad.object) for quad in quads]
 
 
 def plain(report: MatchReport) -> list[tuple[str, Solutions]]:
@@ -200,3 +206,34 @@ def test_that_a_branch_that_binds_a_literal_where_another_has_a_property_is_pass
     triple = (NamedNode("urn:s"), NamedNode("urn:p"), Literal("5"))
     explanation = engine.explain("s", Publication.of("urn:one", [triple]))
     assert [piece.triple for piece in explanation.evidence] == [triple]
+
+
+SCHEMA = {
+    "subclass": (":Laptop rdfs:subClassOf :Computer", ":x a :Laptop", "?x a :Computer"),
+    "domain": (":p rdfs:domain :C", ":x :p :y", "?x a :C"),
+    "range": (":p rdfs:range :C", ":x :p :y", "?y a :C"),
+    "subproperty": (":p rdfs:subPropertyOf :q", ":x :p :y", "?x :q ?y"),
+    "inverse": (":p owl:inverseOf :q", ":x :p :y", "?y :q ?x"),
+    "inverse, turned round": (":q owl:inverseOf :p", ":x :p :y", "?y :q ?x"),
+    "topic": (":a skos:broader :b", ":x :p :a", "?x :p :b"),
+    "class": (":L owl:equivalentClass :M", ":x a :L", "?x a :M"),
+    "property": (":p owl:equivalentProperty :q", ":x :p :y", "?x :q ?y"),
+    "the same, as subject": (":a owl:sameAs :b", ":a :p :y", ":b :p ?y"),
+    "the same, as object": (":a owl:sameAs :b", ":y :p :a", "?y :p :b"),
+}
+"""What a publication may say of schema, its data, and a pattern that what follows meets."""
+
+
+@pytest.mark.parametrize("case", SCHEMA)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_that_reasons_lead_back_to_the_data(case: str, is_first: bool) -> None:
+    """Not to the schema, in whatever order the publication has them."""
+    names = "".join(f"PREFIX {n}: <{iri}> " for n, iri in {**PREFIXES, "": "urn:"}.items())
+    schema, data, pattern = SCHEMA[case]
+    texts = [schema, data] if is_first else [data, schema]
+    publication = Publication.of("urn:one", triples_of(f"{names} {' . '.join(texts)} ."))
+    engine = Engine()
+    engine.subscribe("s", f"{names} ASK {{ {pattern} }}")
+    (piece,) = engine.explain("s", publication).evidence
+    assert piece.reasons
+    assert schema.split()[1] not in "".join(piece.reasons)

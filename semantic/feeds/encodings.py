@@ -9,7 +9,7 @@ from importlib import import_module
 
 from semantic.errors import InputError, Severity
 from semantic.feeds.model import Report
-from semantic.guards import recode_xml
+from semantic.guards import is_wide, recode_xml
 
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml\s[^>]*\?>")
 _SAMPLE = 65536
@@ -80,6 +80,8 @@ def _recoded(data: bytes, report: Report) -> bytes:
             raise
         text, encoding = guess
         remedy = f"It is read as {encoding}: declare the encoding that it is in."
+        if isinstance(error.__cause__, UnicodeDecodeError) and error.__cause__.encoding == encoding:
+            remedy = f"It is read as {encoding} all the same, with U+FFFD for what is damaged."
         report.on_problem(replace(error.problem, remedy=remedy, severity=Severity.WARNING))
         return _XML_DECLARATION.sub("", text.removeprefix("\ufeff")).encode()
 
@@ -89,7 +91,7 @@ def _guess(data: bytes, cause: BaseException | None) -> tuple[str, str] | None:
 
     Where it finds windows-1252 as likely as another, it is that: the commonest by far.
     """
-    if isinstance(cause, UnicodeDecodeError) and cause.encoding.startswith(("utf-16", "utf-32")):
+    if isinstance(cause, UnicodeDecodeError) and is_wide(cause.encoding):
         return data.decode(cause.encoding, "replace"), cause.encoding
     text = data.decode("utf-8", "replace")
     if 4 * text.count("\ufffd") <= _foreign(text):

@@ -9,10 +9,10 @@ from typing import Any
 
 from semantic.feeds.elements import distinct
 from semantic.feeds.model import Channel, Enclosure, Item, Report
+from semantic.terms import SURROGATE
 
 _DECODER = json.JSONDecoder()
 _ITEMS = re.compile(r"\"items\"\s*:\s*\[")
-_HALVES = re.compile("[\ud800-\udfff]")
 _SEPARATOR = re.compile(r"[\s,]*(?=\{)")
 
 
@@ -170,7 +170,7 @@ def _complete(text: str, position: int) -> list[Any]:
 
 def _sound(text: str) -> str:
     """Replace halves of surrogate pairs, which JSON can escape and RDF cannot hold."""
-    return _HALVES.sub("?", text.strip())
+    return SURROGATE.sub("?", text.strip())
 
 
 def _items(members: list[Any], channel: Channel, report: Report) -> Iterator[Item]:

@@ -20,11 +20,11 @@ from pyoxigraph import Literal, NamedNode, RdfFormat
 
 from semantic.errors import InputError, OnProblem, Place, Problem
 from semantic.files import pieces, read_whole
-from semantic.guards import recode_xml
+from semantic.guards import recode_xml, root_prefixes
 from semantic.limits import DEFAULT_LIMITS, Limits, too_long
 from semantic.ontology.owlxml import is_owlxml, read_owlxml
 from semantic.reading import read_rdf
-from semantic.syntax import HEAD_BYTES, decode_head, root_element, tell_syntax
+from semantic.syntax import HEAD_BYTES, tell_syntax
 from semantic.terms import Triple
 from semantic.vocabulary import OWL, TYPE
 
@@ -109,9 +109,8 @@ def read_document(
         told = syntax or tell_syntax(head, source, _REMEDY)
         parts = pieces(stream)
         if told == RdfFormat.RDF_XML:
-            parts = iter([recode_xml(read_whole(parts, source, limits), source)])
-            named = root_element(decode_head(head))[1]
-            prefixes.update((name, iri) for name, iri in named.items() if name and "&" not in iri)
+            data = recode_xml(read_whole(parts, source, limits), source)
+            parts = iter([data])
         found = read_rdf(
             parts,
             told,
@@ -123,11 +122,22 @@ def read_document(
             may_be_empty=True,
         )
         triples = [triple for document in found for triple in document.given]
+        if told == RdfFormat.RDF_XML:
+            prefixes.update(root_prefixes(data))
     if stream.tell() > limits.text_characters:
         texts = (len(o.value) for _, _, o in triples if isinstance(o, Literal))
         if max(texts, default=0) > limits.text_characters:
             raise InputError(too_long("a text", Place(source), limits))
+    prefixes = {name: iri for name, iri in prefixes.items() if _is_iri(iri)}
     return _document(source, triples, prefixes)
+
+
+def _is_iri(text: str) -> bool:
+    try:
+        NamedNode(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _document(source: str, triples: list[Triple], prefixes: dict[str, str]) -> Document:

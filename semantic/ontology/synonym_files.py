@@ -18,12 +18,12 @@ from pyoxigraph import NamedNode
 from semantic.errors import OnProblem, OntologyError, Place, Problem
 from semantic.limits import DEFAULT_LIMITS, Limits, too_long
 from semantic.ontology.synonyms import SynonymRow, SynonymRows
+from semantic.terms import SURROGATE
 
 _FORM = 'Write {"root": ["synonym", …], …}.'
 _KEYWORD = re.compile(rb'"@[a-z]+"\s*:')
 _VALUE = re.compile(rb'"|-?[0-9]|(?:true|false|null)\s*\Z')
 """What JSON begins with that is neither an object nor a list; nothing in RDF begins so."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _FEED = re.compile(rb'"version"\s*:\s*"https?:(?:\\?/){2}jsonfeed\.org')
 
 
@@ -142,7 +142,7 @@ class _Collector:
             self.report("a row needs both a term and a root", where)
         elif max(len(term), len(root)) > self._limits.text_characters:
             self._on_problem(too_long("a text", where, self._limits))
-        elif _SURROGATE.search(term + root):
+        elif SURROGATE.search(term + root):
             self.report("half of a surrogate pair is no text", where)
         elif (iri := _iri(root)) is not None:
             if (name := _iri(term)) is None:

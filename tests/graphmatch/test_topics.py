@@ -277,3 +277,32 @@ def test_toml_that_is_none(text: str, said: str, tmp_path: Path) -> None:
 def test_place_of_a_row() -> None:
     with pytest.raises(SubscriptionError, match=r"^a\.jsonl:3: .* has no field `topic`"):
         Topics.of_row({"topic": ["x"]}, Place("a.jsonl", 3))
+
+
+BOOK, ITEM, SOUPS = "<urn:book>", "<http://e/1>", '" soup "'
+
+
+@pytest.mark.parametrize("known", [(), (("urn:a", "urn:in", "urn:b"),)])
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("(<urn:in>|gm:words)+", [(BOOK, ITEM), (BOOK, SOUPS), (ITEM, SOUPS)]),
+        ("<urn:in>*/gm:words", [(BOOK, SOUPS), (ITEM, SOUPS)]),
+        ("(<urn:in>/gm:words?)+", [(BOOK, ITEM), (BOOK, SOUPS)]),
+        ("(^gm:words/gm:words)+", [(SOUPS, SOUPS)]),
+    ],
+)
+def test_words_at_the_ends_of_a_path(
+    known: tuple[tuple[str, str, str], ...], path: str, expected: list[tuple[str, str]]
+) -> None:
+    """They are in no triple that everybody sees; what the ontology says does not matter."""
+    stated = [(NamedNode(s), NamedNode(p), NamedNode(o)) for s, p, o in known]
+    said = item({"title": "Soup"})
+    triple = NamedNode("urn:book"), NamedNode("urn:in"), NamedNode("http://e/1")
+    publication = Publication.of(said.id, [*said.triples, triple])
+    subscription = SubscriptionParser().parse("s", f"SELECT ?a ?b {{ ?a {path} ?b }}")
+    for matcher in (Engine(Ontology(stated)), make("naive", Ontology(stated))):
+        matcher.subscribe(subscription)
+        (match,) = matcher.match(publication)
+        found = [(str(s["a"]), str(s["b"])) for s in match.solutions]
+        assert sorted(found) == sorted(expected)

@@ -803,7 +803,9 @@ def test_sniffing(head: str, expected: FeedFormat | None) -> None:
     assert sniff_feed(head.encode("utf-16")) is expected
 
 
-@pytest.mark.parametrize("encoding", ["unicode_escape", "raw_unicode_escape", "utf-7", "punycode"])
+@pytest.mark.parametrize(
+    "encoding", ["unicode_escape", "raw_unicode_escape", "utf-7", "punycode", "base64", "rot13"]
+)
 def test_encodings_of_python_are_none(encoding: str) -> None:
     """A feed that declares one is read as what it is, so that nothing is hidden in escapes."""
     said = "\\u003cb\\u003e +ADw-b+AD4-"
@@ -893,7 +895,7 @@ def test_a_few_bytes_that_are_no_utf_8() -> None:
     feed = rss(titled("Übel über Übel§")).encode().replace("§".encode(), b"\xc3")
     (publication,), (problem,) = read(feed)
     assert publication.title == "Übel über Übel\ufffd"
-    assert problem.endswith("It is read as utf-8: declare the encoding that it is in.")
+    assert problem.endswith("It is read as utf-8 all the same, with U+FFFD for what is damaged.")
 
 
 @pytest.mark.parametrize("declared", ["x-no", "utf-7"])
@@ -907,9 +909,13 @@ def test_an_encoding_that_there_is_not(declared: str) -> None:
 
 
 def test_utf_16_that_is_cut_inside_a_character() -> None:
-    feed = rss(titled("Übel")).encode("utf-16")
-    (publication,), problems = read(feed + b"x")
-    assert (publication.title, len(problems)) == ("Übel", 2)  # and what stands after the end
+    text = rss(titled("Übel"))
+    told = f"f.xml:1:{len(text) + 1}: not in its encoding, utf-16-"
+    for encoding in ("utf-16", "utf-16-be"):
+        (publication,), problems = read(text.encode(encoding) + b"x")
+        assert (publication.title, len(problems)) == ("Übel", 2)  # and what stands after the end
+        assert told in problems[0]
+        assert problems[0].endswith("all the same, with U+FFFD for what is damaged.")
 
 
 # Whole feeds that cannot be used ------------------------------------------------------------

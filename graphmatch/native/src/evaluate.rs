@@ -17,7 +17,7 @@ use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::operators::{self, Asked, Operators};
 use crate::pattern::{Comparison, TaxonomyOperator, Variants};
 use crate::query::QueryError;
-use crate::rest::{self, Fresh, PUBLICATION};
+use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
 use crate::rewrite::{
     self, ATTRIBUTE, COUNTED, DATATYPE, ERROR, EXACT, NOW, PRIVATE, Rewriter, STR, TAXONOMY, TERM,
     TEXT, VALUE, marked_term, unmarked,
@@ -410,6 +410,8 @@ struct Scratch {
     text: String,
     /// Private names of attributes, and the properties that they stand for.
     attributes: Vec<(Id, Id)>,
+    /// The id of [`ITSELF`], where a query has it.
+    itself: Option<Id>,
 }
 
 struct Data<'a> {
@@ -472,6 +474,9 @@ impl<'a> Data<'a> {
             return self.graph;
         }
         let id = self.intern(name.clone().into());
+        if name.as_str() == ITSELF {
+            self.scratch.borrow_mut().itself = Some(id);
+        }
         if let Some(real) = name.as_str().strip_prefix(ATTRIBUTE) {
             let real = self.intern(NamedNode::new_unchecked(real).into());
             let attributes = &mut self.scratch.borrow_mut().attributes;
@@ -509,6 +514,12 @@ impl<'a> Data<'a> {
         }
         let private = key[1];
         let scratch = self.scratch.borrow();
+        if scratch.itself == Some(private) {
+            let [subject, _, object] = key;
+            let node = if subject == ANY { object } else { subject };
+            let holds = node != ANY && (object == ANY || object == node);
+            return Box::new(holds.then_some([node, private, node]).into_iter());
+        }
         let attribute = scratch.attributes.iter().find(|(id, _)| *id == private);
         if let Some((_, real)) = attribute {
             key[1] = *real;

@@ -13,6 +13,7 @@
 //! step that may be the publication's.
 
 use crate::algebra::{Part, parts, visit};
+use crate::pattern::GM;
 use hashbrown::HashMap;
 use oxrdf::BlankNode;
 use spargebra::algebra::{Expression, GraphPattern, PropertyPathExpression as Path};
@@ -20,6 +21,8 @@ use spargebra::term::{Literal, NamedNode, NamedNodePattern, TermPattern, TripleP
 
 /// The name by which conditions ask for the publication's graph; no query can write it.
 pub(crate) const PUBLICATION: &str = ">publication";
+/// The name of a property that leads from every term to itself; no query can write it.
+pub(crate) const ITSELF: &str = ">itself";
 
 /// What an aggregating query groups, if it is one.
 pub(crate) fn group(body: &GraphPattern) -> Option<&GraphPattern> {
@@ -78,6 +81,18 @@ impl Fresh {
 
     fn node(&mut self) -> TermPattern {
         self.variable().into()
+    }
+
+    /// A path of any number of steps. Where these may go along what only those see who name it, it
+    /// leads from a term to itself also if no other triple has it; not where SPARQL is written, which
+    /// is asked of stores that have all.
+    fn any_number(&self, step: &Path) -> Path {
+        let any_number = Path::ZeroOrMore(step.clone().into());
+        if self.prefix != Self::default().prefix || !step.to_string().contains(GM) {
+            return any_number;
+        }
+        let itself = Path::NamedNode(NamedNode::new_unchecked(ITSELF));
+        Path::Alternative(itself.into(), any_number.into())
     }
 }
 
@@ -234,7 +249,7 @@ fn walks(
         Path::ZeroOrOne(inner) => walks(subject, inner, object, fresh),
         Path::ZeroOrMore(inner) | Path::OneOrMore(inner) => {
             let (before, after) = (fresh.node(), fresh.node());
-            let any_number = Path::ZeroOrMore(inner.clone());
+            let any_number = fresh.any_number(inner);
             let mut found = walks(&before, inner, &after, fresh);
             for walk in &mut found {
                 walk.push(along(subject, &any_number, &before));

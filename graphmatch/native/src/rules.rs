@@ -40,6 +40,8 @@ struct Rule {
     /// Whether the ontology's triples count as the second premise, too.
     is_everywhere: bool,
     when: Condition,
+    /// Whether the second premise is the data, and the first says something of its terms.
+    is_schema: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -88,11 +90,12 @@ fn rules(v: &Vocabulary, is_publication: bool) -> Vec<Rule> {
     for (first, second, conclusion, when) in
         rules.into_iter().chain(heard.into_iter().filter(|_| is_publication))
     {
-        found.push(Rule { first, second, conclusion, is_everywhere: is_publication, when });
+        let is_everywhere = is_publication;
+        found.push(Rule { first, second, conclusion, is_everywhere, when, is_schema: true });
         if let Some(second) = second {
             let is_everywhere = is_publication && when != Different;
             let (first, second) = (second, Some(first));
-            found.push(Rule { first, second, conclusion, is_everywhere, when });
+            found.push(Rule { first, second, conclusion, is_everywhere, when, is_schema: false });
         }
     }
     found
@@ -160,8 +163,9 @@ struct Step<'a> {
     /// Of each triple, whether it is no link.
     is_pair: Vec<bool>,
     others: Vec<Triple>,
-    /// What follows, and whether only transitivity gave it.
-    found: Vec<(Triple, bool)>,
+    /// What follows, whether only transitivity gave it, and the premise that it is told to follow
+    /// from: of a triple of data and one of schema the former.
+    found: Vec<(Triple, bool, Triple)>,
 }
 
 /// Adds to triples all that follows with one of them as a premise, but none where there are `most`.
@@ -201,13 +205,15 @@ pub(crate) fn extend(
             };
             step.take(&graph.triples, number, pairs);
             let mut found = std::mem::take(&mut step.found);
-            for (following, is_pair) in found.drain(..) {
+            for (following, is_pair, premise) in found.drain(..) {
                 let [s, p, _] = following;
                 let is_triple = is_resource(s, terms) && terms.kind(p) == Kind::Iri;
                 if !is_triple || graph.triples.len() >= most {
                     continue;
                 }
-                if graph.derive(following, number) {
+                // Some premises are the ontology's.
+                let from = Some(graph.first(ALL, premise)).filter(|&from| from != ANY);
+                if graph.derive(following, from.map_or(number, |from| from as usize)) {
                     step.push(following, is_pair);
                 } else if !is_pair && p == v.same_as {
                     // A pair that is a link, after all: more follows from it.
@@ -254,7 +260,7 @@ impl Step<'_> {
             premise[0] == A && matches!(premise[1], Node::Constant(p) if is_linking(p))
         };
         let is_literal = self.terms.kind(triple[2]) == Kind::Literal;
-        for &Rule { first, second, conclusion, is_everywhere, when } in &self.rules {
+        for &Rule { first, second, conclusion, is_everywhere, when, is_schema } in &self.rules {
             let is_out = match first[1] {
                 Node::Constant(property) => {
                     property != triple[1] || is_literal || is_pair && is_link(first)
@@ -269,7 +275,7 @@ impl Step<'_> {
                 continue;
             }
             let Some(second) = second else {
-                self.found.push((filled(conclusion, &bound), false));
+                self.found.push((filled(conclusion, &bound), false, triple));
                 continue;
             };
             let key = filled(second, &bound);
@@ -299,14 +305,15 @@ impl Step<'_> {
                         Condition::Different => following[1] == same,
                         _ => false,
                     };
-                    self.found.push((following, is_pair));
+                    let premise = if is_schema { other } else { triple };
+                    self.found.push((following, is_pair, premise));
                 }
             }
         }
         let [s, p, o] = triple;
         let names = self.ontology.names_of(o, self.terms);
         if !names.is_empty() && !is_reserved(p, self.terms) {
-            self.found.extend(names.iter().map(|&term| ([s, p, term], false)));
+            self.found.extend(names.iter().map(|&term| ([s, p, term], false, triple)));
         }
     }
 

@@ -304,3 +304,41 @@ def test_statements_are_what_they_are(tmp_path: Path) -> None:
     term = Statement(A, P, B)
     serialize([Quad(A, P, term)], tmp_path / "o.nt", format=RdfFormat.N_TRIPLES)
     assert read(tmp_path / "o.nt").triples == [(A, P, term)]
+
+
+def test_prefixes_of_rdf_xml_are_those_that_its_parser_sees(tmp_path: Path) -> None:
+    """However late the root begins, with entities put in, and without those that are no IRIs."""
+    entities = '<!ENTITY base "http://e/"> <!ENTITY own "&base;own#">'
+    declared = f'xmlns:rdf="{RDF.iri}" xmlns:own="&own;" xmlns:q="urn:q?a=1&amp;b=" xmlns:no="a b"'
+    text = (
+        f"<!DOCTYPE rdf:RDF [ {entities} ]> <!-- {'late ' * 5000} -->"
+        f'<rdf:RDF {declared}><own:C rdf:about="urn:a"/></rdf:RDF>'
+    )
+    path = tmp_path / "o.rdf"
+    path.write_text(text, encoding="utf-8")
+    document = read_file(path, unexpected)
+    assert document.prefixes == {"rdf": RDF.iri, "own": "http://e/own#", "q": "urn:q?a=1&b="}
+    assert document.triples == [(NamedNode("urn:a"), TYPE, NamedNode("http://e/own#C"))]
+
+
+def test_prefixes_of_rdf_xml_with_entities_that_nest_deep(tmp_path: Path) -> None:
+    """Which some versions of expat expand by recursion."""
+    nested = "".join(f'<!ENTITY e{n} "&e{n - 1};">' for n in range(1, 150_000))
+    path = tmp_path / "o.rdf"
+    path.write_text(
+        f'<!DOCTYPE rdf:RDF [ <!ENTITY e0 "x"> {nested} ]>'
+        f'<rdf:RDF xmlns:rdf="{RDF.iri}" xmlns:e="urn:e" e:p="&e149999;">'
+        '<e:C rdf:about="urn:a"/></rdf:RDF>',
+        encoding="utf-8",
+    )
+    assert read_file(path, unexpected).prefixes == {}
+
+
+def test_prefixes_of_owl_xml_are_iris(tmp_path: Path) -> None:
+    path = tmp_path / "o.owx"
+    path.write_text(
+        f'<Ontology xmlns="{OWL.iri}" ontologyIRI="urn:o"><Prefix name="e" IRI="{EX}"/>'
+        '<Prefix name="no" IRI="a b"/></Ontology>',
+        encoding="utf-8",
+    )
+    assert read_file(path, unexpected).prefixes == {"e": EX}
