@@ -221,7 +221,7 @@ class _Service:
             self._end()
         if self._java is None:
             self._java = _Java(self._program, self._bytes)
-            self._java.connect(self._py4j, until)
+            self._java.connect(self._py4j, until, self._seconds)
         return self._java
 
     def _end(self) -> None:
@@ -261,13 +261,17 @@ class _Java:
         """Whether it runs."""
         return self._process.poll() is None
 
-    def connect(self, py4j: Any, until: float) -> None:
+    def connect(self, py4j: Any, until: float, seconds: float) -> None:
         """Wait until Java says on which port it listens, and what the token is."""
         while len(said := self.said().split("\n")) < 3:
             if not self.is_alive or perf_counter() > until:
                 raise OSError("it does not start")
             Event().wait(0.01)
-        parameters = py4j.GatewayParameters(port=int(said[0]), auth_token=said[1])
+        parameters = py4j.GatewayParameters(
+            port=int(said[0]),
+            auth_token=said[1],
+            read_timeout=seconds + 1,  # what is collected as garbage is told to Java, at any time
+        )
         self._clients.append(py4j.GatewayClient(gateway_parameters=parameters))
         self.gateway = py4j.JavaGateway(*self._clients, gateway_parameters=parameters)
         self.owl = self.gateway.jvm.org.semanticweb.owlapi

@@ -142,7 +142,7 @@ def test_a_reasoner_that_hangs_or_dies_is_started_again() -> None:
     with pytest.raises(TimeoutError, match=r"did not answer within 0\.5 s"):
         reasoner(told("r"), ANN, PARENT)
     assert time.perf_counter() - begin < 5
-    assert first.poll() == -signal.SIGKILL
+    assert first.wait(5) == -signal.SIGKILL
     reasoner._service._seconds = 30
     publication = told("s")
     assert reasoner(publication, ANN, PARENT)
