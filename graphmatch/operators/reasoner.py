@@ -1,27 +1,52 @@
 """What an OWL reasoner says of a publication's individuals: class membership.
 
-What was stated of the publication is put to an ontology, and HermiT or Pellet say which classes its
-individuals have. One run answers all calls of a publication; the reasoner is run on the classes
-that publication and ontology share. Cost: 1 to 4 s a publication, for Java has to start.
+What was stated of the publication is put beside an ontology, and HermiT or Pellet are asked whether
+an individual has a class. Java is started at the first call and kept, with the ontology loaded;
+each publication is a small ontology that imports it, and gets a reasoner of its own. py4j speaks
+with Java, on a port of this machine and with a token. Nothing is imported from elsewhere.
+
+Cost: 1 to 4 s at first; then 10 to 50 ms a publication for a small ontology, for the reasoner
+prepares the whole of it anew, and 1 to 5 ms for each further call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from threading import Lock
+import os
+import subprocess
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event, Lock, Timer
+from time import perf_counter
+from typing import Any
+from weakref import finalize
 
-from graphmatch.operators.operator import Operator
-from semantic.errors import Problem
+from pyoxigraph import BlankNode, Literal, NamedNode
+
+from graphmatch.operators.operator import SECONDS, Operator, needed
+from semantic.errors import OntologyError, Place, Problem
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.reasoner import Reasoner as Program
-from semantic.ontology.reasoner import infer
+from semantic.ontology.reasoner import class_path, java_program
 from semantic.publication import Publication
-from semantic.terms import Term, Triple
-from semantic.vocabulary import EQUIVALENT_CLASS, OP, SUBCLASS, TYPE
+from semantic.terms import Term, Triple, written
+from semantic.vocabulary import OP, OWL, RDF, TYPE
+
+_ONTOLOGY, _PUBLICATION = "urn:graphmatch:ontology", "urn:graphmatch:publication"
+_BLANK = "urn:graphmatch:blank:"
+_LEFT_OUT = frozenset({OWL["imports"], OWL["versionIRI"]})
+"""Properties of a document, which would have a reasoner reach out."""
+_STRUCTURE = (f"<{OWL.iri}", written(RDF["first"]), written(RDF["rest"]))
+"""What a blank node has that stands for an expression, and for no individual."""
+_REMEDY = "Correct the ontology or what was published, or try the other reasoner."
 
 
 class Reasoner(Operator):
     """``op:instance(?individual, class)``: whether a reasoner finds that it is one.
+
+    Needs ``graphmatch[java]``.
 
     Parameters
     ----------
@@ -30,7 +55,14 @@ class Reasoner(Operator):
     program
         ``"hermit"`` or ``"pellet"``.
     limits
-        `Limits.reasoning_seconds` and `Limits.reasoning_bytes` hold.
+        `Limits.reasoning_bytes` holds.
+    timeout
+        Seconds of a call. A reasoner that takes longer is killed, and started anew for the next.
+
+    Raises
+    ------
+    MissingOperatorError
+        When py4j is not installed.
     """
 
     def __init__(
@@ -38,45 +70,267 @@ class Reasoner(Operator):
         ontology: Iterable[Triple],
         program: Program | str = Program.HERMIT,
         limits: Limits = DEFAULT_LIMITS,
+        timeout: float = SECONDS,
     ) -> None:
-        self._ontology, self._program, self._limits = tuple(ontology), Program(program), limits
-        self._last: tuple[Publication, dict[Term, set[Term]]] | None = None
-        self._lock = Lock()
+        self._service = _Service(_lines(ontology), Program(program), limits, timeout)
         super().__init__(
             OP["instance"].value,
-            self._is_instance,
-            cost=2.0,
-            timeout=limits.reasoning_seconds + 1,
+            self._service.is_instance,
+            cost=0.1,
+            timeout=timeout + 1,  # after that the reasoner itself is stuck, and not only slow
             publication=True,
         )
 
-    def _is_instance(self, publication: Publication, individual: Term, class_: Term) -> bool:
+    def close(self) -> None:
+        """End Java; a further call starts it again. It ends with its engine anyway."""
+        self._service.close()
+
+
+class _Service:
+    """A reasoner that is kept, for one publication at a time."""
+
+    def __init__(self, ontology: str, program: Program, limits: Limits, seconds: float) -> None:
+        self._py4j = needed("py4j.java_gateway", "java")
+        self._ontology, self._program = ontology, program
+        self._bytes, self._seconds = limits.reasoning_bytes, seconds
+        self._lock = Lock()
+        self._java: _Java | None = None
+        self._manager: Any = None
+        self._last: tuple[Publication, Any] | None = None
+        """The publication, and its reasoner or what is wrong with it."""
+
+    def is_instance(self, publication: Publication, individual: Term, class_: Term) -> bool:
+        """Return whether an individual of a publication has a class."""
+        if not isinstance(class_, NamedNode):
+            raise TypeError(f"{written(class_)} is no class by name")
+        if isinstance(individual, Literal):
+            return False
+        until = perf_counter() + self._seconds
+        if not self._lock.acquire(timeout=self._seconds):
+            raise TimeoutError(f"the reasoner was busy for {self._seconds:g} s")
+        try:
+            with self._limited(until):
+                owl = self._started(until).owl
+                reasoner = self._reasoner(publication, until)
+                iri = owl.model.IRI.create
+                factory = self._manager.getOWLDataFactory()
+                found = reasoner.isEntailed(
+                    factory.getOWLClassAssertionAxiom(
+                        factory.getOWLClass(iri(class_.value)),
+                        factory.getOWLNamedIndividual(iri(_name(individual))),
+                    )
+                )
+            return bool(found)
+        finally:
+            self._lock.release()
+
+    def close(self) -> None:
+        """End Java."""
         with self._lock:
-            if self._last is None or self._last[0] is not publication:
-                self._last = publication, self._above(publication)
-            return class_ in self._last[1].get(individual, ())
+            self._end()
 
-    def _above(self, publication: Publication) -> dict[Term, set[Term]]:
-        """Return all classes of each individual."""
-        stated = [*self._ontology, *publication.given]
-        found = infer(stated, self._program, _passed_over, self._limits)
-        next_: dict[Term, set[Term]] = {}
-        types: dict[Term, set[Term]] = {}
-        for subject, property_, object_ in (*stated, *found):
-            if property_ == TYPE:
-                types.setdefault(subject, set()).add(object_)
-            elif property_ in (SUBCLASS, EQUIVALENT_CLASS):
-                next_.setdefault(subject, set()).add(object_)
-                if property_ == EQUIVALENT_CLASS:
-                    next_.setdefault(object_, set()).add(subject)
-        for classes in types.values():
-            rest = list(classes)
-            while rest:
-                more = next_.get(rest.pop(), set()) - classes
-                classes |= more
-                rest.extend(more)
-        return types
+    @contextmanager
+    def _limited(self, until: float) -> Iterator[None]:
+        """Kill Java when the time is over, and say what is wrong where something is."""
+        late = Event()
+
+        def stop() -> None:
+            late.set()
+            if self._java is not None:
+                self._java.kill()
+
+        timer = Timer(max(until - perf_counter(), 0.0), stop)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except self._py4j.Py4JJavaError as error:  # what Java threw; it goes on
+            raise _refusal(self._program, error.java_exception.toString()) from None
+        except (self._py4j.Py4JError, OSError) as error:
+            said = self._java.said() if self._java is not None else ""
+            self._end()
+            if late.is_set():
+                what = f"the reasoner did not answer within {self._seconds:g} s, and was ended"
+                raise TimeoutError(what) from None
+            raise _refusal(self._program, f"Java ended: {said or error}") from None
+        finally:
+            timer.cancel()
+
+    def _reasoner(self, publication: Publication, until: float) -> Any:
+        """Return the reasoner of a publication, which is made once."""
+        if self._last is None or self._last[0] is not publication:
+            self._forget()
+            try:
+                self._last = publication, self._made(publication, until)
+            except self._py4j.Py4JJavaError as error:
+                refusal = _refusal(self._program, error.java_exception.toString())
+                self._last = publication, refusal
+        found = self._last[1]
+        if isinstance(found, OntologyError):
+            raise found
+        return found
+
+    def _made(self, publication: Publication, until: float) -> Any:
+        java = self._started(until)
+        if self._manager is None:
+            manager = java.owl.apibinding.OWLManager.createOWLOntologyManager()
+            self._parse(java, manager, _ONTOLOGY, self._ontology)
+            self._manager = manager
+        told = self._parse(java, self._manager, _PUBLICATION, _lines(publication.given, named=True))
+        if self._program is Program.HERMIT:
+            hermit = java.gateway.jvm.org.semanticweb.HermiT
+            settings = hermit.Configuration()
+            self._py4j.set_field(settings, "ignoreUnsupportedDatatypes", True)
+            reasoner = hermit.Reasoner(settings, told)
+        else:
+            pellet = java.gateway.jvm.com.clarkparsia.pellet.owlapiv3.PelletReasonerFactory
+            reasoner = pellet.getInstance().createNonBufferingReasoner(told)
+        if not reasoner.isConsistent():
+            reasoner.dispose()
+            what = "what was published and the ontology are inconsistent together"
+            return OntologyError(Problem(what, Place(publication.id), _REMEDY))
+        return reasoner
+
+    def _parse(self, java: _Java, manager: Any, name: str, text: str) -> Any:
+        """Load a document; that of a publication imports the ontology, which is there."""
+        owl, jvm = java.owl, java.gateway.jvm
+        made = manager.createOntology(owl.model.IRI.create(name))
+        if name == _PUBLICATION:
+            link = manager.getOWLDataFactory().getOWLImportsDeclaration(
+                owl.model.IRI.create(_ONTOLOGY)
+            )
+            manager.applyChange(owl.model.AddImport(made, link))
+        parser = jvm.uk.ac.manchester.cs.owl.owlapi.turtle.parser.TurtleOntologyParser()
+        header = f"<{name}> {TYPE} {OWL['Ontology']} .\n"  # the parser refuses what is empty
+        parser.parse(owl.io.StringDocumentSource(header + text), made)
+        return made
+
+    def _forget(self) -> None:
+        """Give back what the last publication took."""
+        last, self._last = self._last, None
+        if last is not None and not isinstance(last[1], OntologyError):
+            last[1].dispose()
+        if self._manager is not None and self._java is not None:
+            name = self._java.owl.model.IRI.create(_PUBLICATION)
+            told = self._manager.getOntology(name)
+            if told is not None:
+                self._manager.removeOntology(told)
+
+    def _started(self, until: float) -> _Java:
+        if self._java is not None and not self._java.is_alive:
+            self._end()
+        if self._java is None:
+            self._java = _Java(self._program, self._bytes)
+            self._java.connect(self._py4j, until, self._seconds)
+        return self._java
+
+    def _end(self) -> None:
+        java, self._java = self._java, None
+        self._last = self._manager = None
+        if java is not None:
+            java.kill()
 
 
-def _passed_over(problem: Problem) -> None:
-    """Pass over unsatisfiable classes: they have no instances."""
+class _Java:
+    """A Java program with a reasoner, which ends with this process."""
+
+    def __init__(self, program: Program, memory: int) -> None:
+        jar = next(file for file in files("py4j") or () if file.suffix == ".jar").locate()
+        path = os.pathsep.join([str(jar), class_path(program)])
+        options = [f"-Xmx{memory >> 20}m", "-XX:+ExitOnOutOfMemoryError", "-cp", path]
+        server = ["py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0"]
+        java = java_program()
+        folder = TemporaryDirectory(prefix="graphmatch-")
+        self._output = Path(folder.name, "output")  # a pipe could fill up
+        with self._output.open("wb") as output:
+            self._process = subprocess.Popen(  # noqa: S603 -- every part is ours
+                [java, *options, *server],
+                stdin=subprocess.PIPE,  # it ends when this is closed
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # an interrupt from the keyboard is for us
+            )
+        self._clients: list[Any] = []
+        self.gateway: Any = None
+        self.owl: Any = None
+        self.kill = finalize(self, _kill, self._process, self._clients, folder, os.getpid())
+        """Ends it, once."""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it runs."""
+        return self._process.poll() is None
+
+    def connect(self, py4j: Any, until: float, seconds: float) -> None:
+        """Wait until Java says on which port it listens, and what the token is."""
+        while len(said := self.said().split("\n")) < 3:
+            if not self.is_alive or perf_counter() > until:
+                raise OSError("it does not start")
+            Event().wait(0.01)
+        parameters = py4j.GatewayParameters(
+            port=int(said[0]),
+            auth_token=said[1],
+            read_timeout=seconds + 1,  # what is collected as garbage is told to Java, at any time
+        )
+        self._clients.append(py4j.GatewayClient(gateway_parameters=parameters))
+        self.gateway = py4j.JavaGateway(*self._clients, gateway_parameters=parameters)
+        self.owl = self.gateway.jvm.org.semanticweb.owlapi
+
+    def said(self) -> str:
+        """Return the beginning of what it printed."""
+        try:
+            return self._output.read_bytes()[:2000].decode("utf-8", "replace")
+        except FileNotFoundError:  # it was ended
+            return ""
+
+
+def _kill(
+    process: subprocess.Popen[bytes],
+    clients: Iterable[Any],
+    folder: TemporaryDirectory[str],
+    owner: int,
+) -> None:
+    if os.getpid() != owner:  # a child that was forked
+        return
+    for client in clients:
+        client.is_connected = False  # nothing needs to be given back
+    process.kill()
+    process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
+    for client in clients:
+        client.close()
+    folder.cleanup()
+
+
+def _refusal(program: Program, said: str) -> OntologyError:
+    what = f"{program} refuses the ontology or what was published: {said}"[:500]
+    return OntologyError(Problem(what, Place("ontology"), _REMEDY))
+
+
+def _name(term: Term) -> str:
+    return _BLANK + term.value if isinstance(term, BlankNode) else str(getattr(term, "value", term))
+
+
+def _lines(triples: Iterable[Triple], *, named: bool = False) -> str:
+    """Return triples as N-Triples, without what is said of documents.
+
+    With `named`, blank nodes that are individuals get names, so that one can ask for them.
+    """
+    several = [
+        (s, p, o)
+        for s, p, o in triples
+        if p not in _LEFT_OUT and not (p == TYPE and o == OWL["Ontology"])
+    ]
+    renamed: dict[Term, Term] = {}
+    if named:
+        built = {
+            s
+            for s, p, o in several
+            if written(p).startswith(_STRUCTURE)
+            or (p == TYPE and written(o).startswith(f"<{OWL.iri}"))
+        }
+        blank = {t for s, _, o in several for t in (s, o) if isinstance(t, BlankNode)}
+        renamed = {term: NamedNode(_name(term)) for term in blank - built}
+    texts = ((renamed.get(s, s), p, renamed.get(o, o)) for s, p, o in several)
+    return "".join(f"{' '.join(map(written, triple))} .\n" for triple in texts)

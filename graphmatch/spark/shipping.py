@@ -125,9 +125,15 @@ def ship(spark: SparkSession, engine: Engine, now: datetime) -> Shipped:
 
     Raises
     ------
+    SparkError
+        When it has operators, which are functions of this process.
     SavedError
         When it cannot be saved where Spark has its files, which go when it is stopped.
     """
+    if engine.operators:
+        what = f"operators do not run on Spark: {', '.join(one.iri for one in engine.operators)}"
+        remedy = "Match without Spark, or leave out the operators and what calls them."
+        raise SparkError(what, "engine", remedy)
     from pyspark import SparkFiles
 
     path = Path(SparkFiles.getRootDirectory()) / f"graphmatch-{uuid4().hex}"

