@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,8 @@ SHOWN_WAYS = 20
 """How many ways between two terms are shown."""
 LISTED = 12
 """How many terms of one line of a description are shown."""
+LEVEL = 8
+"""How many terms each link of a neighbourhood leads to."""
 _COMMENTS = (SKOS["definition"], RDFS["comment"], SKOS["scopeNote"])
 
 _SEVERITIES = (
@@ -65,8 +67,8 @@ def run(
             shown.path(*seeing.path)
         elif seeing.problems:
             shown.problems()
-        elif seeing.svg is not None and seeing.around is not None:
-            shown.picture(seeing.svg, seeing.around, seeing.radius)
+        elif seeing.around is not None:
+            shown.around(seeing.around, seeing.radius)
         else:
             shown.trees(seeing.depth)
         return session.status
@@ -77,10 +79,6 @@ def _check(seeing: Seeing) -> None:
     if len(chosen) > 1:
         what, remedy = f"{' and '.join(chosen)} are given together", "Give one of them."
         raise InputError(Problem(what, Place(chosen[-1]), remedy))
-    if (seeing.svg is None) != (seeing.around is None):
-        what, place = "--svg and --around need each other", Place("--svg")
-        remedy = "Name the file with --svg, and the term in its middle with --around."
-        raise InputError(Problem(what, place, remedy))
 
 
 class _Shown:
@@ -185,18 +183,16 @@ class _Shown:
         if not self._json:
             self._session.note(f"{plural(len(problems), 'problem')}")
 
-    def picture(self, file: Path, around: str, radius: int) -> None:
-        """Write a picture of a term's neighbourhood."""
-        from graphmatch.command.ontology_graph import draw, neighbourhood
-
-        shown = neighbourhood(self._view, resolve(self._view, around), radius)
-        try:
-            file.write_text(draw(shown), encoding="utf-8")
-        except OSError as error:
-            what, remedy = f"the picture cannot be written: {error.strerror}", "Name another file."
-            raise InputError(Problem(what, Place(str(file)), remedy)) from error
-        row = {"file": str(file), "terms": [str(box.term) for box in shown.boxes]}
-        self._show([row], [styled(f"{file}: {plural(len(shown.boxes), 'term')} shown")])
+    def around(self, text: str, radius: int) -> None:
+        """Show what is above and below a term as a graph in the DOT language."""
+        centre = resolve(self._view, text)
+        shown = neighbourhood(self._view, centre, radius)
+        links = [(t, up) for t in shown for up in self._view.parents(t) if up in shown]
+        row = {
+            "terms": [*map(str, shown)],
+            "links": [[str(lower), str(upper)] for lower, upper in links],
+        }
+        self._show([row], map(styled, dot_lines(self._view, shown, links)))
 
 
 def tree_lines(taxonomy: Taxonomy, view: View, depth: int) -> Iterator[Text]:
@@ -221,6 +217,53 @@ def tree_lines(taxonomy: Taxonomy, view: View, depth: int) -> Iterator[Text]:
             yield styled(f"{indent}└── ", (f"… and {more:,} more", "dim"))
 
     return branch(_tops(taxonomy), "", 1)
+
+
+def neighbourhood(view: View, centre: NamedNode, radius: int) -> list[NamedNode]:
+    """Return a term and what is so many links above and below it, at most `LEVEL` terms a link.
+
+    Those with the most children come first, instances last.
+    """
+
+    def below(term: NamedNode) -> Iterable[NamedNode]:
+        children = sorted(view.children(term), key=lambda child: -len(view.children(child)))
+        return (*children, *view.instances(term))
+
+    shown = [centre]
+    for near in (view.parents, below):
+        level = [centre]
+        for _ in range(radius):
+            turns = chain.from_iterable(zip_longest(*map(near, level)))
+            new = dict.fromkeys(term for term in turns if term is not None and term not in shown)
+            level = list(new)[:LEVEL]
+            shown += level
+    return shown
+
+
+def dot_lines(
+    view: View, terms: Sequence[NamedNode], links: Iterable[tuple[NamedNode, NamedNode]]
+) -> Iterator[str]:
+    """Yield a graph in the DOT language, the first term in bold, instances dashed."""
+    yield 'digraph { rankdir=BT node [shape=box style="rounded" fontname="sans-serif"]'
+    for number, term in enumerate(terms):
+        label = dict.fromkeys(filter(None, (view.label(term), view.compact(term))))
+        near = {*view.parents(term), *view.children(term), *view.instances(term)}
+        if left_out := len(near.difference(terms)):
+            label[f"… {left_out:,} more"] = None
+        style = "" if number else ' style="rounded,bold"'
+        if view.kinds(term) == ("instance",):
+            style = ' style="rounded,dashed"'
+        yield f"  {_quoted(str(term))} [label={_quoted(*label)}{style}]"
+    for lower, upper in links:
+        style = " [style=dashed]" if upper in view.types(lower) else ""
+        yield f"  {_quoted(str(lower))} -> {_quoted(str(upper))}{style}"
+    yield "}"
+
+
+def _quoted(*lines: str) -> str:
+    """Write lines as a text of DOT; its line ends and quotation marks are escaped."""
+    escaped = (line.replace("\\", "\\\\").replace('"', '\\"') for line in lines)
+    return '"' + "\\n".join(" ".join(line.split()) for line in escaped) + '"'
 
 
 def _named(term: NamedNode, view: View) -> Iterator[str | tuple[str, str]]:

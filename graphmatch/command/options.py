@@ -302,15 +302,15 @@ class Seeing:
         None, "The shortest ways between two terms.", metavar="TERM TERM"
     )
     problems: bool = option(False, "Only what is wrong, grouped by file.")
-    svg: Path | None = option(None, "Write a picture of the terms around --around.", metavar="FILE")
-
     depth: int = option(4, "How many levels of the trees to show.", min=1)
-    around: str | None = option(None, "The term in the middle of the picture.", metavar="TERM")
-    radius: int = option(2, "How many links the picture goes up and down.", min=0, max=10)
+    around: str | None = option(
+        None, "What is above and below a term, as a graph for Graphviz (DOT).", metavar="TERM"
+    )
+    radius: int = option(2, "How many links --around goes up and down.", min=0, max=10)
 
     def chosen(self) -> tuple[str, ...]:
         """Return the options that were given, of which there is one at most."""
-        several = ("search", "term", "path", "problems", "svg")
+        several = ("search", "term", "path", "problems", "around")
         return tuple(f"--{name}" for name in several if getattr(self, name) not in (None, False))
 
 

@@ -55,8 +55,8 @@ class View:
     >>> from semantic.vocabulary import SUBCLASS
     >>> laptop, computer = NamedNode("urn:x:laptop"), NamedNode("urn:x:computer")
     >>> view = View(Ontology([(laptop, SUBCLASS, computer)]))
-    >>> view.kinds(laptop), view.parents(laptop), view.brief(laptop)
-    (('class',), (<NamedNode value=urn:x:computer>,), 'laptop')
+    >>> view.kinds(laptop), view.parents(laptop)
+    (('class',), (<NamedNode value=urn:x:computer>,))
     """
 
     def __init__(self, ontology: Ontology, language: str = "en") -> None:
@@ -71,11 +71,6 @@ class View:
     def compact(self, term: Term) -> str:
         """Return a term as the ontology's prefixes write it."""
         return compact(term, self.ontology.prefixes)
-
-    def brief(self, term: NamedNode) -> str:
-        """Return a prefixed name, or the last part of an IRI that has no prefix."""
-        text = self.compact(term)
-        return local_name(term) if text.startswith("<") else text
 
     @cached_property
     def terms(self) -> tuple[NamedNode, ...]:
