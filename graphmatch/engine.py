@@ -12,7 +12,7 @@ publications with a term that needs them: annotation, units, mapping functions
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -605,15 +605,6 @@ class Engine(Matcher):
         source: str,
     ) -> MatchReport:
         """Return the report of a publication, after Python's steps where these are needed."""
-        if isinstance(found, _native.Report):
-            unknown = self._operators.unknown(found, None)
-            if publication is not None:
-                origin = lambda: publication  # noqa: E731 - as below
-                report = report_of(publication.id, found, origin=origin, unknown=unknown)
-                return self._told(report)
-            id, again = id_of(found.publication(), source), partial(_read_again, found, source)
-            return self._told(report_of(id, found, origin=again, unknown=unknown))
-        time = now_text(now)
         problems: tuple[Problem, ...] = ()
         runs, steps = 0, 0
         asked: Asked | None = None
@@ -621,7 +612,7 @@ class Engine(Matcher):
             if isinstance(found, _native.Waiting):
                 asked = asked or self._operators.begin(publication, source)
                 self._operators.make(found, asked)
-                found = found.again(asked.native, time)
+                found = found.again(asked.native, now_text(now))
                 continue
             if publication is None:
                 publication = publication_of(found.id, found.triples(), source)
@@ -632,7 +623,7 @@ class Engine(Matcher):
             found = self._core.match_triples(
                 plain(publication.id),
                 prepared.triples,
-                time,
+                now_text(now),
                 prepared.stated,
                 prepared.shown,
                 prepared.done,
@@ -640,14 +631,14 @@ class Engine(Matcher):
                 None if asked is None else asked.native,
             )
         unknown = self._operators.unknown(found, asked)
-        calls = Calls([] if asked is None else asked.made)
-        kept = 0 if asked is None else asked.recalled
-        if publication is not None:
+        origin: Callable[[], Publication | None]
+        if publication is None:
+            id, origin = id_of(found.publication(), source), partial(_read_again, found, source)
+        else:
             id, origin = publication.id, lambda: publication
-            report = report_of(id, found, problems, runs, origin, calls, kept, unknown)
-            return self._told(report)
-        id, again = id_of(found.publication(), source), partial(_read_again, found, source)
-        return self._told(report_of(id, found, problems, runs, again, calls, kept, unknown))
+        calls = () if asked is None else Calls(asked.made)
+        kept = 0 if asked is None else asked.recalled
+        return self._told(report_of(id, found, problems, runs, origin, calls, kept, unknown))
 
     def _told(self, report: MatchReport) -> MatchReport:
         for problem in report.problems:
