@@ -72,13 +72,7 @@ def run(
 
 
 def check(reading: Reading) -> None:
-    """Check that there is something to read, and the format and base.
-
-    Raises
-    ------
-    InputError
-        When not.
-    """
+    """Check that there is something to read, and the format and base."""
     if not reading.publications and not reading.events:
         what, remedy = "there is nothing to read", "Name feeds and RDF files, or --events."
         raise InputError(Problem(what, Place("PUBLICATIONS"), remedy))

@@ -216,13 +216,7 @@ def writer(form: str, console: CommandConsole, engine: Engine) -> Writer:
 
 @contextmanager
 def written(path: Path | None, console: CommandConsole) -> Iterator[CommandConsole]:
-    """Yield where results go: the console, or a file beside ``path`` that takes its place.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be written. One that was there stays, as after any other error.
-    """
+    """Yield where results go: the console, or a file beside ``path`` that takes its place."""
     if path is None:
         yield console
         console.file.flush()

@@ -48,11 +48,6 @@ class Seen:
     ----------
     wait
         For how many seconds to wait for another run.
-
-    Raises
-    ------
-    SeenError
-        When the file is something else, cannot be used, or is held by another run.
     """
 
     def __init__(self, path: Path, now: datetime, wait: float = WAIT_SECONDS) -> None:
@@ -76,13 +71,7 @@ class Seen:
         self._file.close()
 
     def _run(self, statement: str, *values: object) -> list[tuple[int, ...]]:
-        """Return the rows of a statement.
-
-        Raises
-        ------
-        SeenError
-            When the file cannot be used.
-        """
+        """Return the rows of a statement."""
         try:
             return self._file.execute(statement, values).fetchall()
         except sqlite3.Error as error:

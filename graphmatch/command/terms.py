@@ -166,11 +166,6 @@ def resolve(view: View, text: str) -> NamedNode:
 
     Tried in this order: an IRI, a prefixed name, the last part of an IRI, a label, and the last
     two in any case. The first that names something decides.
-
-    Raises
-    ------
-    GraphMatchError
-        When it names nothing, or several terms.
     """
     if (term := _iri(view, text)) is not None:
         return term
