@@ -20,10 +20,11 @@ from graphmatch.command.terms import (
     View,
     Way,
     by_name,
-    depths,
+    depth,
     named,
     resolve,
     search,
+    upwards,
     ways,
 )
 from graphmatch.mapping import MappingFunctions
@@ -293,7 +294,7 @@ def describe(view: View, term: NamedNode) -> dict[str, Any]:
     """Return all that an ontology says of one term, terms, texts and counts by name."""
     triples = view.ontology.triples
     about = [(p, o) for s, p, o in triples if s == term]
-    above = _above(view, term)
+    above = upwards([term], view.parents)
     below = {t for taxonomy in view.taxonomies.values() for t in taxonomy.descendants(term)}
     instances = {each: view.instances(each) for each in (term, *named(below))}
     comments = [o for p, o in about if p in _COMMENTS and isinstance(o, Literal)]
@@ -308,7 +309,7 @@ def describe(view: View, term: NamedNode) -> dict[str, Any]:
         "children": view.children(term),
         "ancestors": len(above) - 1,
         "descendants": len(set(named(below)) - {term}),
-        "depth": depths(above)[term],
+        "depth": depth(above),
         "domain": [*named(o for p, o in about if p == DOMAIN)],
         "range": [*named(o for p, o in about if p == RANGE)],
         "attributes": by_name(s for s, p, o in triples if p == DOMAIN and o == term),
@@ -343,17 +344,6 @@ def _plain(value: object) -> object:
     if isinstance(value, list | tuple):
         return [*map(str, value)]
     return value if isinstance(value, int) else str(value)
-
-
-def _above(view: View, term: NamedNode) -> dict[NamedNode, tuple[NamedNode, ...]]:
-    """Return the term and all above it, each with its parents."""
-    above: dict[NamedNode, tuple[NamedNode, ...]] = {}
-    queue = [term]
-    for current in queue:
-        if current not in above:
-            above[current] = view.parents(current)
-            queue.extend(above[current])
-    return above
 
 
 def count_line(name: str, count: object) -> Text:
