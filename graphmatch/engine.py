@@ -13,14 +13,14 @@ publications with a term that needs them: annotation, units, mapping functions
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias, TypeVar
 
 from pyoxigraph import RdfFormat
 
@@ -95,6 +95,7 @@ if TYPE_CHECKING:
 Document: TypeAlias = bytes | str | Path | Readable
 """What `Engine.filter` reads."""
 
+_Taken = TypeVar("_Taken")
 _FILINGS = 1024
 """So many filings are kept for explanations."""
 _AT_ONCE = 8192
@@ -307,12 +308,8 @@ class Engine(Matcher):
         DuplicateError
             When the id is taken.
         """
-        id, text, comment = _row(subscription, query)
-        with self._changing, _refusals(id):
-            try:
-                self._core.subscribe(id, text, comment)
-            except _native.NeedsPythonError:
-                self._core.subscribe(id, text, comment, self._filed(id, text))
+        with self._changing:
+            self._take(self._core.subscribe, *_row(subscription, query))
             self._note_words()
 
     def replace(self, subscription: Subscription | str, query: str | None = None) -> None:
@@ -326,15 +323,22 @@ class Engine(Matcher):
             As `subscribe`; then the one that is there stays.
         """
         id, text, comment = _row(subscription, query)
-        with self._changing, _refusals(id):
-            try:
-                found = self._core.replace(id, text, comment)
-            except _native.NeedsPythonError:
-                found = self._core.replace(id, text, comment, self._filed(id, text))
+        with self._changing:
+            found = self._take(self._core.replace, id, text, comment)
             self._filings.pop(id, None)
             self._note_words()
         if not found:
             raise UnknownError(id)
+
+    def _take(self, take: Callable[..., _Taken], id: str, text: str, comment: str) -> _Taken:
+        """Hand a subscription to the core, with its units and classes found where it has some."""
+        try:
+            try:
+                return take(id, text, comment)
+            except _native.NeedsPythonError:
+                return take(id, text, comment, self._filed(id, text))
+        except (_native.TakenError, _native.RefusedError) as error:
+            raise _error_of(error, id) from None
 
     def _filed(self, id: str, text: str) -> list[str]:
         return self._knowledge.filed(self._parser, id, text)
@@ -403,10 +407,8 @@ class Engine(Matcher):
                 yield _error_of(error, some[place][0])
             begin += taken
             if begin < len(rows):  # units or names of classes have to be found first
-                id, text, comment = rows[begin]
                 try:
-                    with _refusals(id):
-                        self._core.subscribe(id, text, comment, self._filed(id, text))
+                    self._take(self._core.subscribe, *rows[begin])
                 except GraphMatchError as error:
                     yield error
                 begin += 1
@@ -1108,12 +1110,3 @@ def _error_of(error: Exception, id: str) -> GraphMatchError:
         return DuplicateError(id)
     assert isinstance(error, _native.RefusedError)
     return refusal(id, error)
-
-
-@contextmanager
-def _refusals(id: str) -> Iterator[None]:
-    """Raise the errors of the core as ours."""
-    try:
-        yield
-    except (_native.TakenError, _native.RefusedError) as error:
-        raise _error_of(error, id) from None
