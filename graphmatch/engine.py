@@ -12,15 +12,15 @@ publications with a term that needs them: annotation, units, mapping functions
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias, TypeVar
 
 from pyoxigraph import RdfFormat
 
@@ -95,6 +95,7 @@ if TYPE_CHECKING:
 Document: TypeAlias = bytes | str | Path | Readable
 """What `Engine.filter` reads."""
 
+_Taken = TypeVar("_Taken")
 _FILINGS = 1024
 """So many filings are kept for explanations."""
 _AT_ONCE = 8192
@@ -307,12 +308,8 @@ class Engine(Matcher):
         DuplicateError
             When the id is taken.
         """
-        id, text, comment = _row(subscription, query)
-        with self._changing, _refusals(id):
-            try:
-                self._core.subscribe(id, text, comment)
-            except _native.NeedsPythonError:
-                self._core.subscribe(id, text, comment, self._filed(id, text))
+        with self._changing:
+            self._take(self._core.subscribe, *_row(subscription, query))
             self._note_words()
 
     def replace(self, subscription: Subscription | str, query: str | None = None) -> None:
@@ -326,15 +323,22 @@ class Engine(Matcher):
             As `subscribe`; then the one that is there stays.
         """
         id, text, comment = _row(subscription, query)
-        with self._changing, _refusals(id):
-            try:
-                found = self._core.replace(id, text, comment)
-            except _native.NeedsPythonError:
-                found = self._core.replace(id, text, comment, self._filed(id, text))
+        with self._changing:
+            found = self._take(self._core.replace, id, text, comment)
             self._filings.pop(id, None)
             self._note_words()
         if not found:
             raise UnknownError(id)
+
+    def _take(self, take: Callable[..., _Taken], id: str, text: str, comment: str) -> _Taken:
+        """Hand a subscription to the core, with its units and classes found where it has some."""
+        try:
+            try:
+                return take(id, text, comment)
+            except _native.NeedsPythonError:
+                return take(id, text, comment, self._filed(id, text))
+        except (_native.TakenError, _native.RefusedError) as error:
+            raise _error_of(error, id) from None
 
     def _filed(self, id: str, text: str) -> list[str]:
         return self._knowledge.filed(self._parser, id, text)
@@ -403,10 +407,8 @@ class Engine(Matcher):
                 yield _error_of(error, some[place][0])
             begin += taken
             if begin < len(rows):  # units or names of classes have to be found first
-                id, text, comment = rows[begin]
                 try:
-                    with _refusals(id):
-                        self._core.subscribe(id, text, comment, self._filed(id, text))
+                    self._take(self._core.subscribe, *rows[begin])
                 except GraphMatchError as error:
                     yield error
                 begin += 1
@@ -605,15 +607,6 @@ class Engine(Matcher):
         source: str,
     ) -> MatchReport:
         """Return the report of a publication, after Python's steps where these are needed."""
-        if isinstance(found, _native.Report):
-            unknown = self._operators.unknown(found, None)
-            if publication is not None:
-                origin = lambda: publication  # noqa: E731 - as below
-                report = report_of(publication.id, found, origin=origin, unknown=unknown)
-                return self._told(report)
-            id, again = id_of(found.publication(), source), partial(_read_again, found, source)
-            return self._told(report_of(id, found, origin=again, unknown=unknown))
-        time = now_text(now)
         problems: tuple[Problem, ...] = ()
         runs, steps = 0, 0
         asked: Asked | None = None
@@ -621,7 +614,7 @@ class Engine(Matcher):
             if isinstance(found, _native.Waiting):
                 asked = asked or self._operators.begin(publication, source)
                 self._operators.make(found, asked)
-                found = found.again(asked.native, time)
+                found = found.again(asked.native, now_text(now))
                 continue
             if publication is None:
                 publication = publication_of(found.id, found.triples(), source)
@@ -632,7 +625,7 @@ class Engine(Matcher):
             found = self._core.match_triples(
                 plain(publication.id),
                 prepared.triples,
-                time,
+                now_text(now),
                 prepared.stated,
                 prepared.shown,
                 prepared.done,
@@ -640,14 +633,14 @@ class Engine(Matcher):
                 None if asked is None else asked.native,
             )
         unknown = self._operators.unknown(found, asked)
-        calls = Calls([] if asked is None else asked.made)
-        kept = 0 if asked is None else asked.recalled
-        if publication is not None:
+        origin: Callable[[], Publication | None]
+        if publication is None:
+            id, origin = id_of(found.publication(), source), partial(_read_again, found, source)
+        else:
             id, origin = publication.id, lambda: publication
-            report = report_of(id, found, problems, runs, origin, calls, kept, unknown)
-            return self._told(report)
-        id, again = id_of(found.publication(), source), partial(_read_again, found, source)
-        return self._told(report_of(id, found, problems, runs, again, calls, kept, unknown))
+        calls = () if asked is None else Calls(asked.made)
+        kept = 0 if asked is None else asked.recalled
+        return self._told(report_of(id, found, problems, runs, origin, calls, kept, unknown))
 
     def _told(self, report: MatchReport) -> MatchReport:
         for problem in report.problems:
@@ -1117,12 +1110,3 @@ def _error_of(error: Exception, id: str) -> GraphMatchError:
         return DuplicateError(id)
     assert isinstance(error, _native.RefusedError)
     return refusal(id, error)
-
-
-@contextmanager
-def _refusals(id: str) -> Iterator[None]:
-    """Raise the errors of the core as ours."""
-    try:
-        yield
-    except (_native.TakenError, _native.RefusedError) as error:
-        raise _error_of(error, id) from None

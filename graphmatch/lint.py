@@ -30,7 +30,6 @@ from graphmatch.parse_tree import (
     Expression,
     Op,
     TreeParser,
-    digest,
     unbound,
 )
 from graphmatch.subscription import Subscription, SubscriptionParser
@@ -104,6 +103,9 @@ _OWN_VOCABULARIES: Mapping[str, str] = {
 _MORE_DIGITS = re.compile(r"[0-9]+(?=[0-9]{4})")
 """The digits before the last four: `value_of` has no number of very many, which is a valid one."""
 
+_VARIABLE = re.compile(r'"(?:[^"\\]|\\.)*"|<[^<>\s]*>|([?$]\w+|_:\w+)')
+"""A variable or blank node; texts and IRIs are passed over, as there may be a question mark."""
+
 _DEEP = 30
 """With more brackets, a query that is not parsed is taken for one that is nested too deeply."""
 
@@ -150,39 +152,35 @@ class Linter:
     def __init__(self, ontology: Ontology) -> None:
         self._known = _Known(ontology)
         self._trees = TreeParser()
-        self._alone: dict[tuple[str, ...], Subscription | None] = {}
         self._first: dict[str, str] = {}
 
     def lint(self, subscription: Subscription) -> tuple[Warned, ...]:
         """Return what is probably wrong with a subscription; see `lint`."""
         asked = _Asked(subscription, self._trees.parse(subscription.query), self._known)
         warnings = [(code, *found) for code, rule in _RULES.items() for found in rule(asked)]
-        warnings += (("duplicate", *found) for found in self._duplicate(subscription, asked.tree))
+        warnings += (("duplicate", *found) for found in self._duplicate(subscription))
         place = Place(subscription.id)
         return tuple(
             Warned(what, place, remedy, code=code) for code, what, remedy in dict.fromkeys(warnings)
         )
 
-    def _duplicate(self, subscription: Subscription, tree: Op | None) -> Iterator[_Finding]:
-        """Yield a warning where a subscription before asks the same.
-
-        Those with the same constants are compared.
-        """
-        key = tuple(sorted(str(term) for term, _ in subscription.query.constants()))
-        if key not in self._alone:
-            self._alone[key] = subscription
-            return
-        if (other := self._alone[key]) is not None:
-            self._first[_written(other, self._trees.parse(other.query))] = other.id
-            self._alone[key] = None
-        first = self._first.setdefault(_written(subscription, tree), subscription.id)
+    def _duplicate(self, subscription: Subscription) -> Iterator[_Finding]:
+        """Yield a warning where a subscription before asks the same."""
+        first = self._first.setdefault(_same(subscription.query.text), subscription.id)
         if first != subscription.id:
-            what = f"it asks the same as {first}, but for names of variables, order and layout"
+            what = f"it asks the same as {first}, but for names of variables and layout"
             yield what, "Keep one of the two."
 
 
-def _written(subscription: Subscription, tree: Op | None) -> str:
-    return subscription.query.text if tree is None else digest(tree)
+def _same(text: str) -> str:
+    """Return a query's text with its variables numbered in the order of the text."""
+    numbers: dict[str, int] = {}
+
+    def numbered(found: re.Match[str]) -> str:
+        name = found[1]
+        return found[0] if name is None else f"{name[0]}{numbers.setdefault(name, len(numbers))}"
+
+    return _VARIABLE.sub(numbered, text)
 
 
 # -- what a query says ----------------------------------------------------------------------

@@ -7,7 +7,6 @@ more than its constants. It can't parse SPARQL 1.2.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,8 +27,6 @@ AGGREGATES = frozenset({"COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUPCON
 _BLANK = "_blank_"
 _SLOT = "slot:"
 _STRUCTURE = frozenset({"group", "select", "optional", "minus", "union", "graph"})
-_ROUNDS = 32
-"""How often variables are distinguished by what is beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,57 +208,6 @@ def _in_select(op: Op, outer: Bound) -> Iterator[Use]:
 
 def _ops(expressions: Iterable[Expression]) -> Iterator[Op]:
     return (each for each in expressions if isinstance(each, Op))
-
-
-# -- one digest for all queries that ask the same -------------------------------------------
-
-
-def digest(tree: Op) -> str:
-    """Return a digest in which names of variables, order of triples and filters don't count.
-
-    Two queries that ask the same may have two digests where parts stand in another order.
-
-    Examples
-    --------
-    >>> from graphmatch import SubscriptionParser
-    >>> one, other = "ASK { ?x <urn:p> 1; <urn:q> ?y }", "ASK { ?b <urn:q> ?c. ?b <urn:p> 1 }"
-    >>> trees = [TreeParser().parse(SubscriptionParser().query("", q)) for q in (one, other)]
-    >>> digest(trees[0]) == digest(trees[1])
-    True
-
-    References
-    ----------
-    Shervashidze et al.: Weisfeiler-Lehman Graph Kernels. JMLR 12 (2011).
-    """
-    import networkx as nx
-
-    graph: nx.Graph[Any] = nx.Graph()
-
-    def add(part: Expression) -> object:
-        node = part if isinstance(part, Variable) else len(graph)
-        if not isinstance(part, Op):
-            graph.add_node(node, label="?" if isinstance(part, Variable) else str(part))
-            return node
-        graph.add_node(node, label=part.name)
-        places: defaultdict[object, list[int]] = defaultdict(list)
-        for place, arg in _placed(part):
-            places[add(arg)].append(place)
-        for arg_node, several in places.items():
-            graph.add_edge(node, arg_node, label=str(several))
-        return node
-
-    add(tree)
-    rounds = min(len(graph), _ROUNDS)
-    return nx.weisfeiler_lehman_graph_hash(graph, "label", "label", iterations=rounds)
-
-
-def _placed(op: Op) -> Iterator[tuple[int, Expression]]:
-    """Yield operands with their places; filters, and triples between others, share one."""
-    place = 0
-    for part in op.args:
-        name = part.name if op.name == "group" and isinstance(part, Op) else ""
-        place += name not in ("triple", "filter")
-        yield -1 if name == "filter" else place, part
 
 
 # -- from rdflib's parse tree ---------------------------------------------------------------

@@ -68,13 +68,7 @@ class Options:
 
     @classmethod
     def read(cls, said: bytes) -> Options:
-        """Return what was written.
-
-        Raises
-        ------
-        GraphMatchError, KeyError, TypeError, ValueError
-            When it was somebody else who wrote it.
-        """
+        """Return what was written."""
         options = json.loads(said)
         operators = {
             str(iri): (str(version), bool(is_indexed), bool(generates))
@@ -91,11 +85,6 @@ def save(core: _native.Core, path: Path, options: Options, known: bytes) -> None
     ----------
     known
         The ontology, as `written` gives it.
-
-    Raises
-    ------
-    SavedError
-        When something else is there, or the file cannot be written.
     """
     try:
         core.save(path, options.written(), known)
@@ -119,12 +108,6 @@ def opened(
     operators
         The operators that there are now: IRI, whether it has an index, whether it generates
         bindings.
-
-    Raises
-    ------
-    SavedError
-        When nothing was saved there, by another version, or when it is damaged; when its limits
-        are larger than usual and none are given; when it had operators that are not given.
     """
 
     def chosen(said: bytes) -> Limits:
@@ -190,13 +173,7 @@ def written(ontology: Ontology, annotator: Annotator | None) -> bytes:
 
 
 def read(path: Path, known: bytes, options: SynonymOptions) -> tuple[Ontology, Annotator | None]:
-    """Return the ontology and the annotator that were written.
-
-    Raises
-    ------
-    SavedError
-        When it was somebody else who wrote them.
-    """
+    """Return the ontology and the annotator that were written."""
     try:
         said = json.loads(known)
         terms = [_native.term(text) for text in said["terms"]]

@@ -202,26 +202,34 @@ class _Reader:
         for number, row in rows:
             place = reader.place(number)
             try:
-                if "where" in row and "query" not in row:
-                    subscription = _of_constraints(row, reader, number, self.parser)
-                elif "query" not in row and ("topics" in row or "words" in row):
-                    subscription = self._of_topics(row, place, reader.remedy)
-                else:
-                    subscription = _of_query(row, place, self.parser, reader.remedy)
+                subscription = self._of_row(row, reader, number)
             except (InputError, SubscriptionError) as error:
                 self.on_problem(error.problem)
             else:
                 yield replace(place, item=subscription.id), subscription
 
-    def _of_topics(self, row: dict[str, Any], place: Place, remedy: str) -> Subscription:
-        id = _field(row, "id", place, remedy)
-        comment = _field({"comment": "", **row}, "comment", place, remedy)
-        place = replace(place, item=id)
-        topics = Topics.of_row(row, place)
+    def _of_row(self, row: dict[str, Any], reader: LineReader, number: int) -> Subscription:
+        place, remedy = reader.place(number), reader.remedy
+        is_query = "query" in row or row.keys().isdisjoint(("where", "topics", "words"))
+        if is_query or "where" not in row:
+            id = _field(row, "id", place, remedy)
+            query = _field(row, "query", place, remedy) if is_query else ""
+            comment = _field({"comment": "", **row}, "comment", place, remedy)
+        else:
+            id, where, comment = of_row(row, reader, number)
         try:
-            return self.parser.parse(id, topics.query(self.concepts), comment)
+            if not is_query:
+                has_where = "where" in row
+                query = attribute_query(id, where) if has_where else self._topics(row, place, id)
+            return self.parser.parse(id, query, comment)
         except SubscriptionError as error:
-            raise SubscriptionError(replace(error.problem, where=place)) from error
+            at = error.problem.where
+            inside = f" at {at.line}:{at.column}" if is_query and at.line is not None else ""
+            here = replace(place, item=f"{id}{inside}")
+            raise SubscriptionError(replace(error.problem, where=here)) from error
+
+    def _topics(self, row: dict[str, Any], place: Place, id: str) -> str:
+        return Topics.of_row(row, replace(place, item=id)).query(self.concepts)
 
 
 def _tables(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -274,31 +282,6 @@ def _head_comment(text: str) -> str:
             break
         lines.append(line.lstrip("#").strip())
     return " ".join(lines)
-
-
-def _of_constraints(
-    row: dict[str, Any], reader: LineReader, number: int, parser: SubscriptionParser
-) -> Subscription:
-    id, where, comment = of_row(row, reader, number)
-    try:
-        return parser.parse(id, attribute_query(id, where), comment)
-    except SubscriptionError as error:
-        placed = replace(error.problem, where=reader.place(number, id))
-        raise SubscriptionError(placed) from error
-
-
-def _of_query(
-    row: dict[str, Any], place: Place, parser: SubscriptionParser, remedy: str
-) -> Subscription:
-    id, query = _field(row, "id", place, remedy), _field(row, "query", place, remedy)
-    comment = _field({"comment": "", **row}, "comment", place, remedy)
-    try:
-        return parser.parse(id, query, comment)
-    except SubscriptionError as error:
-        inside = f" at {error.problem.where.line}:{error.problem.where.column}"
-        inside = inside if error.problem.where.line is not None else ""
-        where = Place(place.source, place.line, item=f"{id}{inside}")
-        raise SubscriptionError(replace(error.problem, where=where)) from error
 
 
 def _field(row: dict[str, object], name: str, place: Place, remedy: str) -> str:

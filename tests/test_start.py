@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[1]
 FEED = "data/feeds/science.atom"
 SLOW = frozenset(
     {
-        "bitarray", "duckdb", "igraph", "lark", "lxml", "matplotlib", "networkx", "numba",
-        "owlready2", "pandas", "pint", "pyarrow", "pydantic", "pyspark", "rdflib", "ucumvert",
+        "bitarray", "duckdb", "lark", "lxml", "matplotlib", "networkx", "numba", "owlready2",
+        "pandas", "pint", "pyarrow", "pydantic", "pyspark", "rdflib", "ucumvert",
     }
 )  # fmt: skip
 """Packages that take long to load, each for something that a filter of feeds seldom does."""

@@ -28,13 +28,7 @@ _Parameter: TypeAlias = Any  # typer has its own copy of click's, of which it ex
 
 
 def read_config(path: Path, command: Any, context: Any) -> dict[str, Any]:
-    """Return the values in a file, by the names of the command's parameters.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be read, has an unknown key, or a value that means nothing.
-    """
+    """Return the values in a file, by the names of the command's parameters."""
     try:
         table, lines = read_tables(path)
     except OSError as error:

@@ -45,13 +45,7 @@ class CommandConsole(Console):
         )
 
     def on_broken_pipe(self) -> None:
-        """Pass the error on.
-
-        Raises
-        ------
-        BrokenPipeError
-            Always.
-        """
+        """Pass the error on."""
         raise BrokenPipeError
 
     def write_json(self, row: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,11 @@ from graphmatch.command.terms import (
     View,
     Way,
     by_name,
-    depths,
+    depth,
     named,
     resolve,
     search,
+    upwards,
     ways,
 )
 from graphmatch.mapping import MappingFunctions
@@ -40,6 +41,8 @@ SHOWN_WAYS = 20
 """How many ways between two terms are shown."""
 LISTED = 12
 """How many terms of one line of a description are shown."""
+LEVEL = 8
+"""How many terms each link of a neighbourhood leads to."""
 _COMMENTS = (SKOS["definition"], RDFS["comment"], SKOS["scopeNote"])
 
 _SEVERITIES = (
@@ -65,8 +68,8 @@ def run(
             shown.path(*seeing.path)
         elif seeing.problems:
             shown.problems()
-        elif seeing.svg is not None and seeing.around is not None:
-            shown.picture(seeing.svg, seeing.around, seeing.radius)
+        elif seeing.around is not None:
+            shown.around(seeing.around, seeing.radius)
         else:
             shown.trees(seeing.depth)
         return session.status
@@ -77,10 +80,6 @@ def _check(seeing: Seeing) -> None:
     if len(chosen) > 1:
         what, remedy = f"{' and '.join(chosen)} are given together", "Give one of them."
         raise InputError(Problem(what, Place(chosen[-1]), remedy))
-    if (seeing.svg is None) != (seeing.around is None):
-        what, place = "--svg and --around need each other", Place("--svg")
-        remedy = "Name the file with --svg, and the term in its middle with --around."
-        raise InputError(Problem(what, place, remedy))
 
 
 class _Shown:
@@ -185,18 +184,16 @@ class _Shown:
         if not self._json:
             self._session.note(f"{plural(len(problems), 'problem')}")
 
-    def picture(self, file: Path, around: str, radius: int) -> None:
-        """Write a picture of a term's neighbourhood."""
-        from graphmatch.command.ontology_graph import draw, neighbourhood
-
-        shown = neighbourhood(self._view, resolve(self._view, around), radius)
-        try:
-            file.write_text(draw(shown), encoding="utf-8")
-        except OSError as error:
-            what, remedy = f"the picture cannot be written: {error.strerror}", "Name another file."
-            raise InputError(Problem(what, Place(str(file)), remedy)) from error
-        row = {"file": str(file), "terms": [str(box.term) for box in shown.boxes]}
-        self._show([row], [styled(f"{file}: {plural(len(shown.boxes), 'term')} shown")])
+    def around(self, text: str, radius: int) -> None:
+        """Show what is above and below a term as a graph in the DOT language."""
+        centre = resolve(self._view, text)
+        shown = neighbourhood(self._view, centre, radius)
+        links = [(t, up) for t in shown for up in self._view.parents(t) if up in shown]
+        row = {
+            "terms": [*map(str, shown)],
+            "links": [[str(lower), str(upper)] for lower, upper in links],
+        }
+        self._show([row], map(styled, dot_lines(self._view, shown, links)))
 
 
 def tree_lines(taxonomy: Taxonomy, view: View, depth: int) -> Iterator[Text]:
@@ -221,6 +218,53 @@ def tree_lines(taxonomy: Taxonomy, view: View, depth: int) -> Iterator[Text]:
             yield styled(f"{indent}└── ", (f"… and {more:,} more", "dim"))
 
     return branch(_tops(taxonomy), "", 1)
+
+
+def neighbourhood(view: View, centre: NamedNode, radius: int) -> list[NamedNode]:
+    """Return a term and what is so many links above and below it, at most `LEVEL` terms a link.
+
+    Those with the most children come first, instances last.
+    """
+
+    def below(term: NamedNode) -> Iterable[NamedNode]:
+        children = sorted(view.children(term), key=lambda child: -len(view.children(child)))
+        return (*children, *view.instances(term))
+
+    shown = [centre]
+    for near in (view.parents, below):
+        level = [centre]
+        for _ in range(radius):
+            turns = chain.from_iterable(zip_longest(*map(near, level)))
+            new = dict.fromkeys(term for term in turns if term is not None and term not in shown)
+            level = list(new)[:LEVEL]
+            shown += level
+    return shown
+
+
+def dot_lines(
+    view: View, terms: Sequence[NamedNode], links: Iterable[tuple[NamedNode, NamedNode]]
+) -> Iterator[str]:
+    """Yield a graph in the DOT language, the first term in bold, instances dashed."""
+    yield 'digraph { rankdir=BT node [shape=box style="rounded" fontname="sans-serif"]'
+    for number, term in enumerate(terms):
+        label = dict.fromkeys(filter(None, (view.label(term), view.compact(term))))
+        near = {*view.parents(term), *view.children(term), *view.instances(term)}
+        if left_out := len(near.difference(terms)):
+            label[f"… {left_out:,} more"] = None
+        style = "" if number else ' style="rounded,bold"'
+        if view.kinds(term) == ("instance",):
+            style = ' style="rounded,dashed"'
+        yield f"  {_quoted(str(term))} [label={_quoted(*label)}{style}]"
+    for lower, upper in links:
+        style = " [style=dashed]" if upper in view.types(lower) else ""
+        yield f"  {_quoted(str(lower))} -> {_quoted(str(upper))}{style}"
+    yield "}"
+
+
+def _quoted(*lines: str) -> str:
+    """Write lines as a text of DOT; its line ends and quotation marks are escaped."""
+    escaped = (line.replace("\\", "\\\\").replace('"', '\\"') for line in lines)
+    return '"' + "\\n".join(" ".join(line.split()) for line in escaped) + '"'
 
 
 def _named(term: NamedNode, view: View) -> Iterator[str | tuple[str, str]]:
@@ -250,7 +294,7 @@ def describe(view: View, term: NamedNode) -> dict[str, Any]:
     """Return all that an ontology says of one term, terms, texts and counts by name."""
     triples = view.ontology.triples
     about = [(p, o) for s, p, o in triples if s == term]
-    above = _above(view, term)
+    above = upwards([term], view.parents)
     below = {t for taxonomy in view.taxonomies.values() for t in taxonomy.descendants(term)}
     instances = {each: view.instances(each) for each in (term, *named(below))}
     comments = [o for p, o in about if p in _COMMENTS and isinstance(o, Literal)]
@@ -265,7 +309,7 @@ def describe(view: View, term: NamedNode) -> dict[str, Any]:
         "children": view.children(term),
         "ancestors": len(above) - 1,
         "descendants": len(set(named(below)) - {term}),
-        "depth": depths(above)[term],
+        "depth": depth(above),
         "domain": [*named(o for p, o in about if p == DOMAIN)],
         "range": [*named(o for p, o in about if p == RANGE)],
         "attributes": by_name(s for s, p, o in triples if p == DOMAIN and o == term),
@@ -300,17 +344,6 @@ def _plain(value: object) -> object:
     if isinstance(value, list | tuple):
         return [*map(str, value)]
     return value if isinstance(value, int) else str(value)
-
-
-def _above(view: View, term: NamedNode) -> dict[NamedNode, tuple[NamedNode, ...]]:
-    """Return the term and all above it, each with its parents."""
-    above: dict[NamedNode, tuple[NamedNode, ...]] = {}
-    queue = [term]
-    for current in queue:
-        if current not in above:
-            above[current] = view.parents(current)
-            queue.extend(above[current])
-    return above
 
 
 def count_line(name: str, count: object) -> Text:

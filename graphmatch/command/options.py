@@ -62,11 +62,6 @@ Config = Annotated[
 def parse_time(text: str) -> datetime:
     """Read a date or a time as ISO 8601 writes it; one without a zone is in UTC.
 
-    Raises
-    ------
-    typer.BadParameter
-        When it is neither.
-
     Examples
     --------
     >>> parse_time("2026-01-02T03:04:05+01:00").isoformat()
@@ -95,13 +90,7 @@ class Since:
 
     @classmethod
     def parse(cls, text: str) -> Since:
-        """Read a date, a time, or a number of minutes, hours, days or weeks: ``7d``.
-
-        Raises
-        ------
-        typer.BadParameter
-            When it is none of them.
-        """
+        """Read a date, a time, or a number of minutes, hours, days or weeks: ``7d``."""
         found = re.fullmatch(r"(\d{1,6})([mhdw])", text.strip())
         if found is not None:
             return cls(timedelta(**{_UNITS[found[2]]: int(found[1])}))
@@ -132,13 +121,7 @@ class Cutting:
     base: str | None = option(None, "What relative IRIs are resolved against.")
 
     def check(self, *others: str) -> None:
-        """Check the format, which may be one of `others`, and the base.
-
-        Raises
-        ------
-        InputError
-            When one of them means nothing.
-        """
+        """Check the format, which may be one of `others`, and the base."""
         from semantic.reading import check_base
         from semantic.syntax import format_of_media_type
 
@@ -272,13 +255,7 @@ class Knowing:
     )
 
     def checked(self) -> Self:
-        """Return itself when its options mean something together.
-
-        Raises
-        ------
-        InputError
-            When an engine that was saved is to have another ontology.
-        """
+        """Return itself when its options mean something together."""
         usual = Knowing(now=self.now, saved=self.saved, operators=self.operators)
         if self.saved is not None and self != usual:
             from semantic.errors import InputError, Place, Problem
@@ -302,15 +279,15 @@ class Seeing:
         None, "The shortest ways between two terms.", metavar="TERM TERM"
     )
     problems: bool = option(False, "Only what is wrong, grouped by file.")
-    svg: Path | None = option(None, "Write a picture of the terms around --around.", metavar="FILE")
-
     depth: int = option(4, "How many levels of the trees to show.", min=1)
-    around: str | None = option(None, "The term in the middle of the picture.", metavar="TERM")
-    radius: int = option(2, "How many links the picture goes up and down.", min=0, max=10)
+    around: str | None = option(
+        None, "What is above and below a term, as a graph for Graphviz (DOT).", metavar="TERM"
+    )
+    radius: int = option(2, "How many links --around goes up and down.", min=0, max=10)
 
     def chosen(self) -> tuple[str, ...]:
         """Return the options that were given, of which there is one at most."""
-        several = ("search", "term", "path", "problems", "svg")
+        several = ("search", "term", "path", "problems", "around")
         return tuple(f"--{name}" for name in several if getattr(self, name) not in (None, False))
 
 

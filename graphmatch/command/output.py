@@ -128,11 +128,20 @@ class TextWriter(Writer):
     def lines(
         self, publication: Publication, matches: Sequence[Match], evidence: Proof
     ) -> list[Text]:
-        """Return the lines for one publication, the last one empty."""
-        ids = (match.subscription for match in matches)
-        comments = {id: self._engine.filing(id).subscription.comment for id in ids}
-        prefixes = self._engine.ontology.prefixes
-        return list(as_text(publication, matches, evidence, comments, prefixes))
+        """Return the lines for one publication and what it matches, the last one empty."""
+        item, prefixes = described(publication), self._engine.ontology.prefixes
+        lines = [styled((_short(item.title or publication.id, TITLE), "bold"))]
+        if item.title is not None:
+            lines.append(styled("  ", (item.link or publication.id, "blue")))
+        for match in matches:
+            comment = self._engine.filing(match.subscription).subscription.comment
+            about = f"  {_sentence(comment)}" if comment else ""
+            lines.append(styled("  ", (f"▸ {match.subscription}", "green"), (about, "dim")))
+            bindings = _bindings(match, publication, prefixes)
+            lines += (styled(f"      {line}") for line in bindings)
+            because = reasons(evidence.get(match.subscription, ()))
+            lines += (styled("      ", (f"because {reason}", "dim")) for reason in because)
+        return [*lines, Text()]
 
 
 class JsonLinesWriter(Writer):
@@ -216,13 +225,7 @@ def writer(form: str, console: CommandConsole, engine: Engine) -> Writer:
 
 @contextmanager
 def written(path: Path | None, console: CommandConsole) -> Iterator[CommandConsole]:
-    """Yield where results go: the console, or a file beside ``path`` that takes its place.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be written. One that was there stays, as after any other error.
-    """
+    """Yield where results go: the console, or a file beside ``path`` that takes its place."""
     if path is None:
         yield console
         console.file.flush()
@@ -250,34 +253,6 @@ def _unwritable(path: Path, error: OSError) -> InputError:
 
 
 # --- As text -------------------------------------------------------------------------------------
-
-
-def as_text(
-    publication: Publication,
-    matches: Sequence[Match],
-    evidence: Proof,
-    comments: Mapping[str, str],
-    prefixes: Mapping[str, str],
-) -> Iterator[Text]:
-    """Yield the lines for one publication and the subscriptions that it matches.
-
-    Parameters
-    ----------
-    comments
-        Subscription id to the subscriber's comment.
-    """
-    item = described(publication)
-    yield styled((_short(item.title or publication.id, TITLE), "bold"))
-    if item.title is not None:
-        yield styled("  ", (item.link or publication.id, "blue"))
-    for match in matches:
-        comment = comments.get(match.subscription, "")
-        about = f"  {_sentence(comment)}" if comment else ""
-        yield styled("  ", (f"▸ {match.subscription}", "green"), (about, "dim"))
-        yield from (styled(f"      {line}") for line in _bindings(match, publication, prefixes))
-        for reason in reasons(evidence.get(match.subscription, ())):
-            yield styled("      ", (f"because {reason}", "dim"))
-    yield Text()
 
 
 def _sentence(comment: str) -> str:

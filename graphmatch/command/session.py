@@ -115,26 +115,12 @@ class Session:
         return REFUSED if self.refused else DONE
 
     def ontology(self, files: Sequence[Path], loading: Loading) -> Ontology:
-        """Load the ontology files.
-
-        Raises
-        ------
-        OntologyError
-            When a file cannot be read.
-        """
+        """Load the ontology files."""
         with self.waiting("Loading the ontology") if files else nullcontext():
             return load(files, loading, self.report)
 
     def engine(self, knowing: Knowing) -> Engine:
-        """Load the ontology files and make an engine, or open the one that was saved.
-
-        Raises
-        ------
-        OntologyError
-            When a file cannot be read.
-        SavedError
-            When the engine cannot be opened.
-        """
+        """Load the ontology files and make an engine, or open the one that was saved."""
         now = knowing.now
         clock = utc_now if now is None else lambda: now
         saved = knowing.checked().saved
@@ -161,13 +147,7 @@ class Session:
             subscribe_files(engine, paths, self.report)
 
     def take_in(self, engine: Engine, subscribing: Subscribing) -> None:
-        """Take in what the command line subscribes to, files and topics.
-
-        Raises
-        ------
-        GraphMatchError
-            When there is no such topic.
-        """
+        """Take in what the command line subscribes to, files and topics."""
         self.subscribe(engine, subscribing.subscriptions or ())
         topics, words = tuple(subscribing.topic or ()), tuple(subscribing.word or ())
         without = tuple(subscribing.not_word or ())
@@ -247,13 +227,7 @@ def _uncollected() -> Iterator[None]:
 
 
 def load(files: Sequence[Path], loading: Loading, on_problem: OnProblem) -> Ontology:
-    """Load files as the options say.
-
-    Raises
-    ------
-    OntologyError
-        When a file cannot be read, or an option means nothing.
-    """
+    """Load files as the options say."""
     if loading.no_cache and loading.cache is not None:
         what, remedy = "--cache and --no-cache are given both", "Leave one of them out."
         raise OntologyError(Problem(what, Place("--no-cache"), remedy))

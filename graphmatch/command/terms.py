@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from graphlib import CycleError, TopologicalSorter
 from itertools import islice, product
+from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
 
@@ -22,6 +22,9 @@ from semantic.ontology.ontology import Ontology
 from semantic.ontology.taxonomy import Taxonomy
 from semantic.terms import Term, compact, expanded, local_name
 from semantic.vocabulary import RESERVED
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 CANDIDATES = 10
 """How many terms a message names."""
@@ -55,8 +58,8 @@ class View:
     >>> from semantic.vocabulary import SUBCLASS
     >>> laptop, computer = NamedNode("urn:x:laptop"), NamedNode("urn:x:computer")
     >>> view = View(Ontology([(laptop, SUBCLASS, computer)]))
-    >>> view.kinds(laptop), view.parents(laptop), view.brief(laptop)
-    (('class',), (<NamedNode value=urn:x:computer>,), 'laptop')
+    >>> view.kinds(laptop), view.parents(laptop)
+    (('class',), (<NamedNode value=urn:x:computer>,))
     """
 
     def __init__(self, ontology: Ontology, language: str = "en") -> None:
@@ -71,11 +74,6 @@ class View:
     def compact(self, term: Term) -> str:
         """Return a term as the ontology's prefixes write it."""
         return compact(term, self.ontology.prefixes)
-
-    def brief(self, term: NamedNode) -> str:
-        """Return a prefixed name, or the last part of an IRI that has no prefix."""
-        text = self.compact(term)
-        return local_name(term) if text.startswith("<") else text
 
     @cached_property
     def terms(self) -> tuple[NamedNode, ...]:
@@ -171,11 +169,6 @@ def resolve(view: View, text: str) -> NamedNode:
 
     Tried in this order: an IRI, a prefixed name, the last part of an IRI, a label, and the last
     two in any case. The first that names something decides.
-
-    Raises
-    ------
-    GraphMatchError
-        When it names nothing, or several terms.
     """
     if (term := _iri(view, text)) is not None:
         return term
@@ -273,28 +266,6 @@ def folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def depths(above: Mapping[NamedNode, Iterable[NamedNode]]) -> dict[NamedNode, int]:
-    """Return each term's longest way down from a top, all its ancestors being given.
-
-    In a cycle, which a hierarchy has only where it goes through blank nodes or reserved terms,
-    nothing is deeper than 0.
-
-    Examples
-    --------
-    >>> a, b, c = (NamedNode(f"urn:{n}") for n in "abc")
-    >>> depths({a: [b, c], b: [c], c: []})[a]
-    2
-    """
-    try:
-        order = tuple(TopologicalSorter(above).static_order())
-    except CycleError:
-        return dict.fromkeys(above, 0)
-    found: dict[NamedNode, int] = {}
-    for term in order:
-        found[term] = max((found[parent] + 1 for parent in above.get(term, ())), default=0)
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class Way:
     """Terms from one to another; it goes up to `terms[top]`, and down from there.
@@ -318,6 +289,35 @@ class Way:
         return self.terms[self.top]
 
 
+def upwards(terms: Iterable[Term], parents: Callable[[Term], Sequence[Term]]) -> nx.DiGraph[Term]:
+    """Return terms and all above them as a graph, with an edge from each to each parent.
+
+    Examples
+    --------
+    >>> a, b, c = (NamedNode(f"urn:{n}") for n in "abc")
+    >>> above = {a: (b, c), b: (c,)}
+    >>> depth(upwards([a], lambda term: above.get(term, ())))
+    2
+    """
+    import networkx as nx
+
+    graph: nx.DiGraph[Term] = nx.DiGraph()
+    queue = [*terms]
+    graph.add_nodes_from(queue)
+    for term in queue:
+        found = parents(term)
+        queue += dict.fromkeys(parent for parent in found if parent not in graph)
+        graph.add_edges_from((term, parent) for parent in found)
+    return graph
+
+
+def depth(graph: nx.DiGraph[Term]) -> int:
+    """Return the longest way up; 0 in a cycle, as only blank or reserved terms make one."""
+    import networkx as nx
+
+    return nx.dag_longest_path_length(graph) if nx.is_directed_acyclic_graph(graph) else 0
+
+
 def ways(one: Term, other: Term, parents: Callable[[Term], Sequence[Term]]) -> Iterator[Way]:
     """Yield the shortest ways over the lowest common ancestors, the nearest of these first.
 
@@ -326,13 +326,7 @@ def ways(one: Term, other: Term, parents: Callable[[Term], Sequence[Term]]) -> I
     """
     import networkx as nx
 
-    graph: nx.DiGraph[Term] = nx.DiGraph()
-    graph.add_nodes_from((one, other))
-    queue = [one, other]
-    for term in queue:
-        new = [parent for parent in parents(term) if parent not in graph]
-        graph.add_edges_from((term, parent) for parent in parents(term))
-        queue += dict.fromkeys(new)
+    graph = upwards((one, other), parents)
     left, right = (nx.single_source_shortest_path_length(graph, end) for end in (one, other))
     common = left.keys() & right.keys()
     upper = {parent for term in common for parent in graph.successors(term) if parent != term}

@@ -264,21 +264,18 @@ def test_that_samples_are_left_alone(files: tuple[str, ...]) -> None:
 
 SAME = [
     (
-        "SELECT ?x { ?x dc:title ?t ; dc:creator 'Bob' FILTER(?t > 'a') FILTER(?t < 'f') }",
-        "SELECT ?item { ?item dc:creator 'Bob' FILTER(?n < 'f' )  ?item dc:title ?n "
-        "FILTER(?n > 'a') }",
+        "SELECT ?x { ?x dc:title ?t ; dc:creator 'Bob' FILTER(?t > 'a ?t') FILTER(?t < 'f') }",
+        "SELECT ?item { ?item dc:title ?n; dc:creator 'Bob' FILTER ( ?n>'a ?t')  FILTER(?n<'f') }",
     ),
     (
-        "ASK { ?a foaf:knows ?b . ?b foaf:knows ?c . ?c foaf:knows ?a . ?c a foaf:Agent }",
-        "ASK { ?c foaf:knows ?x ; a foaf:Agent . ?b foaf:knows ?c . ?x foaf:knows ?b . }",
-    ),
-    (
-        "ASK { ?a dc:creator [ foaf:name 'Bob' ] }",
+        "ASK { _:a dc:creator _:b . _:b foaf:name 'Bob' }",
         "ASK { _:x dc:creator _:y . _:y foaf:name 'Bob' }",
     ),
     ("ASK { <<?a dc:title 'x'>> dc:creator 'Bob' }", "ASK{<<?a dc:title 'x'>> dc:creator 'Bob'}"),
 ]
 OTHER = [
+    ("SELECT * { ?x foaf:knows ?y }", "SELECT * { ?x foaf:knows _:y }"),
+    ("ASK { ?x dc:title '?x' }", "ASK { ?y dc:title '?y' }"),
     ("SELECT ?x ?y { ?x foaf:knows ?y }", "SELECT ?y ?x { ?x foaf:knows ?y }"),
     ("ASK { ?x foaf:knows ?y }", "SELECT * { ?x foaf:knows ?y }"),
     ("ASK { ?x foaf:knows ?x }", "ASK { ?x foaf:knows ?y }"),

@@ -6,7 +6,6 @@ import json
 from contextlib import chdir
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import pytest
 from typer.testing import CliRunner
@@ -18,7 +17,6 @@ REAL = ROOT.parent / "shared/data/ontologies"
 NEWS = "ontologies/news.ttl"
 PRODUCTS = ("ontologies/products.ttl", "ontologies/synonyms.csv")
 SHOP = "https://graphmatch.example/shop#"
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 def run(*arguments: object, status: int = 0) -> Any:
@@ -123,12 +121,10 @@ def test_term_for_machines(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("option", ["--term", "--svg"])
-def test_name_of_nothing(option: str, tmp_path: Path) -> None:
-    more = [tmp_path / "a.svg", "--around"] if option == "--svg" else []
-    result = run(NEWS, option, *more, "Enrgy", status=2)
+@pytest.mark.parametrize("option", ["--term", "--around"])
+def test_name_of_nothing(option: str) -> None:
+    result = run(NEWS, option, "Enrgy", status=2)
     assert result.stderr == "error    Enrgy: no term is called so. Is news:Energy meant?\n"
-    assert not list(tmp_path.iterdir())
 
 
 # --- Ways ----------------------------------------------------------------------------------------
@@ -208,42 +204,35 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     assert "missing.ttl: cannot be read: " in result.stderr
 
 
-# --- The picture ---------------------------------------------------------------------------------
+# --- Graphs for Graphviz -------------------------------------------------------------------------
 
 
-def picture(path: Path) -> dict[str, str]:
-    """Return the class of each box by the IRI in its tooltip."""
-    root = ET.fromstring(path.read_text(encoding="utf-8"))
-    groups = list(root.iter(f"{SVG}g"))
-    return {
-        str(g.findtext(f"{SVG}title")).rpartition(" — ")[2]: str(g.get("class")) for g in groups
-    }
+def test_graph() -> None:
+    lines = run(*PRODUCTS, "--around", "Computer").stdout.splitlines()
+    assert lines[0].startswith("digraph {")
+    assert lines[-1] == "}"
+    assert lines[1].startswith(f'  "<{SHOP}Computer>" [label="computer\\nshop:Computer" style=')
+    assert f'  "<{SHOP}Ultrabook>" -> "<{SHOP}LaptopPC>"' in lines
+    (row,) = rows(*PRODUCTS, "--around", "Computer", "--radius", 1)
+    names = ("Computer", "Product", "LaptopPC", "DesktopPC")
+    assert set(row["terms"]) == {f"<{SHOP}{name}>" for name in names}
+    assert [f"<{SHOP}LaptopPC>", f"<{SHOP}Computer>"] in row["links"]
 
 
-def test_picture(tmp_path: Path) -> None:
-    path = tmp_path / "computer.svg"
-    result = run(*PRODUCTS, "--svg", path, "--around", "Computer")
-    assert result.stdout == f"{path}: 5 terms shown\n"
-    names = ("Computer", "Product", "LaptopPC", "DesktopPC", "Ultrabook")
-    classes = {SHOP + name: "box centre" if name == "Computer" else "box" for name in names}
-    assert picture(path) == classes
-    (row,) = rows(*PRODUCTS, "--svg", path, "--around", "Computer", "--radius", 1)
-    assert row["file"] == str(path)
-    assert {term.strip("<>") for term in row["terms"]} == set(classes) - {f"{SHOP}Ultrabook"}
-
-
-def test_picture_that_cannot_be_written(tmp_path: Path) -> None:
-    path = tmp_path / "nowhere" / "a.svg"
-    result = run(NEWS, "--svg", path, "--around", "Energy", status=2)
-    assert result.stderr == (
-        f"error    {path}: the picture cannot be written: No such file or directory. "
-        "Name another file.\n"
+def test_graph_of_odd_names(tmp_path: Path) -> None:
+    path = tmp_path / "a.ttl"
+    path.write_text(
+        "@prefix : <urn:x:> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+        ':B rdfs:subClassOf :A ; rdfs:label "a \\"b\\" \\\\n" . :i a :B .\n'
+        + "".join(f":C{n} rdfs:subClassOf :A .\n" for n in range(20)),
+        encoding="utf-8",
     )
-
-
-@pytest.mark.parametrize("options", [["--svg", "a.svg"], ["--around", "Energy"]])
-def test_half_a_picture(options: list[str]) -> None:
-    assert "--svg and --around need each other" in run(NEWS, *options, status=2).stderr
+    lines = run(path, "--around", "B").stdout.splitlines()
+    assert r'[label="a \"b\" \\n\n:B" style="rounded,bold"]' in lines[1]
+    assert '  "<urn:x:i>" -> "<urn:x:B>" [style=dashed]' in lines
+    assert '[label=":A\\n… 20 more"]' in lines[2]
+    (row,) = rows(path, "--around", "A")
+    assert len(row["terms"]) == 10
 
 
 def test_two_ways_to_look() -> None:
@@ -290,12 +279,10 @@ def test_mapping_functions_and_units_for_machines() -> None:
         ("so-simple.owl", "gene", "http://purl.obolibrary.org/obo/SO_0000704"),
     ],
 )
-def test_real_picture(file: str, term: str, iri: str, tmp_path: Path) -> None:
-    path = tmp_path / "a.svg"
-    run(REAL / file, "--svg", path, "--around", term)
-    boxes = picture(path)
-    assert boxes[iri] == "box centre"
-    assert 10 < len(boxes) < 50
+def test_real_graph(file: str, term: str, iri: str) -> None:
+    (row,) = rows(REAL / file, "--around", term)
+    assert row["terms"][0] == f"<{iri}>"
+    assert 10 < len(row["terms"]) < 50
 
 
 @pytest.mark.data

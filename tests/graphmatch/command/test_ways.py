@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
-from graphmatch.command.terms import WAYS, depths, ways
+from graphmatch.command.terms import WAYS, depth, upwards, ways
 
 NODES = [NamedNode(f"urn:{n}") for n in range(9)]
 EDGES = st.sets(
@@ -75,4 +75,6 @@ def test_depths(edges: set[tuple[int, int]]) -> None:
         else 0
         for node in NODES
     }
-    assert depths({node: list(graph.successors(node)) for node in NODES}) == longest
+    for node in NODES:
+        above = upwards([node], lambda term: tuple(graph.successors(term)))
+        assert depth(above) == longest[node]
