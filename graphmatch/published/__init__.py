@@ -47,25 +47,15 @@ ORDERS: Mapping[str, str] = {
 
 
 def make(name: str, ontology: Ontology, **options: Any) -> Matcher:
-    """Make a matcher by its name.
-
-    Parameters
-    ----------
-    options
-        Of the algorithm: its domain, how many slots it has.
-
-    Raises
-    ------
-    KeyError
-        For a name that is not in `MATCHERS`.
+    """Make a matcher by its name in `MATCHERS` (`KeyError`), with options of the algorithm.
 
     Examples
     --------
     >>> len(make("gtopss", Ontology()))
     0
     """
-    matcher: Matcher = resolve_name(MATCHERS[name])(ontology, **options)
-    return matcher
+    made: Matcher = resolve_name(MATCHERS[name])(ontology, **options)
+    return made
 
 
 def make_order(name: str, **options: Any) -> Order:

@@ -15,9 +15,8 @@ Notes
 -----
 What is mended in `SubOrder`, and how `SubOrderPrinted` makes it run:
 
-- 4.2.1 has "decreasing" selectivity from the top, 4.2 "increasing". Low probability first is meant.
-- Chains never cross (4.2.4) only if equal probabilities are ordered alike in all chains. In both
-  classes the predicate that came first is above.
+- 4.2.1 has "decreasing" selectivity from the top, 4.2 "increasing". Low probability first is meant;
+  of equal ones, so that chains never cross (4.2.4), the predicate that came first.
 - The test P/C divides by zero where the shared node is on top. Both classes use the difference that
   it stands for. As printed, the cost above a node on top is 1, and not 0.
 - k links: P is not defined. It is the product over all nodes above, shared ones included; C' leaves
@@ -35,7 +34,6 @@ What is mended in `SubOrder`, and how `SubOrderPrinted` makes it run:
   the paths in the order of subscribing, and are not made. Of a predicate that many chains hold,
   each chain is compared with `partners` that came after it and as many that came before, in both
   classes; in the sum these stand for all.
-- A new chain is inserted by ordering all anew at the next event.
 - An unknown node neither ends its chain nor removes others.
 """
 
@@ -56,12 +54,8 @@ Estimate: TypeAlias = Callable[[Predicate], tuple[float, float]]
 class Chain:
     """A subscription's predicates from top to bottom.
 
-    Parameters
-    ----------
-    p, cost
-        Of each node: how probable it is that it is true, and what its operator costs.
-    top
-        The cost above the first node: 0, and 1 as printed.
+    `p` and `cost` are how probable it is that a node is true, and what its operator costs; `top` is
+    the cost above the first node: 0, and 1 as printed.
     """
 
     nodes: tuple[Predicate, ...]
@@ -122,13 +116,9 @@ def saving(first: Chain, second: Chain) -> float:
 class SubOrder(Order):
     """Sub-Order, mended.
 
-    Parameters
-    ----------
-    estimate
-        Gives each predicate's probability and cost, whenever chains are ordered.
-    partners
-        How many of the chains that hold a predicate each is compared with, on either side. With 4
-        as few predicates are evaluated as with all (docs/algorithms/suborder.md).
+    `estimate` gives each predicate's probability and cost. Of the chains that hold a predicate each
+    is compared with so many `partners` on either side. With 4 as few predicates are evaluated as
+    with all (docs/algorithms/suborder.md).
 
     Examples
     --------
@@ -153,12 +143,10 @@ class SubOrder(Order):
         self._number: dict[Predicate, int] = {}
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Take a subscription in; see `Order`."""
         super().subscribe(subscription)
         self._arranged = None
 
     def unsubscribe(self, id: str) -> None:
-        """Forget a subscription; see `Order`."""
         super().unsubscribe(id)
         self._arranged = None
 
