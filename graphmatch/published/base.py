@@ -2,8 +2,9 @@
 
 In these papers a subscription is a conjunction of constraints, one for each attribute, and an event
 has one value for each attribute (CTPS, section 3.3; DEXIN, section 2.1; Gryphon, section 2). An
-algorithm numbers conjunctions from 0 and says which of them an event matches; it sees no RDF. Here
-stands how subscriptions become conjunctions, publications events, and numbers solutions.
+algorithm says which conjunctions, by number, an event matches. How subscriptions become
+conjunctions, publications events, and numbers solutions, is said here. `PublishedMatcher` serves
+those on graphs, too: what a method does is said there, and not again where it is overridden.
 
 Numbers are doubles, as in the papers: two that no double tells apart are one here.
 """
@@ -57,13 +58,7 @@ class Interval(NamedTuple):
 
     @classmethod
     def of(cls, operator: Operator, number: float) -> Interval:
-        """Return the numbers that a comparison is true of.
-
-        Examples
-        --------
-        >>> Interval.of(Operator.LT, 1.0)
-        Interval(low=-inf, high=0.9999999999999999)
-        """
+        """Return the numbers that a comparison is true of."""
         match operator:
             case Operator.EQ:
                 return cls(number, number)
@@ -119,15 +114,7 @@ class Conjunction:
 
     @classmethod
     def of(cls, subscription: Subscription, kinds: Collection[type]) -> Conjunction:
-        """Read a subscription as constraints of these kinds; `UnsupportedError` if it is none.
-
-        Examples
-        --------
-        >>> from graphmatch.subscription import SubscriptionParser
-        >>> text = "SELECT ?e { ?e <urn:price> ?v FILTER(?v <= 400) }"
-        >>> Conjunction.of(SubscriptionParser().parse("s", text), {Interval}).rows
-        ({<NamedNode value=urn:price>: Interval(low=-inf, high=400.0)},)
-        """
+        """Read a subscription as constraints of these kinds; `UnsupportedError` if it is none."""
         id = subscription.id
         if not subscription.exact or len(subscription.branches) != 1:
             raise UnsupportedError(id, ", ".join(subscription.remainder))
@@ -204,13 +191,7 @@ def _is_name(term: Term) -> bool:
 
 
 def number_of(term: Term) -> float | None:
-    """Return the number that a term is, as a double; ``None`` if it is none, or not a number.
-
-    Examples
-    --------
-    >>> number_of(Literal(7)), number_of(Literal("7"))
-    (7.0, None)
-    """
+    """Return the number that a term is, as a double; ``None`` if it is none, or not a number."""
     value = value_of(term) if isinstance(term, Literal) else None
     number = float(value.value) if isinstance(value, Number) else None
     return None if number is None or isnan(number) else number
@@ -279,16 +260,7 @@ def all_ends(row: Row) -> Iterator[tuple[NamedNode, float, float]]:
 
 
 class Buckets:
-    """So many lists of (number, value), read one after the other as arrays, made when needed.
-
-    Examples
-    --------
-    >>> buckets = Buckets(3)
-    >>> buckets.add(2, 7, 0.5)
-    >>> buckets.add(0, 8, 0.25)
-    >>> [each.tolist() for each in buckets.arrays()]
-    [[0, 1, 1, 2], [8, 7], [0.25, 0.5]]
-    """
+    """So many lists of (number, value), read one after the other as arrays, made when needed."""
 
     def __init__(self, count: int) -> None:
         self._lists: list[list[tuple[int, float | tuple[float, float]]]] = [

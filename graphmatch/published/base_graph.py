@@ -57,16 +57,6 @@ class GraphPattern:
     `edges` are in an order for joins: the next one has as few stars as can be that none before it
     has, and shares a star with one before it if any does. `stars` is how many there are, `names`
     what a solution binds: the name of a variable, and its star.
-
-    Examples
-    --------
-    >>> from graphmatch.subscription import SubscriptionParser
-    >>> text = "SELECT ?y { ?x <urn:p> ?y . <urn:a> <urn:q> ?x FILTER(?y > 5) }"
-    >>> read = GraphPattern.of(SubscriptionParser().parse("s", text))
-    >>> [(edge.v, edge.w) for edge in read.edges]
-    [(<NamedNode value=urn:a>, 1), (1, 2)]
-    >>> read.names, len(read.tests[2])
-    ((('y', 2),), 1)
     """
 
     id: str

@@ -27,15 +27,13 @@ Notes
   Here they are alternatives.
 - Mended: a node has one parent. Here all ways up are walked.
 - ``domain(attribute)`` chooses a value's index; RDF seldom states it. All of them are looked into.
-- The special item of section 4.2 is said to match all strings, and used as the list of all. Here
-  it is for `Present`.
+- The special item of section 4.2 is said to match all strings. Here it is for `Present`.
 - Algorithm 5 writes cell[y][x], 9 reads cell[x][y], and its line 19 [x][r] for [r][y]: section
   5.3's text holds.
 - T is 5 in the example, and not printed for the experiments. 10 is near the least of section 5.4's
   cost for 10,000 subscriptions, with the times of one operation measured here.
 - Order is left open: ranges come last, when fewest are left to compare.
-- `rdf:type` is an attribute whose value is a class; of the ontology's rules no others are known
-  than subattributes and subclasses. Units (section 4) are left to those who write events.
+- `rdf:type` is an attribute whose value is a class. Units (section 4) are left out.
 """
 
 from __future__ import annotations

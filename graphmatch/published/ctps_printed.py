@@ -20,8 +20,7 @@ Notes
   number m4, a text m3, a name m2 and m3 (a constant may be a name); whose constraint is in another
   stays.
 - Algorithm 1 enters the names of values into m2, Algorithm 2 asks it for an attribute, Algorithm 6
-  for an attribute's root, as here. Nodes that nobody asks for have no list, and the parent of a
-  node is the ontology's first.
+  for an attribute's root, as here. The parent of a node is the ontology's first.
 - The special item of section 4.2 is used as the list of all. For cells, section 5.3's text holds.
 - A match that has no value for one of its attributes has no solution: it is counted as verified,
   and not in the report.

@@ -22,7 +22,7 @@ Notes
 - Rule 3 lets through a value at one closed end whatever the other end is, which rule 1 does not
   (for ``[5, 5)``), and knows no constraint without ends. Both ends are tested here.
 - An absent end is in no array. A constraint with neither end is in that of high ends, as infinite,
-  for an event without the attribute. An open end is a closed one at the next double.
+  for an event without the attribute.
 - Formula 3 counts the value's own slots wholly, and may fall below 0, which would turn the
   accumulated rate around; it is 0 then. It takes O(slots), which section 3.4.2 calls constant.
 - Algorithm 4 compares the accumulated rate with δ, as here, the text with "the matching rate".
@@ -82,15 +82,7 @@ Rates: TypeAlias = Mapping[NamedNode, float]
 
 
 def price(rates: Rates, order: Iterable[NamedNode], methods: Iterable[Method]) -> Plan:
-    """Return a plan with the cost of each step (formulas 4 and 5).
-
-    Examples
-    --------
-    >>> p, q = NamedNode("urn:p"), NamedNode("urn:q")
-    >>> plan = price({p: 0.25, q: 0.5}, [p, q], [Method.EXCLUSIVE, Method.INCLUSIVE])
-    >>> [step.cost for step in plan]
-    [0.75, 0.25]
-    """
+    """Return a plan with the cost of each step (formulas 4 and 5)."""
     plan, left = [], 1.0
     for attribute, method in zip(order, methods, strict=True):
         rate = rates[attribute]

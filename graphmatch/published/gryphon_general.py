@@ -80,14 +80,7 @@ class ElementaryTest(NamedTuple):
         return number < self.constant
 
     def implied(self, constraint: Constraint) -> Result | None:
-        """Return the result that all values have which a constraint has; ``None`` if they differ.
-
-        Examples
-        --------
-        >>> less = ElementaryTest(0, LESS, 500.0)
-        >>> less.implied(Interval(high=400.0)), less.implied(Interval(low=600.0))
-        (True, False)
-        """
+        """Return the result that all values of a constraint have; ``None`` if they differ."""
         if self.kind == PRESENT:
             return True
         if isinstance(constraint, Equal):
@@ -105,13 +98,7 @@ class ElementaryTest(NamedTuple):
 
 
 def elementary_tests(attribute: int, constraint: Constraint) -> Iterator[ElementaryTest]:
-    """Yield the tests whose results are equivalent to a constraint.
-
-    Examples
-    --------
-    >>> [(test.kind, test.constant) for test in elementary_tests(0, Interval(100.0, 400.0))]
-    [(2, 100.0), (2, 400.00000000000006)]
-    """
+    """Yield the tests whose results are equivalent to a constraint."""
     match constraint:
         case Equal():
             yield ElementaryTest(attribute, VALUE)

@@ -22,14 +22,10 @@ Notes
   here when a publication's edge is a loop, for otherwise subscriptions with one
   would never match.
 - The printed algorithm resets ``edgeCount`` only when a candidate's edges were all
-  counted, so that counts leak into the next publication. Here counts, and binding tables, are
-  those of one publication.
-- ``edgeCount`` counts hits, not distinct edges, so it lets candidates through whose
-  edges were not all hit: one of their tables is empty, and nothing is joined.
+  counted, so that counts leak into the next publication. It counts hits, not distinct
+  edges; where an edge was not hit, its table is empty, and nothing is joined.
 - isTrue (section 4.2) compares for ``=``; section 3.2 says "direct instance (a child)".
   Section 3.2 holds here. ``≤`` and ``≥`` include the class itself.
-- Instances of a class come from the taxonomy and from the publication's own
-  ``rdf:type`` and is-a triples (section 3.4 allows both).
 """
 
 from __future__ import annotations
@@ -42,14 +38,7 @@ from typing import TypeAlias
 import numpy as np
 
 from graphmatch.published.base import Tally
-from graphmatch.published.base_graph import (
-    Edge,
-    GraphMatcher,
-    GraphPattern,
-    Row,
-    Star,
-    Vertex,
-)
+from graphmatch.published.base_graph import Edge, GraphMatcher, GraphPattern, Row, Star, Vertex
 from semantic.ontology.ontology import Links
 from semantic.publication import Publication
 from semantic.terms import Term
@@ -129,16 +118,7 @@ class GToPSS(GraphMatcher):
 
 
 def join(edges: Iterable[Edge], tables: Sequence[BindingTable], tally: Tally) -> list[Row]:
-    """Join the binding tables of all edges of a subscription on the stars that they share.
-
-    Examples
-    --------
-    >>> from pyoxigraph import NamedNode
-    >>> a, b, c, p = (NamedNode(f"urn:{name}") for name in "abcp")
-    >>> edges = [Edge(a, p, 1), Edge(1, p, 2)]
-    >>> join(edges, [[(a, b), (a, c)], [(b, c)]], Tally()) == [{1: b, 2: c}]
-    True
-    """
+    """Join the binding tables of all edges of a subscription on the stars that they share."""
     if not all(tables):
         return []
     tally.joins += len(tables) - 1

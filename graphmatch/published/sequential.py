@@ -63,9 +63,8 @@ class Predicate(NamedTuple):
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The names of its variables, each once, in the order of its arguments."""
-        names = (a.name for a in self.arguments if isinstance(a, Variable))
-        return tuple(dict.fromkeys(names))
+        """The names of its variables, each once."""
+        return tuple(dict.fromkeys(a.name for a in self.arguments if isinstance(a, Variable)))
 
     @property
     def shape(self) -> Predicate:

@@ -7,9 +7,8 @@ An event is matched chain by chain, each from top to bottom until a node is fals
 handed on along the links, and a false node removes the chains that it is linked to (4.2.2). Which
 chain goes before which is decided by how much one order of a pair is expected to save (4.2.4).
 
-Cost of ordering: O(nodes · partners) for chains of bounded length, when the order is first needed
-after a change. Matching is linear in the nodes; it makes at most d times as many calls as any
-algorithm must, as Sequential does, for a chain is begun only while it is undecided.
+Cost of ordering: O(nodes · partners) for chains of bounded length, at the first event after a
+change. Matching makes at most d times as many calls as any algorithm must, as Sequential does.
 
 Notes
 -----
@@ -30,10 +29,9 @@ What is mended in `SubOrder`, and how `SubOrderPrinted` makes it run:
 - As printed, edges are taken in *increasing* order of savings, the worst first, and no direction
   is defined. Edges are of ordered pairs, so (u, v) is there beside (v, u); a path is walked in the
   direction that agrees with most of the weight of its edges.
-- The complete graph of 80,000 chains has 3.2 · 10⁹ edges. Pairs without links weigh 0: they join
-  the paths in the order of subscribing, and are not made. Of a predicate that many chains hold,
-  each chain is compared with `partners` that came after it and as many that came before, in both
-  classes; in the sum these stand for all.
+- The complete graph of 80,000 chains has 3.2 · 10⁹ edges. Pairs without links weigh 0, and are not
+  made. Of a predicate that many chains hold, each chain is compared with `partners` that came after
+  it and as many that came before, in both classes; in the sum these stand for all.
 - An unknown node neither ends its chain nor removes others.
 """
 
@@ -100,16 +98,7 @@ class Chain:
 
 
 def saving(first: Chain, second: Chain) -> float:
-    """Return what evaluating a chain before another is expected to save.
-
-    Examples
-    --------
-    >>> boats, near, crowd = map(Predicate, ("boats", "near", "crowd"))
-    >>> one = Chain((boats, near), (0.2, 0.5), (1, 1))
-    >>> two = Chain((near, crowd), (0.5, 0.9), (1, 1))
-    >>> saving(two, one), saving(one, two)
-    (0.5, -0.5)
-    """
+    """Return what evaluating a chain before another is expected to save."""
     return sum(first.saving(second, t) for t in first.nodes if t in second.nodes)
 
 

@@ -179,6 +179,7 @@ class BETree(FlatMatcher):
                 overfull += self._partition(bucket)
 
     def _smallest(self, bucket: Bucket, ends: Domain) -> Bucket:
+        """Return the smallest bucket that a constraint lies in, at or below one."""
         while bucket.divided and (half := bucket.half(ends)) is not None:
             below = bucket.halves[half]
             if below is None:
@@ -248,6 +249,7 @@ class BETree(FlatMatcher):
         return numbers
 
     def _pack(self) -> Packed:
+        """Return the tree in arrays, level by level."""
         slots = self._slots = {}
         buckets, rows = [self._root], list[tuple[int, ...]]()
         members, begin, tests = list[int](), [0], list[float]()

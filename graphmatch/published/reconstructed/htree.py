@@ -25,8 +25,8 @@ last level to a list. A cell reaches half its width into both of its neighbours:
    there; what is in the lists it comes to is tested.
 
 Cost: at most 3^levels lists an event, and a test for each entry in them. A subscription has one
-entry when its constraints are narrow, and the product of their numbers of parts when they are wide:
-storage and tests grow exponentially with the levels. Matching is compiled.
+entry when its constraints are narrow, and the product of their numbers of parts when they are wide.
+Matching is compiled.
 
 Notes
 -----
@@ -168,6 +168,7 @@ class HTree(FlatMatcher):
         return numbers
 
     def _made(self) -> Tree:
+        """Make the tree of the lists there are: a node for each of the ways that begin alike."""
         width = self._cells + 1
         sizes = np.array([len(lists) for lists in self.lists], np.int64)
         entries = np.fromiter(chain.from_iterable(self.lists), np.int64, sizes.sum())
