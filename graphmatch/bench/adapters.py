@@ -275,7 +275,7 @@ class _Published(Adapter):
         return answer.counters._asdict() if isinstance(answer, MatchReport) else asdict(answer[1])
 
     def nbytes(self) -> int | None:
-        return getattr(self._matcher, "nbytes", None)
+        return self._matcher.nbytes or None  # of one that has no index, what the process grows by
 
 
 class _Parse(Adapter):

@@ -98,7 +98,8 @@ class Experiment:
             if value is not None:
                 yield variant, labels[row["column"]], x, float(value)
         if self.bound:
-            yield variant, BOUND, x, expected_bound(self.workload, int(x))
+            of: Any = workload_class(self.workload).parameters_class()
+            yield variant, BOUND, x, expected_bound(of.attributes, of.values, int(x))
 
     def verdicts(self, records: Sequence[Record]) -> list[Verdict]:
         """Return what the checks say."""
@@ -114,7 +115,7 @@ class Experiment:
         return overall(self.verdicts(records), self.undecidable)
 
 
-def expected_bound(workload: str, subscriptions: int) -> float:
+def expected_bound(attributes: int, values: int, subscriptions: int) -> float:
     """Return how many nodes of a matching tree a random event visits on average at the most.
 
     The theorem of Aguilera and others (PODC 1999, section 4), counted as its proof counts. Of N
@@ -124,11 +125,9 @@ def expected_bound(workload: str, subscriptions: int) -> float:
 
     Examples
     --------
-    >>> [round(expected_bound("equalities", n)) for n in (1000, 10_000, 100_000)]
+    >>> [round(expected_bound(10, 5, n)) for n in (1000, 10_000, 100_000)]
     [276, 648, 1236]
     """
-    parameters: Any = workload_class(workload).parameters_class()
-    attributes, values = parameters.attributes, parameters.values
     left, visited = 1 + attributes * subscriptions, 0.0
     for j in range(attributes + 1):
         nodes = min(left, comb(attributes + 1, j + 1) * values**j)

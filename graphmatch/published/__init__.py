@@ -47,34 +47,12 @@ ORDERS: Mapping[str, str] = {
 
 
 def make(name: str, ontology: Ontology, **options: Any) -> Matcher:
-    """Make a matcher by its name.
-
-    Parameters
-    ----------
-    options
-        Of the algorithm: its domain, how many slots it has.
-
-    Raises
-    ------
-    KeyError
-        For a name that is not in `MATCHERS`.
-
-    Examples
-    --------
-    >>> len(make("gtopss", Ontology()))
-    0
-    """
+    """Make a matcher by its name in `MATCHERS` (`KeyError`), with options of the algorithm."""
     matcher: Matcher = resolve_name(MATCHERS[name])(ontology, **options)
     return matcher
 
 
 def make_order(name: str, **options: Any) -> Order:
-    """Make an order of evaluating expensive predicates by its name in `ORDERS`; see `make`.
-
-    Examples
-    --------
-    >>> len(make_order("sequential").subscriptions)
-    0
-    """
+    """Make an order of evaluating expensive predicates by its name in `ORDERS`; see `make`."""
     order: Order = resolve_name(ORDERS[name])(**options)
     return order

@@ -2,8 +2,9 @@
 
 In these papers a subscription is a conjunction of constraints, one for each attribute, and an event
 has one value for each attribute (CTPS, section 3.3; DEXIN, section 2.1; Gryphon, section 2). An
-algorithm numbers conjunctions from 0 and says which of them an event matches; it sees no RDF. Here
-stands how subscriptions become conjunctions, publications events, and numbers solutions.
+algorithm says which conjunctions, by number, an event matches. How subscriptions become
+conjunctions, publications events, and numbers solutions, is said here. `PublishedMatcher` serves
+those on graphs, too: what a method does is said there, and not again where it is overridden.
 
 Numbers are doubles, as in the papers: two that no double tells apart are one here.
 """
@@ -13,14 +14,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from itertools import chain, count, product
+from dataclasses import asdict, dataclass, field, replace
+from gc import get_referents
+from itertools import chain, product
 from math import inf, isnan, nextafter
-from typing import ClassVar, NamedTuple, TypeAlias
+from sys import getsizeof
+from types import FunctionType
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Literal, NamedNode, Variable
+from pyoxigraph import BlankNode, Literal, NamedNode, Triple, Variable
 
 from graphmatch.matcher import (
     Capabilities,
@@ -43,10 +47,7 @@ from semantic.vocabulary import TYPE
 
 
 class Interval(NamedTuple):
-    """The doubles from `low` to `high`, both included; there are none if `low` is larger.
-
-    ``< 400`` ends with the double before 400.
-    """
+    """The doubles from `low` to `high`, both included; ``< 400`` ends with the one before 400."""
 
     low: float = -inf
     high: float = inf
@@ -57,13 +58,7 @@ class Interval(NamedTuple):
 
     @classmethod
     def of(cls, operator: Operator, number: float) -> Interval:
-        """Return the numbers that a comparison is true of.
-
-        Examples
-        --------
-        >>> Interval.of(Operator.LT, 1.0)
-        Interval(low=-inf, high=0.9999999999999999)
-        """
+        """Return the numbers that a comparison is true of."""
         match operator:
             case Operator.EQ:
                 return cls(number, number)
@@ -105,16 +100,9 @@ Row: TypeAlias = Mapping[NamedNode, Constraint]
 class Conjunction:
     """A subscription as constraints on the attributes of one resource.
 
-    Parameters
-    ----------
-    subject
-        The resource, or a variable.
-    rows
-        Alternatives: more than one where an attribute has several ranges (``!=``).
-    names
-        What a solution binds: the name of a variable, and its attribute; ``None`` is the subject.
-    filters
-        Attribute to what its value has to pass, for the solutions.
+    `rows` are alternatives: more than one where an attribute has several ranges (``!=``). `names`
+    are what a solution binds: the name of a variable, and its attribute, or ``None`` for the
+    subject. `filters` are what an attribute's value has to pass, for the solutions.
     """
 
     id: str
@@ -126,20 +114,7 @@ class Conjunction:
 
     @classmethod
     def of(cls, subscription: Subscription, kinds: Collection[type]) -> Conjunction:
-        """Read a subscription as constraints of these kinds.
-
-        Raises
-        ------
-        UnsupportedError
-            When it is no conjunction, or has other constraints.
-
-        Examples
-        --------
-        >>> from graphmatch.subscription import SubscriptionParser
-        >>> text = "SELECT ?e { ?e <urn:price> ?v FILTER(?v <= 400) }"
-        >>> Conjunction.of(SubscriptionParser().parse("s", text), {Interval}).rows
-        ({<NamedNode value=urn:price>: Interval(low=-inf, high=400.0)},)
-        """
+        """Read a subscription as constraints of these kinds; `UnsupportedError` if it is none."""
         id = subscription.id
         if not subscription.exact or len(subscription.branches) != 1:
             raise UnsupportedError(id, ", ".join(subscription.remainder))
@@ -216,13 +191,7 @@ def _is_name(term: Term) -> bool:
 
 
 def number_of(term: Term) -> float | None:
-    """Return the number that a term is, as a double; ``None`` if it is none, or not a number.
-
-    Examples
-    --------
-    >>> number_of(Literal(7)), number_of(Literal("7"))
-    (7.0, None)
-    """
+    """Return the number that a term is, as a double; ``None`` if it is none, or not a number."""
     value = value_of(term) if isinstance(term, Literal) else None
     number = float(value.value) if isinstance(value, Number) else None
     return None if number is None or isnan(number) else number
@@ -230,16 +199,9 @@ def number_of(term: Term) -> float | None:
 
 @dataclass(slots=True)
 class Event:
-    """One value for each attribute.
+    """One value for each attribute: `terms`, and `numbers` for those of them that are numbers.
 
-    Parameters
-    ----------
-    terms
-        Attribute to value.
-    numbers
-        The same for those of them that are numbers.
-    links
-        What is directly above terms, as the publication states it.
+    `links` are what is directly above terms, as the publication states it.
     """
 
     terms: Mapping[NamedNode, Term]
@@ -255,11 +217,7 @@ class Event:
 
 @dataclass(slots=True)
 class Resource:
-    """What a publication says of one subject: attribute to values, each once.
-
-    Where there are several values it is as many events as there are choices; among the attributes
-    that no subscription asks for, nothing is chosen.
-    """
+    """What a publication says of one subject: attribute to values, each once."""
 
     subject: Term
     values: Mapping[NamedNode, list[Term]]
@@ -285,7 +243,8 @@ Numbers: TypeAlias = NDArray[np.int64]
 Values: TypeAlias = NDArray[np.float64]
 Domain: TypeAlias = tuple[float, float]
 DOMAIN: Domain = (0.0, 1_000_000.0)
-"""Between what most values are, if nothing else is said."""
+"""Between what most values of an attribute are, if nothing else is said: what is divided into
+cells. What is beyond is in the first or last cell, so the order is kept for any domain."""
 
 RANGES = Capabilities(
     property_variables=False, taxonomy=False, text=False, joins=False, terms=False, presence=False
@@ -300,180 +259,172 @@ def all_ends(row: Row) -> Iterator[tuple[NamedNode, float, float]]:
         yield attribute, constraint.low, constraint.high
 
 
-def cell_of(value: float, domain: Domain, cells: int) -> int:
-    """Return the cell of a number, where cells divide a domain evenly.
-
-    Those beyond the domain are in the first or last, so their order is kept.
-
-    Examples
-    --------
-    >>> [cell_of(value, (0, 100), 5) for value in (-1, 0, 45, 100, 1000)]
-    [0, 0, 2, 4, 4]
-    """
-    low, high = domain
-    return min(int((min(max(value, low), high) - low) / (high - low) * cells), cells - 1)
-
-
 class Buckets:
-    """So many lists of (number, value), which are read one after the other as arrays.
-
-    Putting in and taking out costs O(1); the arrays are made when they are first read afterwards.
-
-    Examples
-    --------
-    >>> buckets = Buckets(3)
-    >>> buckets.add(2, 7, 0.5)
-    >>> buckets.add(0, 8, 0.25)
-    >>> start, numbers, values = buckets.arrays()
-    >>> start.tolist(), numbers.tolist(), values.tolist()
-    ([0, 1, 1, 2], [8, 7], [0.25, 0.5])
-    """
+    """So many lists of (number, value), read one after the other as arrays, made when needed."""
 
     def __init__(self, count: int) -> None:
-        self._lists: list[dict[int, float | tuple[float, ...]]] = [{} for _ in range(count)]
+        self._lists: list[list[tuple[int, float | tuple[float, float]]]] = [
+            [] for _ in range(count)
+        ]
         self._arrays: tuple[Numbers, Numbers, Values] | None = None
 
-    def add(self, bucket: int, number: int, value: float | tuple[float, ...]) -> None:
+    def add(self, bucket: int, number: int, value: float | tuple[float, float]) -> None:
         """Put a number into a list."""
-        self._lists[bucket][number] = value
-        self._arrays = None
-
-    def discard(self, bucket: int, number: int) -> None:
-        """Take it out."""
-        del self._lists[bucket][number]
+        self._lists[bucket].append((number, value))
         self._arrays = None
 
     def arrays(self) -> tuple[Numbers, Numbers, Values]:
         """Return where each list begins, and the last one ends; and all numbers, and values."""
         if self._arrays is None:
             start = np.cumsum([0, *map(len, self._lists)])
-            numbers = np.fromiter(chain.from_iterable(self._lists), np.int64, start[-1])
-            values = np.array([value for each in self._lists for value in each.values()], float)
-            self._arrays = start, numbers, values
+            numbers, values = zip(*chain.from_iterable(self._lists), strict=True)
+            self._arrays = start, np.array(numbers, np.int64), np.array(values, float)
         return self._arrays
+
+
+# --- The protocol -------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class Tally:
-    """What an algorithm did for an event.
-
-    Parameters
-    ----------
-    probes
-        Look-ups: of keys, cells, slots, or nodes of a tree.
-    gates
-        Those that led to something.
-    candidates
-        Conjunctions, or constraints, that were looked at one by one.
-    """
+    """What an algorithm did for an event, as `graphmatch.matcher.Counters` names it."""
 
     probes: int = 0
     gates: int = 0
     candidates: int = 0
+    joins: int = 0
+    verified: int = 0
 
 
-class FlatMatcher(Matcher):
-    """The common part; an algorithm has `insert`, `remove` and `matched`.
+_TERMS = NamedNode | BlankNode | Literal | Triple
 
-    Parameters
-    ----------
-    ontology
-        The taxonomy of classes, for those that know `Below`.
 
-    Attributes
-    ----------
-    kinds
-        The constraints that the algorithm knows.
-    asked
-        Attribute to how many conjunctions ask for it.
+class PublishedMatcher(Matcher):
+    """The common part of all: subscriptions by their ids, and what makes a report.
+
+    Most papers do not unsubscribe. Here that makes the index anew: O(all subscriptions).
+    """
+
+    def __init__(self, ontology: Ontology) -> None:
+        self.ontology = ontology
+        self.stored: dict[str, tuple[int, Any]] = {}
+        """Id to when it came, and what was read; that has an `id`, and is `distinct` or not."""
+        before = set(self.__dict__)
+        self.clear()
+        self._index = self.__dict__.keys() - before
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Make an empty index."""
+
+    @abstractmethod
+    def read(self, subscription: Subscription) -> Any:
+        """Read a subscription; raise `UnsupportedError` when the algorithm cannot express it."""
+
+    def add(self, read: Any) -> None:
+        """Take in what was read, under an id that is free."""
+        self.stored[read.id] = len(self.stored), read
+
+    def __len__(self) -> int:
+        return len(self.stored)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self.stored
+
+    def subscribe(self, subscription: Subscription) -> None:
+        if subscription.id in self.stored:
+            raise DuplicateError(subscription.id)
+        self.add(self.read(subscription))
+
+    def unsubscribe(self, id: str) -> None:
+        if self.stored.pop(id, None) is None:
+            raise UnknownError(id)
+        kept, self.stored = self.stored, {}
+        self.clear()
+        for _, read in kept.values():
+            self.add(read)
+
+    def report(
+        self, publication: Publication, found: dict[str, list[Solution]], tally: Tally
+    ) -> MatchReport:
+        """Make a report of the solutions of each subscription that has any."""
+        matches = []
+        for id in sorted(found, key=lambda id: self.stored[id][0]):
+            if self.stored[id][1].distinct:
+                found[id] = list({tuple(each.items()): each for each in found[id]}.values())
+            matches.append(Match(id, publication.id, tuple(found[id])))
+        counters = Counters(**asdict(tally), matched=len(matches))
+        return MatchReport(publication.id, tuple(matches), counters)
+
+    @property
+    def nbytes(self) -> int:
+        """How large the index is, as Python has it, without terms and subscriptions."""
+        size, known = 0, {id(read) for _, read in self.stored.values()}
+        walk = [self.__dict__[name] for name in self._index]
+        while walk:
+            each = walk.pop()
+            if id(each) not in known and not isinstance(each, type | FunctionType | _TERMS):
+                known.add(id(each))
+                size += getsizeof(each)
+                walk += get_referents(each)
+        return size
+
+
+class FlatMatcher(PublishedMatcher):
+    """The common part on attributes; an algorithm has `clear`, `insert` and `matched`.
+
+    `kinds` are the constraints that it knows, `asked` is how many conjunctions ask for an
+    attribute, and `ids` has the subscription of each number.
     """
 
     capabilities: ClassVar[Capabilities] = RANGES
     kinds: ClassVar[frozenset[type]] = frozenset({Interval})
 
-    def __init__(self, ontology: Ontology) -> None:
-        self.ontology = ontology
+    def __init__(self, ontology: Ontology, domain: Domain = DOMAIN) -> None:
+        self.domain = domain
         self.asked: Counter[NamedNode] = Counter()
-        self._stored: dict[str, tuple[int, Conjunction, list[int]]] = {}
-        """Id to when it came, what it is, and the numbers of its rows."""
-        self._of: dict[int, str] = {}
-        self._free: list[int] = []
-        self._serials = count()
+        self.ids: list[str] = []
+        super().__init__(ontology)
 
     @abstractmethod
     def insert(self, number: int, row: Row) -> None:
-        """Put a conjunction into the index, under a number that is free; they are used again."""
-
-    @abstractmethod
-    def remove(self, number: int, row: Row) -> None:
-        """Take the conjunction with this number out."""
+        """Put a conjunction into the index; numbers come in their order, from 0."""
 
     @abstractmethod
     def matched(self, event: Event, tally: Tally) -> Iterable[int]:
         """Return the numbers of the conjunctions that an event matches, each once."""
 
-    def __len__(self) -> int:
-        return len(self._stored)
-
-    def __contains__(self, id: object) -> bool:
-        return id in self._stored
-
-    def subscribe(self, subscription: Subscription) -> None:
-        """Take a subscription in; see `Matcher`."""
-        if subscription.id in self._stored:
-            raise DuplicateError(subscription.id)
-        self.add(self.read(subscription))
+    def cell(self, value: float, cells: int) -> int:
+        """Return the cell of a number, where so many cells divide the domain evenly."""
+        low, high = self.domain
+        return min(int((min(max(value, low), high) - low) / (high - low) * cells), cells - 1)
 
     def read(self, subscription: Subscription) -> Conjunction:
-        """Read a subscription; raise `UnsupportedError` when the algorithm cannot express it."""
         return Conjunction.of(subscription, self.kinds)
 
-    def add(self, conjunction: Conjunction) -> None:
-        """Take constraints in, under an id that is free."""
-        numbers = []
-        for row in conjunction.rows:
-            number = self._free.pop() if self._free else len(self._of)
-            self._of[number] = conjunction.id
-            self.insert(number, row)
+    def add(self, read: Conjunction) -> None:
+        super().add(read)
+        for row in read.rows:
+            self.insert(len(self.ids), row)
+            self.ids.append(read.id)
             self.asked.update(row.keys())
-            numbers.append(number)
-        self._stored[conjunction.id] = next(self._serials), conjunction, numbers
 
     def unsubscribe(self, id: str) -> None:
-        """Forget a subscription; see `Matcher`."""
-        if id not in self._stored:
-            raise UnknownError(id)
-        _, conjunction, numbers = self._stored.pop(id)
-        for number, row in zip(numbers, conjunction.rows, strict=True):
-            self.remove(number, row)
-            for attribute in row:
-                self.asked[attribute] -= 1
-                if not self.asked[attribute]:
-                    del self.asked[attribute]
-            del self._of[number]
-            self._free.append(number)
+        if id in self.stored:
+            self.asked, self.ids = Counter(), []
+        super().unsubscribe(id)
 
     def match(self, publication: Publication) -> MatchReport:
-        """Match every event that a publication is; see `Matcher`."""
         tally, found = Tally(), dict[str, list[Solution]]()
         links = self.ontology.links(publication)
-        reported = 0
         for resource in resources(publication):
             events = self.events(resource, links)
-            hit = {self._of[number] for event in events for number in self.matched(event, tally)}
-            reported += len(hit)
+            hit = {self.ids[number] for event in events for number in self.matched(event, tally)}
+            tally.verified += len(hit)
             for id in hit:
-                if solutions := self._solutions(self._stored[id][1], resource, links):
+                if solutions := self._solutions(self.stored[id][1], resource, links):
                     found.setdefault(id, []).extend(solutions)
-        matches = []
-        for id in sorted(found, key=lambda id: self._stored[id][0]):
-            if self._stored[id][1].distinct:
-                found[id] = list({tuple(each.items()): each for each in found[id]}.values())
-            matches.append(Match(id, publication.id, tuple(found[id])))
-        counters = Counters(
-            tally.probes, tally.gates, tally.candidates, verified=reported, matched=len(matches)
-        )
-        return MatchReport(publication.id, tuple(matches), counters)
+        return self.report(publication, found, tally)
 
     def events(self, resource: Resource, links: Links) -> Iterable[Event]:
         """Return what an algorithm sees of a resource."""
@@ -486,10 +437,7 @@ class FlatMatcher(Matcher):
     def _solutions(
         self, conjunction: Conjunction, resource: Resource, links: Links
     ) -> list[Solution]:
-        """Return what an answer binds: each choice of values that pass the filters.
-
-        Of an algorithm that may report too many all choices are taken.
-        """
+        """Return each choice of values that pass the filters; of an inexact algorithm, all."""
 
         def isa(test: TaxonomyTest, term: Term) -> bool:
             return taxonomy_test(self.ontology, test.operator, term, test.concept, links)
@@ -521,10 +469,9 @@ Way: TypeAlias = tuple[Term, ...]
 class ConceptMatcher(FlatMatcher):
     """The common part of those that know an ontology's synonyms, subattributes and subclasses.
 
-    CTPS (sections 3 and 4) and S-ToPSS put the root of all synonyms into subscriptions and events
-    before they are looked at. Then an attribute that is asked for is met by one below it, and a
-    class by a value that is it or below it. ``?x a :Computer`` asks for a class as
-    ``gm:descendantOf`` does. What follows by an ontology's other rules is not known to them.
+    CTPS (sections 3 and 4) and S-ToPSS put the root of all synonyms into subscriptions and events.
+    Then an attribute that is asked for is met by one below it, and a class by a value that is it or
+    below it; ``?x a :Computer`` asks for a class as ``gm:descendantOf`` does.
     """
 
     capabilities: ClassVar = Capabilities(
@@ -532,24 +479,17 @@ class ConceptMatcher(FlatMatcher):
     )
     kinds: ClassVar = frozenset({Interval, Equal, Below, Present})
 
-    def __init__(self, ontology: Ontology) -> None:
-        super().__init__(ontology)
+    def clear(self) -> None:
         self._ways: dict[Term, Way] = {}
 
     def read(self, subscription: Subscription) -> Conjunction:
-        """Read a subscription, roots put in."""
         conjunction = super().read(subscription.rewritten(self.ontology.root))
-        rows = list[Row]()
-        for row in conjunction.rows:
-            match row.get(TYPE):
-                case Equal(class_):
-                    rows.append({**row, TYPE: Below(class_)})
-                case _:
-                    rows.append(row)
-        return replace(conjunction, rows=tuple(rows))
+        of = [row.get(TYPE) for row in conjunction.rows]
+        below = ({TYPE: Below(each.term)} if isinstance(each, Equal) else {} for each in of)
+        rows = tuple({**row, **type_} for row, type_ in zip(conjunction.rows, below, strict=True))
+        return replace(conjunction, rows=rows)
 
     def match(self, publication: Publication) -> MatchReport:
-        """Match every event that a publication is, roots put in; see `Matcher`."""
         return super().match(self.ontology.rewrite(publication))
 
     def events(self, resource: Resource, links: Links) -> Iterable[Event]:

@@ -13,24 +13,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import count
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from pyoxigraph import Variable
 
-from graphmatch.matcher import (
-    Capabilities,
-    Counters,
-    DuplicateError,
-    Match,
-    Matcher,
-    MatchReport,
-    UnknownError,
-    UnsupportedError,
-)
+from graphmatch.matcher import Capabilities, MatchReport, UnsupportedError
+from graphmatch.published.base import PublishedMatcher, Tally
 from graphmatch.subscription import Subscription
 from semantic.filter_evaluation import holds, taxonomy_test
-from semantic.ontology.ontology import Links, Ontology
+from semantic.ontology.ontology import Links
 from semantic.pattern import Filter, Form, TaxonomyOperator, TaxonomyTest
 from semantic.publication import Publication
 from semantic.terms import Solution, Term
@@ -63,29 +54,9 @@ class Edge(NamedTuple):
 class GraphPattern:
     """A subscription as a graph; each is equal to itself only.
 
-    Parameters
-    ----------
-    edges
-        Each once, in an order for joins: the next one has as few stars as can be that none before
-        it has, and shares a star with one before it if any does.
-    stars
-        How many there are.
-    tests
-        Star to the filters of that variable, where it has any.
-    names
-        What a solution binds: the name of a variable, and its star.
-    distinct
-        Whether equal solutions count once.
-
-    Examples
-    --------
-    >>> from graphmatch.subscription import SubscriptionParser
-    >>> text = "SELECT ?y { ?x <urn:p> ?y . <urn:a> <urn:q> ?x FILTER(?y > 5) }"
-    >>> read = GraphPattern.of(SubscriptionParser().parse("s", text))
-    >>> [(edge.v, edge.w) for edge in read.edges]
-    [(<NamedNode value=urn:a>, 1), (1, 2)]
-    >>> read.names, len(read.tests[2])
-    ((('y', 2),), 1)
+    `edges` are in an order for joins: the next one has as few stars as can be that none before it
+    has, and shares a star with one before it if any does. `stars` is how many there are, `names`
+    what a solution binds: the name of a variable, and its star.
     """
 
     id: str
@@ -99,11 +70,8 @@ class GraphPattern:
     def of(cls, subscription: Subscription) -> GraphPattern:
         """Read a subscription as a graph.
 
-        Raises
-        ------
-        UnsupportedError
-            When it is more than one basic graph pattern with filters of one variable each, or has
-            a variable in a property's place.
+        `UnsupportedError`, when it is more than one basic graph pattern with filters of one
+        variable each, or has a variable in a property's place.
         """
         if not subscription.exact or len(subscription.branches) != 1:
             raise UnsupportedError(subscription.id, ", ".join(subscription.remainder))
@@ -138,57 +106,17 @@ def _joinable(edges: list[Edge]) -> tuple[Edge, ...]:
     return tuple(ordered)
 
 
-@dataclass(slots=True)
-class Tally:
-    """What an algorithm did for a publication, as `graphmatch.matcher.Counters` names it.
+class GraphMatcher(PublishedMatcher):
+    """The common part; an algorithm has `clear`, `insert` and `matched`.
 
-    Parameters
-    ----------
-    probes
-        Look-ups in the index.
-    gates
-        Keys of the index that the publication has.
-    candidates
-        Subscriptions that were looked at one by one.
-    joins
-        Natural joins of two binding tables.
-    """
-
-    probes: int = 0
-    gates: int = 0
-    candidates: int = 0
-    joins: int = 0
-
-
-class GraphMatcher(Matcher):
-    """The common part; an algorithm has `insert`, `remove` and `matched`.
-
-    Parameters
-    ----------
-    ontology
-        The taxonomy for the is-a operators. What it says is no edge to match.
+    The ontology is the taxonomy for the is-a operators. What it says is no edge to match.
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(property_variables=False)
 
-    def __init__(self, ontology: Ontology) -> None:
-        self.ontology = ontology
-        self._stored: dict[str, tuple[int, GraphPattern]] = {}
-        """Id to when it came, and what it is."""
-        self._serials = count()
-
-    @property
-    @abstractmethod
-    def nbytes(self) -> int:
-        """How large the index is, as Python has it, without terms."""
-
     @abstractmethod
     def insert(self, pattern: GraphPattern) -> None:
         """Put a subscription into the index."""
-
-    @abstractmethod
-    def remove(self, pattern: GraphPattern) -> None:
-        """Take a subscription out."""
 
     @abstractmethod
     def matched(
@@ -196,11 +124,15 @@ class GraphMatcher(Matcher):
     ) -> Iterable[tuple[GraphPattern, list[Row]]]:
         """Yield the subscriptions whose edges a publication has, each once, with bindings.
 
-        Parameters
-        ----------
-        links
-            What is directly above terms, as the publication states it.
+        `links` are what is directly above terms, as the publication states it.
         """
+
+    def read(self, subscription: Subscription) -> GraphPattern:
+        return GraphPattern.of(subscription)
+
+    def add(self, read: GraphPattern) -> None:
+        super().add(read)
+        self.insert(read)
 
     def left(self, pattern: GraphPattern) -> Tests:
         """Return the filters that rows have to be tested with: all that the index leaves open."""
@@ -220,47 +152,17 @@ class GraphMatcher(Matcher):
 
         return holds(filter_, value, isa)
 
-    def __len__(self) -> int:
-        return len(self._stored)
-
-    def __contains__(self, id: object) -> bool:
-        return id in self._stored
-
-    def subscribe(self, subscription: Subscription) -> None:
-        """Take a subscription in; see `Matcher`."""
-        if subscription.id in self._stored:
-            raise DuplicateError(subscription.id)
-        pattern = GraphPattern.of(subscription)
-        self.insert(pattern)
-        self._stored[pattern.id] = next(self._serials), pattern
-
-    def unsubscribe(self, id: str) -> None:
-        """Forget a subscription; see `Matcher`."""
-        if id not in self._stored:
-            raise UnknownError(id)
-        self.remove(self._stored.pop(id)[1])
-
     def match(self, publication: Publication) -> MatchReport:
-        """Match a publication; see `Matcher`."""
         tally, links = Tally(), self.ontology.links(publication)
         found: dict[str, list[Solution]] = {}
-        verified = 0
         for pattern, rows in self.matched(publication, links, tally):
             left = self.left(pattern)
-            verified += len(rows) if left else 0
+            tally.verified += len(rows) if left else 0
             solutions: list[Solution] = [
                 {name: row[star] for name, star in pattern.names}
                 for row in rows
                 if all(self.passes(t, row[star], links) for star in left for t in left[star])
             ]
-            if pattern.distinct:
-                solutions = list({tuple(each.values()): each for each in solutions}.values())
             if solutions:
                 found[pattern.id] = solutions
-        matches = tuple(
-            Match(id, publication.id, tuple(found[id]))
-            for id in sorted(found, key=lambda id: self._stored[id][0])
-        )
-        done = (tally.probes, tally.gates, tally.candidates, tally.joins, verified)
-        counters = Counters(*done, matched=len(matches))
-        return MatchReport(publication.id, matches, counters)
+        return self.report(publication, found, tally)

@@ -27,34 +27,30 @@ Notes
   Here they are alternatives.
 - Mended: a node has one parent. Here all ways up are walked.
 - ``domain(attribute)`` chooses a value's index; RDF seldom states it. All of them are looked into.
-- The special item of section 4.2 is said to match all strings, and used as the list of all. Here
-  it is for `Present`.
+- The special item of section 4.2 is said to match all strings. Here it is for `Present`.
 - Algorithm 5 writes cell[y][x], 9 reads cell[x][y], and its line 19 [x][r] for [r][y]: section
-  5.3's text holds. Ends beyond the domain are in the first or last box.
+  5.3's text holds.
 - T is 5 in the example, and not printed for the experiments. 10 is near the least of section 5.4's
   cost for 10,000 subscriptions, with the times of one operation measured here.
 - Order is left open: ranges come last, when fewest are left to compare.
-- `rdf:type` is an attribute whose value is a class; of the ontology's rules no others are known
-  than subattributes and subclasses. Units (section 4) are left to those who write events.
+- `rdf:type` is an attribute whose value is a class. Units (section 4) are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 from bitarray import bitarray
-from bitarray.util import zeros
+from bitarray.util import ones, zeros
 from pyoxigraph import NamedNode
 
 from graphmatch.published.base import (
     DOMAIN,
     Below,
     ConceptMatcher,
-    Constraint,
-    Domain,
     Equal,
     Event,
     Interval,
@@ -62,7 +58,6 @@ from graphmatch.published.base import (
     Row,
     Tally,
     Values,
-    cell_of,
 )
 from semantic.ontology.ontology import Ontology
 from semantic.terms import Term
@@ -75,22 +70,14 @@ Key = TypeVar("Key")
 Lists: TypeAlias = dict[Key, bitarray]
 """What is asked for, and who asks for it: the ones of a bit array, by number."""
 
-_ENTRY = 180
-"""About how many bytes a bit array has beside its bits, with its entry in a table (an estimate)."""
-
 
 @dataclass(slots=True)
 class Index:
     """What is asked of an attribute.
 
-    Parameters
-    ----------
-    m1, m2, m3
-        Who asks for it; of its classes, and of its texts, who asks for which.
-    m4
-        Row y and column x of the grid to the ranges that end and begin there (section 4.2).
-    ends
-        Shape ``(numbers, 2)``: the low and the high end of each range.
+    `m1` is who asks for it; `m2` and `m3`, who asks for which of its classes and of its texts; `m4`
+    the ranges that end in row y and begin in column x of the grid (section 4.2). `ends` has the low
+    and the high end of each range, shape ``(numbers, 2)``.
     """
 
     m1: bitarray = field(default_factory=lambda: zeros(0, "little"))
@@ -101,16 +88,7 @@ class Index:
 
 
 class Ctps(ConceptMatcher):
-    """CTPS, mended.
-
-    Parameters
-    ----------
-    ontology
-        The trees of attributes and classes, and synonyms.
-    domain
-        Between what most numbers are.
-    cells
-        T: each grid has T x T cells.
+    """CTPS, mended; each grid has T x T `cells`.
 
     Examples
     --------
@@ -124,62 +102,41 @@ class Ctps(ConceptMatcher):
     [[0], []]
     """
 
-    def __init__(self, ontology: Ontology, *, domain: Domain = DOMAIN, cells: int = CELLS) -> None:
-        super().__init__(ontology)
-        self._domain, self._cells = domain, cells
-        self._there = zeros(0, "little")
-        self._indexes: dict[Term, Index] = {}
+    def __init__(
+        self, ontology: Ontology, *, domain: tuple[float, float] = DOMAIN, cells: int = CELLS
+    ) -> None:
+        self._cells = cells
+        super().__init__(ontology, domain)
 
-    @property
-    def nbytes(self) -> int:
-        """How large the index is; tables are estimated."""
-        several = self._indexes.values()
-        bits = [self._there, *(i.m1 for i in several)]
-        bits += [each for i in several for of in (i.m2, i.m3, i.m4) for each in of.values()]
-        return sum(each.nbytes + _ENTRY for each in bits) + sum(i.ends.nbytes for i in several)
+    def clear(self) -> None:
+        super().clear()
+        self._indexes: dict[Term, Index] = {}
 
     # --- Subscribing (Algorithms 2 to 5) ------------------------------------------------------
 
     def insert(self, number: int, row: Row) -> None:
         """Put each constraint into the index of its attribute (Algorithm 2)."""
-        resize(self._there, number + 1)[number] = 1
         for attribute, constraint in row.items():
             index = self._indexes.setdefault(attribute, Index())
             resize(index.m1, number + 1)[number] = 1
-            lists, key = self._place(index, constraint)
-            resize(lists.setdefault(key, zeros(0, "little")), number + 1)[number] = 1
+            match constraint:
+                case Below(concept):
+                    own = index.m2.setdefault(concept, zeros(0, "little"))
+                case Equal(term):
+                    own = index.m3.setdefault(term, zeros(0, "little"))
+                case Present():
+                    own = index.m3.setdefault(ANY, zeros(0, "little"))
+                case Interval(low, high):
+                    place = self._box(high), self._box(low)
+                    own = index.m4.setdefault(place, zeros(0, "little"))
+            resize(own, number + 1)[number] = 1
             if isinstance(constraint, Interval):
                 if number >= len(index.ends):
                     index.ends = np.resize(index.ends, (number * 9 // 8 + 64, 2))
                 index.ends[number] = constraint
 
-    def remove(self, number: int, row: Row) -> None:
-        """Take each constraint out, and lists that nobody is left in."""
-        self._there[number] = 0
-        for attribute, constraint in row.items():
-            index = self._indexes[attribute]
-            index.m1[number] = 0
-            lists, key = self._place(index, constraint)
-            lists[key][number] = 0
-            if not lists[key].any():
-                del lists[key]
-            if not index.m1.any():
-                del self._indexes[attribute]
-
-    def _place(self, index: Index, constraint: Constraint) -> tuple[Lists[Any], Any]:
-        """Return in which table a constraint is, and under what."""
-        match constraint:
-            case Below(concept):
-                return index.m2, concept
-            case Equal(term):
-                return index.m3, term
-            case Present():
-                return index.m3, ANY
-            case Interval(low, high):
-                return index.m4, (self._box(high), self._box(low))
-
     def _box(self, value: float) -> int:
-        return cell_of(value, self._domain, self._cells)
+        return self.cell(value, self._cells)
 
     # --- Matching (Algorithms 6 to 9) ---------------------------------------------------------
 
@@ -189,7 +146,7 @@ class Ctps(ConceptMatcher):
         for attribute in event.terms:
             for above in self.above(attribute):
                 found.setdefault(above, []).append(attribute)
-        sid = self._there.copy()
+        sid = ones(len(self.ids), "little")
         for asked, index in sorted(self._indexes.items(), key=lambda item: bool(item[1].m4)):
             left = ~resize(index.m1, len(sid))
             for attribute in found.get(asked, ()):

@@ -20,12 +20,8 @@ Notes
   number m4, a text m3, a name m2 and m3 (a constant may be a name); whose constraint is in another
   stays.
 - Algorithm 1 enters the names of values into m2, Algorithm 2 asks it for an attribute, Algorithm 6
-  for an attribute's root, as here. Nodes that nobody asks for have no list, and the parent of a
-  node is the ontology's first.
-- The special item of section 4.2 is said to match all strings, and used as the list of all: so it
-  is here, and that there is any value cannot be asked for.
-- Algorithm 5 writes cell[y][x], 9 reads cell[x][y], and its line 19 [x][r] for [r][y]: section
-  5.3's text holds. Ends beyond the domain are in the first or last box. T is not printed.
+  for an attribute's root, as here. The parent of a node is the ontology's first.
+- The special item of section 4.2 is used as the list of all. For cells, section 5.3's text holds.
 - A match that has no value for one of its attributes has no solution: it is counted as verified,
   and not in the report.
 """
@@ -37,7 +33,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias
 
 from bitarray import bitarray
-from bitarray.util import zeros
+from bitarray.util import ones, zeros
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch.published.base import (
@@ -45,7 +41,6 @@ from graphmatch.published.base import (
     Below,
     ConceptMatcher,
     Constraint,
-    Domain,
     Equal,
     Event,
     Interval,
@@ -54,37 +49,19 @@ from graphmatch.published.base import (
     Row,
     Tally,
     Way,
-    cell_of,
     number_of,
 )
+from graphmatch.published.ctps import CELLS, resize
 from semantic.ontology.ontology import Links, Ontology
 from semantic.terms import Term
-
-CELLS = 10
-
-_ENTRY = 180
-"""About how many bytes a bit array has beside its bits, with its entry in a table (an estimate)."""
-
-
-def resize(bits: bitarray, length: int) -> bitarray:
-    """Pad with zeros (section 5.1)."""
-    if len(bits) < length:
-        bits.extend(zeros(length - len(bits), "little"))
-    return bits
 
 
 @dataclass(slots=True)
 class HashTable:
     """A tree, the texts of an attribute, or a grid.
 
-    Parameters
-    ----------
-    sid
-        Node, text, or row y and column x of a cell, to who asks for it.
-    all
-        Who asks for any of them: SID of a tree, the special item of texts.
-    list
-        The ranges in a grid, by who asks for them.
+    `sid` is who asks for a node, a text, or the cell in row y and column x; `all`, who asks for any
+    of them: SID of a tree, the special item of texts. `list` are the ranges in a grid, by number.
     """
 
     sid: dict[Any, bitarray] = field(default_factory=dict)
@@ -97,16 +74,7 @@ Map: TypeAlias = dict[Term, HashTable]
 
 
 class CtpsPrinted(ConceptMatcher):
-    """CTPS as printed.
-
-    Parameters
-    ----------
-    ontology
-        The trees of attributes and classes, and synonyms.
-    domain
-        Between what most numbers are: 0 and Rm.
-    cells
-        T: each grid has T x T cells.
+    """CTPS as printed; each grid has T x T `cells`.
 
     Examples
     --------
@@ -125,44 +93,26 @@ class CtpsPrinted(ConceptMatcher):
     )
     kinds: ClassVar = ConceptMatcher.kinds - {Present}
 
-    def __init__(self, ontology: Ontology, *, domain: Domain = DOMAIN, cells: int = CELLS) -> None:
-        super().__init__(ontology)
-        self._domain, self._cells = domain, cells
-        self._there = zeros(0, "little")
-        self.m1, self.m2, self.m3, self.m4 = Map(), Map(), Map(), Map()
+    def __init__(
+        self, ontology: Ontology, *, domain: tuple[float, float] = DOMAIN, cells: int = CELLS
+    ) -> None:
+        self._cells = cells
+        super().__init__(ontology, domain)
 
-    @property
-    def nbytes(self) -> int:
-        """How large the index is; tables are estimated."""
-        tables = [table for m in (self.m1, self.m2, self.m3, self.m4) for table in m.values()]
-        bits = [bits for table in tables for bits in (table.all, *table.sid.values())]
-        ranges = sum(len(table.list) for table in tables)
-        return sum(each.nbytes + _ENTRY for each in bits) + _ENTRY * ranges
+    def clear(self) -> None:
+        super().clear()
+        self.m1, self.m2, self.m3, self.m4 = Map(), Map(), Map(), Map()
 
     # --- Subscribing (Algorithms 2 to 5) ------------------------------------------------------
 
     def insert(self, number: int, row: Row) -> None:
         """Enter each constraint (insertSubscribe)."""
-        resize(self._there, number + 1)[number] = 1
         for m, root, name, constraint in self._entries(row):
             table = m.setdefault(root, HashTable())
             for bits in (table.sid.setdefault(name, zeros(0, "little")), table.all):
                 resize(bits, number + 1)[number] = 1
             if m is self.m4:
                 table.list[number] = constraint
-
-    def remove(self, number: int, row: Row) -> None:
-        """Take each constraint out, and tables that nothing is left in."""
-        self._there[number] = 0
-        for m, root, name, _ in self._entries(row):
-            table = m.get(root, HashTable())
-            if name in table.sid:  # two pairs of a tree may have one place
-                table.sid[name][number] = table.all[number] = 0
-                table.list.pop(number, None)
-                if not table.sid[name].any():
-                    del table.sid[name]
-                if not table.sid:
-                    del m[root]
 
     def _entries(self, row: Row) -> Iterator[tuple[Map, Term, Any, Constraint]]:
         """Yield where each attribute and constraint is: the map, the root, and the name there."""
@@ -181,13 +131,13 @@ class CtpsPrinted(ConceptMatcher):
                     yield self.m4, root, (self._box(upper), self._box(lower)), constraint
 
     def _box(self, value: float) -> int:
-        return cell_of(value, self._domain, self._cells)
+        return self.cell(value, self._cells)
 
     # --- Matching (Algorithms 6 to 9) ---------------------------------------------------------
 
     def matched(self, event: Event, tally: Tally) -> Iterable[int]:
         """Clear, pair by pair, those who ask for something else (Algorithm 6, match)."""
-        sid = self._there.copy()
+        sid = ones(len(self.ids), "little")
         for attribute, value in event.terms.items():
             way = self.above(attribute)
             name, number = way[-1], event.numbers.get(attribute)
@@ -225,7 +175,7 @@ class CtpsPrinted(ConceptMatcher):
         """Return an attribute, its parent, and so on to the root of its tree."""
         return _way(attribute, self.ontology.properties.parents)
 
-    def way(self, value: Term, links: Links) -> Way:  # noqa: ARG002 - an event has none
+    def way(self, value: Term, links: Links) -> Way:
         """Return a value, its parent, and so on to the root of its tree."""
         return _way(value, self.ontology.parents)
 

@@ -22,19 +22,16 @@ Notes
 - Rule 3 lets through a value at one closed end whatever the other end is, which rule 1 does not
   (for ``[5, 5)``), and knows no constraint without ends. Both ends are tested here.
 - An absent end is in no array. A constraint with neither end is in that of high ends, as infinite,
-  for an event without the attribute. An open end is a closed one at the next double.
+  for an event without the attribute.
 - Formula 3 counts the value's own slots wholly, and may fall below 0, which would turn the
   accumulated rate around; it is 0 then. It takes O(slots), which section 3.4.2 calls constant.
-- Algorithm 4 compares the accumulated rate with δ, the text with "the matching rate". It is δ
-  here: those are the costs of the two methods (formulas 4 and 5). Formula 9 leaves out the first
-  attribute, which costs 1 (formula 5).
-- The partial result is a hash map with a linked list in the paper. The exclusive method only needs
-  to take out, the inclusive one only to walk, and it comes last: so it is an array of booleans, and
-  from the first inclusive step on an array of numbers.
-- Events and subscriptions of the paper have all attributes, and so a column of ends has a place for
-  each subscription here. One without a constraint has no entries, and passes the inclusive test. An
-  event that lacks an attribute is outside of all its constraints.
-- Values beyond the domain are in the first or last slot, so the answer is right for any domain.
+- Algorithm 4 compares the accumulated rate with δ, as here, the text with "the matching rate".
+  Formula 9 leaves out the first attribute, which costs 1 (formula 5).
+- The partial result is a hash map with a linked list in the paper; here it is an array of booleans,
+  and from the first inclusive step on an array of numbers.
+- Events and subscriptions of the paper have all attributes. Here one without a constraint has no
+  entries, and passes the inclusive test; an event that lacks an attribute is outside of all
+  its constraints.
 """
 
 from __future__ import annotations
@@ -44,27 +41,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from itertools import chain
 from math import inf, nan
-from sys import getsizeof
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from graphmatch.published.base import (
-    DOMAIN,
-    RANGES,
-    Domain,
-    Event,
-    FlatMatcher,
-    Row,
-    Tally,
-    Values,
-    all_ends,
-    cell_of,
-)
+from graphmatch.published.base import DOMAIN, Event, FlatMatcher, Row, Tally, Values, all_ends
 from semantic.ontology.ontology import Ontology
 
 SLOTS = 1500
@@ -98,15 +82,7 @@ Rates: TypeAlias = Mapping[NamedNode, float]
 
 
 def price(rates: Rates, order: Iterable[NamedNode], methods: Iterable[Method]) -> Plan:
-    """Return a plan with the cost of each step (formulas 4 and 5).
-
-    Examples
-    --------
-    >>> p, q = NamedNode("urn:p"), NamedNode("urn:q")
-    >>> plan = price({p: 0.25, q: 0.5}, [p, q], [Method.EXCLUSIVE, Method.INCLUSIVE])
-    >>> [step.cost for step in plan]
-    [0.75, 0.25]
-    """
+    """Return a plan with the cost of each step (formulas 4 and 5)."""
     plan, left = [], 1.0
     for attribute, method in zip(order, methods, strict=True):
         rate = rates[attribute]
@@ -123,8 +99,7 @@ def cost(plan: Plan) -> float:
 def low_matching_rate_first_fit(rates: Rates) -> Plan:
     """Return a near-optimal plan in O(M log M) (algorithm 4).
 
-    Attributes are in ascending order of their rates. The exclusive method is taken as long as it
-    is cheaper than the inclusive one.
+    The exclusive method is taken as long as it is cheaper than the inclusive one.
     """
     order = sorted(rates, key=rates.__getitem__)
     accumulated, exclusive = 1.0, 0
@@ -187,12 +162,6 @@ class Slots:
         self.numbers[slot].insert(place, number)
         self.sizes[slot] += 1
 
-    def discard(self, slot: int, end: float, number: int) -> None:
-        """Take an end out of its slot."""
-        place = self.numbers[slot].index(number, bisect_left(self.ends[slot], end))
-        del self.ends[slot][place], self.numbers[slot][place]
-        self.sizes[slot] -= 1
-
 
 @dataclass(slots=True)
 class Index:
@@ -207,61 +176,39 @@ class Index:
 
 
 class Dexin(FlatMatcher):
-    """The DEXIN index.
-
-    Parameters
-    ----------
-    domain
-        Between what most values of an attribute are.
-    slots
-        How many each of the two arrays has.
+    """The DEXIN index, with so many `slots` in each of an attribute's two arrays.
 
     Examples
     --------
-    >>> from graphmatch.subscription import SubscriptionParser
-    >>> dexin = Dexin(Ontology())
-    >>> text = "SELECT ?e { ?e <urn:price> ?v FILTER(?v >= 100 && ?v < 400) }"
-    >>> dexin.subscribe(SubscriptionParser().parse("s", text))
-    >>> price = NamedNode("urn:price")
-    >>> [list(dexin.matched(Event({}, {price: value}), Tally())) for value in (399.0, 400.0)]
+    >>> from graphmatch.published.base import Conjunction, Interval
+    >>> dexin, price = Dexin(Ontology()), NamedNode("urn:price")
+    >>> dexin.add(Conjunction("s", price, ({price: Interval(100.0, 400.0)},)))
+    >>> [list(dexin.matched(Event({}, {price: value}), Tally())) for value in (400.0, 401.0)]
     [[0], []]
     """
 
     planner: ClassVar[Callable[[Rates], Plan]] = staticmethod(low_matching_rate_first_fit)
-    capabilities: ClassVar = RANGES
 
-    def __init__(self, ontology: Ontology, *, domain: Domain = DOMAIN, slots: int = SLOTS) -> None:
-        super().__init__(ontology)
-        self._domain, self._slots = domain, slots
+    def __init__(
+        self, ontology: Ontology, *, domain: tuple[float, float] = DOMAIN, slots: int = SLOTS
+    ) -> None:
+        self._slots = slots
+        super().__init__(ontology, domain)
+
+    def clear(self) -> None:
         self._attributes: dict[NamedNode, Index] = {}
-        self._there: NDArray[np.bool_] = np.zeros(64, np.bool_)
-        """S, by number."""
-        self._count = 0
-
-    @property
-    def nbytes(self) -> int:
-        """How large the arrays are."""
-        sizes = self._there.nbytes
-        for index in self._attributes.values():
-            sizes += index.ends.nbytes
-            for array_ in (index.lows, index.highs):
-                slots = chain(array_.ends, array_.numbers)
-                sizes += array_.sizes.nbytes + sum(map(getsizeof, slots))
-        return sizes
+        self._room = 64
 
     def insert(self, number: int, row: Row) -> None:
         """Put each constraint's ends into their slots."""
-        if number >= self._there.size:
-            self._there = np.concatenate([self._there, np.zeros_like(self._there)])
+        if number >= self._room:
+            self._room *= 2
             for index in self._attributes.values():
                 index.ends = np.concatenate([index.ends, np.full_like(index.ends, nan)])
-        self._there[number] = True
-        self._count += 1
         for attribute, low, high in all_ends(row):
             if attribute not in self._attributes:
-                ends = np.full((self._there.size, 2), nan)
-                new = Index(Slots(self._slots), Slots(self._slots), ends)
-                self._attributes[attribute] = new
+                ends = np.full((self._room, 2), nan)
+                self._attributes[attribute] = Index(Slots(self._slots), Slots(self._slots), ends)
             index = self._attributes[attribute]
             index.ends[number] = low, high
             if low > -inf:
@@ -269,22 +216,8 @@ class Dexin(FlatMatcher):
             if high < inf or low == -inf:
                 index.highs.insert(self._slot(high), high, number)
 
-    def remove(self, number: int, row: Row) -> None:
-        """Take each constraint's ends out."""
-        self._there[number] = False
-        self._count -= 1
-        for attribute, low, high in all_ends(row):
-            index = self._attributes[attribute]
-            index.ends[number] = nan
-            if low > -inf:
-                index.lows.discard(self._slot(low), low, number)
-            if high < inf or low == -inf:
-                index.highs.discard(self._slot(high), high, number)
-            if self.asked[attribute] == 1:  # by this one
-                del self._attributes[attribute]
-
     def _slot(self, value: float) -> int:
-        return cell_of(value, self._domain, self._slots)
+        return self.cell(value, self._slots)
 
     def plan(self, event: Event) -> Plan:
         """Return the pipeline for an event: order, methods, estimated rates and costs."""
@@ -293,7 +226,7 @@ class Dexin(FlatMatcher):
             value = event.numbers.get(attribute)
             alpha, beta = (0, self._slots - 1) if value is None else [self._slot(value)] * 2
             outside = index.lows.sizes[alpha:].sum() + index.highs.sizes[: beta + 1].sum()
-            rates[attribute] = max(0.0, 1 - int(outside) / self._count)  # formula 3
+            rates[attribute] = max(0.0, 1 - int(outside) / len(self.ids))  # formula 3
         return type(self).planner(rates)
 
     def matched(self, event: Event, tally: Tally) -> Iterable[int]:
@@ -302,14 +235,14 @@ class Dexin(FlatMatcher):
         Probes are entries of slots that were walked over, gates the subscriptions that this took
         out; candidates are what was compared: the ends in a value's own slots, and constraints.
         """
-        plan = self.plan(event) if self._count else ()
-        left = self._there.copy()
+        plan = self.plan(event)
+        left = np.ones(len(self.ids), np.bool_)
         for attribute, method, _, _ in plan:
             if method is Method.EXCLUSIVE:
                 index, value = self._attributes[attribute], event.numbers.get(attribute)
                 left[self._outside(index, value, tally)] = False
         numbers = np.flatnonzero(left)
-        tally.gates += self._count - numbers.size
+        tally.gates += left.size - numbers.size
         for attribute, method, _, _ in plan:
             if method is Method.INCLUSIVE:
                 tally.candidates += numbers.size

@@ -13,34 +13,30 @@ by the path, and looks up no value again that it has followed) and `index` (attr
 subtree for each value; those who do not care are in all of them).
 
 Cost: O(N^(1 - λ)) nodes on average for N subscriptions, λ = ln V / (ln V + ln K) with K attributes
-of V values (section 4; `expected_bound`), at worst all. Space O(N K), subscribing O(K). The first
+of V values (section 4), at worst all. Space O(N K), subscribing O(K). The first
 event after a change lays the tree out in arrays, O(nodes + successors), which is a second for
 100,000 subscriptions; the search goes over these arrays, and is compiled if numba is there.
 
 Notes
 -----
-- Our text of the paper has no formulas and no figures: the bound is derived anew from its lemmas.
+- Our text of the paper has no formulas and no figures: `graphmatch.bench.experiments` derives the
+  bound anew from its lemmas.
 - Attributes are levels in the order given, `index` first, others below them as subscriptions name
   them. Without `collapse` a path ends at the last level that there was when it was made; give all
   `attributes` for the paper's tree.
 - Section 5 defines successor sets for a tree of levels ("replace non-``*`` segments at the end of
   the path") and for any tree ("implied, and no node between"). With `collapse` the second is taken:
-  a successor may test another attribute than the node. What is implied by two tests that are not
-  next to each other in the order of levels is not looked for. A change makes all sets anew.
+  a successor may test another attribute than the node.
 - Values of an index attribute that no subscription names, and none, share one subtree.
-- Identical subscriptions share a leaf; an event that lacks an attribute follows ``*`` edges.
 - `Tally`: `probes` are nodes visited (the paper's measure; one more for finding the subtree),
   `gates` edges of values that were followed, `candidates` conjunctions at leaves.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from math import comb
-from sys import getsizeof
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -85,7 +81,7 @@ class Arrays(NamedTuple):
 
     A node has a level; where its edges of values begin and end, or a leaf's numbers among the
     members; and where among these what ``*`` leads to and its successors do. An edge has a value,
-    ascending in each node, and where it leads. In `stack` and `found` there is room for the search.
+    ascending in each node, and where it leads.
     """
 
     nodes: Records
@@ -98,24 +94,16 @@ class Arrays(NamedTuple):
 class Gryphon(FlatMatcher):
     """The matching tree of section 4.
 
-    Parameters
-    ----------
-    attributes
-        The order of levels, from the root down; those that most subscriptions test come first.
-    index
-        Attributes that have a subtree for each value (section 5).
-    collapse, successors
-        Whether chains of ``*`` edges are one edge, and whether nodes have successor sets.
+    `attributes` is the order of levels, from the root down; those that most subscriptions test come
+    first. `index` are those that have a subtree for each value.
 
     Examples
     --------
     >>> from pyoxigraph import Literal
-    >>> from graphmatch.subscription import SubscriptionParser
-    >>> gryphon = Gryphon(Ontology())
-    >>> text = 'SELECT ?e { ?e <urn:city> "New York" ; <urn:sky> "clear" }'
-    >>> gryphon.subscribe(SubscriptionParser().parse("s", text))
+    >>> gryphon, clear = Gryphon(Ontology()), Literal("clear")
     >>> city, sky = NamedNode("urn:city"), NamedNode("urn:sky")
-    >>> event, tally = Event({city: Literal("New York"), sky: Literal("clear")}), Tally()
+    >>> gryphon.insert(0, {city: Equal(Literal("New York")), sky: Equal(clear)})
+    >>> event, tally = Event({city: Literal("New York"), sky: clear}), Tally()
     >>> list(gryphon.matched(event, tally)), tally.probes
     ([0], 3)
     """
@@ -132,14 +120,16 @@ class Gryphon(FlatMatcher):
         collapse: bool = True,
         successors: bool = True,
     ) -> None:
-        super().__init__(ontology)
-        self._given = tuple(dict.fromkeys((*index, *attributes)))
+        self._order, self._index_size = tuple(dict.fromkeys((*index, *attributes))), len(set(index))
         self._collapse, self._successors = collapse, successors
-        self._levels = {attribute: level for level, attribute in enumerate(self._given)}
+        super().__init__(ontology)
+
+    def clear(self) -> None:
+        self._levels = {attribute: level for level, attribute in enumerate(self._order)}
         self._values: dict[Term, int] = {}
         self._trees: dict[tuple[int, ...], Node] = {}
         """The values of index attributes to what is above the root of their subtree."""
-        self._named = tuple(Counter[int]() for _ in dict.fromkeys(index))
+        self._named: list[set[int]] = [set() for _ in range(self._index_size)]
         self._wide: dict[int, Tests] = {}
         """Who does not care about some index attribute."""
         self._arrays: Arrays | None = None
@@ -152,57 +142,25 @@ class Gryphon(FlatMatcher):
             yield node
             stack.extend(node.edges.values())
 
-    @property
-    def nodes(self) -> int:
-        """How many nodes there are, with leaves."""
-        return sum(1 for _ in self)
-
-    @property
-    def nbytes(self) -> int:
-        """How large the nodes and the arrays are; it goes over them."""
-        parts = (part for node in self for part in (node, node.edges, node.numbers))
-        sizes = sum(map(getsizeof, parts)) + sum(array.nbytes for array in self.arrays)
-        return sizes + getsizeof(self._values) + getsizeof(self._trees)
-
     # --- The tree (appendix B) ----------------------------------------------------------------
 
     def insert(self, number: int, row: Row) -> None:
         """Put a conjunction on its path, with index attributes in each of its subtrees."""
-        tests = self._tests(row)
-        for level, named in enumerate(self._named):
-            if level not in tests:
-                self._wide[number] = tests
-            elif tests[level] not in named:
-                named[tests[level]] = 0
-                self._spread(self._put, level, tests[level])
-        for level, named in enumerate(self._named):
-            if level in tests:
-                named[tests[level]] += 1
-        self._put(number, tests)
-
-    def remove(self, number: int, row: Row) -> None:
-        """Take a conjunction off its paths."""
-        tests = self._tests(row)
-        self._take(number, tests)
-        self._wide.pop(number, None)
-        for level, named in enumerate(self._named):
-            if level in tests:
-                named[tests[level]] -= 1
-                if not named[tests[level]]:
-                    del named[tests[level]]
-                    self._spread(self._take, level, tests[level])
-        if not self._trees:
-            self._levels = {attribute: level for level, attribute in enumerate(self._given)}
-            self._values.clear()
-
-    def _tests(self, row: Row) -> Tests:
-        self._arrays = None
-        tests = {}
+        tests, self._arrays = {}, None
         for attribute, constraint in row.items():
             assert isinstance(constraint, Equal)
             level = self._levels.setdefault(attribute, len(self._levels))
             tests[level] = self._values.setdefault(constraint.term, len(self._values))
-        return dict(sorted(tests.items()))
+        tests = dict(sorted(tests.items()))
+        for level, named in enumerate(self._named):
+            if level not in tests:
+                self._wide[number] = tests
+            elif tests[level] not in named:
+                named.add(tests[level])
+                for other, cares in self._wide.items():
+                    if level not in cares:  # who does not care is in the new subtree, too
+                        self._put(other, {**cares, level: tests[level]})
+        self._put(number, tests)
 
     def _put(self, number: int, tests: Tests) -> None:
         levels = tests if self._collapse else range(len(self._levels))
@@ -213,33 +171,10 @@ class Gryphon(FlatMatcher):
                     node, value = _follow(node, value, level), tests.get(level, STAR)
             _follow(node, value, LEAF).numbers[number] = None
 
-    def _take(self, number: int, tests: Tests) -> None:
-        for key in self._keys(tests):
-            node = self._trees[key]
-            while node.level != LEAF:
-                node = node.edges[tests.get(node.level, STAR)]
-            del node.numbers[number]
-            while node.parent is not None and not node.numbers and not node.edges:
-                node.parent.edges.pop(node.label)
-                node = node.parent
-            if node.parent is None:
-                if not node.edges:
-                    del self._trees[key]
-            elif self._collapse and node.edges.keys() == {STAR}:
-                node.parent.hang(node.label, node.edges[STAR])
-
-    # --- Index attributes (section 5) ---------------------------------------------------------
-
     def _keys(self, tests: Tests) -> Iterator[tuple[int, ...]]:
-        """Yield the subtrees that a conjunction is in."""
+        """Yield the subtrees of index attributes that a conjunction is in (section 5)."""
         choices = ([tests[n]] if n in tests else [OTHER, *of] for n, of in enumerate(self._named))
         return product(*choices)
-
-    def _spread(self, change: Callable[[int, Tests], None], level: int, value: int) -> None:
-        """Put all who do not care into the subtrees of a value, or take them out."""
-        for number, tests in self._wide.items():
-            if level not in tests:
-                change(number, {**tests, level: value})
 
     # --- The tree in arrays, with successor sets (section 5) ----------------------------------
 
@@ -372,26 +307,3 @@ def _walk(tree: Arrays, root: int, values: Records, successors: bool) -> tuple[i
             top += 1
             stack[top] = below
     return visited, followed, count
-
-
-def expected_bound(attributes: int, values: int, subscriptions: int) -> float:
-    """Return how many nodes a random event visits on average at the most (section 4).
-
-    K attributes have V values each, there are N subscriptions, and an event has each value with the
-    same probability: a node with j values on its path is visited by a share V^-j of all events.
-    There are at most C(K + 1, j + 1) V^j such nodes (lemma 1: a path's length and the places of its
-    values are j + 1 of K + 1 numbers), and 1 + K N nodes in all (lemma 2): so the sum of all shares
-    is not larger than if those with the least j were all there. Index attributes make more nodes.
-
-    Examples
-    --------
-    >>> [round(expected_bound(10, 5, n)) for n in (1000, 10_000, 100_000)]
-    [276, 648, 1236]
-    """
-    left, share, visited = 1 + attributes * subscriptions, 1.0, 0.0
-    for j in range(attributes + 1):
-        nodes = min(left, comb(attributes + 1, j + 1) * int(values**j))
-        visited += nodes * share
-        left -= nodes
-        share /= values
-    return visited

@@ -33,16 +33,8 @@ from pyoxigraph import (
 )
 
 from graphmatch.knowledge import Entailment, Knowledge
-from graphmatch.matcher import (
-    Capabilities,
-    Counters,
-    DuplicateError,
-    Match,
-    Matcher,
-    MatchReport,
-    UnknownError,
-    UnsupportedError,
-)
+from graphmatch.matcher import Capabilities, Counters, Match, MatchReport, UnsupportedError
+from graphmatch.published.base import PublishedMatcher
 from graphmatch.subscription import Subscription
 from semantic.annotation.annotate import Annotator
 from semantic.annotation.words import WORDS
@@ -57,17 +49,11 @@ from semantic.values import Number, Operator, Quantity, compare, value_of
 from semantic.vocabulary import GM
 
 
-class Naive(Matcher):
+class Naive(PublishedMatcher):
     """Evaluates everything on everything.
 
-    Parameters
-    ----------
-    ontology
-        What publications are seen together with.
-    entailment
-        Whether its rules are applied; see docs/reference/semantics.md.
-    annotator
-        Finds labels in text; none by default.
+    `entailment` says whether the ontology's rules are applied (docs/reference/semantics.md), and
+    `annotator` finds labels in text; none by default.
 
     Examples
     --------
@@ -84,40 +70,28 @@ class Naive(Matcher):
     def __init__(
         self, ontology: Ontology, *, entailment: bool = True, annotator: Annotator | None = None
     ) -> None:
+        super().__init__(ontology)
         rules = Entailment.RDFS if entailment else Entailment.NONE
         self._knowledge = Knowledge(ontology, rules, annotator)
         self._background = self._knowledge.closure
         self._store = Store()
         self._store.bulk_extend(_quads(self._background, DefaultGraph()))
-        self._subscriptions: dict[str, Subscription] = {}
 
-    def __len__(self) -> int:
-        return len(self._subscriptions)
+    def clear(self) -> None:
+        """Do nothing: there is no index."""
 
-    def __contains__(self, id: object) -> bool:
-        return id in self._subscriptions
-
-    def subscribe(self, subscription: Subscription) -> None:
-        """Take a subscription in; see `Matcher`."""
-        if subscription.id in self._subscriptions:
-            raise DuplicateError(subscription.id)
+    def read(self, subscription: Subscription) -> Subscription:
         knowledge = self._knowledge
         read = subscription.rewritten(knowledge.root, knowledge.units)
         asked = [property_ for property_, _ in read.query.mentions()]
         if None in asked and any(p == WORDS or (p is not None and is_derived(p)) for p in asked):
             why = "an attribute that is found, and any property beside it"
             raise UnsupportedError(subscription.id, why)
-        self._subscriptions[subscription.id] = read
-
-    def unsubscribe(self, id: str) -> None:
-        """Forget a subscription; see `Matcher`."""
-        if self._subscriptions.pop(id, None) is None:
-            raise UnknownError(id)
+        return read
 
     def match(self, publication: Publication) -> MatchReport:
-        """Evaluate every subscription; see `Matcher`."""
         now, knowledge = utc_now(), self._knowledge
-        asked = {id: s.query.mentions() for id, s in self._subscriptions.items()}
+        asked = {id: s.query.mentions() for id, (_, s) in self.stored.items()}
         mentions = [mention for several in asked.values() for mention in several]
         enriched = knowledge.enrich(publication, now, mentions)
         whole, links = enriched.publication, knowledge.ontology.links(enriched.stated)
@@ -131,11 +105,11 @@ class Naive(Matcher):
         for open_, triples in ((True, whole.seen_by_any), (False, whole.triples)):
             with self._loaded(triples, graph):
                 for id in (id for id in asked if ((None, None) in asked[id]) is open_):
-                    conditions, query = self._subscriptions[id].query.texts(graph.value)
+                    conditions, query = self.stored[id][1].query.texts(graph.value)
                     if all(ask(condition) for condition in conditions):
                         found |= _match(id, publication.id, ask(query))
-        matches = tuple(found[id] for id in self._subscriptions if id in found)
-        evaluated = len(self._subscriptions)
+        matches = tuple(found[id] for id in self.stored if id in found)
+        evaluated = len(self.stored)
         counters = Counters(candidates=evaluated, evaluated=evaluated, matched=len(matches))
         return MatchReport(publication.id, matches, counters, enriched.problems)
 

@@ -20,8 +20,7 @@ Notes
 - Sequential goes on after a false predicate: the others of q are evaluated where another undecided
   subscription holds them.
 - "Any" subscription is the earliest, and "any" predicate the first that was written.
-- E gets predicates that nobody needs any more. `Decision.evaluated` has those that were called.
-- The paper knows true and false. Here an operator may also not know, or fail. Subscriptions that
+- The paper knows true and false. Here an operator may also not know. Subscriptions that
   hold such a predicate do not match where another is false, and are left open otherwise; so no
   order changes the result.
 - A predicate with variables that has no bindings is false, whatever the operator says (2.2).
@@ -48,12 +47,7 @@ class Variable:
 
 
 class Predicate(NamedTuple):
-    """A call of an operator.
-
-    Parameters
-    ----------
-    arguments
-        Constants, which are one if Python finds them equal, and variables.
+    """A call of an operator on constants and variables.
 
     Examples
     --------
@@ -69,9 +63,8 @@ class Predicate(NamedTuple):
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The names of its variables, each once, in the order of its arguments."""
-        names = (a.name for a in self.arguments if isinstance(a, Variable))
-        return tuple(dict.fromkeys(names))
+        """The names of its variables, each once."""
+        return tuple(dict.fromkeys(a.name for a in self.arguments if isinstance(a, Variable)))
 
     @property
     def shape(self) -> Predicate:
@@ -93,12 +86,8 @@ class Subscription:
 class Outcome(NamedTuple):
     """What an operator says of a predicate.
 
-    Parameters
-    ----------
-    truth
-        ``None`` if it is unknown.
-    bindings
-        If it is true: the values of `Predicate.variables` in each solution.
+    `truth` is ``None`` if it is unknown; if it is true, `bindings` are the values of
+    `Predicate.variables` in each solution.
     """
 
     truth: bool | None
@@ -109,21 +98,11 @@ Evaluate: TypeAlias = Callable[[Predicate], Outcome]
 """Calls the operator of a predicate, which is given as its `Predicate.shape`."""
 
 
-class OperatorError(Exception):
-    """Raised by an operator that fails; its predicate is unknown then."""
-
-
 class Decision(NamedTuple):
-    """What an event decided.
+    """What an event decided: the subscriptions that match, with their solutions.
 
-    Parameters
-    ----------
-    matches
-        Subscriptions that match, in the order of subscribing, with their solutions.
-    open
-        Subscriptions of which no predicate is false and one is unknown.
-    evaluated
-        The shapes of the predicates that were evaluated, in order.
+    Those that are `open` have no predicate that is false, and one that is unknown. `evaluated` are
+    the shapes of the predicates that were evaluated, in order.
     """
 
     matches: Mapping[str, tuple[Bindings, ...]]
@@ -134,12 +113,8 @@ class Decision(NamedTuple):
 class Order(ABC):
     """Subscriptions and their predicates, in two hash tables (section 5.1).
 
-    Attributes
-    ----------
-    predicates
-        T_q of each subscription q: its predicates, each shape once.
-    subscribers
-        Of each predicate, the subscriptions that hold it.
+    `predicates` has T_q of each subscription q, each shape once; `subscribers`, of each predicate,
+    the subscriptions that hold it.
     """
 
     def __init__(self) -> None:
@@ -148,13 +123,7 @@ class Order(ABC):
         self.subscribers: dict[Predicate, dict[str, None]] = {}
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Take a subscription in.
-
-        Raises
-        ------
-        DuplicateError, UnsupportedError
-            When its id is taken; when it has no predicate.
-        """
+        """Take a subscription in; `DuplicateError` if its id is taken."""
         id = subscription.id
         if id in self.subscriptions:
             raise DuplicateError(id)
@@ -188,13 +157,8 @@ class Order(ABC):
 class Event:
     """An event that is being matched.
 
-    Attributes
-    ----------
-    undecided
-        The set U.
-    known
-        What has been evaluated: truth, and bindings. Equal predicates have one entry, and each
-        subscription reads it with its own variables.
+    `undecided` is the set U; `known`, what has been evaluated: each subscription reads it with its
+    own variables.
     """
 
     def __init__(self, order: Order, evaluate: Evaluate) -> None:
@@ -205,10 +169,7 @@ class Event:
 
     def evaluate(self, t: Predicate) -> bool | None:
         """Call the operator of a predicate, and take what is decided now out of U."""
-        try:
-            truth, bindings = self._evaluate(t)
-        except OperatorError:
-            truth, bindings = None, ()
+        truth, bindings = self._evaluate(t)
         rows = tuple(dict.fromkeys(bindings)) if t.variables else ((),)
         truth = truth and bool(rows)
         self.known[t] = Outcome(truth, rows)
@@ -247,7 +208,6 @@ class Naive(Order):
     """Evaluates subscriptions one by one, each until a predicate is false (section 5.2)."""
 
     def run(self, event: Event) -> None:
-        """See `Order`."""
         for shapes in self.predicates.values():
             for t in shapes:
                 truth = event.known[t].truth if t in event.known else event.evaluate(t)

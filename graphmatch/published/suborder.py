@@ -7,17 +7,15 @@ An event is matched chain by chain, each from top to bottom until a node is fals
 handed on along the links, and a false node removes the chains that it is linked to (4.2.2). Which
 chain goes before which is decided by how much one order of a pair is expected to save (4.2.4).
 
-Cost of ordering: O(nodes · partners) for chains of bounded length, when the order is first needed
-after a change. Matching is linear in the nodes; it makes at most d times as many calls as any
-algorithm must, as Sequential does, for a chain is begun only while it is undecided.
+Cost of ordering: O(nodes · partners) for chains of bounded length, at the first event after a
+change. Matching makes at most d times as many calls as any algorithm must, as Sequential does.
 
 Notes
 -----
 What is mended in `SubOrder`, and how `SubOrderPrinted` makes it run:
 
-- 4.2.1 has "decreasing" selectivity from the top, 4.2 "increasing". Low probability first is meant.
-- Chains never cross (4.2.4) only if equal probabilities are ordered alike in all chains. In both
-  classes the predicate that came first is above.
+- 4.2.1 has "decreasing" selectivity from the top, 4.2 "increasing". Low probability first is meant;
+  of equal ones, so that chains never cross (4.2.4), the predicate that came first.
 - The test P/C divides by zero where the shared node is on top. Both classes use the difference that
   it stands for. As printed, the cost above a node on top is 1, and not 0.
 - k links: P is not defined. It is the product over all nodes above, shared ones included; C' leaves
@@ -31,11 +29,9 @@ What is mended in `SubOrder`, and how `SubOrderPrinted` makes it run:
 - As printed, edges are taken in *increasing* order of savings, the worst first, and no direction
   is defined. Edges are of ordered pairs, so (u, v) is there beside (v, u); a path is walked in the
   direction that agrees with most of the weight of its edges.
-- The complete graph of 80,000 chains has 3.2 · 10⁹ edges. Pairs without links weigh 0: they join
-  the paths in the order of subscribing, and are not made. Of a predicate that many chains hold,
-  each chain is compared with `partners` that came after it and as many that came before, in both
-  classes; in the sum these stand for all.
-- A new chain is inserted by ordering all anew at the next event.
+- The complete graph of 80,000 chains has 3.2 · 10⁹ edges. Pairs without links weigh 0, and are not
+  made. Of a predicate that many chains hold, each chain is compared with `partners` that came after
+  it and as many that came before, in both classes; in the sum these stand for all.
 - An unknown node neither ends its chain nor removes others.
 """
 
@@ -56,12 +52,8 @@ Estimate: TypeAlias = Callable[[Predicate], tuple[float, float]]
 class Chain:
     """A subscription's predicates from top to bottom.
 
-    Parameters
-    ----------
-    p, cost
-        Of each node: how probable it is that it is true, and what its operator costs.
-    top
-        The cost above the first node: 0, and 1 as printed.
+    `p` and `cost` are how probable it is that a node is true, and what its operator costs; `top` is
+    the cost above the first node: 0, and 1 as printed.
     """
 
     nodes: tuple[Predicate, ...]
@@ -106,29 +98,16 @@ class Chain:
 
 
 def saving(first: Chain, second: Chain) -> float:
-    """Return what evaluating a chain before another is expected to save.
-
-    Examples
-    --------
-    >>> boats, near, crowd = map(Predicate, ("boats", "near", "crowd"))
-    >>> one = Chain((boats, near), (0.2, 0.5), (1, 1))
-    >>> two = Chain((near, crowd), (0.5, 0.9), (1, 1))
-    >>> saving(two, one), saving(one, two)
-    (0.5, -0.5)
-    """
+    """Return what evaluating a chain before another is expected to save."""
     return sum(first.saving(second, t) for t in first.nodes if t in second.nodes)
 
 
 class SubOrder(Order):
     """Sub-Order, mended.
 
-    Parameters
-    ----------
-    estimate
-        Gives each predicate's probability and cost, whenever chains are ordered.
-    partners
-        How many of the chains that hold a predicate each is compared with, on either side. With 4
-        as few predicates are evaluated as with all (docs/algorithms/suborder.md).
+    `estimate` gives each predicate's probability and cost. Of the chains that hold a predicate each
+    is compared with so many `partners` on either side. With 4 as few predicates are evaluated as
+    with all (docs/algorithms/suborder.md).
 
     Examples
     --------
@@ -153,12 +132,10 @@ class SubOrder(Order):
         self._number: dict[Predicate, int] = {}
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Take a subscription in; see `Order`."""
         super().subscribe(subscription)
         self._arranged = None
 
     def unsubscribe(self, id: str) -> None:
-        """Forget a subscription; see `Order`."""
         super().unsubscribe(id)
         self._arranged = None
 

@@ -2,7 +2,7 @@
 
 Sadoghi, Jacobsen: "BE-Tree: an index structure to efficiently match Boolean expressions over
 high-dimensional discrete space", SIGMOD 2011; reconstructed from memory (structure, insertion,
-space partitioning, space clustering, deletion, and the names) and from the comparison in Fan, Liu,
+space partitioning, space clustering, and the names) and from the comparison in Fan, Liu,
 Tang (DEXIN, sections 1.1 and 4).
 
 A *c-node* has an *l-node*, a list of subscriptions, and a *p-directory* of *p-nodes*, each for an
@@ -21,33 +21,24 @@ domain, each with its half of the one above, and each with a c-node::
 2. An l-node that has more than its capacity is a bucket's first cause to be cut into halves (*space
    clustering*), and then to part what is in neither by the attribute of the highest rank that is
    not in use on the way from the root (*space partitioning*).
-3. Deletion: buckets without subscriptions go, and p-nodes with them.
-4. Matching: an event goes into each p-node whose attribute it has, down the buckets of its value,
+3. Matching: an event goes into each p-node whose attribute it has, down the buckets of its value,
    and tests the subscriptions of every l-node on its ways.
 
 Cost: a test for each subscription whose buckets have the event's values, and a step for each bucket
-on the way. One entry a subscription. What is wide stays in first buckets, where every event comes
-by. Matching is compiled.
+on the way. One entry a subscription. What is wide stays in first buckets. Events read arrays, made
+at the first event after a change; matching is compiled.
 
 Notes
 -----
 - The rank of an attribute is (1 - a) Gain - a Loss with a = 0.5. Gain is how many subscriptions ask
-  for it. The paper's Loss is what was tested in vain for the events of late; matching changes
-  nothing here, so it is how many of them lie in neither half of the domain: these every event
-  has to test. Of equal ranks the first in the subscription is taken. Trees are not built anew as
-  events change.
-- Capacity is 20, from memory. An l-node without an attribute to part it by gets twice the capacity
-  (there are multiples of the least in the paper), so that it is looked through seldom, and keeps
-  it until its bucket goes.
+  for it. The paper's Loss is what was tested in vain for the events of late; here it is how many
+  lie in neither half of the domain: these every event has to test.
+- Capacity is 20, from memory. An l-node without an attribute to part it by gets twice the capacity.
 - The paper's values are discrete. Here a bucket is cut until it is no wider than `atom`; the first
   and last have what is beyond the domain.
-- A half is made when something goes into it. Deletion in the paper searches for the subscription;
-  here it is known where it is. Buckets that have become small are not merged.
-- An event's attributes are not looked up in a p-directory; each of its p-nodes is looked at.
+- A half is made when something goes into it. Deletion is left out.
 - Equalities with terms and presence are constraints on attributes of their own: a term that a
   subscription has named has a number, an event that has any value has every number.
-- The tree is one of objects. What events read are arrays, in which an l-node's constraints follow
-  each other; they are made when the first event after a change comes.
 """
 
 from __future__ import annotations
@@ -115,52 +106,34 @@ class Bucket:
 
     @property
     def middle(self) -> float:
-        """Where it is cut, at half of its width."""
+        """Where it is cut."""
         return self.low + (self.high - self.low) / 2
 
     def half(self, ends: Domain) -> int | None:
         """Return the half that a constraint lies in, if it lies in one."""
         return 0 if ends[1] <= self.middle else 1 if ends[0] > self.middle else None
 
-    def count(self, ends: Domain, one: int = 1) -> None:
-        """Count a subscription that has come to a p-node or, with -1, gone."""
-        self.gain += one
-        self.loss += one if self.half(ends) is None else 0
+    def count(self, ends: Domain) -> None:
+        """Count a subscription that has come to a p-node."""
+        self.gain += 1
+        self.loss += self.half(ends) is None
 
     def rank(self) -> float:
         """Return which p-node is preferred: the larger one."""
         return (1 - ALPHA) * self.gain - ALPHA * self.loss
 
-    def way(self) -> Iterator[Bucket]:
-        """Yield this bucket and those above it, up to the root."""
-        bucket: Bucket | None = self
-        while bucket is not None:
-            yield bucket
-            bucket = bucket.above
-
 
 class BETree(FlatMatcher):
     """The BE-Tree index.
 
-    Parameters
-    ----------
-    domain
-        Between what most values of an attribute are.
-    atom
-        How wide a bucket is that is not cut.
-    capacity
-        How many subscriptions an l-node has before it is divided, at least 1.
+    A bucket as wide as `atom` is not cut; an l-node with more subscriptions than its `capacity`, at
+    least 1, is divided.
 
     Examples
     --------
-    >>> from pyoxigraph import Literal
-    >>> from graphmatch.subscription import SubscriptionParser
-    >>> tree = BETree(Ontology(), domain=(0, 1000))
-    >>> text = "SELECT ?e { ?e <urn:price> ?v ; <urn:brand> 'HP' FILTER(?v >= 100 && ?v < 400) }"
-    >>> tree.subscribe(SubscriptionParser().parse("s", text))
-    >>> price, brand = NamedNode("urn:price"), NamedNode("urn:brand")
-    >>> events = [Event.of({price: Literal(n), brand: Literal("HP")}) for n in (399, 400)]
-    >>> [tree.matched(event, Tally()) for event in events]
+    >>> tree, price = BETree(Ontology()), NamedNode("urn:price")
+    >>> tree.insert(0, {price: Interval(100.0, 400.0)})
+    >>> [tree.matched(Event({}, {price: value}), Tally()) for value in (400.0, 401.0)]
     [[0], []]
     """
 
@@ -172,12 +145,13 @@ class BETree(FlatMatcher):
     def __init__(
         self, ontology: Ontology, *, domain: Domain = DOMAIN, atom: float = 1.0, capacity: int = 20
     ) -> None:
-        super().__init__(ontology)
         self._domains = {Interval: domain, Equal: TERMS, Present: (0.0, 0.0)}
         self._atoms = {Interval: atom, Equal: 1.0, Present: 0.0}
         self._capacity = capacity
-        self._root = Bucket(None, 0.0, 0.0, None, capacity)
-        self._home: dict[int, Bucket] = {}
+        super().__init__(ontology, domain)
+
+    def clear(self) -> None:
+        self._root = Bucket(None, 0.0, 0.0, None, self._capacity)
         self._terms: dict[Term, int] = {}
         self._slots: dict[Attribute, int] = {}
         self._packed: Packed | None = None
@@ -190,24 +164,19 @@ class BETree(FlatMatcher):
         return constraint if isinstance(constraint, Interval) else (-inf, inf)
 
     def insert(self, number: int, row: Row) -> None:
-        """Put a subscription into the smallest bucket, and divide its l-node if it is too many."""
         bucket, self._packed = self._root, None
         while there := [a for a in _attributes(row) if a in bucket.directory]:
             attribute = max(there, key=lambda a: bucket.directory[a].rank())
             node, ends = bucket.directory[attribute], self._ends(row, attribute)
             node.count(ends)
             bucket = self._smallest(node, ends)
-        self._put(number, row, bucket)
+        bucket.members[number] = row
         overfull = [bucket]
         while overfull:
             bucket = overfull.pop()
             if len(bucket.members) > bucket.capacity:
                 overfull += self._cluster(bucket)
                 overfull += self._partition(bucket)
-
-    def _put(self, number: int, row: Row, bucket: Bucket) -> None:
-        bucket.members[number] = row
-        self._home[number] = bucket
 
     def _smallest(self, bucket: Bucket, ends: Domain) -> Bucket:
         """Return the smallest bucket that a constraint lies in, at or below one."""
@@ -230,7 +199,7 @@ class BETree(FlatMatcher):
         bucket.divided = True
         members, bucket.members = bucket.members, {}
         for number, row in members.items():
-            self._put(number, row, self._smallest(bucket, self._ends(row, attribute)))
+            self._smallest(bucket, self._ends(row, attribute)).members[number] = row
         return [half for half in bucket.halves if half is not None]
 
     def _partition(self, bucket: Bucket) -> Iterator[Bucket]:
@@ -244,12 +213,15 @@ class BETree(FlatMatcher):
             members, bucket.members = bucket.members, {}
             for number, row in members.items():
                 asks = isinstance(row.get(node.attribute[0]), node.attribute[1])
-                self._put(number, row, node if asks else bucket)
+                (node if asks else bucket).members[number] = row
             yield node
 
     def _next_node(self, bucket: Bucket) -> Bucket | None:
         """Return a p-node of the highest rank, whose attribute is not in use on the way here."""
-        used = {above.attribute for above in bucket.way()}
+        used, above = {bucket.attribute}, bucket.above
+        while above is not None:
+            used.add(above.attribute)
+            above = above.above
         nodes: dict[Attribute, Bucket] = {}
         for row in bucket.members.values():
             for attribute in _attributes(row):
@@ -260,25 +232,7 @@ class BETree(FlatMatcher):
                     nodes[attribute].count(self._ends(row, attribute))
         return max(nodes.values(), key=Bucket.rank, default=None)
 
-    def remove(self, number: int, row: Row) -> None:
-        """Take a subscription out of its l-node, and remove what has become empty."""
-        bucket, self._packed = self._home.pop(number), None
-        del bucket.members[number]
-        for below in bucket.way():
-            attribute, above = below.attribute, below.above
-            if attribute is None or above is None:
-                break
-            first = above.directory.get(attribute) is below
-            if first:
-                below.count(self._ends(row, attribute), -1)
-            if not (below.members or any(below.halves) or below.directory):
-                if first:
-                    del above.directory[attribute]
-                else:
-                    above.halves[above.halves.index(below)] = None
-
     def matched(self, event: Event, tally: Tally) -> list[int]:
-        """Go into all buckets of an event's values, and test what is in their l-nodes."""
         if self._packed is None:
             self._packed = self._pack()
         given: dict[Attribute, float] = {(a, Present): 0.0 for a in event.terms}

@@ -25,25 +25,19 @@ last level to a list. A cell reaches half its width into both of its neighbours:
    there; what is in the lists it comes to is tested.
 
 Cost: at most 3^levels lists an event, and a test for each entry in them. A subscription has one
-entry when its constraints are narrow, and the product of their numbers of parts when they are wide:
-storage and tests grow exponentially with the levels. Fastest where constraints are narrow. Matching
-is compiled; most of a test is fetching constraints from memory.
+entry when its constraints are narrow, and the product of their numbers of parts when they are wide.
+Matching is compiled.
 
 Notes
 -----
 - How far cells overlap: as much as the centre of a constraint of a cell's width needs, half
   a cell on both sides. A value is then in two cells (in one at the domain's ends).
-- 8 levels and 8 cells are those of a later public comparison (github.com/xizeroplus/
-  matching-algorithm, folder Htree), where a cell beside the others has those that do not ask for
-  the attribute, and the first attributes are the indexed ones. So it is here: the first that
-  subscriptions ask for, unless they are listed. A level is free again when nobody asks any more.
+- 8 levels and 8 cells, and one cell beside for those that do not ask, are those of a later public
+  comparison (github.com/xizeroplus/matching-algorithm, folder Htree). The indexed attributes are
+  the first that subscriptions ask for, unless they are listed.
 - Splitting is bounded, for 8 constraints over half the domain would have 65,536 entries: where a
   subscription had more than 64 (`copies`), its widest constraints are not split but go where those
-  are who do not ask. Those prune least. With 100,000 subscriptions of widths 0.2 to 0.8, bounds of
-  4, 16 and 64 took about the same time.
-- A subscription may be in several of an event's lists. One that has matched is marked and not
-  tested again; one that has not is tested in each.
-- Values beyond the domain count as its ends, in constraints and events alike.
+  are who do not ask. Bounds of 4, 16 and 64 took about the same time.
 - A list has a number, whose digits are the cells on the way to it. The tree is made of these, in
   arrays, when the first event after a change comes.
 """
@@ -60,25 +54,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from graphmatch.published.base import (
-    DOMAIN,
-    Domain,
-    Event,
-    FlatMatcher,
-    Numbers,
-    Row,
-    Tally,
-    Values,
-    all_ends,
-)
+from graphmatch.published.base import DOMAIN, Event, FlatMatcher, Row, Tally, all_ends
 from graphmatch.published.jit import kernel
 from semantic.ontology.ontology import Ontology
 
+Numbers: TypeAlias = NDArray[np.int64]
+Values: TypeAlias = NDArray[np.float64]
 Span: TypeAlias = tuple[int, int]
 Tree: TypeAlias = tuple[NDArray[np.int32], Numbers, Numbers, Numbers, Values]
 """Nodes, shape ``(nodes, cells + 1)``, and where each cell leads: to a node, on the last level to a
-list, from 1; where lists begin; what is in them; where the tests of each subscription begin and
-end, shape ``(numbers, 2)``; and these, shape ``(tests, 3)``: slot, low, and high."""
+list, from 1; where lists begin; what is in them; where the tests of each subscription begin; and
+these, shape ``(tests, 3)``: slot, low, and high."""
 
 _HAIR = 1e-9
 """A constraint that is wider than a cell only as far as doubles go is not."""
@@ -87,32 +73,16 @@ _HAIR = 1e-9
 class HTree(FlatMatcher):
     """The H-Tree index.
 
-    Parameters
-    ----------
-    domain
-        Between what most values of an attribute are.
-    indexed
-        The attributes of the levels; without them, the first that subscriptions ask for.
-    levels
-        How many attributes are indexed, where they are not listed.
-    cells
-        Into how many a node divides its attribute's domain.
-    copies
-        In how many lists a subscription is at most.
-
-    Raises
-    ------
-    ValueError
-        When there are more lists than 64 bits can number: ``(cells + 1) ** levels``.
+    `indexed` are the attributes of the levels; without them, the first ones that subscriptions ask
+    for, as many as there are `levels`. A node divides its attribute's domain into so many `cells`.
+    `ValueError`, when there are more lists than 64 bits can number: ``(cells + 1) ** levels``.
 
     Examples
     --------
-    >>> from graphmatch.subscription import SubscriptionParser
-    >>> tree = HTree(Ontology(), domain=(0, 1000), levels=1, cells=10)
-    >>> text = "SELECT ?e { ?e <urn:price> ?v FILTER(?v >= 100 && ?v < 400) }"
-    >>> tree.subscribe(SubscriptionParser().parse("s", text))
-    >>> price = NamedNode("urn:price")
-    >>> [tree.matched(Event({}, {price: value}), Tally()) for value in (399.0, 400.0)]
+    >>> from graphmatch.published.base import Interval
+    >>> tree, price = HTree(Ontology(), levels=1), NamedNode("urn:price")
+    >>> tree.insert(0, {price: Interval(100.0, 400.0)})
+    >>> [tree.matched(Event({}, {price: value}), Tally()) for value in (400.0, 401.0)]
     [[0], []]
     """
 
@@ -120,30 +90,29 @@ class HTree(FlatMatcher):
         self,
         ontology: Ontology,
         *,
-        domain: Domain = DOMAIN,
+        domain: tuple[float, float] = DOMAIN,
         indexed: Sequence[NamedNode] = (),
         levels: int = 8,
         cells: int = 8,
         copies: int = 64,
     ) -> None:
-        super().__init__(ontology)
-        self._domain, self._cells, self._copies = domain, cells, copies
-        self._listed = bool(indexed)
-        self._levels = {attribute: level for level, attribute in enumerate(indexed)}
+        self._indexed, self._cells, self._copies = indexed, cells, copies
         self._depth = len(indexed) or levels
-        self._free_levels = [] if indexed else list(reversed(range(levels)))
         if (cells + 1) ** self._depth >= 1 << 63:
             raise ValueError(f"{cells} cells on {self._depth} levels are too many: take fewer")
-        self.lists: dict[int, array[int]] = {}
-        """A subscription's number to the lists that it is in."""
-        self._rows: dict[int, Row] = {}
+        super().__init__(ontology, domain)
+
+    def clear(self) -> None:
+        self._levels = {attribute: level for level, attribute in enumerate(self._indexed)}
+        self._rows: list[Row] = []
+        self.lists: list[array[int]] = []
+        """In which lists each subscription is."""
         self._tree: Tree | None = None
-        self._slots: dict[NamedNode, int] = {}
 
     def _span(self, low: float, high: float) -> Span:
         """Return the first and last cell that has the centre of a part of a constraint.
 
-        However its ends are rounded, a value in it has one of them among its own two.
+        However ends are rounded, a value in it has one of them among its own two.
         """
         low, high = self._scaled(low), self._scaled(high)
         parts = max(ceil(high - low - _HAIR), 1)
@@ -159,15 +128,14 @@ class HTree(FlatMatcher):
 
     def _scaled(self, value: float) -> float:
         """Return how many cells of the domain are below a value."""
-        low, high = self._domain
+        low, high = self.domain
         return (min(max(value, low), high) - low) / (high - low) * self._cells
 
     def insert(self, number: int, row: Row) -> None:
-        """Put a subscription into the lists of all combinations of its cells."""
         asked = []
         for attribute, low, high in all_ends(row):
-            if attribute not in self._levels and not self.asked[attribute] and self._free_levels:
-                self._levels[attribute] = self._free_levels.pop()
+            if len(self._levels) < self._depth:
+                self._levels.setdefault(attribute, len(self._levels))
             if attribute in self._levels:
                 first, last = self._span(low, high)
                 asked.append((last - first + 1, first, self._levels[attribute]))
@@ -180,18 +148,11 @@ class HTree(FlatMatcher):
         lists = [0]
         for span in spans:
             lists = [way * (self._cells + 1) + cell for way in lists for cell in span]
-        self.lists[number], self._rows[number], self._tree = array("q", lists), row, None
-
-    def remove(self, number: int, row: Row) -> None:
-        """Take a subscription out of its lists."""
-        del self.lists[number], self._rows[number]
+        self.lists.append(array("q", lists))
+        self._rows.append(row)
         self._tree = None
-        for attribute in row:
-            if self.asked[attribute] == 1 and attribute in self._levels and not self._listed:
-                self._free_levels.append(self._levels.pop(attribute))
 
     def matched(self, event: Event, tally: Tally) -> list[int]:
-        """Go the ways of an event's values, and test what is in the lists at their ends."""
         if self._tree is None:
             self._tree = self._made()
         near = [(1, 0)] * self._depth  # not in any cell
@@ -209,11 +170,10 @@ class HTree(FlatMatcher):
     def _made(self) -> Tree:
         """Make the tree of the lists there are: a node for each of the ways that begin alike."""
         width = self._cells + 1
-        sizes = np.array([len(lists) for lists in self.lists.values()], np.int64)
-        entries = np.fromiter(chain.from_iterable(self.lists.values()), np.int64, sizes.sum())
+        sizes = np.array([len(lists) for lists in self.lists], np.int64)
+        entries = np.fromiter(chain.from_iterable(self.lists), np.int64, sizes.sum())
         order = np.argsort(entries, kind="stable")
         entries = entries[order]
-        numbers = np.fromiter(self.lists, np.int64)
         ways, nodes, first = np.zeros(1, np.int64), list[NDArray[np.int32]](), entries[:0]
         made = 1
         for level in range(self._depth):
@@ -226,7 +186,7 @@ class HTree(FlatMatcher):
             made += len(first)
             nodes.append(table)
             ways = way[first]
-        rows = self._rows.values()
+        rows = self._rows
         self._slots = {a: slot for slot, a in enumerate(dict.fromkeys(chain.from_iterable(rows)))}
         tests = [
             part
@@ -234,16 +194,13 @@ class HTree(FlatMatcher):
             for attribute, low, high in all_ends(row)
             for part in (self._slots[attribute], low, high)
         ]
-        end = np.cumsum([len(row) for row in rows], dtype=np.int64)
-        where = np.zeros((max(numbers, default=-1) + 1, 2), np.int64)
-        where[numbers, 0], where[numbers, 1] = np.append(0, end)[:-1], end
         stack = np.empty((2 * self._depth + 3, 2), np.int64)
-        self._work = stack, np.zeros(len(where), np.bool_), np.empty(len(where), np.int64)
+        self._work = stack, np.zeros(len(rows), np.bool_), np.empty(len(rows), np.int64)
         return (
             np.concatenate(nodes),
             np.append(first, len(entries)),
-            np.repeat(numbers, sizes)[order],
-            where,
+            np.repeat(np.arange(len(rows)), sizes)[order],
+            np.cumsum([0, *map(len, rows)]),
             np.array(tests, np.float64).reshape(-1, 3),
         )
 
@@ -276,7 +233,7 @@ def _match(
             for entry in range(begin[child - 1], begin[child]):
                 number = numbers[entry]
                 holds = not marks[number]
-                for test in range(where[number, 0], where[number, 1]):
+                for test in range(where[number], where[number + 1]):
                     value = values[int(tests[test, 0])]
                     if not (holds and tests[test, 1] <= value <= tests[test, 2]):
                         holds = False

@@ -17,30 +17,27 @@ Memory: an entry for each step that differs from all others.
 Notes
 -----
 - CTPS describes it in five lines; the rest is inferred.
-- An edge is two steps here, whatever comes after it; so a graph is as good as a path.
 - Classes, constants and "anything" are kept apart in the first level: a constant matches itself
   only, as in SPARQL. The class of a vertex is that of its first ``gm:descendantOf``; what else is
   asked of a variable is the node's constraint.
 - CTPS's nodes are true or false. Here a node has the edges of the publication that made it true,
   because a list all of whose nodes are true says too little: the two steps of an edge have to be
   one edge's, and a variable has to be one vertex. Those edges are joined as in G-ToPSS.
-- Which lists are traversed is left open. Here a list hangs at its first node, so that those are
-  left out of which the first node is false.
-- Attributes have no hierarchy, for they have none in SPARQL without entailment.
+- Which lists are traversed is left open. Here a list hangs at its first node.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from sys import getsizeof
 from typing import Literal, NamedTuple
 
 from pyoxigraph import Variable
 
-from graphmatch.published.base_graph import GraphMatcher, GraphPattern, Row, Tally, Tests, Vertex
+from graphmatch.published.base import Tally
+from graphmatch.published.base_graph import GraphMatcher, GraphPattern, Row, Tests, Vertex
 from graphmatch.published.gtopss import join
-from semantic.ontology.ontology import Links, Ontology
+from semantic.ontology.ontology import Links
 from semantic.pattern import AnyOf, Filter, TaxonomyOperator, TaxonomyTest
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
@@ -62,53 +59,16 @@ _VALUE = Variable("value")
 class _Node:
     """A step that subscriptions have in common; `lists` are those whose list begins here."""
 
-    first: _Key
-    second: _Key
     constraint: tuple[Filter, ...]
-    uses: int = 0
-    lists: dict[GraphPattern, None] = field(default_factory=dict)
+    lists: list[GraphPattern] = field(default_factory=list)
 
 
 class IBroker(GraphMatcher):
-    """The two levels, and the lists.
+    """The two levels, and the lists."""
 
-    Parameters
-    ----------
-    ontology
-        The taxonomy for the is-a operators.
-
-    Examples
-    --------
-    >>> from pyoxigraph import NamedNode
-    >>> from semantic.publication import Publication
-    >>> from graphmatch.subscription import SubscriptionParser
-    >>> ibroker = IBroker(Ontology())
-    >>> ibroker.subscribe(SubscriptionParser().parse("s", "SELECT ?x { <urn:a> <urn:p> ?x }"))
-    >>> triple = (NamedNode("urn:a"), NamedNode("urn:p"), NamedNode("urn:b"))
-    >>> [m.solutions[0]["x"].value for m in ibroker.match(Publication.of("p", [triple]))]
-    ['urn:b']
-    """
-
-    def __init__(self, ontology: Ontology) -> None:
-        super().__init__(ontology)
+    def clear(self) -> None:
         self._levels: dict[_Key, dict[_Key, dict[tuple[Filter, ...], _Node]]] = {}
         self._lists: dict[GraphPattern, tuple[_Node, ...]] = {}
-
-    @property
-    def nodes(self) -> int:
-        """How many nodes there are."""
-        return sum(len(nodes) for second in self._levels.values() for nodes in second.values())
-
-    @property
-    def nbytes(self) -> int:
-        """How large levels, nodes and lists are, as Python has them, without terms and filters."""
-        size = sum(map(getsizeof, (self._levels, self._lists, *self._lists.values())))
-        for second in self._levels.values():
-            size += getsizeof(second) + sum(map(getsizeof, second.values()))
-            for node in (node for nodes in second.values() for node in nodes.values()):
-                parts = (node, node.first, node.second, node.constraint, node.lists)
-                size += sum(map(getsizeof, parts))
-        return size
 
     def insert(self, pattern: GraphPattern) -> None:
         """Make the subscription's list: two nodes for each edge, new ones where there are none."""
@@ -119,14 +79,12 @@ class IBroker(GraphMatcher):
             nodes.append(self._node(key, attribute, constraint))
             key, constraint = self._asked(end, pattern)
             nodes.append(self._node(attribute, key, constraint))
-        nodes[0].lists[pattern] = None
+        nodes[0].lists.append(pattern)
         self._lists[pattern] = tuple(nodes)
 
     def _node(self, first: _Key, second: _Key, constraint: tuple[Filter, ...]) -> _Node:
         nodes = self._levels.setdefault(first, {}).setdefault(second, {})
-        node = nodes.setdefault(constraint, _Node(first, second, constraint))
-        node.uses += 1
-        return node
+        return nodes.setdefault(constraint, _Node(constraint))
 
     def _asked(self, vertex: Vertex, pattern: GraphPattern) -> tuple[_Key, tuple[Filter, ...]]:
         """Return what a vertex of a subscription has to be: a class or constant, and the rest."""
@@ -139,24 +97,7 @@ class IBroker(GraphMatcher):
                 return _Key("class", self.ontology.root(test.concept)), rest
         return _ANYTHING, tuple(tests)
 
-    def remove(self, pattern: GraphPattern) -> None:
-        """Take the list away, and the nodes that only it had."""
-        nodes = self._lists.pop(pattern)
-        del nodes[0].lists[pattern]
-        for node in nodes:
-            node.uses -= 1
-            if not node.uses:
-                self._forget(node)
-
-    def _forget(self, node: _Node) -> None:
-        second = self._levels[node.first]
-        del second[node.second][node.constraint]
-        if not second[node.second]:
-            del second[node.second]
-        if not second:
-            del self._levels[node.first]
-
-    def left(self, pattern: GraphPattern) -> Tests:  # noqa: ARG002 - it is of no subscription
+    def left(self, pattern: GraphPattern) -> Tests:
         """Return no filters: nodes have tested all."""
         return {}
 

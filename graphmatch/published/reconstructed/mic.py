@@ -24,14 +24,11 @@ Notes
   for in SPARQL they have no hierarchy without entailment.
 - What a publication itself says of classes is not in the index. Where it says any, its vertices
   are looked up as all classes above them, too.
-- Variables have one mark, not a number each as in G-ToPSS: the counts would not be better for it.
-- Counts are of distinct edges of a subscription, not of hits. Nevertheless a count alone reports
-  too many: a variable that comes twice may have been hit with two vertices. Candidates are joined,
-  as in G-ToPSS.
+- Counts are of distinct edges, not of hits. Nevertheless a count alone reports too many: a variable
+  that comes twice may have been hit with two vertices. Candidates are joined, as in G-ToPSS.
 - How the third level divides a range is left open: here where a range begins or ends. Ends are
   rounded outwards to single precision, for SPARQL compares with an ``xsd:float`` in it, and values
   are tested once more on solutions, as other filters are.
-- Subjects have no third level: they are no numbers in RDF.
 """
 
 from __future__ import annotations
@@ -41,15 +38,14 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 from math import inf, nextafter
-from sys import getsizeof
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from graphmatch.published.base import Interval, number_of
-from graphmatch.published.base_graph import GraphMatcher, GraphPattern, Row, Tally, Tests, Vertex
+from graphmatch.published.base import Interval, Tally, number_of
+from graphmatch.published.base_graph import GraphMatcher, GraphPattern, Row, Tests, Vertex
 from graphmatch.published.gtopss import join
-from semantic.ontology.ontology import Links, Ontology
+from semantic.ontology.ontology import Links
 from semantic.pattern import Comparison, Filter, TaxonomyOperator, TaxonomyTest
 from semantic.publication import Publication
 from semantic.terms import Term
@@ -78,40 +74,25 @@ class Part:
     parts that lie in it, so those that hold a number are on the way down to it.
     """
 
-    entries: dict[Entry, None] = field(default_factory=dict)
+    entries: list[Entry] = field(default_factory=list)
     split: float = inf
     children: tuple[Part, ...] = ()
 
     def insert(self, range_: Interval, entry: Entry) -> None:
         """Put an entry in; parts are divided where the range begins and ends."""
-        for part, inside in self._met(range_):
-            if inside:
-                part.entries[entry] = None
-
-    def remove(self, range_: Interval, entry: Entry) -> None:
-        """Take out what was put in; parts that nobody divides any more become one."""
-        for part, inside in reversed(self._met(range_)):
-            if inside:
-                del part.entries[entry]
-            elif not any(child.entries or child.children for child in part.children):
-                part.children = ()
-
-    def _met(self, range_: Interval) -> list[tuple[Part, bool]]:
-        """Return the parts that meet a range, from the top, and whether they lie in it."""
         low, end = range_.low, nextafter(range_.high, inf)
-        found: list[tuple[Part, bool]] = []
         walk = [(self, -inf, inf)]
         for part, first, last in walk:
-            inside = low <= first and last <= end
-            found.append((part, inside))
-            if not inside and not part.children:
+            if low <= first and last <= end:
+                part.entries.append(entry)
+                continue
+            if not part.children:
                 part.split = low if low > first else end
                 part.children = Part(), Part()
-            if not inside and low < part.split:
+            if low < part.split:
                 walk.append((part.children[0], first, part.split))
-            if not inside and end > part.split:
+            if end > part.split:
                 walk.append((part.children[1], part.split, last))
-        return found
 
     def at(self, number: float | None) -> Iterator[Entry]:
         """Yield the entries whose ranges hold a number; what is none is held by everything only."""
@@ -121,72 +102,18 @@ class Part:
             part = part.children[number >= part.split]
             yield from part.entries
 
-    @property
-    def nbytes(self) -> int:
-        """How large it is, with what is below."""
-        parts, size = [self], 0
-        for part in parts:
-            parts += part.children
-            size += sum(map(getsizeof, (part, part.entries, *part.entries)))
-        return size
-
 
 class Mic(GraphMatcher):
-    """The three levels.
+    """The three levels."""
 
-    Parameters
-    ----------
-    ontology
-        The taxonomy for the is-a operators; what it says must not change.
-
-    Attributes
-    ----------
-    entries
-        How many the index has: for each edge of a subscription as many as it is expanded to.
-
-    Examples
-    --------
-    >>> from pyoxigraph import NamedNode
-    >>> from semantic.publication import Publication
-    >>> from graphmatch.subscription import SubscriptionParser
-    >>> mic = Mic(Ontology())
-    >>> mic.subscribe(SubscriptionParser().parse("s", "SELECT ?x { <urn:a> <urn:p> ?x }"))
-    >>> triple = (NamedNode("urn:a"), NamedNode("urn:p"), NamedNode("urn:b"))
-    >>> [m.solutions[0]["x"].value for m in mic.match(Publication.of("p", [triple]))]
-    ['urn:b']
-    """
-
-    def __init__(self, ontology: Ontology) -> None:
-        super().__init__(ontology)
-        self.entries = 0
+    def clear(self) -> None:
         self._labels: dict[Term, dict[Pair, Part]] = {}
-
-    @property
-    def nbytes(self) -> int:
-        """How large the three levels are, as Python has them, without the terms."""
-        size = getsizeof(self._labels)
-        for pairs in self._labels.values():
-            size += getsizeof(pairs) + sum(map(getsizeof, pairs))
-            size += sum(part.nbytes for part in pairs.values())
-        return size
 
     def insert(self, pattern: GraphPattern) -> None:
         """Put each edge in wherever it may be hit."""
         for label, pair, range_, entry in self._places(pattern):
             pairs = self._labels.setdefault(label, {})
             pairs.setdefault(pair, Part()).insert(range_, entry)
-            self.entries += 1
-
-    def remove(self, pattern: GraphPattern) -> None:
-        """Take each edge out of all places."""
-        for label, pair, range_, entry in self._places(pattern):
-            pairs = self._labels[label]
-            pairs[pair].remove(range_, entry)
-            self.entries -= 1
-            if not pairs[pair].entries and not pairs[pair].children:
-                del pairs[pair]
-                if not pairs:
-                    del self._labels[label]
 
     def left(self, pattern: GraphPattern) -> Tests:
         """Return all filters but those that were expanded."""

@@ -24,14 +24,11 @@ Notes
 - The frequency of an attribute is how many conjunctions ask for it when a subscription comes; the
   first of several that are as rare is taken. Subscriptions do not move when frequencies change.
 - From memory, the original hashes attributes to a few segments of each operator's list, with a
-  signature that says which are empty, and equal predicates by attribute and constant (DEXIN: "two
-  hash maps"). Here a dictionary has each pivot and attribute, so nothing collides, and ``=`` is
-  found by bisection.
+  signature that says which are empty. Here a dictionary has each pivot and attribute.
 - Counters are counted up, and compared with how many predicates each subscription has.
 - ``>`` and ``<`` are ``>=`` and ``<=`` of the next double. An end that is infinite is no predicate;
   a constraint without ends is ``>= -infinity``, for the value has to be there.
-- A list is put in order when the first event after new predicates reads it: subscribing appends,
-  and that event takes as long as sorting does.
+- A list is put in order when the first event after new predicates reads it.
 """
 
 from __future__ import annotations
@@ -45,7 +42,6 @@ import numpy as np
 from pyoxigraph import NamedNode
 
 from graphmatch.published.base import Event, FlatMatcher, Numbers, Row, Tally, Values, all_ends
-from semantic.ontology.ontology import Ontology
 
 
 class Operator(Enum):
@@ -68,11 +64,6 @@ class Predicates:
         self.constants[number] = constant
         self._ordered = None
 
-    def drop(self, number: int) -> None:
-        """Remove a predicate."""
-        del self.constants[number]
-        self._ordered = None
-
     def hold(self, operator: Operator, value: float) -> Numbers:
         """Return whose predicates hold for a value."""
         if self._ordered is None:
@@ -92,56 +83,32 @@ class Predicates:
 class OpIndex(FlatMatcher):
     """The OpIndex.
 
-    Attributes
-    ----------
-    partitions
-        Pivot to attribute to operator to the list of its predicates.
-
     Examples
     --------
-    >>> from graphmatch.subscription import SubscriptionParser
-    >>> index = OpIndex(Ontology())
-    >>> text = "SELECT ?e { ?e <urn:price> ?v FILTER(?v >= 100 && ?v < 400) }"
-    >>> index.subscribe(SubscriptionParser().parse("s", text))
-    >>> price = NamedNode("urn:price")
-    >>> [index.matched(Event({}, {price: value}), Tally()) for value in (399.0, 400.0)]
+    >>> from graphmatch.published.base import Interval
+    >>> from semantic import Ontology
+    >>> index, price = OpIndex(Ontology()), NamedNode("urn:price")
+    >>> index.insert(0, {price: Interval(100.0, 400.0)})
+    >>> [index.matched(Event({}, {price: value}), Tally()) for value in (400.0, 401.0)]
     [[0], []]
     """
 
-    def __init__(self, ontology: Ontology) -> None:
-        super().__init__(ontology)
+    def clear(self) -> None:
         self.partitions: dict[NamedNode, dict[NamedNode, dict[Operator, Predicates]]] = {}
-        self._pivots: dict[int, NamedNode] = {}
+        """Pivot to attribute to operator to the list of its predicates."""
         self._predicates = array("q")
-        """How many each subscription has; -1 for a number that is free."""
+        """How many each subscription has."""
 
     def insert(self, number: int, row: Row) -> None:
         """Put each predicate into the partition of the row's pivot."""
-        pivot = self._pivots[number] = min(row, key=self.asked.__getitem__)
-        partition = self.partitions.setdefault(pivot, {})
+        partition = self.partitions.setdefault(min(row, key=self.asked.__getitem__), {})
         predicates = list(_predicates(row))
-        self._predicates[number : number + 1] = array("q", [len(predicates)])
+        self._predicates.append(len(predicates))
         for attribute, operator, constant in predicates:
             lists = partition.setdefault(attribute, {})
             lists.setdefault(operator, Predicates()).put(number, constant)
 
-    def remove(self, number: int, row: Row) -> None:
-        """Take each predicate out, and lists and partitions of which nothing is left."""
-        self._predicates[number] = -1
-        pivot = self._pivots.pop(number)
-        partition = self.partitions[pivot]
-        for attribute, operator, _ in _predicates(row):
-            lists = partition[attribute]
-            lists[operator].drop(number)
-            if not lists[operator].constants:
-                del lists[operator]
-            if not lists:
-                del partition[attribute]
-        if not partition:
-            del self.partitions[pivot]
-
     def matched(self, event: Event, tally: Tally) -> list[int]:
-        """Count the predicates that hold in the partitions of the event's attributes."""
         held = [np.empty(0, np.int64)]
         tally.probes += len(event.numbers)
         for pivot in event.numbers.keys() & self.partitions.keys():

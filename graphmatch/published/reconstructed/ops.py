@@ -20,12 +20,9 @@ Notes
   it, where there is one. A constant is tested when its node is bound, not at the end.
 - A subgraph isomorphism maps two nodes to two vertices. SPARQL does not ask for that, so two
   variables may be the same vertex here: it is a homomorphism.
-- G-ToPSS speaks of "overlapping graphs", CTPS of subscriptions one by one. Here nothing is shared.
 - CTPS's OPS keeps possible vertices and edges only, so that its memory depends on the height of the
-  tree and not on the subscriptions (section 6). The vertices here do so, `vertex_bytes`: all pairs
-  of a class and what is above it, which is the sum of the depths of all classes. It is far from the
-  505 MB at height 4 of CTPS, which must hold more. Possible edges are those of the publication
-  alone. The subscriptions' own edges are counted in `nbytes` beside it, for others have them, too.
+  tree (section 6). So do the vertices here: all pairs of a class and what is above it; far from the
+  505 MB at height 4 of CTPS, which must hold more. Possible edges are the publication's alone.
 - Instances that a publication states itself are followed from vertex to vertex.
 - Other filters than those of classes are tested on solutions, as in G-ToPSS.
 """
@@ -35,81 +32,37 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from sys import getsizeof
 
-from graphmatch.published.base_graph import Edge, GraphMatcher, GraphPattern, Row, Tally, Vertex
-from semantic.ontology.ontology import Links, Ontology
+from graphmatch.published.base import Tally
+from graphmatch.published.base_graph import Edge, GraphMatcher, GraphPattern, Row, Vertex
+from semantic.ontology.ontology import Links
 from semantic.publication import Publication
 from semantic.terms import Term
 
 
 class Ops(GraphMatcher):
-    """Subscriptions one by one.
+    """Subscriptions one by one."""
 
-    Parameters
-    ----------
-    ontology
-        The taxonomy for the is-a operators; what it says must not change.
-
-    Examples
-    --------
-    >>> from pyoxigraph import NamedNode
-    >>> from semantic.publication import Publication
-    >>> from graphmatch.subscription import SubscriptionParser
-    >>> ops = Ops(Ontology())
-    >>> ops.subscribe(SubscriptionParser().parse("s", "SELECT ?x { <urn:a> <urn:p> ?x }"))
-    >>> triple = (NamedNode("urn:a"), NamedNode("urn:p"), NamedNode("urn:b"))
-    >>> [m.solutions[0]["x"].value for m in ops.match(Publication.of("p", [triple]))]
-    ['urn:b']
-    """
-
-    def __init__(self, ontology: Ontology) -> None:
-        super().__init__(ontology)
-        taxonomies = (ontology.classes, ontology.properties, ontology.concepts, ontology.types)
-        terms = dict.fromkeys(chain(*taxonomies))
-        self._above = {term: frozenset(ontology.ancestors(term)) for term in terms}
+    def clear(self) -> None:
+        of = self.ontology
+        terms = dict.fromkeys(chain(of.classes, of.properties, of.concepts, of.types))
+        self._above = {term: frozenset(of.ancestors(term)) for term in terms}
         """The possible vertices."""
-        self._edges: dict[GraphPattern, tuple[Edge, ...]] = {}
-
-    @property
-    def vertex_bytes(self) -> int:
-        """How large the possible vertices are: this depends on the ontology alone."""
-        return getsizeof(self._above) + sum(map(getsizeof, self._above.values()))
-
-    @property
-    def nbytes(self) -> int:
-        """How large the possible vertices and the subscriptions' edges are."""
-        edges = sum(getsizeof(e) + sum(map(getsizeof, e)) for e in self._edges.values())
-        return self.vertex_bytes + getsizeof(self._edges) + edges
+        self._patterns: list[GraphPattern] = []
 
     def insert(self, pattern: GraphPattern) -> None:
-        """Keep a subscription's edges, each of which shares a node with an earlier one."""
-        rest, ordered = list(pattern.edges), list[Edge]()
-        reached: set[Vertex] = set()
-        while rest:
-            edge = next((e for e in rest if e.v in reached or e.w in reached), rest[0])
-            rest.remove(edge)
-            ordered.append(edge)
-            reached |= {edge.v, edge.w}
-        self._edges[pattern] = tuple(ordered)
-
-    def remove(self, pattern: GraphPattern) -> None:
-        """Forget a subscription's edges."""
-        del self._edges[pattern]
+        self._patterns.append(pattern)
 
     def matched(
-        self,
-        publication: Publication,
-        links: Links,  # noqa: ARG002 - they are for the tests
-        tally: Tally,
+        self, publication: Publication, links: Links, tally: Tally
     ) -> Iterator[tuple[GraphPattern, list[Row]]]:
         """Search for each subscription."""
         possible: defaultdict[Term, list[tuple[Term, Term]]] = defaultdict(list)
         for v, label, w in publication.triples:
             possible[label].append((v, w))
         tally.candidates = len(self)
-        for pattern, edges in self._edges.items():
-            if rows := _search(edges, possible, tally):
+        for pattern in self._patterns:
+            if rows := _search(pattern.edges, possible, tally):
                 yield pattern, rows
 
     def is_below(self, term: Term, concept: Term, links: Links) -> bool:

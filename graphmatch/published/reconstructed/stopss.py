@@ -16,16 +16,14 @@ Subscriptions are stored once. NumPy.
 
 Notes
 -----
-- Any content-based matcher will do (the paper takes that of ToPSS). This one counts: predicates
-  are in tables by attribute and value, ranges in a list for each attribute.
+- Any content-based matcher will do (the paper takes that of ToPSS). This one counts.
 - More general events go through the matcher one by one, as if each had been published; nothing
   that was found for one is kept for the next. A match of several of them is one match.
 - An attribute's place is taken by each of those above it that somebody asks for, beside its own:
   a subscription may ask for both. Attributes that nobody asks for make no events.
 - Only `Below` is met by a value that took another's place: in SPARQL, equality with a class is
   not met by one below it. As in `ctps`, ``?x a :Computer`` asks for those below it, too.
-- Mapping functions are SPARQL queries here, as everywhere in this project, and are run before
-  events are made; they read what follows by the rules of the ontology, and may feed each other.
+- Mapping functions are SPARQL queries here, and are run before events are made.
 """
 
 from __future__ import annotations
@@ -35,7 +33,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import product
-from sys import getsizeof
 from typing import TypeAlias
 
 import numpy as np
@@ -66,9 +63,6 @@ from semantic.terms import Term
 Predicate: TypeAlias = tuple[NamedNode, Constraint]
 Counts: TypeAlias = NDArray[np.int32]
 
-_RANGE = 250
-"""About how many bytes a range has, in its list and in the array (an estimate)."""
-
 
 @dataclass(slots=True)
 class General(Event):
@@ -78,19 +72,9 @@ class General(Event):
 
 
 class SToPSS(ConceptMatcher):
-    """S-ToPSS over a counting matcher.
+    """S-ToPSS over a counting matcher; `now` is what ``NOW()`` gives in mapping functions.
 
-    Parameters
-    ----------
-    ontology
-        Synonyms, hierarchies of attributes and classes, and mapping functions.
-    now
-        What ``NOW()`` gives in mapping functions; the machine's time by default.
-
-    Raises
-    ------
-    OntologyError
-        When a mapping function has a unit that is unknown.
+    `OntologyError`, when a mapping function has a unit that is unknown.
 
     Examples
     --------
@@ -109,41 +93,22 @@ class SToPSS(ConceptMatcher):
         self._now = now
         self._functions = MappingFunctions(ontology.mapping, ontology.root, units=ontology.units)
         self._knowledge = Knowledge(ontology)
+
+    def clear(self) -> None:
+        super().clear()
         self._predicates: dict[Predicate, array[int]] = {}
         """Who has a predicate that is no range."""
         self._ranges: dict[NamedNode, Buckets] = {}
-        self._sizes: Counts = np.zeros(64, np.int32)
-        """Number to how many predicates a conjunction has."""
-
-    @property
-    def nbytes(self) -> int:
-        """About how large the index is."""
-        tables = sum(map(getsizeof, (*self._predicates, *self._predicates.values())))
-        ranges = sum(each.arrays()[1].size for each in self._ranges.values())
-        return self._sizes.nbytes + getsizeof(self._predicates) + tables + _RANGE * ranges
+        self._sizes = array("i")
+        """How many predicates each conjunction has."""
 
     def insert(self, number: int, row: Row) -> None:
-        """Put each predicate into its table."""
-        if number >= self._sizes.size:
-            self._sizes = np.concatenate([self._sizes, np.zeros_like(self._sizes)])
-        self._sizes[number] = len(row)
+        self._sizes.append(len(row))
         for attribute, constraint in row.items():
             if isinstance(constraint, Interval):
                 self._ranges.setdefault(attribute, Buckets(1)).add(0, number, constraint)
             else:
                 self._predicates.setdefault((attribute, constraint), array("q")).append(number)
-
-    def remove(self, number: int, row: Row) -> None:
-        """Take each predicate out."""
-        self._sizes[number] = 0
-        for attribute, constraint in row.items():
-            if isinstance(constraint, Interval):
-                self._ranges[attribute].discard(0, number)
-            else:
-                numbers = self._predicates[attribute, constraint]
-                numbers.remove(number)
-                if not numbers:
-                    del self._predicates[attribute, constraint]
 
     # --- The stages -------------------------------------------------------------------------------
 
@@ -178,15 +143,16 @@ class SToPSS(ConceptMatcher):
 
     def matched(self, event: Event, tally: Tally) -> Iterable[int]:
         """Match each more general event by itself, and return what any of them matches."""
-        hit = np.zeros(self._sizes.size, np.bool_)
+        sizes = np.array(self._sizes)
+        hit = np.zeros(sizes.size, np.bool_)
         for each in self.general(event):
-            hit |= self._counted(each, tally) == self._sizes
-        numbers: list[int] = np.flatnonzero(hit & (self._sizes > 0)).tolist()
+            hit |= self._counted(each, tally) == sizes
+        numbers: list[int] = np.flatnonzero(hit).tolist()
         return numbers
 
     def _counted(self, event: General, tally: Tally) -> Counts:
         """Return how many predicates of each conjunction an event satisfies."""
-        counts = np.zeros_like(self._sizes)
+        counts = np.zeros(len(self._sizes), np.int32)
         for attribute, value in event.terms.items():
             asked: list[Constraint] = [Below(value), Present()]
             if attribute not in event.replaced:
@@ -199,7 +165,6 @@ class SToPSS(ConceptMatcher):
             if attribute in self._ranges and (number := event.numbers.get(attribute)) is not None:
                 _, of, ends = self._ranges[attribute].arrays()
                 tally.probes += of.size
-                if of.size:
-                    counts[of[(ends[:, 0] <= number) & (number <= ends[:, 1])]] += 1
+                counts[of[(ends[:, 0] <= number) & (number <= ends[:, 1])]] += 1
         tally.candidates += int(np.count_nonzero(counts))
         return counts

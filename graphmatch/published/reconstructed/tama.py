@@ -23,14 +23,11 @@ each cell that covers a constraint, where wide ones take more.
 
 Notes
 -----
-- That a constraint goes into the fewest cells after it was rounded is inferred. Whether ends are
-  rounded before or after is the same to every answer.
+- That a constraint goes into the fewest cells after it was rounded is inferred.
 - The number of layers is open. It is 13 here, as an implementation by others has it
   (github.com/csalg/pubsub): 4,096 cells in the last one.
-- Cells are numbered as a heap: the halves of cell c are 2c and 2c + 1. So the cells of a constraint
-  are found from the last layer upwards, and those of a value by halving its last.
-- Values beyond the domain are in the first or last cell, as are ends: what is too high or too low
-  for the domain is not told apart either.
+- Cells are numbered as a heap: the halves of cell c are 2c and 2c + 1.
+- What is too high or too low for the domain is not told apart either.
 """
 
 from __future__ import annotations
@@ -44,58 +41,39 @@ from typing import ClassVar
 import numpy as np
 from pyoxigraph import NamedNode
 
-from graphmatch.published.base import (
-    DOMAIN,
-    RANGES,
-    Domain,
-    Event,
-    FlatMatcher,
-    Row,
-    Tally,
-    all_ends,
-    cell_of,
-)
+from graphmatch.published.base import DOMAIN, RANGES, Event, FlatMatcher, Row, Tally, all_ends
 from semantic.ontology.ontology import Ontology
 
 
 class Tama(FlatMatcher):
-    """The TAMA index.
-
-    Parameters
-    ----------
-    domain
-        Between what most values of an attribute are; others are not told apart.
-    layers
-        How many there are; the last has ``2 ** (layers - 1)`` cells.
-
-    Attributes
-    ----------
-    cells
-        Attribute to cell to the numbers of the subscriptions there.
+    """The TAMA index; the last of its `layers` has ``2 ** (layers - 1)`` cells.
 
     Examples
     --------
-    >>> from graphmatch.subscription import SubscriptionParser
-    >>> tama = Tama(Ontology(), domain=(0, 800), layers=4)
-    >>> text = "SELECT ?e { ?e <urn:price> ?v FILTER(?v >= 100 && ?v < 350) }"
-    >>> tama.subscribe(SubscriptionParser().parse("s", text))
-    >>> price = NamedNode("urn:price")
+    >>> from graphmatch.published.base import Conjunction, Interval
+    >>> from graphmatch.published.base import Conjunction, Interval
+    >>> tama, price = Tama(Ontology(), domain=(0, 800), layers=4), NamedNode("urn:price")
+    >>> tama.add(Conjunction("s", price, ({price: Interval(100.0, 350.0)},)))
     >>> [tama.matched(Event({}, {price: value}), Tally()) for value in (99.0, 399.0, 400.0)]
     [[], [0], []]
     """
 
     capabilities: ClassVar = replace(RANGES, exact=False)
 
-    def __init__(self, ontology: Ontology, *, domain: Domain = DOMAIN, layers: int = 13) -> None:
-        super().__init__(ontology)
-        self._domain, self._layers = domain, layers
+    def __init__(
+        self, ontology: Ontology, *, domain: tuple[float, float] = DOMAIN, layers: int = 13
+    ) -> None:
+        self._layers = layers
+        super().__init__(ontology, domain)
+
+    def clear(self) -> None:
         self.cells: dict[NamedNode, defaultdict[int, array[int]]] = {}
+        """Attribute to cell to the numbers of the subscriptions there."""
         self._asks = array("q")
-        """For how many attributes each subscription asks; -1 for a number that is free."""
+        """For how many attributes each subscription asks."""
 
     def insert(self, number: int, row: Row) -> None:
-        """Place a subscription into the cells that cover its constraints."""
-        self._asks[number : number + 1] = array("q", [len(row)])
+        self._asks.append(len(row))
         for attribute, low, high in all_ends(row):
             if attribute not in self.cells:
                 self.cells[attribute] = defaultdict(lambda: array("q"))
@@ -103,20 +81,7 @@ class Tama(FlatMatcher):
             for cell in self._covering(low, high):
                 cells[cell].append(number)
 
-    def remove(self, number: int, row: Row) -> None:
-        """Take a subscription out of its cells."""
-        self._asks[number] = -1
-        for attribute, low, high in all_ends(row):
-            cells = self.cells[attribute]
-            for cell in self._covering(low, high):
-                cells[cell].remove(number)
-                if not cells[cell]:
-                    del cells[cell]
-            if not cells:
-                del self.cells[attribute]
-
     def matched(self, event: Event, tally: Tally) -> list[int]:
-        """Count the subscriptions in the cells of the event's values."""
         counted = [array("q")]
         for attribute, value in event.numbers.items():
             if (cells := self.cells.get(attribute)) is None:
@@ -149,4 +114,4 @@ class Tama(FlatMatcher):
     def _leaf(self, value: float) -> int:
         """Return the cell of the last layer that a number is in."""
         leaves = 1 << (self._layers - 1)
-        return leaves + cell_of(value, self._domain, leaves)
+        return leaves + self.cell(value, leaves)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from math import inf, nextafter
 from operator import eq, ge, gt, le, lt
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyoxigraph import NamedNode
+from pyoxigraph import Literal, NamedNode
 
 from graphmatch import SubscriptionParser
 from graphmatch.matcher import UnsupportedError
+from graphmatch.published import MATCHERS, make
 from graphmatch.published.base import Below, Conjunction, Equal, Interval, Present
+from semantic import Ontology, Publication
 from semantic.values import Operator
 
 PARSER = SubscriptionParser()
@@ -80,3 +83,21 @@ def test_that_each_kind_is_read() -> None:
 def test_that_the_rest_is_refused(where: str, reason: str) -> None:
     with pytest.raises(UnsupportedError, match=f"not expressible here: {reason}"):
         read(where)
+
+
+@pytest.mark.parametrize("name", sorted(MATCHERS.keys() - {"naive"}))
+def test_that_unsubscribing_gives_the_space_back(name: str) -> None:
+    made: Any = make(name, Ontology())
+    text = "?e <urn:p> 1" if name == "gryphon" else "?e <urn:p> ?v FILTER(?v > {0} && ?v < 90)"
+    empty, sizes = made.nbytes, set[int]()
+    for _ in range(2):
+        for number in range(50):
+            where = text.format(number)
+            made.subscribe(PARSER.parse(str(number), f"SELECT ?e {{ {where} }}"))
+        sizes.add(made.nbytes)
+        for number in range(50):
+            made.unsubscribe(str(number))
+    assert len(sizes) == 1
+    assert min(sizes) > made.nbytes == empty
+    event = Publication.of("urn:publication", [(P, P, Literal(1)), (P, Q, Literal(1))])
+    assert len(made.match(event)) == 0

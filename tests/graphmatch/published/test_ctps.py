@@ -193,22 +193,6 @@ def test_that_those_who_are_out_are_not_compared() -> None:
     assert (tally.gates, tally.candidates) == (1, 1 + 1)
 
 
-def test_that_unsubscribing_gives_the_space_back() -> None:
-    made = ctps()
-    empty = made.nbytes
-    sizes = []
-    for _ in range(2):
-        for number in range(200):
-            row = {P: Below(CLASSES[number % 7]), Q: Equal(Literal(number)), R: Interval(number)}
-            made.add(Conjunction(str(number), P, (row | {S: Present()},)))
-        sizes.append(made.nbytes)
-        for number in range(200):
-            made.unsubscribe(str(number))
-    assert max(sizes) < 1.05 * min(sizes)  # a list is as long as its last number
-    assert made.nbytes < empty + 100
-    assert list(made.matched(Event.of({P: A, S: X}), Tally())) == []
-
-
 def test_that_two_values_of_one_attribute_serve_two_names_of_it() -> None:
     """The subscription asks for a class by the one name, and for a number by the one above."""
     below, above, thing = EX["below"], EX["above"], EX["thing"]

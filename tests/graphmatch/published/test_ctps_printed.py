@@ -20,7 +20,6 @@ from graphmatch.published.base import (
     Interval,
     Tally,
 )
-from graphmatch.published.ctps_printed import CtpsPrinted
 from semantic import Ontology, Publication
 from semantic.terms import Term, Triple
 from semantic.vocabulary import SUBCLASS, SUBPROPERTY
@@ -165,17 +164,3 @@ def test_that_two_pairs_of_a_tree_may_have_one_place() -> None:
     made.subscribe(PARSER.parse("s", f"SELECT * {{ ?x {Q} 'x' ; {R} 'x' }}"))
     made.unsubscribe("s")
     assert len(made) == 0
-
-
-def test_that_unsubscribing_gives_the_space_back() -> None:
-    made = make("ctps-printed", Ontology(TREE))
-    assert isinstance(made, CtpsPrinted)
-    empty = made.nbytes
-    for number in range(200):
-        row = {P: Below(CLASSES[number % 7]), Q: Equal(Literal(number)), R: Interval(number)}
-        made.add(Conjunction(str(number), P, (row,)))
-    assert made.nbytes > empty + 200
-    for number in range(200):
-        made.unsubscribe(str(number))
-    assert made.nbytes < empty + 100
-    assert list(made.matched(Event.of({P: A, R: Literal(7)}), Tally())) == []

@@ -36,8 +36,8 @@ def gem(**rows: dict[NamedNode, Interval]) -> Gem:
 def test_that_a_constraint_is_in_one_cell_of_the_triangle() -> None:
     """Section 4.2 has [0, 20] in cell (1, 0); rows of the triangle follow each other."""
     made = gem()
-    assert made.cell(made.box(0), made.box(20)) == 1
-    assert [made.cell(x, y) for y in range(5) for x in range(y + 1)] == list(range(15))
+    assert made._number(made.box(0), made.box(20)) == 1
+    assert [made._number(x, y) for y in range(5) for x in range(y + 1)] == list(range(15))
 
 
 PARTS = {
@@ -61,15 +61,3 @@ def test_that_each_part_is_decided_as_it_should(part: str) -> None:
     looked = {"E": 2, "F": 0}.get(part, 1)
     assert tally.candidates == looked * len(ends)
     assert tally.probes == 3 + 3 + 2 + 2 + 2  # A, B, C, D, and E for both ends: F is left out
-
-
-def test_that_unsubscribing_gives_the_space_back() -> None:
-    made = gem()
-    for _ in range(2):
-        for number in range(100):
-            made.add(Conjunction(str(number), P, ({P: Interval(number, 100)},)))
-        assert made.matched(Event({}, {P: 50.0}), Tally()) == list(range(51))
-        for number in reversed(range(100)):
-            made.unsubscribe(str(number))
-        assert not made.triangles
-    assert made.matched(Event({}, {P: 1.0}), Tally()) == []

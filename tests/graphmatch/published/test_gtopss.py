@@ -108,30 +108,6 @@ def test_that_a_disconnected_pattern_is_a_product() -> None:
     assert len(match.solutions) == 2
 
 
-def test_that_unsubscribing_gives_the_space_back() -> None:
-    index = gtopss(s="SELECT ?x { :A :p ?x . ?x :q :C }", t="SELECT ?x { :A :p ?x }")
-    index.unsubscribe("s")
-    assert index.edges == 1
-    index.unsubscribe("t")
-    assert index.edges == 0
-    assert len(index.match(edges("AB"))) == 0
-
-
-def test_that_space_is_used_again() -> None:
-    index = gtopss()
-    sizes = []
-    for _ in range(4):
-        for number in range(200):
-            query = f"SELECT * {{ ?x <urn:p{number % 9}> <urn:o{number}> . ?x <urn:q> ?y }}"
-            index.subscribe(SubscriptionParser().parse(str(number), query))
-        assert index.edges == 201
-        sizes.append(index.nbytes)
-        for number in range(200):
-            index.unsubscribe(str(number))
-        assert index.edges == 0
-    assert len(set(sizes[1:])) == 1
-
-
 def test_that_stars_that_nobody_has_are_not_tried() -> None:
     index = gtopss(s="ASK { ?a :p ?b . ?b :p ?c }", t="ASK { :A :p ?x }")
     assert index.match(edges("AB")).counters.probes == probes_of_an_edge(stars=3)

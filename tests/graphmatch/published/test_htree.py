@@ -88,35 +88,6 @@ def test_that_only_indexed_attributes_keep_events_away() -> None:
     assert entries(tree(rows, indexed=[R]), p=5.0, q=5.0) == 1
 
 
-def test_that_an_attribute_that_nobody_asks_for_leaves_its_level() -> None:
-    """One that was asked for before a level was free stays without."""
-    made = tree([{P: Interval(1, 2)}, {Q: Interval(1, 2)}], levels=1)
-    assert entries(made, p=5.0, q=5.0) == 1
-    made.unsubscribe("0")
-    made.add(Conjunction("2", P, ({Q: Interval(1, 2)},)))
-    assert entries(made, q=5.0) == 2
-    made.add(Conjunction("3", P, ({R: Interval(1, 2)},)))
-    assert entries(made, q=5.0, r=5.0) == 2
-    for id in "123":
-        made.unsubscribe(id)
-    assert entries(made, q=1.5, r=1.5) == 0
-
-
-def test_that_unsubscribing_gives_the_space_back() -> None:
-    made = tree([], levels=4)
-    for _ in range(2):
-        for number in range(300):
-            row = {a: Interval(number / 100, number / 50) for a in (P, Q, R)}
-            made.add(Conjunction(str(number), P, (row,)))
-        assert list(made.matched(Event({}, dict.fromkeys((P, Q, R), 1.0)), Tally()))
-        for number in range(300):
-            made.unsubscribe(str(number))
-        assert not made.lists
-        tally = Tally()
-        assert made.matched(Event({}, {P: 2.0}), tally) == []
-        assert (tally.probes, tally.gates) == (1, 0)  # no level has an attribute, nor a node
-
-
 def test_that_so_many_levels_are_refused_as_lists_have_no_number() -> None:
     with pytest.raises(ValueError, match="99 cells on 10 levels are too many: take fewer"):
         HTree(Ontology(), levels=10, cells=99)

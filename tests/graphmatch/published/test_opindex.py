@@ -87,15 +87,3 @@ def test_that_lists_are_read_by_bisection() -> None:
     made.add(Conjunction("more", P, ({P: Interval(low=2)},)))
     assert list(made.matched(Event({}, {P: 4.0}), tally)) == [1, 3, 4]
     assert tally.candidates == 2 + 3
-
-
-def test_that_unsubscribing_gives_the_space_back() -> None:
-    made = opindex()
-    for _ in range(3):
-        for number in range(100):
-            made.add(Conjunction(str(number), P, ({P: Interval(number, 100), Q: WIDE},)))
-        assert made.matched(Event({}, {P: 50.0, Q: 1.0}), Tally()) == list(range(51))
-        for number in reversed(range(100)):
-            made.unsubscribe(str(number))
-        assert not made.partitions
-    assert made.matched(Event({}, {P: 1.0, Q: 1.0}), Tally()) == []

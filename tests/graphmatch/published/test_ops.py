@@ -11,7 +11,7 @@ from graphmatch.published.reconstructed.ops import Ops
 from semantic import Ontology, Publication
 from semantic.terms import Triple
 from tests.graphmatch.published.patterns import GRAPHS, agree
-from tests.graphmatch.published.small import node, tree
+from tests.graphmatch.published.small import node
 from tests.strategies import Scenario, scenarios
 
 
@@ -68,24 +68,3 @@ def test_more_solutions_than_there_is_room_for() -> None:
     first, second = index.match(edges(*(f"Ap{letter}" for letter in "abcdefghijklmnop")))
     assert len(first.solutions) == len({tuple(s.items()) for s in first.solutions}) == 16 * 16
     assert second.solutions == ({},)
-
-
-def test_that_possible_vertices_depend_on_the_tree_alone() -> None:
-    query = "SELECT * { ?x :p ?y FILTER(gm:descendantOf(?y, :C1)) }"
-    sizes = [ops(*[query] * 5, ontology=tree(height)).vertex_bytes for height in (2, 4, 6)]
-    assert sizes == sorted(set(sizes))
-    assert ops(ontology=tree(4)).vertex_bytes == sizes[1]
-
-
-def test_that_unsubscribing_gives_the_space_back() -> None:
-    index = ops()
-    sizes = []
-    for _ in range(3):
-        for number in range(100):
-            query = f"SELECT * {{ ?x <urn:p{number}> <urn:o{number}> . ?x <urn:q> ?y }}"
-            index.subscribe(SubscriptionParser().parse(str(number), query))
-        sizes.append(index.nbytes)
-        for number in range(100):
-            index.unsubscribe(str(number))
-    assert len(set(sizes)) == 1
-    assert index.match(edges("ApB")).counters.probes == 0

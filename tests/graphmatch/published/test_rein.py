@@ -43,15 +43,3 @@ def test_that_only_what_does_not_hold_is_marked() -> None:
     tally = Tally()
     assert list(made.matched(Event({}, {P: 5.4}), tally)) == [0]
     assert (tally.probes, tally.candidates) == (3, 1)
-
-
-def test_that_unsubscribing_gives_the_space_back() -> None:
-    made = rein()
-    for _ in range(2):
-        for number in range(100):
-            made.add(Conjunction(str(number), P, ({P: Interval(number / 10, 10)},)))
-        assert made.matched(Event({}, {P: 5.0}), Tally()) == list(range(51))
-        for number in reversed(range(100)):
-            made.unsubscribe(str(number))
-        assert not made.lists
-    assert made.matched(Event({}, {P: 1.0}), Tally()) == []

@@ -195,20 +195,6 @@ def test_that_predicates_are_counted() -> None:
     assert (tally.probes, tally.gates, tally.candidates) == (3 + 3 + 3, 2, 3)
 
 
-def test_that_unsubscribing_gives_the_space_back() -> None:
-    made = stopss()
-    sizes = []
-    for _ in range(2):
-        for number in range(50):
-            row = {P: Below(CLASSES[number % 7]), Q: Equal(X), R: Interval(number), S: Present()}
-            made.add(Conjunction(str(number), Variable("x"), (row,)))
-        sizes.append(made.nbytes)
-        for number in range(50):
-            made.unsubscribe(str(number))
-    assert len(set(sizes)) == 1
-    assert made.nbytes < sizes[0] / 2
-
-
 def test_that_two_values_of_one_attribute_serve_two_names_of_it() -> None:
     """The subscription asks for a class by the one name, and for a number by the one above."""
     below, above, thing = EX["below"], EX["above"], EX["thing"]

@@ -89,15 +89,3 @@ def test_that_the_numbers_in_a_values_cells_are_counted() -> None:
     assert list(made.matched(Event({}, {P: 5.0}), tally)) == [1]
     assert (tally.probes, tally.gates, tally.candidates) == (4, 2, 2)
     assert list(made.matched(Event({}, {P: 5.0, Q: 0.5}), Tally())) in ([0, 1], [1, 0])
-
-
-def test_that_unsubscribing_gives_the_space_back() -> None:
-    made = tama()
-    for _ in range(3):
-        for number in range(100):
-            made.add(Conjunction(str(number), P, ({P: Interval(number / 20, 7), Q: Interval()},)))
-        assert made.matched(Event({}, {P: 2.0, Q: 2.0}), Tally()) == list(range(60))
-        for number in reversed(range(100)):
-            made.unsubscribe(str(number))
-        assert not made.cells
-    assert made.matched(Event({}, {P: 1.0}), Tally()) == []
