@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from importlib.util import find_spec
 from io import BytesIO
 from itertools import pairwise
 from types import MappingProxyType
@@ -43,24 +42,17 @@ TABULAR = tuple(name for name in WORKLOADS if name not in ("graph", "keywords"))
 class Adapter(ABC):
     """An engine with one workload's subscriptions.
 
-    `forms` are the workloads that it can express, with the forms in which it takes their events;
-    `requires` is the module that has to be installed; `most` is how many subscriptions it is given
-    at the most, unless it is named. One that `matches` nothing is the floor of others; one that is
-    not `exact` may report other subscriptions than those that match; one without `topics` cannot
-    find a thesaurus's concepts in texts. Where `shares`, what is given is made once for several.
+    `forms` are the workloads that it can express, with the forms in which it takes their events.
+    One that `matches` nothing is the floor of others; one that is not `exact` may report other
+    subscriptions than those that match; one without `topics` cannot find a thesaurus's concepts in
+    texts. Where `shares`, what is given is made once for several.
     """
 
     forms: Mapping[str, Sequence[str]]
-    requires: str | None = None
-    most: int | None = None
     matches: bool = True
     exact: bool = True
     topics: bool = True
     shares: bool = False
-
-    def is_installed(self) -> bool:
-        """Whether what it requires is there."""
-        return self.requires is None or find_spec(self.requires) is not None
 
     def given(self, workload: Any) -> Any:
         """Return the subscriptions as the engine takes them; not timed."""
@@ -308,5 +300,5 @@ class _Read(_Parse):
 
 
 _OWN: Mapping[str, type[Adapter]] = {"graphmatch": _Engine, "parse": _Parse, "read": _Read}
-ENGINES = ("graphmatch", "dictionary", "scan", "duckdb", "clips", "pyoxigraph", "parse", "read")
+ENGINES = ("graphmatch", "dictionary", "scan", "duckdb", "parse", "read")
 """What is measured beside the published algorithms, in the order in which it is listed."""

@@ -1,4 +1,4 @@
-"""What one could use instead of the engine: a dictionary, a scan, DuckDB, CLIPS, pyoxigraph.
+"""What one could use instead of the engine: a dictionary, a scan, DuckDB.
 
 The dictionary is what a programmer writes in an afternoon, in Python. Its cost: the look-ups of an
 event, and the subscriptions whose rarest part is there. The scan is compiled; its cost is linear in
@@ -7,7 +7,6 @@ the rows.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -16,20 +15,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Quad, Store
 
 from graphmatch.bench.adapters import TABULAR, Adapter
 from graphmatch.bench.workloads import TabularWorkload, Workload
-from graphmatch.bench.workloads.graph import NAMES, PROPERTIES, GraphWorkload
+from graphmatch.bench.workloads.graph import GraphWorkload
 from graphmatch.bench.workloads.keywords import KeywordWorkload, titles
-from semantic.ontology.ontology import Ontology
 
 Ids: TypeAlias = NDArray[np.int32]
-Key: TypeAlias = tuple[int | None, int | None, int | None]
+Key: TypeAlias = tuple[int | None, int, int | None]
 
-_BELOW = re.compile(r"\?(\w+) FILTER\(<[^<>]+descendantOf>\(\?\1, (<[^<>]+>)\)\)")
-CHUNK = 10_000
-"""So many subscriptions are made Python objects at a time."""
 SAMPLED_EVENTS, SAMPLED_ROWS = 20, 5000
 BLOCK = 4096
 """How many rows of a column the scan looks at before the next column: they fit into a cache."""
@@ -38,7 +32,6 @@ BLOCK = 4096
 class _Dictionary(Adapter):
     """A dictionary and a check, of the kind that the workload needs."""
 
-    requires = "ahocorasick_rs"
     topics = False
     forms = MappingProxyType({"graph": ("integers",), "keywords": ("titles",)})
 
@@ -60,22 +53,15 @@ class _Graphs:
     """
 
     def __init__(self, workload: GraphWorkload) -> None:
-        patterns = workload.patterns
-        rarest = np.take_along_axis(patterns, _rarest(patterns)[:, None, None], axis=1)[:, 0]
-        stars = (patterns[:, :, ::2] < 0).sum(axis=2)
-        order = np.argsort(stars, axis=1, kind="stable")[:, :, None]  # constants first
-        count = int(patterns.max(initial=0)) + 1
-        numbers = [*range(count), *range(-3, 0)]  # each number is one object
+        often = Counter(key for row in workload.rows() for key in map(_key, row))
+        numbers = list(range(int(workload.patterns.max(initial=0)) + 1))
+        numbers += range(int(workload.patterns.min(initial=0)), 0)  # each number is one object
         self._filed: dict[Key, list[tuple[int, tuple[int, ...]]]] = {}
-        for start in range(0, len(patterns), CHUNK):
-            some = slice(start, start + CHUNK)
-            rows = np.take_along_axis(patterns[some], order[some], axis=1)
-            flat = rows.reshape(len(rows), -1).tolist()
-            both = zip(rarest[some].tolist(), flat, strict=True)
-            for number, (key, row) in enumerate(both, start):
-                s, p, o = (numbers[part] if part >= 0 else None for part in key)
-                joined = tuple([numbers[part] for part in row])
-                self._filed.setdefault((s, p, o), []).append((number, joined))
+        for number, row in enumerate(workload.rows()):
+            row.sort(key=lambda edge: _key(edge).count(None))
+            rarest = min(map(_key, row), key=lambda key: (key.count(None), often[key]))
+            joined = tuple([numbers[part] for edge in row for part in edge])
+            self._filed.setdefault(rarest, []).append((number, joined))
 
     def event(self, workload: GraphWorkload, number: int, serial: int | None) -> list[list[int]]:
         found: list[list[int]] = workload.graph(number, serial).tolist()
@@ -119,13 +105,9 @@ class _Graphs:
                     yield number
 
 
-def _rarest(patterns: NDArray[np.int32]) -> Any:
-    """Return which edge of each subscription is the rarest, those with two constants first."""
-    s, p, o = np.moveaxis(patterns.astype(np.int64), 2, 0)
-    keys = (np.maximum(s, -1) * PROPERTIES + p) * (NAMES + 1) + np.maximum(o, -1)
-    _, kind, count = np.unique(keys, return_inverse=True, return_counts=True)
-    stars = (s < 0).astype(np.int64) + (o < 0)
-    return np.argmin(count[kind.reshape(keys.shape)] + stars * keys.size, axis=1)
+def _key(edge: list[int]) -> Key:
+    s, p, o = edge
+    return s if s >= 0 else None, p, o if o >= 0 else None
 
 
 class _Keywords:
@@ -168,7 +150,6 @@ class _Scan(Adapter):
     """
 
     forms = dict.fromkeys(TABULAR, ("integers",))
-    requires = "numba"
 
     def build(self, given: TabularWorkload) -> None:
         rows = given.rows
@@ -236,7 +217,6 @@ class _DuckDB(Adapter):
     """``SELECT id … WHERE low0 <= $1 AND high0 >= $1 AND …``, prepared, on one thread."""
 
     forms = dict.fromkeys(TABULAR, ("statement",))
-    requires = "duckdb"
 
     def build(self, given: TabularWorkload) -> None:
         import duckdb
@@ -264,85 +244,9 @@ class _DuckDB(Adapter):
         self._connection.close()
 
 
-class _Clips(Adapter):
-    """CLIPS, which is Rete: a rule for each subscription, a fact for each triple of an event.
-
-    A fact's first field is its property, for CLIPS files facts and patterns under that field first;
-    patterns with the fewest variables (negative numbers) come first. Which rules have something to
-    do after an event's facts are asserted is read from the agenda: none is run.
-    """
-
-    forms = dict.fromkeys(("graph",), ("facts",))
-    requires = "clips"
-    most = 10_000
-
-    def given(self, workload: GraphWorkload) -> list[str]:
-        def node(name: int) -> str:
-            return f"?x{-name}" if name < 0 else f"n{name}"
-
-        rules = []
-        for number, row in enumerate(workload.patterns.tolist()):
-            ordered = sorted(row, key=lambda pattern: (pattern[0] < 0) + (pattern[2] < 0))
-            patterns = " ".join(f"(p{p} {node(s)} {node(o)})" for s, p, o in ordered)
-            rules.append(f"(defrule r{number} {patterns} =>)")
-        return rules
-
-    def build(self, given: list[str]) -> None:
-        import clips  # type: ignore[import-untyped]
-
-        self._environment: Any = clips.Environment()
-        for construct in given:
-            self._environment.build(construct)
-
-    def event(self, workload: GraphWorkload, number: int, serial: int | None, form: str) -> str:  # noqa: ARG002
-        edges = workload.graph(number, serial).tolist()
-        return " ".join(f"(p{p} n{s} n{o})" for s, p, o in edges)
-
-    def match(self, event: str, form: str) -> list[list[str]]:  # noqa: ARG002 - there is one
-        self._environment.load_facts(event)
-        found = list({activation.name for activation in self._environment.activations()})
-        self._environment.reset()
-        return [found]
-
-    def numbers(self, answer: list[str]) -> NDArray[np.int64]:
-        return super().numbers(name[1:] for name in answer)
-
-
-class _Pyoxigraph(Adapter):
-    """One ASK a subscription, on a store with the publication and what follows from it."""
-
-    forms = dict.fromkeys(("graph", "attributes", "concepts", "keywords"), ("store",))
-    most = 10_000
-    topics = False
-
-    def given(self, workload: Workload) -> tuple[Ontology, list[str]]:
-        """Return the texts as ASK: a query may stop at its first solution."""
-        texts = (_BELOW.sub(r"\2 .", text) for text in workload.texts())
-        return workload.ontology(), [f"ASK {text[text.index('{') :]}" for text in texts]
-
-    def build(self, given: tuple[Ontology, list[str]]) -> None:
-        self._ontology, self._queries = given
-
-    def event(self, workload: Any, number: int, serial: int | None, form: str) -> list[Store]:  # noqa: ARG002
-        """Return a store for each publication, with the classes above its objects."""
-        stores = []
-        for publication in workload.publications(number, serial):
-            stores.append(Store())
-            for s, p, o in publication.triples:
-                for each in (o, *self._ontology.ancestors(o)):
-                    stores[-1].add(Quad(s, p, each))
-        return stores
-
-    def match(self, event: list[Store], form: str) -> list[list[int]]:  # noqa: ARG002 - there is one
-        queries = enumerate(self._queries)
-        return [[n for n, query in queries for store in event if store.query(query)]]
-
-
 PEERS: Mapping[str, type[Adapter]] = {
     "dictionary": _Dictionary,
     "scan": _Scan,
     "duckdb": _DuckDB,
-    "clips": _Clips,
-    "pyoxigraph": _Pyoxigraph,
 }
 """Name to class."""

@@ -30,6 +30,7 @@ from graphmatch.bench.adapters import Adapter, Asked, adapter
 from graphmatch.bench.process import Row, in_own_process, one_core, resident_bytes
 from graphmatch.bench.workloads import WORKLOADS, Size, Workload, workload_class
 
+MICROS = "median_microseconds_per_event"
 BLOCK = 50
 WARM_NEW, WARM_SECONDS = 20, 3.0
 LEAST_EVENTS = 3
@@ -301,7 +302,7 @@ def _row(name: str, run: _Run, size: Size, wrong: str | None) -> Row:
         "reported_bytes_per_subscription": None if reported is None else reported / subscriptions,
         "bytes": resident if reported is None else reported,
         "resident_bytes": resident,
-        "median_microseconds_per_event": median(run.micros.values()),
+        MICROS: median(run.micros.values()),
         "deviation_microseconds": pstdev(run.micros.values()),
         "matches_per_event": matches / events if made.matches else None,
         "counters": {name: many / events for name, many in run.counted.items()},

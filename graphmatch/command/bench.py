@@ -61,7 +61,7 @@ class Measuring:
     )
     events: int = option(200, "How many events.", min=1)
     seed: int = option(1, "What is generated.", min=0)
-    engines: str | None = option(None, "Only these, whatever they take.", metavar="A[,B…]")
+    engines: str | None = option(None, "Only these.", metavar="A[,B…]")
     forms: str | None = option(
         None,
         "Publications as nt, turtle, rdfxml, jsonld, feed, objects, arrow, dicts.",
@@ -151,7 +151,7 @@ def run(
     names = [str(name) for name in files]
     scale: Literal["small", "full"] = "small" if figures.scale == "small" else "full"
     given = {n: v for group in (measuring, generating, figures) for n, v in _given(group).items()}
-    _require("pandas", *(("matplotlib",) if what == "paper" else ()))
+    _require("ahocorasick_rs", "bitarray", "duckdb", "matplotlib", "numba", "pandas")
     match what:
         case "paper":
             _refuse(what, given, {"scale", "output"}, names=True)
@@ -181,18 +181,8 @@ def run(
     known = {field.name for field in fields(class_.parameters_class)}
     own = {field.name for field in fields(measuring)} - (set() if class_.renews else {"documents"})
     _refuse(what, given, known | own, names=not names)
-    asked = matching.Asked(
-        what,
-        measuring.sizes(),
-        measuring.events,
-        measuring.seed,
-        _list(measuring.engines),
-        _list(measuring.forms),
-        measuring.core,
-        measuring.documents,
-        {name: value for name, value in _given(generating).items() if name in known},
-    )
-    return matching.run(asked, json=json)
+    parameters = {name: value for name, value in given.items() if name in known}
+    return matching.run(what, measuring, parameters, json=json)
 
 
 def _require(*modules: str) -> None:
@@ -205,10 +195,6 @@ def _require(*modules: str) -> None:
     if missing:
         remedy = 'Install the extra: pip install "graphmatch[bench]".'
         raise InputError(Problem(f"it needs {', '.join(missing)}", Place("bench"), remedy))
-
-
-def _list(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else tuple(text.replace(" ", "").split(","))
 
 
 def _given(group: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ table 1. The edges beside the path lie in the same places of each group (drawn f
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import ClassVar, TypeAlias
@@ -123,11 +124,15 @@ class GraphWorkload(Workload):
         stars = -self.patterns[:, :, ::2].min(axis=(1, 2), initial=0)
         heads = [f"SELECT {' '.join(nodes[: -n - 1 : -1])} WHERE {{ " for n in range(4)]
         heads[0] = "ASK { "
-        several = zip(stars.tolist(), map(np.ndarray.tolist, self.patterns), strict=True)
+        several = zip(stars.tolist(), self.rows(), strict=True)
         return [
             heads[n] + " . ".join([nodes[s] + properties[p] + nodes[o] for s, p, o in rows]) + " }"
             for n, rows in several
         ]
+
+    def rows(self) -> Iterator[list[list[int]]]:
+        """Yield the patterns, a list for each subscription."""
+        return map(np.ndarray.tolist, self.patterns)
 
     def publications(self, number: int, serial: int | None = None) -> list[Publication]:
         """Return the one graph of an event."""
@@ -177,36 +182,23 @@ def _shapes(
         raise ValueError("there are at least two shapes: with variables, and without")
     whole = [s for s in combinations(range(len(motif)), parameters.edges) if _spans(motif, s)]
     if not parameters.shapes:
-        return *_own(motif, whole, count, random), 0
-    named = [whole[i] for i in random.permutation(len(whole))[:TOPOLOGIES]]
-    starred = _starred(motif, whole, parameters.shapes - 1, random)
-    stars = np.zeros((len(named) + len(starred), GROUP), np.int32)
-    for shape, (_, pair) in enumerate(starred, len(named)):
-        stars[shape, pair] = [1, 2]
-    return np.array([*named, *(edges for edges, _ in starred)]), stars, len(named)
+        return *_starred(motif, whole, OWN_VARIABLES, count, random), 0
+    named = random.permutation(whole)[:TOPOLOGIES]
+    edges, stars = _starred(motif, whole, (VARIABLES,), parameters.shapes - 1, random)
+    none = np.zeros((len(named), GROUP), np.int32)
+    return np.concatenate([named, edges]), np.concatenate([none, stars]), len(named)
 
 
 def _starred(
-    motif: list[Pair], whole: list[Edges], count: int, random: np.random.Generator
-) -> list[tuple[Edges, Pair]]:
-    """Draw edges and variables, so that no two differ in constants only."""
-    every = [(edges, pair) for edges in whole for pair in combinations(range(GROUP), VARIABLES)]
-    drawn: dict[tuple[tuple[bool, ...], ...], tuple[Edges, Pair]] = {}
-    for place in random.permutation(len(every)).tolist():
-        edges, pair = every[place]
-        seen = tuple(tuple(node == star for node in motif[e] for star in pair) for e in edges)
-        drawn.setdefault(seen, (edges, pair))
-        if len(drawn) == count:
-            break
-    return list(drawn.values())
-
-
-def _own(
-    motif: list[Pair], whole: list[Edges], count: int, random: np.random.Generator
+    motif: list[Pair],
+    whole: list[Edges],
+    variables: Sequence[int],
+    count: int,
+    random: np.random.Generator,
 ) -> tuple[NDArray[np.intp], Ids]:
-    """Draw edges in an order and variables for each subscription, no shape twice."""
+    """Draw edges in an order and so many variables for each shape, no shape twice."""
     sets, ends = np.array(whole, np.int8), np.array(motif, np.int8)
-    choices = [c for several in OWN_VARIABLES for c in combinations(range(GROUP), several)]
+    choices = [choice for several in variables for choice in combinations(range(GROUP), several)]
     starred = np.zeros((len(choices), GROUP), np.int8)
     for row, choice in zip(starred, choices, strict=True):
         row[list(choice)] = range(1, len(choice) + 1)

@@ -9,19 +9,20 @@ concept below one of the first 250. Feeds without items or that are no XML are l
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
-from xml.parsers.expat import ExpatError, ParserCreate
+from xml.etree.ElementTree import ParseError, fromstring
 
 import numpy as np
 from pyoxigraph import Literal, NamedNode
 
-from graphmatch.bench.workloads import Size, Workload
+from graphmatch.bench.workloads import Size, Workload, distinct_rows
 from semantic.errors import InputError, Place, Problem
 from semantic.feeds import FeedFormat, read_feed, sniff_feed
-from semantic.files import files_in
+from semantic.files import files_in, unreadable
 from semantic.publication import Publication
 from semantic.vocabulary import DCTERMS, RSS, SKOS
 
@@ -74,7 +75,7 @@ class KeywordWorkload(Workload):
         self._labels = [words[place] for place in random.permutation(len(words))[:CONCEPTS]]
         count = size.subscriptions
         lengths = random.integers(1, MOST, count, endpoint=True)
-        drawn = _different(random, count, len(words))
+        drawn = distinct_rows(random, count, MOST, len(words)).tolist()
         lengths[random.random(count) < parameters.topics] = 0
         self._topics = random.integers(0, len(self._labels), count).tolist()
         self.subscriptions: list[tuple[str, ...]] = [
@@ -142,22 +143,14 @@ def _feeds(folder: Path, problems: list[Problem]) -> list[tuple[bytes, list[Publ
         try:
             data = path.read_bytes()
         except OSError as error:
-            what = f"cannot be read: {error.strerror or error}"
-            problems.append(Problem(what, Place(str(path)), "Check the name and permissions."))
+            problems.append(unreadable(str(path), error))
             continue
-        if sniff_feed(data) in _XML and _is_xml(data):
-            items = list(read_feed(data, str(path), on_problem=problems.append))
-            if items:
-                found.append((data, items))
+        with suppress(ParseError):
+            if sniff_feed(data) in _XML:
+                fromstring(data)  # noqa: S314 - local files
+                items = list(read_feed(data, str(path), on_problem=problems.append))
+                found += [(data, items)] if items else []
     return found
-
-
-def _is_xml(data: bytes) -> bool:
-    try:
-        ParserCreate().Parse(data, True)
-    except ExpatError:
-        return False
-    return True
 
 
 @cache
@@ -167,15 +160,3 @@ def _unheard(word: str, text: str) -> str:
     while other in text:
         other += "q"
     return other
-
-
-def _different(random: np.random.Generator, count: int, below: int) -> list[list[int]]:
-    """Draw `MOST` different numbers for each row."""
-    first = random.integers(0, below, count)
-    second = (first + random.integers(1, below, count)) % below
-    low, high = np.minimum(first, second), np.maximum(first, second)
-    third = random.integers(0, below - 2, count)
-    third += third >= low
-    third += third >= high
-    found: list[list[int]] = np.stack([first, second, third], axis=1).tolist()
-    return found

@@ -20,6 +20,7 @@ from graphmatch.bench.workloads.attributes import AttributeParameters, Attribute
 from graphmatch.bench.workloads.graph import GraphWorkload
 from graphmatch.bench.workloads.keywords import KeywordWorkload, titles
 from graphmatch.cli import app
+from graphmatch.command.bench import Measuring
 
 FEEDS = str(Path(__file__).parents[3] / "data/feeds")
 SIZE = Size(60, 3, seed=3)
@@ -95,7 +96,7 @@ def test_every_engine_finds_what_a_search_finds(name: str) -> None:
         assert any(expected)
         for engine in engines(name):
             peer = adapter(engine)
-            if not peer.matches or not peer.is_installed():
+            if not peer.matches:
                 continue
             peer.build(peer.given(made))
             for form in peer.forms[name]:
@@ -214,9 +215,8 @@ def invoked(*arguments: str) -> tuple[int, str, str]:
 
 
 def test_columns_that_are_chosen() -> None:
-    peers = {name: adapter(name) for name in ("graphmatch", "dictionary", "parse")}
-    asked = matching.Asked("graph", [1], 1, 1, forms=["turtle"], core=True)
-    assert list(matching.columns_of(asked, peers)) == [
+    chosen = Measuring(engines="graphmatch,dictionary,parse", forms="turtle", core=True)
+    assert list(matching.columns_of("graph", chosen, {})) == [
         "graphmatch:turtle",
         "graphmatch:turtle+new",
         "graphmatch:core",
@@ -225,14 +225,15 @@ def test_columns_that_are_chosen() -> None:
         "parse:turtle",
         "parse:turtle+new",
     ]
-    asked = matching.Asked("concepts", [1], 1, 1, documents="new")
-    assert list(
-        matching.columns_of(asked, {name: adapter(name) for name in ("graphmatch", "scan")})
-    ) == [
+    chosen = Measuring(engines="graphmatch,scan", documents="new")
+    assert list(matching.columns_of("concepts", chosen, {})) == [
         "graphmatch:arrow",
         "graphmatch:dicts",
         "scan:integers",
     ]
+    chosen = Measuring(forms="objects")
+    columns = list(matching.columns_of("keywords", chosen, {"topics": 0.5}))
+    assert columns == ["graphmatch:objects"]
 
 
 def test_rows_and_a_table_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,8 +258,8 @@ def test_rows_and_a_table_of_the_command(monkeypatch: pytest.MonkeyPatch) -> Non
         (["all", "--subscriptions", "5"], "bench all takes no --subscriptions"),
         (["all", "nothing"], "no run is called 'nothing'"),
         (["graph", "--subscriptions", "many"], "'many' is no number of subscriptions"),
-        (["graph", "--engines", "oracle"], "no engine is called 'oracle'"),
-        (["graph", "--engines", "scan"], "the engine scan does not know the workload graph"),
+        (["graph", "--engines", "oracle"], "graph knows no engine 'oracle'"),
+        (["graph", "--engines", "scan"], "graph knows no engine 'scan'"),
         (["graph", "--forms", "arrow"], "graph has no form 'arrow'"),
         (["graph", "--scale", "full"], "bench graph takes no --scale"),
         (["graph", "--output", "elsewhere"], "bench graph takes no --output"),
@@ -276,5 +277,5 @@ def test_that_the_extra_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     status, _, err = invoked("paper", "LIST")
     assert status == 2
-    assert "it needs pandas, matplotlib" in err
+    assert "it needs ahocorasick_rs, bitarray, duckdb, matplotlib, numba, pandas" in err
     assert 'pip install "graphmatch[bench]"' in err
