@@ -23,7 +23,7 @@ share of the values as without.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -102,15 +102,13 @@ class AttributeWorkload(TabularWorkload):
 
     def __init__(self, size: Size, parameters: AttributeParameters) -> None:
         super().__init__(size, parameters)
-        random = np.random.default_rng(size.seed)
-        columns, values = parameters.attributes, parameters.values
-        width = parameters.matching ** (1 / columns)
-        start = random.random((columns, size.subscriptions)) * (1 - width)
-        low, high = _value(start, values), _value(start + width, values)
-        drawn = _value(random.random((size.events * TRIED, columns)), values)
-        away = _away(Rows(low, high, drawn), parameters.matching)
-        self.rows = Rows(low, high, drawn[np.argsort(away, kind="stable")[: size.events]])
-        self.columns = [Column(f"a{number}") for number in range(columns)]
+        attributes, matching = parameters.attributes, parameters.matching
+        width = matching ** (1 / attributes)
+        ranges = RangeParameters(attributes, 0.0, parameters.values, width, LARGEST, points=0.0)
+        tried = RangeWorkload(replace(size, events=size.events * TRIED), ranges)
+        best = np.argsort(_away(tried.rows, matching), kind="stable")[: size.events]
+        self.rows = replace(tried.rows, values=tried.rows.values[best])
+        self.columns = tried.columns
 
 
 class RangeWorkload(TabularWorkload):
@@ -185,13 +183,6 @@ def _away(rows: Rows, matching: float) -> Shares:
     return found
 
 
-def _value(share: Shares, values: Values) -> NDArray[np.int32]:
-    """Return the value below which that share of all values lies."""
-    uniform = values == "uniform"
-    found = np.floor(share * (LARGEST + 1) if uniform else (LARGEST + 1) ** share - 1)
-    return np.clip(found, 0, LARGEST).astype(np.int32)
-
-
 @dataclass(frozen=True, slots=True)
 class _Drawing:
     """Draws the values of an attribute, as places from 0 to η - 1, and constraints on it."""
@@ -234,13 +225,11 @@ class _Drawing:
 
     def alone(self, events: Places, of: Places) -> Pair:
         """Draw ranges and points around some events' places in which no other event's place is."""
-        order = np.argsort(events)
-        ends = np.concatenate([[-1], events[order], [self.parameters.cardinality]])
-        rank = np.empty_like(order)
-        rank[order] = np.arange(order.size)
-        place, before, after = events[of], ends[rank[of]], ends[rank[of] + 2]
-        below = np.floor(self.random.random(of.size) * (place - before)).astype(np.int64)
-        above = np.floor(self.random.random(of.size) * (after - place)).astype(np.int64)
+        ends = np.concatenate([[-1], np.sort(events), [self.parameters.cardinality]])
+        place = events[of]
+        rank = np.searchsorted(ends, place)
+        below = self.random.integers(0, place - ends[rank - 1])
+        above = self.random.integers(0, ends[rank + 1] - place)
         return self._points(place, place - below, place + above)
 
     def _widths(self, count: int) -> Shares:
