@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from graphmatch.bench import report
-from graphmatch.bench.claims import Curves, Verdict, overall, verdicts
+from graphmatch.bench.claims import Verdict, overall, verdicts
 from graphmatch.bench.process import Row
 from graphmatch.bench.runner import asked
 from graphmatch.bench.workloads import workload_class
@@ -102,12 +102,14 @@ class Experiment:
 
     def verdicts(self, records: Sequence[Record]) -> list[Verdict]:
         """Return what the checks say."""
-        curves: dict[tuple[str, str], list[tuple[float, float]]] = {}
-        order = list(self.variants)
-        for variant, algorithm, x, value in sorted(records, key=lambda r: order.index(r[0])):
-            curves.setdefault((variant, algorithm), []).append((x, value))
-        found: Curves = {key: sorted(curve) for key, curve in curves.items()}
-        return [verdict for check in self.checks for verdict in verdicts(check, found)]
+        frame = report.frame(records)
+        order = {variant: place for place, variant in enumerate(self.variants)}
+        frame = frame.sort_values(["variant", "x"], key=lambda c: c.map(order).fillna(c))
+        curves = {
+            key: curve.set_index("x").value
+            for key, curve in frame.groupby(["variant", "algorithm"], sort=False)
+        }
+        return [verdict for check in self.checks for verdict in verdicts(check, curves)]
 
     def verdict(self, records: Sequence[Record]) -> str:
         """Return what becomes of the claim."""
@@ -187,7 +189,7 @@ def run(names: Sequence[str], scale: Scale, output: Path, *, json: bool = False)
                 out.write_json({"experiment": of.name, "scale": scale, **row})
         else:
             out.print(styled((of.name, "bold"), f": {of.claim}"))
-            out.print(report.curves(records, of.axis).to_string(float_format=report.number))
+            out.print(report.curves(records, of.axis))
             out.print(*report.said(of, records), sep="\n")
         status = 2 if wrong else status
     return status
