@@ -172,13 +172,10 @@ def run(names: Sequence[str], scale: Scale, output: Path, *, json: bool = False)
     if not names or "LIST" in names:
         _list(out, json=json)
         return 0
-    for name in names:
-        if name not in EXPERIMENTS and name != "ALL":
-            remedy = "`graphmatch bench paper LIST` names them."
-            raise InputError(Problem(f"no experiment is called '{name}'", Place("NAME"), remedy))
+    chosen = EXPERIMENTS if "ALL" in names else report.named(names, EXPERIMENTS, "figure", "NAME")
     known: dict[str, Row] = {}
     status = 0
-    for of in EXPERIMENTS.values() if "ALL" in names else [EXPERIMENTS[name] for name in names]:
+    for of in map(EXPERIMENTS.__getitem__, chosen):
         with err.status(of.name) if err.is_terminal else nullcontext():
             records, rows, wrong = measured(of, scale, known)
         for problem in wrong:

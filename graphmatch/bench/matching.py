@@ -6,7 +6,7 @@ so that a process that runs out of memory takes only its size with it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ from graphmatch.bench import report, runner
 from graphmatch.bench.adapters import ENGINES, adapter
 from graphmatch.bench.workloads import workload_class
 from graphmatch.command.console import CommandConsole, styled
-from semantic.errors import InputError, Place, Problem
 
 if TYPE_CHECKING:
     from graphmatch.command.bench import Measuring
@@ -72,12 +71,14 @@ def columns_of(workload: str, chosen: Measuring, parameters: Mapping[str, Any]) 
     The engines are those that are named, or all that know the workload.
     """
     known = {name: one for name in ENGINES if workload in (one := adapter(name)).forms}
-    engines = _known(chosen.engines, known, "--engines", f"{workload} knows no engine")
+    engines = report.named(
+        _listed(chosen.engines) or known, known, f"engine of {workload}", "--engines"
+    )
     if parameters.get("topics"):
         engines = [name for name in engines if known[name].topics]
     forms = known["graphmatch"].forms[workload]
-    default = ",".join(DEFAULT_FORMS[workload])
-    wanted = _known(chosen.forms or default, forms, "--forms", f"{workload} has no form")
+    wanted = _listed(chosen.forms) or DEFAULT_FORMS[workload]
+    wanted = report.named(wanted, forms, f"form of {workload}", "--forms")
     wanted += ["core"] if chosen.core else []
     documents = {"both": ("", "+new"), "new": ("+new",), "again": ("",)}[chosen.documents]
     if not workload_class(workload).renews:
@@ -93,11 +94,5 @@ def columns_of(workload: str, chosen: Measuring, parameters: Mapping[str, Any]) 
                     yield f"{name}:{form}{which}"
 
 
-def _known(text: str | None, known: Collection[str], option: str, none: str) -> list[str]:
-    """Return the names of a list, once each; all that are known, where there is no list."""
-    names = list(dict.fromkeys(known if text is None else text.replace(" ", "").split(",")))
-    for name in names:
-        if name not in known:
-            what, remedy = f"{none} '{name}'", f"There are: {', '.join(known)}."
-            raise InputError(Problem(what, Place(option), remedy))
-    return names
+def _listed(text: str | None) -> Sequence[str]:
+    return text.replace(" ", "").split(",") if text else ()

@@ -44,9 +44,10 @@ SAMPLES = Path("data/subscriptions")
 _FEED = "<rss version='2.0'><channel><title>a</title><item><title>b</title></item></channel></rss>"
 
 
-def measure(name: str, asked: str) -> Row:
-    """Call a function of `MEASURES` with arguments in JSON."""
-    return {"rows": list(MEASURES[name](**json.loads(asked)))}
+def measure(request: str) -> Row:
+    """Call the function of `MEASURES` that `graphmatch.bench.runner.asked` names as a column."""
+    _, (name,), (subscriptions, _, seed), more = json.loads(request)
+    return {"rows": list(MEASURES[name](subscriptions, seed, **more["parameters"]))}
 
 
 def subscribing(subscriptions: int, seed: int = 1, shapes: int = 100) -> Iterator[Row]:

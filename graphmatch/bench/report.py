@@ -7,13 +7,14 @@ by more than a factor of `WIDE`. The same results give the same SVG, byte by byt
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd  # type: ignore[import-untyped]
 
 from graphmatch.bench.process import Row
+from semantic.errors import InputError, Place, Problem
 
 if TYPE_CHECKING:
     from graphmatch.bench.experiments import Experiment, Record
@@ -37,6 +38,15 @@ def number(value: object) -> str:
     if isinstance(value, float):
         return "" if value != value else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
     return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def named(names: Iterable[str], known: Collection[str], kind: str, place: str) -> list[str]:
+    """Return names, once each; `InputError` for one that is not known."""
+    for name in names:
+        if name not in known:
+            what, remedy = f"no {kind} is called '{name}'", f"There are: {', '.join(known)}."
+            raise InputError(Problem(what, Place(place), remedy))
+    return list(dict.fromkeys(names))
 
 
 def table(rows: Sequence[Row], columns: Mapping[str, str]) -> str:

@@ -12,18 +12,20 @@ shipping is the rest: Spark's own work, and the way of rows to Python and back.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphmatch.bench import report
+from graphmatch.bench.adapters import take_in
 from graphmatch.bench.process import Row
-from graphmatch.bench.workloads import Size
+from graphmatch.bench.workloads import Size, ids
 from graphmatch.bench.workloads.graph import GraphParameters, GraphWorkload
 from graphmatch.command.console import CommandConsole
 from graphmatch.engine import Engine
@@ -66,7 +68,7 @@ def _measured(size: int, publications: int, seed: int) -> Iterator[Row]:
     workload = GraphWorkload(Size(size, publications, seed), GraphParameters(matches=MATCHES))
     engine = Engine()
     started = perf_counter()
-    engine.subscribe_many((f"s{number}", text) for number, text in enumerate(workload.texts()))
+    take_in(engine, list(zip(ids(size), workload.texts(), strict=True)))
     about: Row = {
         "workload": "spark",
         "subscriptions": size,
@@ -77,33 +79,34 @@ def _measured(size: int, publications: int, seed: int) -> Iterator[Row]:
     with TemporaryDirectory(prefix="graphmatch-bench-") as folder:
         path = Path(folder) / "publications.parquet"
         _write(workload, publications, path)
-        yield {**about, **_row("graphmatch", 1, lambda: _locally(engine, path))}
+        yield {**about, **_row("graphmatch", 1, partial(_locally, engine, path))}
         for cores in CORES:
             spark = session(master=f"local[{cores}]", settings={"spark.driver.memory": "1g"})
             try:
                 shipped = ship(spark, engine, utc_now())
-
-                def bulk(spark=spark, shipped=shipped) -> Counts:  # type: ignore[no-untyped-def]
-                    matched = match_files([str(path)], shipped, spark=spark)
-                    matched.close()
-                    return matched.counts
-
-                yield {**about, **_row("spark", cores, bulk)}
+                yield {**about, **_row("spark", cores, partial(_bulk, spark, shipped, path))}
             finally:
                 spark.stop()
+
+
+def _bulk(spark: Any, shipped: Any, path: Path) -> Counts:
+    matched = match_files([str(path)], shipped, spark=spark)
+    matched.close()
+    return matched.counts
 
 
 def _write(workload: GraphWorkload, publications: int, path: Path) -> None:
     schema = pa.schema([(name, pa.string()) for name in COLUMNS])
     with pq.ParquetWriter(path, schema) as writer:
         for begin in range(0, publications, _GROUP):
-            some = range(begin, min(begin + _GROUP, publications))
-            graphs = np.concatenate([workload.graph(number) for number in some])
-            ids = np.repeat(np.array(some), [len(workload.graph(number)) for number in some])
-            columns = [pa.array([f"urn:e:{number}" for number in ids.tolist()])]
-            for place, form in enumerate(("<urn:n:%d>", "<urn:p:%d>", "<urn:n:%d>")):
-                columns.append(pa.array([form % number for number in graphs[:, place].tolist()]))
-            writer.write_table(pa.table(columns, schema=schema))
+            rows = [
+                (publication.id, *map(str, triple))
+                for number in range(begin, min(begin + _GROUP, publications))
+                for publication in workload.publications(number)
+                for triple in publication.triples
+            ]
+            columns = map(list, zip(*rows, strict=True))
+            writer.write_table(pa.table(list(columns), schema=schema))
 
 
 def _locally(engine: Engine, path: Path) -> Counts:

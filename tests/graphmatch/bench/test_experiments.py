@@ -64,7 +64,9 @@ def test_that_the_data_is_sound() -> None:
         assert {*of.parameters, *varied} <= {*known, "model"}
         assert of.axis in {*known, "subscriptions"}
         assert set(of.most) <= {label for one in EXPERIMENTS.values() for label in one.algorithms}
-        curves = {(v, a): pd.Series(dtype=float) for v in of.variants for a in (*of.algorithms, BOUND)}
+        curves = {
+            (v, a): pd.Series(dtype=float) for v in of.variants for a in (*of.algorithms, BOUND)
+        }
         for check in of.checks:
             found = verdicts(check, curves)
             assert all(verdict.holds is None for verdict in found)
