@@ -119,10 +119,8 @@ class Experiment:
 def expected_bound(workload: str, subscriptions: int) -> float:
     """Return how many nodes of a matching tree a random event visits on average at the most.
 
-    The theorem of Aguilera and others (PODC 1999, section 4), counted as its proof counts. Of N
-    subscriptions on K attributes of V values the tree has at most 1 + K N nodes, of which at most
-    C(K + 1, j + 1) V^j have j values on their path; each of these is visited by a share V^-j of all
-    events. So the sum is not larger than if the nodes with the least j were all there.
+    The theorem of Aguilera and others (PODC 1999, section 4), counted as its proof counts:
+    docs/benchmarks-papers.md. Nodes with few values on their path come first.
 
     Examples
     --------
@@ -230,11 +228,11 @@ def measured(
 
 def write(of: Experiment, scale: Scale, records: Sequence[Record], output: Path) -> None:
     """Put a figure's curves into FOLDER/results.json, beside those that are there, and draw it."""
+    machine = f"{platform.machine()}, {cpu_count()} cores, Python {platform.python_version()}"
+    short = [(v, a, x, float(f"{value:.5g}")) for v, a, x, value in records]
     file = output / "results.json"
     try:
         output.mkdir(parents=True, exist_ok=True)
-        machine = f"{platform.machine()}, {cpu_count()} cores, Python {platform.python_version()}"
-        short = [(v, a, x, float(f"{value:.5g}")) for v, a, x, value in records]
         figures = read_results(file)
         figures[of.name] = {"scale": scale, "machine": machine, "records": short}
         lines = (f"{to_json(name)}: {to_json(one)}" for name, one in sorted(figures.items()))

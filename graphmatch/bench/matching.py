@@ -1,4 +1,4 @@
-"""``graphmatch bench graph|attributes|concepts|keywords``: engines beside each other.
+"""``graphmatch bench graph|attributes|concepts|keywords|spark``: engines beside each other.
 
 Each size is measured in a process of its own, with all engines in it (`graphmatch.bench.runner`),
 so that a process that runs out of memory takes only its size with it.
@@ -29,10 +29,13 @@ _COLUMNS = {
     "engine": "engine",
     "form": "given",
     "documents": "documents",
+    "cores": "cores",
     "build_seconds": "built in s",
     "bytes_per_subscription": "bytes each",
+    "publications_per_second": "publications a second",
     runner.MICROS: "µs an event",
     "ratio": "times",
+    **{share: share for share in ("reading", "matching", "writing", "shipping")},
     "matches_per_event": "matches",
 }
 
@@ -45,7 +48,8 @@ def run(
     Raises `InputError` when there is no such engine or form.
     """
     out, err = CommandConsole(), CommandConsole(stderr=True)
-    columns, status = list(columns_of(workload, chosen, parameters)), 0
+    columns = list(columns_of(workload, chosen, parameters)) if workload != "spark" else []
+    status = 0
     for size in chosen.sizes():
         said = f"{workload}, {size:,} subscriptions"
         with err.status(f"{said}: {', '.join(columns)}") if err.is_terminal else nullcontext():

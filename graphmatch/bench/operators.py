@@ -50,12 +50,6 @@ class Setting:
 
     `alpha` is the exponent of Zipf's distribution of popularity, 0 for uniform weights in [0, 1];
     `longest`, how many predicates a subscription has at most.
-
-    Examples
-    --------
-    >>> counted = counts(Setting(200, 100), "iid", events=2)
-    >>> counted["bound"] <= counted["greedy"] <= counted["naive"] <= 100
-    True
     """
 
     subscriptions: int = 20_000

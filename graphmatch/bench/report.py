@@ -51,7 +51,8 @@ def named(names: Iterable[str], known: Collection[str], kind: str, place: str) -
 
 def table(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
     """Return rows as a plain table; `columns` is key to heading."""
-    cells = [{heading: number(row.get(key)) for key, heading in columns.items()} for row in rows]
+    shown = {key: heading for key, heading in columns.items() if any(key in row for row in rows)}
+    cells = [{heading: number(row.get(key)) for key, heading in shown.items()} for row in rows]
     text: str = pd.DataFrame(cells).to_string(index=False)
     return "\n".join(line.rstrip() for line in text.splitlines())
 

@@ -11,7 +11,8 @@ shipping is the rest: Spark's own work, and the way of rows to Python and back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -22,12 +23,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from graphmatch.bench import report
 from graphmatch.bench.adapters import take_in
 from graphmatch.bench.process import Row
+from graphmatch.bench.runner import MICROS
 from graphmatch.bench.workloads import Size, ids
 from graphmatch.bench.workloads.graph import GraphParameters, GraphWorkload
-from graphmatch.command.console import CommandConsole
 from graphmatch.engine import Engine
 from graphmatch.spark.batch import match_files
 from graphmatch.spark.rows import Counts, Rows
@@ -38,30 +38,20 @@ from semantic.tables import COLUMNS, publications_of_table
 
 CORES = (1, 2)
 RUNS = 3
-PUBLICATIONS = 20_000
-"""So many there are by default: some seconds of work."""
 MATCHES = 10
 _GROUP = 500
 """Publications of a row group."""
-_SHARES = ("reading", "matching", "writing", "shipping")
-_RATE, _MATCHES = "publications_per_second", "matches_per_event"
-_COLUMNS = {"engine": "engine", "cores": "cores", _RATE: "publications a second"}
-_COLUMNS |= {**{share: share for share in _SHARES}, _MATCHES: "matches each"}
+_SHARES = ("reading", "matching", "writing")
 
 
-def run(sizes: Sequence[int], publications: int, seed: int, *, json: bool) -> int:
-    """Measure with these numbers of subscriptions, print, and return the exit status."""
-    out, status = CommandConsole(), 0
-    for size in sizes:
-        rows = list(_measured(size, publications, seed))
-        agrees = len({row[_MATCHES] for row in rows}) == 1
-        for row in rows if json else ():
-            out.write_json({**row, "agrees": agrees})
-        if not json:
-            out.print(f"spark, {size:,} subscriptions, {publications:,} publications")
-            out.print(report.table(rows, _COLUMNS))
-        status = status if agrees else 2
-    return status
+def measure(request: str) -> Row:
+    """Measure what `graphmatch.bench.runner.asked` asks for."""
+    _, _, size, _ = json.loads(request)
+    rows = list(_measured(*size))
+    if len({row["matches_per_event"] for row in rows}) == 1:
+        return {"rows": [{**row, "agrees": True} for row in rows]}
+    counted = ", ".join(f"{row['engine']} {row['matches_per_event']:g}" for row in rows)
+    return {"rows": [{**row, "agrees": False, "disagreement": counted} for row in rows]}
 
 
 def _measured(size: int, publications: int, seed: int) -> Iterator[Row]:
@@ -137,12 +127,12 @@ def _row(engine: str, cores: int, match: Callable[[], Counts]) -> Row:
     row: Row = {
         "engine": engine,
         "cores": cores,
-        _RATE: counts.publications / seconds,
-        "median_microseconds_per_event": seconds / counts.publications * 1e6,
-        _MATCHES: counts.matches / counts.publications,
+        "publications_per_second": counts.publications / seconds,
+        MICROS: seconds / counts.publications * 1e6,
+        "matches_per_event": counts.matches / counts.publications,
         "counters": {"publications": counts.publications, "matches": counts.matches},
     }
     if engine == "spark":
-        row |= {share: getattr(counts, share) / seconds / cores for share in _SHARES[:3]}
-        row["shipping"] = max(0.0, 1 - sum(row[share] for share in _SHARES[:3]))
+        row |= {share: getattr(counts, share) / seconds / cores for share in _SHARES}
+        row["shipping"] = max(0.0, 1 - sum(row[share] for share in _SHARES))
     return row

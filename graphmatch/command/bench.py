@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
@@ -25,6 +25,8 @@ What: TypeAlias = Literal[
 ]
 
 _FIGURES = Path("figures")
+_PUBLICATIONS = 20_000
+"""How many events ``spark`` has by default: some seconds of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,13 +170,12 @@ def run(
             from graphmatch.bench import suite
 
             return suite.run(names, scale, measuring.seed, generating.feeds, json=json)
-        case "spark":
-            _refuse(what, given, {"subscriptions", "events", "seed"}, names=not names)
-            from graphmatch.bench import spark
-
-            events = given.get("events", spark.PUBLICATIONS)
-            return spark.run(measuring.sizes(), events, measuring.seed, json=json)
     from graphmatch.bench import matching
+
+    if what == "spark":
+        _refuse(what, given, {"subscriptions", "events", "seed"}, names=not names)
+        measuring = measuring if "events" in given else replace(measuring, events=_PUBLICATIONS)
+        return matching.run(what, measuring, {}, json=json)
     from graphmatch.bench.workloads import workload_class
 
     class_ = workload_class(what)

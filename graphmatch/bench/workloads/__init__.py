@@ -44,13 +44,7 @@ UNBOUNDED = (int(np.iinfo(np.int32).min), int(np.iinfo(np.int32).max))
 
 
 def workload_class(name: str) -> type[Workload]:
-    """Return a workload's class by its name; `KeyError` for a name that is not in `WORKLOADS`.
-
-    Examples
-    --------
-    >>> workload_class("trees").name
-    'concepts'
-    """
+    """Return a workload's class by its name; `KeyError` for a name that is not in `WORKLOADS`."""
     found: type[Workload] = resolve_name(WORKLOADS[name])
     return found
 
@@ -189,9 +183,12 @@ class TabularWorkload(Workload):
 
     def texts(self) -> list[str]:
         """Return the subscriptions: a pattern for each attribute, mostly with a filter."""
-        several = (zip(self.columns, row, strict=True) for row in self._intervals())
-        wheres = (" ".join(c.pattern(*i) for c, i in row if i != UNBOUNDED) for row in several)
-        return [f"SELECT ?e WHERE {{ {where} }}" for where in wheres]
+        return [self._text(row) for row in self._intervals()]
+
+    def _text(self, row: Sequence[tuple[int, int]]) -> str:
+        asked = zip(self.columns, row, strict=True)
+        where = " ".join(c.pattern(*ends) for c, ends in asked if ends != UNBOUNDED)
+        return f"SELECT ?e WHERE {{ {where} }}"
 
     def _intervals(self) -> list[list[tuple[int, int]]]:
         pairs = zip(self.rows.low.T.tolist(), self.rows.high.T.tolist(), strict=True)
@@ -213,8 +210,7 @@ class TabularWorkload(Workload):
         something of every attribute; the others are made of the same parts, for to read a million
         texts takes longer than all that is measured.
         """
-        whole = " ".join(column.pattern(0, 1) for column in self.columns)
-        sample = read(f"SELECT ?e WHERE {{ {whole} }}")
+        sample = read(self._text([(0, 1)] * len(self.columns)))
         if self._conjunctions is None:
             parts = [(c.iri, type(sample.rows[0][c.iri]), c) for c in self.columns]
             made = [[of(c.term(n)) for n in range(len(c.names))] for _, of, c in parts]
@@ -255,14 +251,7 @@ def ids(count: int) -> list[str]:
 def distinct_rows(
     random: np.random.Generator, count: int, width: int, below: int
 ) -> NDArray[np.int32]:
-    """Draw rows of different numbers: rows in which one comes twice are drawn again.
-
-    Examples
-    --------
-    >>> rows = distinct_rows(np.random.default_rng(1), 100, 5, 8)
-    >>> rows.shape, bool((np.diff(np.sort(rows)) > 0).all())
-    ((100, 5), True)
-    """
+    """Draw rows of different numbers: rows in which one comes twice are drawn again."""
     rows = random.integers(0, below, (count, width), dtype=np.int32)
     again = np.arange(count)
     while again.size:

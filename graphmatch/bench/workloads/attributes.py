@@ -1,24 +1,15 @@
 """Numbers and few values: ``attributes``, ``ranges`` and ``equalities``.
 
-``attributes`` and ``ranges`` are DEXIN's (Fan, Liu, Tang: "DEXIN: A fast content-based
-multi-attribute event matching algorithm using dynamic exclusive and inclusive methods", FGCS 2017,
-section 4 and table 1), with integers from 0 to 1,000,000 instead of 0 to 1. By Zipf's law
-(exponent 1, in its continuous form: the logarithm of a value is uniform) a range has as large a
-share of the values as without.
+``attributes`` and ``ranges`` are DEXIN's (Fan, Liu, Tang, FGCS 2017, section 4 and table 1), with
+integers up to 1,000,000 instead of 0 to 1; by Zipf's law (exponent 1, in its continuous form) a
+range has as large a share of the values as without. ``attributes`` has ranges of one width, which
+follows from the share that is to match: of c ranges each is met with the c-th root of it. In
+``ranges`` with a matching rate ξ subscriptions are cut out of 1/ξ events (section 4.1.7): on one
+attribute each has a constraint that only its event meets, on the others its event does, too.
 
-``attributes``
-    Ranges of one width, which follows from the share of subscriptions that are to match: of c
-    ranges each is met with the c-th root of it. A value in the middle meets more of them than one
-    at an end; events are kept whose expected share is within a factor of 2.
-``ranges``
-    As in the paper, with its letters. With a matching rate ξ subscriptions are cut out of 1/ξ
-    events (section 4.1.7): on one attribute each has a constraint that only its event meets, among
-    these events, and on the others constraints that its event meets, too.
-``equalities``
-    The simulated load of the Gryphon matching tree (Aguilera, Strom, Sturman, Astley, Chandra:
-    "Matching events in a content-based subscription system", PODC 1999, section on performance);
-    values that are tested follow Zipf's law. The paper's numbers are not in the text at hand; those
-    here are ours. A subscription that would test nothing tests the first attribute.
+``equalities`` is the simulated load of Gryphon's tree (Aguilera and others, PODC 1999, section on
+performance); the paper's numbers are not in the text at hand. A subscription that would test
+nothing tests the first attribute.
 """
 
 from __future__ import annotations
@@ -37,6 +28,8 @@ Places: TypeAlias = NDArray[np.int64]
 Pair: TypeAlias = tuple[Places, Places]
 
 LARGEST = 1_000_000
+POPULAR, FALLING = 0.95, 0.85
+"""How likely ``equalities`` test the first attribute; by which factor each further one less."""
 TRIED = 30
 """How many events are drawn for each that is kept."""
 SAMPLED = 100_000
@@ -45,11 +38,7 @@ SAMPLED = 100_000
 
 @dataclass(frozen=True, slots=True)
 class AttributeParameters:
-    """What can be chosen of ``attributes``.
-
-    How many attributes an event has, which share of the subscriptions it matches, on average, and
-    how values are spread.
-    """
+    """Attributes of an event, the share of subscriptions that it matches, how values are spread."""
 
     attributes: int = 10
     matching: float = 0.01
@@ -75,27 +64,14 @@ class RangeParameters:
 
 @dataclass(frozen=True, slots=True)
 class EqualityParameters:
-    """What can be chosen of ``equalities``.
-
-    How many attributes there are, and how many values each has; how likely the first attribute is
-    tested (`popular`), and by which factor each further one is less likely to be.
-    """
+    """How many attributes there are, and how many values each has."""
 
     attributes: int = 10
     values: int = 5
-    popular: float = 0.95
-    falling: float = 0.85
 
 
 class AttributeWorkload(TabularWorkload):
-    """Ranges of one width over numeric attributes.
-
-    Examples
-    --------
-    >>> made = AttributeWorkload(Size(100, 5), AttributeParameters(attributes=2))
-    >>> made.rows.low.shape, made.rows.values.shape, len(made.publications(0)[0].triples)
-    ((2, 100), (5, 2), 2)
-    """
+    """Ranges of one width over numeric attributes."""
 
     name: ClassVar = "attributes"
     parameters_class: ClassVar = AttributeParameters
@@ -160,7 +136,7 @@ class EqualityWorkload(TabularWorkload):
         weights = 1 / np.arange(1, count + 1)
         shape = size.subscriptions, columns
         drawn = random.choice(count, shape, p=weights / weights.sum())
-        tests = random.random(shape) < parameters.popular * parameters.falling ** np.arange(columns)
+        tests = random.random(shape) < POPULAR * FALLING ** np.arange(columns)
         tests[~tests.any(axis=1), 0] = True
         low, high = (np.where(tests, drawn, none).T.astype(np.int32) for none in UNBOUNDED)
         events = random.integers(0, count, (size.events, columns))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
+from random import Random
 from typing import ClassVar, TypeAlias
 
 import numpy as np
@@ -65,12 +66,6 @@ class GraphWorkload(Workload):
     `patterns` has shape ``(subscriptions, edges, 3)``: subject, property and object of each triple
     pattern; negative numbers are variables. `graphs` has shape ``(publications, 90, 3)``; event *e*
     is publication *e* modulo how many there are.
-
-    Examples
-    --------
-    >>> made = GraphWorkload(Size(1000, 10), GraphParameters(edges=4))
-    >>> made.patterns.shape, made.graphs.shape, len(made.publications(3)[0].triples)
-    ((1000, 4, 3), (10, 90, 3), 90)
     """
 
     name: ClassVar = "graph"
@@ -197,30 +192,22 @@ def _starred(
     random: np.random.Generator,
 ) -> tuple[NDArray[np.intp], Ids]:
     """Draw edges in an order and so many variables for each shape, no shape twice."""
-    sets, ends = np.array(whole, np.int8), np.array(motif, np.int8)
+    draw = Random(int(random.integers(1 << 32)))  # noqa: S311 - no secrets
     choices = [choice for several in variables for choice in combinations(range(GROUP), several)]
-    starred = np.zeros((len(choices), GROUP), np.int8)
-    for row, choice in zip(starred, choices, strict=True):
-        row[list(choice)] = range(1, len(choice) + 1)
-    drawn = 2 * count + 1000
-    while True:
-        edge_of = random.permuted(sets[random.integers(0, len(sets), drawn)], axis=1)
-        stars = starred[random.integers(0, len(starred), drawn)]
-        seen = stars[np.arange(drawn)[:, None, None], ends[edge_of]].reshape(drawn, -1)
-        first = [
-            np.where((seen == v).any(1), (seen == v).argmax(1), seen.shape[1]) for v in (1, 2, 3)
-        ]
-        called = np.zeros((drawn, 4), np.int8)  # variables are numbered as they come
-        called[:, 1:] = np.argsort(np.argsort(first, axis=0, kind="stable"), axis=0).T + 1
-        seen = np.take_along_axis(called, seen.astype(np.intp), axis=1)
-        _, at = np.unique(seen @ 4 ** np.arange(seen.shape[1]), return_index=True)
-        if at.size >= count:
-            at = np.sort(at)[:count]
-            stars = np.take_along_axis(called[at], stars[at].astype(np.intp), axis=1)
-            return edge_of[at].astype(np.intp), stars.astype(np.int32)
-        if drawn > 50 * count + 100_000:
-            raise ValueError(f"there are {at.size:,} shapes, too few for {count:,} subscriptions")
-        drawn *= 4
+    drawn: dict[tuple[int, ...], tuple[list[int], list[int]]] = {}
+    for _ in range(50 * count + 100_000):
+        if len(drawn) == count:
+            edges, stars = zip(*drawn.values(), strict=True)
+            return np.array(edges, np.intp), np.array(stars, np.int32)
+        own = draw.choice(whole)
+        ordered, chosen = draw.sample(own, len(own)), draw.choice(choices)
+        called = dict.fromkeys(range(GROUP), 0)  # variables are numbered as they come
+        for node in (node for edge in ordered for node in motif[edge]):
+            if node in chosen and not called[node]:
+                called[node] = max(called.values()) + 1
+        seen = tuple([called[node] for edge in ordered for node in motif[edge]])
+        drawn[seen] = ordered, list(called.values())
+    raise ValueError(f"there are {len(drawn):,} shapes, too few for {count:,} subscriptions")
 
 
 def _motif(random: np.random.Generator) -> list[Pair]:
