@@ -147,7 +147,7 @@ class _Engine(Adapter):
         if form in SYNTAXES:
             return workload.document(number, form, serial), SYNTAXES[form].file_extension
         if isinstance(workload, TabularWorkload):
-            event = f"urn:e:{number}", workload.attributes(number)
+            event = f"urn:e:{number}", workload.event(number)
             if form == "dicts":
                 return event
             publications = [Event(*event).publication()]

@@ -127,8 +127,8 @@ def expected_bound(workload: str, subscriptions: int) -> float:
     >>> [round(expected_bound("equalities", n)) for n in (1000, 10_000, 100_000)]
     [276, 648, 1236]
     """
-    parameters: Any = workload_class(workload).parameters_class()
-    attributes, values = parameters.attributes, parameters.values
+    made: Any = workload_class(workload)
+    attributes, values = made.attributes, made.values
     left, visited = 1 + attributes * subscriptions, 0.0
     for j in range(attributes + 1):
         nodes = min(left, comb(attributes + 1, j + 1) * values**j)

@@ -27,8 +27,8 @@ from pyoxigraph import NamedNode, Store
 from graphmatch.bench.adapters import take_in
 from graphmatch.bench.process import Row, one_core, resident_bytes
 from graphmatch.bench.workloads import Size, ids
-from graphmatch.bench.workloads.attributes import AttributeParameters, AttributeWorkload
-from graphmatch.bench.workloads.graph import GraphParameters, GraphWorkload
+from graphmatch.bench.workloads.attributes import AttributeWorkload
+from graphmatch.bench.workloads.graph import GraphWorkload
 from graphmatch.bench.workloads.keywords import FEEDS
 from graphmatch.engine import Engine
 from semantic.publication import Publication
@@ -52,7 +52,7 @@ def measure(request: str) -> Row:
 
 def subscribing(subscriptions: int, seed: int = 1, shapes: int = 100) -> Iterator[Row]:
     """Measure SPARQL texts in bulk, one by one, and unsubscribing, beside parsing alone."""
-    made = GraphWorkload(Size(subscriptions, 1, seed), GraphParameters(shapes=shapes, matches=0))
+    made = GraphWorkload(Size(subscriptions, 1, seed), shapes=shapes, matches=0)
     rows = list(zip(ids(subscriptions), made.texts(), strict=True))
     rest = min(SINGLY, subscriptions // 2)
     engine, warm, store = Engine(), Engine(), Store()
@@ -70,7 +70,7 @@ def subscribing(subscriptions: int, seed: int = 1, shapes: int = 100) -> Iterato
 
 def rows(subscriptions: int, seed: int = 1) -> Iterator[Row]:
     """Measure rows of ten ranges from Arrow tables."""
-    table = AttributeWorkload(Size(subscriptions, 1, seed), AttributeParameters()).table()
+    table = AttributeWorkload(Size(subscriptions, 1, seed)).table()
     with one_core():
         take_in(Engine(), table.slice(0, 100))
         yield _rate("many", table, partial(take_in, Engine()))
@@ -106,7 +106,7 @@ def _medians(do: Mapping[str, Callable[[], object]]) -> dict[str, float]:
 
 def _engine(subscriptions: int, seed: int) -> tuple[Engine, GraphWorkload, float]:
     """Return an engine with graph subscriptions of few shapes, and how long that took."""
-    made = GraphWorkload(Size(subscriptions, 200, seed), GraphParameters(matches=1))
+    made = GraphWorkload(Size(subscriptions, 200, seed), matches=1)
     rows = list(zip(ids(subscriptions), made.texts(), strict=True))
     engine = Engine()
     return engine, made, _timed(lambda: take_in(engine, rows))
@@ -220,7 +220,7 @@ def solutions(subscriptions: int = 2000, seed: int = 1) -> Iterator[Row]:  # noq
 
 def churn(subscriptions: int, seed: int = 1, rounds: int = 20) -> Iterator[Row]:
     """Measure the process's memory after rounds of subscribing and unsubscribing."""
-    made = GraphWorkload(Size(subscriptions, 1, seed), GraphParameters(matches=0))
+    made = GraphWorkload(Size(subscriptions, 1, seed), matches=0)
     texts, engine = made.texts(), Engine()
     memory = []
     for number in range(rounds):

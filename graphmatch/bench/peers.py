@@ -35,8 +35,8 @@ class _Dictionary(Adapter):
     topics = False
     forms = MappingProxyType({"graph": ("integers",), "keywords": ("titles",)})
 
-    def build(self, given: Workload) -> None:
-        self._index: Any = {"graph": _Graphs, "keywords": _Keywords}[given.name](given)
+    def build(self, given: GraphWorkload | KeywordWorkload) -> None:
+        self._index: Any = _Graphs(given) if isinstance(given, GraphWorkload) else _Keywords(given)
 
     def event(self, workload: Workload, number: int, serial: int | None, form: str) -> Any:  # noqa: ARG002
         return self._index.event(workload, number, serial)

@@ -222,8 +222,8 @@ def _built(
         wanted = size.subscriptions if alike else column.size(size.subscriptions)
         key = wanted, str(column.parameters)
         if key not in workloads:
-            own = class_.parameters_class(**{**parameters, **column.parameters})
-            workloads[key] = class_(Size(wanted, size.events, size.seed), own)
+            of_column = Size(wanted, size.events, size.seed)
+            workloads[key] = class_(of_column, **{**parameters, **column.parameters})
         of = column.engine, str(column.options), *key
         if of not in engines:
             engines[of] = _build(column, workloads[key])

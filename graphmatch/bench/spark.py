@@ -27,7 +27,7 @@ from graphmatch.bench.adapters import take_in
 from graphmatch.bench.process import Row
 from graphmatch.bench.runner import MICROS
 from graphmatch.bench.workloads import Size, ids
-from graphmatch.bench.workloads.graph import GraphParameters, GraphWorkload
+from graphmatch.bench.workloads.graph import GraphWorkload
 from graphmatch.engine import Engine
 from graphmatch.spark.batch import match_files
 from graphmatch.spark.rows import Counts, Rows
@@ -55,7 +55,7 @@ def measure(request: str) -> Row:
 
 
 def _measured(size: int, publications: int, seed: int) -> Iterator[Row]:
-    workload = GraphWorkload(Size(size, publications, seed), GraphParameters(matches=MATCHES))
+    workload = GraphWorkload(Size(size, publications, seed), matches=MATCHES)
     engine = Engine()
     started = perf_counter()
     take_in(engine, list(zip(ids(size), workload.texts(), strict=True)))

@@ -176,10 +176,10 @@ def run(
         _refuse(what, given, {"subscriptions", "events", "seed"}, names=not names)
         measuring = measuring if "events" in given else replace(measuring, events=_PUBLICATIONS)
         return matching.run(what, measuring, {}, json=json)
-    from graphmatch.bench.workloads import workload_class
+    from graphmatch.bench.workloads import parameters_of, workload_class
 
     class_ = workload_class(what)
-    known = {field.name for field in fields(class_.parameters_class)}
+    known = set(parameters_of(class_))
     own = {field.name for field in fields(measuring)} - (set() if class_.renews else {"documents"})
     _refuse(what, given, known | own, names=not names)
     parameters = {name: value for name, value in given.items() if name in known}

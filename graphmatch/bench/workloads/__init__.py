@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -41,6 +41,11 @@ WORKLOADS: Mapping[str, str] = {name: f"{__name__}.{place}" for name, place in _
 """Name to where the class is; the last three are called as the papers' experiments call them."""
 UNBOUNDED = (int(np.iinfo(np.int32).min), int(np.iinfo(np.int32).max))
 """The interval that constrains nothing."""
+
+
+def parameters_of(class_: type[Workload]) -> list[str]:
+    """Return what can be chosen of a workload."""
+    return [field.name for field in fields(class_) if field.name != "size"]
 
 
 def workload_class(name: str) -> type[Workload]:
@@ -76,20 +81,15 @@ class Size:
         return cut, min(self.events, max(1, self.subscriptions // (2 * max(cut, 1))))
 
 
+@dataclass(eq=False)
 class Workload(ABC):
-    """Subscriptions and events.
+    """Subscriptions and events; fields beside the size are what can be chosen.
 
-    `parameters_class` is a dataclass of what can be chosen; `renews` says whether a new event has
-    new terms.
+    `renews` says whether a new event has new terms.
     """
 
-    name: ClassVar[str]
-    parameters_class: ClassVar[type]
+    size: Size
     renews: ClassVar[bool] = False
-
-    def __init__(self, size: Size, parameters: Any) -> None:
-        self.size = size
-        self.parameters = parameters
 
     @abstractmethod
     def texts(self) -> list[str]:
@@ -111,7 +111,8 @@ class Workload(ABC):
 
     def described(self) -> dict[str, object]:
         """Return the parameters, for the output."""
-        return {name: v for name, v in asdict(self.parameters).items() if v is not None}
+        chosen = {name: getattr(self, name) for name in parameters_of(type(self))}
+        return {name: value for name, value in chosen.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +225,7 @@ class TabularWorkload(Workload):
                 self._conjunctions.append(type(sample)(str(number), sample.subject, (row,)))
         return self._conjunctions
 
-    def attributes(self, number: int) -> dict[str, object]:
+    def event(self, number: int) -> dict[str, object]:
         """Return an event as attributes and values."""
         values = self.rows.values[number].tolist()
         return {c.name: c.value(value) for c, value in zip(self.columns, values, strict=True)}
@@ -233,7 +234,7 @@ class TabularWorkload(Workload):
         """Return events as an Arrow table: a row each, a column ``id``, a column an attribute."""
         import pyarrow as pa
 
-        rows = [{"id": f"urn:e:{number}", **self.attributes(number)} for number in numbers]
+        rows = [{"id": f"urn:e:{number}", **self.event(number)} for number in numbers]
         return pa.Table.from_pylist(rows)
 
     def publications(self, number: int, serial: int | None = None) -> list[Publication]:  # noqa: ARG002

@@ -15,12 +15,12 @@ nothing tests the first attribute.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmatch.bench.workloads import UNBOUNDED, Column, Rows, Size, TabularWorkload
+from graphmatch.bench.workloads import UNBOUNDED, Column, Rows, TabularWorkload
 
 Values: TypeAlias = Literal["uniform", "zipf"]
 Shares: TypeAlias = NDArray[np.float64]
@@ -36,18 +36,28 @@ SAMPLED = 100_000
 """In how many subscriptions it is counted which share an event matches."""
 
 
-@dataclass(frozen=True, slots=True)
-class AttributeParameters:
-    """Attributes of an event, the share of subscriptions that it matches, how values are spread."""
+@dataclass(eq=False)
+class AttributeWorkload(TabularWorkload):
+    """Ranges of one width; `matching` is the share of subscriptions that an event matches."""
 
     attributes: int = 10
     matching: float = 0.01
     values: Values = "uniform"
 
+    def __post_init__(self) -> None:
+        size = self.size
+        attributes, matching = self.attributes, self.matching
+        width = matching ** (1 / attributes)
+        more = replace(size, events=size.events * TRIED)
+        tried = RangeWorkload(more, attributes, 0.0, self.values, width, LARGEST, points=0.0)
+        best = np.argsort(_away(tried.rows, matching), kind="stable")[: size.events]
+        self.rows = replace(tried.rows, values=tried.rows.values[best])
+        self.columns = tried.columns
 
-@dataclass(frozen=True, slots=True)
-class RangeParameters:
-    """What can be chosen of ``ranges``: M, ξ (0 leaves it to the constraints), θ, η and λ.
+
+@dataclass(eq=False)
+class RangeWorkload(TabularWorkload):
+    """Points and ranges, with the paper's M, ξ (0 leaves it to the constraints), θ, η and λ.
 
     A width of ``None`` is another one for each range; *mixed*, each attribute has one of the two
     distributions (section 4.3).
@@ -61,44 +71,12 @@ class RangeParameters:
     points: float = 0.1
     mixed: bool = False
 
-
-@dataclass(frozen=True, slots=True)
-class EqualityParameters:
-    """How many attributes there are, and how many values each has."""
-
-    attributes: int = 10
-    values: int = 5
-
-
-class AttributeWorkload(TabularWorkload):
-    """Ranges of one width over numeric attributes."""
-
-    name: ClassVar = "attributes"
-    parameters_class: ClassVar = AttributeParameters
-
-    def __init__(self, size: Size, parameters: AttributeParameters) -> None:
-        super().__init__(size, parameters)
-        attributes, matching = parameters.attributes, parameters.matching
-        width = matching ** (1 / attributes)
-        ranges = RangeParameters(attributes, 0.0, parameters.values, width, LARGEST, points=0.0)
-        tried = RangeWorkload(replace(size, events=size.events * TRIED), ranges)
-        best = np.argsort(_away(tried.rows, matching), kind="stable")[: size.events]
-        self.rows = replace(tried.rows, values=tried.rows.values[best])
-        self.columns = tried.columns
-
-
-class RangeWorkload(TabularWorkload):
-    """Points and ranges over numeric attributes."""
-
-    name: ClassVar = "ranges"
-    parameters_class: ClassVar = RangeParameters
-
-    def __init__(self, size: Size, parameters: RangeParameters) -> None:
-        super().__init__(size, parameters)
+    def __post_init__(self) -> None:
+        size = self.size
         random = np.random.default_rng(size.seed)
-        columns, count, share = parameters.attributes, size.subscriptions, parameters.matching
-        zipf = np.full(columns, parameters.values == "zipf")
-        if parameters.mixed:
+        columns, count, share = self.attributes, size.subscriptions, self.matching
+        zipf = np.full(columns, self.values == "zipf")
+        if self.mixed:
             zipf = random.random(columns) < 0.5
         low = np.empty((columns, count), np.int32)
         high = np.empty_like(low)
@@ -107,9 +85,9 @@ class RangeWorkload(TabularWorkload):
         if share:
             of = np.arange(count) % published
             only = random.integers(0, columns, count)
-        step = LARGEST // parameters.cardinality
+        step = LARGEST // self.cardinality
         for column in range(columns):
-            draw = _Drawing(random, parameters, bool(zipf[column]))
+            draw = _Drawing(random, self, bool(zipf[column]))
             if share:
                 events = draw.distinct(published)
                 first, last = draw.around(events[of])
@@ -123,16 +101,17 @@ class RangeWorkload(TabularWorkload):
         self.columns = [Column(f"a{number}") for number in range(columns)]
 
 
+@dataclass(eq=False)
 class EqualityWorkload(TabularWorkload):
-    """Equalities with one of few values."""
+    """Equalities: how many attributes there are, and how many values each has."""
 
-    name: ClassVar = "equalities"
-    parameters_class: ClassVar = EqualityParameters
+    attributes: int = 10
+    values: int = 5
 
-    def __init__(self, size: Size, parameters: EqualityParameters) -> None:
-        super().__init__(size, parameters)
+    def __post_init__(self) -> None:
+        size = self.size
         random = np.random.default_rng(size.seed)
-        columns, count = parameters.attributes, parameters.values
+        columns, count = self.attributes, self.values
         weights = 1 / np.arange(1, count + 1)
         shape = size.subscriptions, columns
         drawn = random.choice(count, shape, p=weights / weights.sum())
@@ -164,19 +143,19 @@ class _Drawing:
     """Draws the values of an attribute, as places from 0 to η - 1, and constraints on it."""
 
     random: np.random.Generator
-    parameters: RangeParameters
+    of: RangeWorkload
     zipf: bool
 
     def places(self, share: Shares) -> Places:
         """Return the places below which these shares of all values lie."""
-        count = self.parameters.cardinality
+        count = self.of.cardinality
         found = np.floor((count + 1) ** share - 1 if self.zipf else share * count)
         places: Places = np.clip(found, 0, count - 1).astype(np.int64)
         return places
 
     def distinct(self, count: int) -> Places:
         """Draw so many different places, as they are spread."""
-        every = np.arange(self.parameters.cardinality)
+        every = np.arange(self.of.cardinality)
         weights = 1 / (every + 1.0) if self.zipf else np.ones(every.size)
         found: Places = self.random.choice(every, count, replace=False, p=weights / weights.sum())
         return found
@@ -190,7 +169,7 @@ class _Drawing:
 
     def around(self, places: Places) -> Pair:
         """Draw ranges and points that these places are in."""
-        width, count = self._widths(places.size), self.parameters.cardinality
+        width, count = self._widths(places.size), self.of.cardinality
         share: Shares = (places + 0.5) / count
         if self.zipf:
             share = np.minimum(np.log(places + 1.5) / np.log(count + 1), 1.0)
@@ -201,7 +180,7 @@ class _Drawing:
 
     def alone(self, events: Places, of: Places) -> Pair:
         """Draw ranges and points around some events' places in which no other event's place is."""
-        ends = np.concatenate([[-1], np.sort(events), [self.parameters.cardinality]])
+        ends = np.concatenate([[-1], np.sort(events), [self.of.cardinality]])
         place = events[of]
         rank = np.searchsorted(ends, place)
         below = self.random.integers(0, place - ends[rank - 1])
@@ -209,11 +188,11 @@ class _Drawing:
         return self._points(place, place - below, place + above)
 
     def _widths(self, count: int) -> Shares:
-        if self.parameters.width is not None:
-            return np.full(count, self.parameters.width)
+        if self.of.width is not None:
+            return np.full(count, self.of.width)
         return self.random.uniform(0.2, 0.8, count)
 
     def _points(self, point: Places, low: Places, high: Places) -> Pair:
         """Put points in the places of some ranges."""
-        is_point = self.random.random(point.size) < self.parameters.points
+        is_point = self.random.random(point.size) < self.of.points
         return np.where(is_point, point, low), np.where(is_point, point, high)

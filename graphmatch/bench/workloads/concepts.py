@@ -9,13 +9,13 @@ so that those below it are an interval: engines that know numbers only are given
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from graphmatch.bench.workloads import Column, Rows, Size, TabularWorkload
+from graphmatch.bench.workloads import Column, Rows, TabularWorkload
 from semantic.vocabulary import SUBCLASS
 
 if TYPE_CHECKING:
@@ -28,29 +28,25 @@ TEXTS = 100
 LARGEST = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class ConceptParameters:
-    """Links from a tree's top to its leaves; the share, or number, of subscriptions that match."""
+@dataclass(eq=False)
+class ConceptWorkload(TabularWorkload):
+    """Classes, strings and ranges: seven columns.
+
+    `height` is how many links lead from a tree's top to its leaves; a share of the subscriptions
+    matches an event (`matching`), or so many (`matches`).
+    """
 
     height: int = 5
     matching: float = 0.001
     matches: int | None = None
 
-
-class ConceptWorkload(TabularWorkload):
-    """Classes, strings and ranges: seven columns."""
-
-    name: ClassVar = "concepts"
-    parameters_class: ClassVar = ConceptParameters
-    parameters: ConceptParameters
-
-    def __init__(self, size: Size, parameters: ConceptParameters) -> None:
-        super().__init__(size, parameters)
-        height = parameters.height
+    def __post_init__(self) -> None:
+        size = self.size
+        height = self.height
         if not 1 <= height <= 20:
             raise ValueError("a tree's height is from 1 to 20")
         random = np.random.default_rng(size.seed)
-        cut, used = size.planted(parameters.matching, parameters.matches)
+        cut, used = size.planted(self.matching, self.matches)
         events, of = _drawn(random, used, height), np.repeat(np.arange(used), cut)
         others, ends = (_drawn(random, size.subscriptions - of.size, height) for _ in range(2))
         own, near = events[of, :TREES], events[of, -RANGES:]
@@ -88,7 +84,7 @@ class ConceptWorkload(TabularWorkload):
         return Ontology(
             (NamedNode(f"urn:t:{tree}:{k}"), SUBCLASS, NamedNode(f"urn:t:{tree}:{k // 2}"))
             for tree in range(TREES)
-            for k in range(2, 2 ** (self.parameters.height + 1))
+            for k in range(2, 2 ** (self.height + 1))
         )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode, RdfFormat, Triple, serialize
 
-from graphmatch.bench.workloads import Size, Workload, distinct_rows
+from graphmatch.bench.workloads import Workload, distinct_rows
 from semantic.publication import Publication
 
 Ids: TypeAlias = NDArray[np.int32]
@@ -44,13 +44,17 @@ PREFIXES = {"n": "urn:n:", "p": "urn:p:"}
 """What Turtle and RDF/XML are written with."""
 
 
-@dataclass(frozen=True, slots=True)
-class GraphParameters:
-    """What can be chosen.
+@dataclass(eq=False)
+class GraphWorkload(Workload):
+    """Publications of 90 edges, subscriptions of 4 (a tree) to 12, as int32.
 
-    Edges of a subscription: 4 (a tree) to 12; which share of the subscriptions a publication
-    matches, or how many of them; how many texts that differ in more than constants there are at the
-    most, 0 for one each (`shapes`); which share of the subscriptions overlaps with others.
+    A publication matches a share of the subscriptions (`matching`), or so many (`matches`). Their
+    texts differ in constants only but for `shapes` (0: one each); the share `overlap` has edges in
+    common with others.
+
+    `patterns` has shape ``(subscriptions, edges, 3)``: subject, property and object of each triple
+    pattern; negative numbers are variables. `graphs` has shape ``(publications, 90, 3)``; event *e*
+    is publication *e* modulo how many there are.
     """
 
     edges: int = 8
@@ -58,27 +62,14 @@ class GraphParameters:
     matches: int | None = None
     shapes: int = 100
     overlap: float = 0.5
-
-
-class GraphWorkload(Workload):
-    """Publications of 90 edges, subscriptions of a few, as int32.
-
-    `patterns` has shape ``(subscriptions, edges, 3)``: subject, property and object of each triple
-    pattern; negative numbers are variables. `graphs` has shape ``(publications, 90, 3)``; event *e*
-    is publication *e* modulo how many there are.
-    """
-
-    name: ClassVar = "graph"
-    parameters_class: ClassVar = GraphParameters
     renews: ClassVar = True
-    parameters: GraphParameters
 
-    def __init__(self, size: Size, parameters: GraphParameters) -> None:
-        super().__init__(size, parameters)
+    def __post_init__(self) -> None:
+        size = self.size
         random = np.random.default_rng(size.seed)
-        cut, published = size.planted(parameters.matching, parameters.matches)
+        cut, published = size.planted(self.matching, self.matches)
         self._motif = _motif(random)
-        edges, variables, named = _shapes(self._motif, parameters, size.subscriptions, random)
+        edges, variables, named = _shapes(self._motif, self, size.subscriptions, random)
         names, properties = _names(random, published)
         self.graphs = _edges(self._motif, names, properties)
         nodes, labels = self._cut(random, cut, names, properties)
@@ -96,7 +87,7 @@ class GraphWorkload(Workload):
     ) -> tuple[Ids, Ids]:
         """Cut groups out of graphs, and draw others: names and properties of each subscription."""
         count, width = self.size.subscriptions, len(self._motif)
-        hidden = max(0, int(count * self.parameters.overlap) - cut * len(names))
+        hidden = max(0, int(count * self.overlap) - cut * len(names))
         parts = [_groups(random, names, properties, np.repeat(np.arange(len(names)), cut), width)]
         if hidden:
             unseen = max(1, hidden // TOGETHER)
@@ -164,22 +155,22 @@ class GraphWorkload(Workload):
 
 
 def _shapes(
-    motif: list[Pair], parameters: GraphParameters, count: int, random: np.random.Generator
+    motif: list[Pair], made: GraphWorkload, count: int, random: np.random.Generator
 ) -> tuple[NDArray[np.intp], Ids, int]:
     """Draw shapes, none of them twice; `ValueError` where there are none or not enough.
 
     Returns the edges of each, ``(shapes, edges)``; its nodes' variables, ``(shapes, 5)``, 0 for
     none; and how many, the first ones, have no variable.
     """
-    if not GROUP - 1 <= parameters.edges <= len(motif):
+    if not GROUP - 1 <= made.edges <= len(motif):
         raise ValueError(f"a subscription has from {GROUP - 1} to {len(motif)} edges")
-    if parameters.shapes == 1:
+    if made.shapes == 1:
         raise ValueError("there are at least two shapes: with variables, and without")
-    whole = [s for s in combinations(range(len(motif)), parameters.edges) if _spans(motif, s)]
-    if not parameters.shapes:
+    whole = [s for s in combinations(range(len(motif)), made.edges) if _spans(motif, s)]
+    if not made.shapes:
         return *_starred(motif, whole, OWN_VARIABLES, count, random), 0
     named = random.permutation(whole)[:TOPOLOGIES]
-    edges, stars = _starred(motif, whole, (VARIABLES,), parameters.shapes - 1, random)
+    edges, stars = _starred(motif, whole, (VARIABLES,), made.shapes - 1, random)
     none = np.zeros((len(named), GROUP), np.int32)
     return np.concatenate([named, edges]), np.concatenate([none, stars]), len(named)
 

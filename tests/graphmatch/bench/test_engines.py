@@ -16,7 +16,7 @@ from graphmatch.bench.adapters import ENGINES, Adapter, Asked, adapter
 from graphmatch.bench.peers import BLOCK, scan
 from graphmatch.bench.runner import measured
 from graphmatch.bench.workloads import Size, TabularWorkload, Workload, workload_class
-from graphmatch.bench.workloads.attributes import AttributeParameters, AttributeWorkload
+from graphmatch.bench.workloads.attributes import AttributeWorkload
 from graphmatch.bench.workloads.graph import GraphWorkload
 from graphmatch.bench.workloads.keywords import KeywordWorkload, titles
 from graphmatch.cli import app
@@ -37,7 +37,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 
 def make(name: str, size: Size = SIZE) -> Workload:
     class_ = workload_class(name)
-    return class_(size, class_.parameters_class(**PARAMETERS[name]))
+    return class_(size, **PARAMETERS[name])
 
 
 def engines(name: str) -> list[str]:
@@ -196,7 +196,7 @@ def test_a_column_that_has_used_up_its_time() -> None:
 
 
 def test_the_scan_looks_at_every_block() -> None:
-    made = AttributeWorkload(Size(2 * BLOCK + 5, 3), AttributeParameters(2, matching=0.2))
+    made = AttributeWorkload(Size(2 * BLOCK + 5, 3), 2, matching=0.2)
     peer = adapter("scan")
     peer.build(made)
     expected = [searched(made, number, None) for number in range(3)]

@@ -59,7 +59,7 @@ def test_that_the_data_is_sound() -> None:
         assert of.claim.endswith("."), of.name
         assert bool(of.checks) != bool(of.undecidable), of.name
         assert of.quantity in QUANTITIES
-        known = {field.name for field in fields(parameters_of(of))}
+        known = {field.name for field in fields(class_of(of))}
         varied = {key for own in of.variants.values() for key in own}
         assert {*of.parameters, *varied} <= {*known, "model"}
         assert of.axis in {*known, "subscriptions"}
@@ -76,8 +76,8 @@ def test_that_the_data_is_sound() -> None:
             assert len(list(of.points(name))) == len(getattr(of, name)) * len(of.variants)  # type: ignore[arg-type]
 
 
-def parameters_of(of: Experiment) -> type[Any]:
-    return workload_class(of.workload).parameters_class if of.workload in WORKLOADS else Setting
+def class_of(of: Experiment) -> type[Any]:
+    return workload_class(of.workload) if of.workload in WORKLOADS else Setting
 
 
 def test_that_every_algorithm_is_in_a_figure() -> None:
