@@ -12,12 +12,11 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from importlib.util import find_spec
 from io import BytesIO
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, TypeAlias
-from xml.etree.ElementTree import XMLParser
+from xml.etree.ElementTree import fromstring
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +25,9 @@ from pyoxigraph import NamedNode, parse
 from graphmatch.bench.workloads import WORKLOADS, TabularWorkload, Workload, ids
 from graphmatch.bench.workloads.graph import SYNTAXES
 from graphmatch.engine import Engine
-from graphmatch.matcher import Matcher, MatchReport
+from graphmatch.matcher import MatchReport
 from graphmatch.published import MATCHERS, make
+from graphmatch.published.base import Tally
 from graphmatch.subscription import SubscriptionParser
 from semantic.attributes.events import Event
 from semantic.ontology.ontology import Ontology
@@ -43,24 +43,19 @@ TABULAR = tuple(name for name in WORKLOADS if name not in ("graph", "keywords"))
 class Adapter(ABC):
     """An engine with one workload's subscriptions.
 
-    `forms` are the workloads that it can express, with the forms in which it takes their events;
-    `requires` is the module that has to be installed; `most` is how many subscriptions it is given
-    at the most, unless it is named. One that `matches` nothing is the floor of others; one that is
-    not `exact` may report other subscriptions than those that match; one without `topics` cannot
-    find a thesaurus's concepts in texts. Where `shares`, what is given is made once for several.
+    `forms` are the workloads that it can express, with the forms in which it takes their events.
+    One that `matches` nothing is the floor of others; one that is not `exact` may report other
+    subscriptions than those that match; one without `topics` cannot find a thesaurus's concepts in
+    texts. Where `shares`, what is given is made once for several. One that is `slow` is measured
+    only where it is named.
     """
 
     forms: Mapping[str, Sequence[str]]
-    requires: str | None = None
-    most: int | None = None
     matches: bool = True
     exact: bool = True
     topics: bool = True
     shares: bool = False
-
-    def is_installed(self) -> bool:
-        """Whether what it requires is there."""
-        return self.requires is None or find_spec(self.requires) is not None
+    slow: bool = False
 
     def given(self, workload: Any) -> Any:
         """Return the subscriptions as the engine takes them; not timed."""
@@ -154,7 +149,7 @@ class _Engine(Adapter):
         if form in SYNTAXES:
             return workload.document(number, form, serial), SYNTAXES[form].file_extension
         if isinstance(workload, TabularWorkload):
-            event = f"urn:e:{number}", workload.attributes(number)
+            event = f"urn:e:{number}", workload.event(number)
             if form == "dicts":
                 return event
             publications = [Event(*event).publication()]
@@ -208,9 +203,8 @@ class _Published(Adapter):
     """A published algorithm.
 
     One on attributes (its `Capabilities.joins` says so) is given conjunctions and ``values`` that
-    it has read before, and what is timed is its `matched`, which says which match: what that is to
-    be called with is taken from a call of `match`. One on graphs is given subscriptions and
-    publications, and makes a ``report``.
+    it has read before; its `matched`, which is timed, says which match. One on graphs is given
+    subscriptions and publications, and makes a ``report``.
     """
 
     def __init__(self, name: str, options: Mapping[str, Any]) -> None:
@@ -219,16 +213,12 @@ class _Published(Adapter):
             key: list(map(NamedNode, value)) if isinstance(value, list) else value
             for key, value in options.items()
         }
-        self._matcher = self._made(Ontology())
+        self._matcher: Any = make(name, Ontology(), **self._options)
         self._on_graphs = self._matcher.capabilities.joins
         self.shares = not self._on_graphs
         self.exact = self._matcher.capabilities.exact
         of_graphs = dict.fromkeys((*TABULAR, "graph"), ("report",))
         self.forms = of_graphs if self._on_graphs else dict.fromkeys(TABULAR, ("values",))
-
-    def _made(self, ontology: Ontology) -> Any:
-        matcher: Matcher = make(self._name, ontology, **self._options)
-        return matcher
 
     def given(self, workload: Workload) -> tuple[Ontology, list[Any]]:
         parser = SubscriptionParser()
@@ -240,7 +230,7 @@ class _Published(Adapter):
 
     def build(self, given: tuple[Ontology, list[Any]]) -> None:
         ontology, subscriptions = given
-        self._matcher = self._made(ontology)
+        self._matcher = make(self._name, ontology, **self._options)
         add = self._matcher.subscribe if self._on_graphs else self._matcher.add
         for subscription in subscriptions:
             add(subscription)
@@ -249,10 +239,10 @@ class _Published(Adapter):
         (publication,) = workload.publications(number, serial)
         if form == "report":
             return publication
-        called: list[tuple[Any, type]] = []
+        called: list[Any] = []
 
-        def matched(event: Any, tally: object) -> tuple[int, ...]:
-            called.append((event, type(tally)))
+        def matched(event: Any, _: Tally) -> tuple[int, ...]:
+            called.append(event)
             return ()
 
         self._matcher.matched = matched
@@ -263,9 +253,8 @@ class _Published(Adapter):
     def match(self, event: Any, form: str) -> list[Any]:
         if form == "report":
             return [self._matcher.match(event)]
-        ((values, tally_class),) = event
-        tally = tally_class()
-        return [(list(self._matcher.matched(values, tally)), tally)]
+        tally = Tally()
+        return [(list(self._matcher.matched(*event, tally)), tally)]
 
     def numbers(self, answer: Any) -> NDArray[np.int64]:
         found = answer.subscriptions if isinstance(answer, MatchReport) else answer[0]
@@ -291,9 +280,7 @@ class _Parse(Adapter):
         if form in SYNTAXES:
             deque(parse(event, format=SYNTAXES[form]), maxlen=0)
         else:
-            parser = XMLParser()  # noqa: S314 - feeds that were read before
-            parser.feed(event)
-            parser.close()
+            fromstring(event)  # noqa: S314 - feeds that were read before
         return [()]
 
 

@@ -7,14 +7,15 @@ check looks at the curve of one algorithm, or compares two; `FORMS` lists what c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import log
-from statistics import linear_regression
 from typing import TypeAlias
 
-Curve: TypeAlias = Sequence[tuple[float, float]]
-"""Places on the horizontal axis, in ascending order, and what was measured there."""
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+
+Curve: TypeAlias = "pd.Series[float]"
+"""What was measured, by places on the horizontal axis in ascending order."""
 Curves: TypeAlias = Mapping[tuple[str, str], Curve]
 """Variant of the workload (the first one is checked) and algorithm, to the curve."""
 
@@ -54,35 +55,34 @@ def verdicts(check: str, curves: Curves) -> list[Verdict]:
 
     Examples
     --------
-    >>> curves = {("", "a"): [(1, 2.0), (9, 8.0)], ("", "b"): [(1, 3.0), (9, 80.0)]}
-    >>> verdicts("a is below b", curves)
+    >>> a, b = pd.Series({1: 2.0, 9: 8.0}), pd.Series({1: 3.0, 9: 80.0})
+    >>> verdicts("a is below b", {("", "a"): a, ("", "b"): b})
     [Verdict(asks='a is below b', saw='by a factor of 1.5 to 10', holds=True)]
-    >>> [verdict.saw for verdict in verdicts("a is steady", curves)]
+    >>> [verdict.saw for verdict in verdicts("a is steady", {("", "a"): a})]
     ['as x^0.63']
     """
     said = next(filter(None, (re.fullmatch(form, check) for form in FORMS)), None)
     if said is None:
         raise ValueError(f"'{check}' is no check")
-    parts, variants = said.groupdict(), list(dict.fromkeys(variant for variant, _ in curves))
-    first = variants[0] if variants else ""
-    of = parts["of"]
-    mine = curves.get((first, of), ())
+    parts = said.groupdict()
+    variants = list(dict.fromkeys(variant for variant, _ in curves)) or [""]
+    first, last, of = variants[0], variants[-1], parts["of"]
+
+    def curve(algorithm: str, variant: str = first) -> Curve:
+        found = curves.get((variant, algorithm), pd.Series(dtype=float))
+        return found.clip(lower=1e-12)
+
     if how := parts.get("how"):
-        return [_straight(check, mine) if how == "grows linearly" else _power(check, how, mine)]
-    others = parts["others"].split(", ")
-    if "factor" in parts:
-        least = float(parts["factor"] or 1)
-        by = f"{parts['factor']} times " if parts["factor"] else ""
-        return [
-            _below(f"{of} is {by}below {other}", mine, curves.get((first, other), ()), least)
-            for other in others
-        ]
-    last = variants[-1] if variants else ""
-    return [
-        _shift(f"{of} changes less than {other} from {first} to {last}", *several)
-        for other in others
-        for several in [[curves.get((v, a), ()) for a in (of, other) for v in (first, last)]]
-    ]
+        return [_shape(check, how, curve(of))]
+    found, factor = [], parts.get("factor")
+    for other in parts["others"].split(", "):
+        if "factor" in parts:
+            asks = f"{of} is {f'{factor} times ' if factor else ''}below {other}"
+            found.append(_below(asks, (curve(other) / curve(of)).dropna(), float(factor or 1)))
+        else:
+            asks = f"{of} changes less than {other} from {first} to {last}"
+            found.append(_shift(asks, *((curve(a, last) / curve(a)).mean() for a in (of, other))))
+    return found
 
 
 def overall(found: Iterable[Verdict], undecidable: str = "") -> str:
@@ -95,45 +95,31 @@ def overall(found: Iterable[Verdict], undecidable: str = "") -> str:
     return "confirmed" if holds and None not in holds else "not measured"
 
 
-def _power(asks: str, how: str, curve: Curve) -> Verdict:
-    if len(curve) < 2:
+def _shape(asks: str, how: str, curve: Curve) -> Verdict:
+    """Judge the power of x from the first point to the last, or a line by least squares."""
+    if len(curve) < (3 if how == "grows linearly" else 2):
         return Verdict(asks)
-    (x, y), (last_x, last_y) = curve[0], curve[-1]
-    power = log(max(last_y, 1e-12) / max(y, 1e-12)) / log(last_x / x)
-    least, most = POWERS[how]
-    return Verdict(asks, f"as x^{power:.2f}", least <= power <= most)
-
-
-def _straight(asks: str, curve: Curve) -> Verdict:
-    """Put a line through all points, by least squares."""
-    if len(curve) < 3:
-        return Verdict(asks)
-    slope, offset = linear_regression(*zip(*curve, strict=True))
-    off = max(abs(offset + slope * x - y) / max(y, 1e-12) for x, y in curve)
-    if slope <= 0:
+    x, y = curve.index.to_numpy(float), curve.to_numpy()
+    if how in POWERS:
+        power = np.log(y[-1] / y[0]) / np.log(x[-1] / x[0])
+        least, most = POWERS[how]
+        return Verdict(asks, f"as x^{power:.2f}", bool(least <= power <= most))
+    line = np.polyfit(x, y, 1)
+    off = float(np.max(np.abs(np.polyval(line, x) - y) / y))
+    if line[0] <= 0:
         return Verdict(asks, "it does not rise", holds=False)
     return Verdict(asks, f"a straight line within {off * 100:.0f} %", off <= STRAIGHT)
 
 
-def _ratios(curve: Curve, other: Curve) -> list[float]:
-    """Return by which factor the other curve is above, at every place that both have."""
-    mine, theirs = dict(curve), dict(other)
-    return [theirs[x] / max(mine[x], 1e-12) for x in mine if x in theirs]
-
-
-def _below(asks: str, mine: Curve, other: Curve, factor: float) -> Verdict:
-    ratios = _ratios(mine, other)
-    if not ratios:
+def _below(asks: str, ratios: Curve, factor: float) -> Verdict:
+    if ratios.empty:
         return Verdict(asks)
-    least, most = (f"{f:,.0f}" if f >= 10 else f"{f:.2g}" for f in (min(ratios), max(ratios)))
-    return Verdict(asks, f"by a factor of {least} to {most}", min(ratios) >= factor)
+    least, most = (f"{f:,.0f}" if f >= 10 else f"{f:.2g}" for f in (ratios.min(), ratios.max()))
+    return Verdict(asks, f"by a factor of {least} to {most}", bool(ratios.min() >= factor))
 
 
-def _shift(asks: str, before: Curve, after: Curve, other: Curve, other_after: Curve) -> Verdict:
-    mine, theirs = _ratios(before, after), _ratios(other, other_after)
-    if not mine or not theirs:
+def _shift(asks: str, mine: float, other: float) -> Verdict:
+    if np.isnan([mine, other]).any():
         return Verdict(asks)
-    by, others = sum(mine) / len(mine), sum(theirs) / len(theirs)
-    return Verdict(
-        asks, f"by a factor of {by:.2g} and {others:.2g}", abs(log(by)) <= abs(log(others))
-    )
+    saw = f"by a factor of {mine:.2g} and {other:.2g}"
+    return Verdict(asks, saw, bool(abs(np.log(mine)) <= abs(np.log(other))))

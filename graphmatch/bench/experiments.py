@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from graphmatch.bench import report
-from graphmatch.bench.claims import Curves, Verdict, overall, verdicts
+from graphmatch.bench.claims import Verdict, overall, verdicts
 from graphmatch.bench.process import Row
 from graphmatch.bench.runner import asked
 from graphmatch.bench.workloads import workload_class
@@ -98,17 +98,19 @@ class Experiment:
             if value is not None:
                 yield variant, labels[row["column"]], x, float(value)
         if self.bound:
-            of: Any = workload_class(self.workload).parameters_class()
+            of: Any = workload_class(self.workload)
             yield variant, BOUND, x, expected_bound(of.attributes, of.values, int(x))
 
     def verdicts(self, records: Sequence[Record]) -> list[Verdict]:
         """Return what the checks say."""
-        curves: dict[tuple[str, str], list[tuple[float, float]]] = {}
-        order = list(self.variants)
-        for variant, algorithm, x, value in sorted(records, key=lambda r: order.index(r[0])):
-            curves.setdefault((variant, algorithm), []).append((x, value))
-        found: Curves = {key: sorted(curve) for key, curve in curves.items()}
-        return [verdict for check in self.checks for verdict in verdicts(check, found)]
+        frame = report.frame(records)
+        order = {variant: place for place, variant in enumerate(self.variants)}
+        frame = frame.sort_values(["variant", "x"], key=lambda c: c.map(order).fillna(c))
+        curves = {
+            key: curve.set_index("x").value
+            for key, curve in frame.groupby(["variant", "algorithm"], sort=False)
+        }
+        return [verdict for check in self.checks for verdict in verdicts(check, curves)]
 
     def verdict(self, records: Sequence[Record]) -> str:
         """Return what becomes of the claim."""
@@ -118,10 +120,8 @@ class Experiment:
 def expected_bound(attributes: int, values: int, subscriptions: int) -> float:
     """Return how many nodes of a matching tree a random event visits on average at the most.
 
-    The theorem of Aguilera and others (PODC 1999, section 4), counted as its proof counts. Of N
-    subscriptions on K attributes of V values the tree has at most 1 + K N nodes, of which at most
-    C(K + 1, j + 1) V^j have j values on their path; each of these is visited by a share V^-j of all
-    events. So the sum is not larger than if the nodes with the least j were all there.
+    The theorem of Aguilera and others (PODC 1999, section 4), counted as its proof counts:
+    docs/benchmarks-papers.md. Nodes with few values on their path come first.
 
     Examples
     --------
@@ -169,13 +169,10 @@ def run(names: Sequence[str], scale: Scale, output: Path, *, json: bool = False)
     if not names or "LIST" in names:
         _list(out, json=json)
         return 0
-    for name in names:
-        if name not in EXPERIMENTS and name != "ALL":
-            remedy = "`graphmatch bench paper LIST` names them."
-            raise InputError(Problem(f"no experiment is called '{name}'", Place("NAME"), remedy))
+    chosen = EXPERIMENTS if "ALL" in names else report.named(names, EXPERIMENTS, "figure", "NAME")
     known: dict[str, Row] = {}
     status = 0
-    for of in EXPERIMENTS.values() if "ALL" in names else [EXPERIMENTS[name] for name in names]:
+    for of in map(EXPERIMENTS.__getitem__, chosen):
         with err.status(of.name) if err.is_terminal else nullcontext():
             records, rows, wrong = measured(of, scale, known)
         for problem in wrong:
@@ -186,7 +183,7 @@ def run(names: Sequence[str], scale: Scale, output: Path, *, json: bool = False)
                 out.write_json({"experiment": of.name, "scale": scale, **row})
         else:
             out.print(styled((of.name, "bold"), f": {of.claim}"))
-            out.print(report.curves(records, of.axis).to_string(float_format=report.number))
+            out.print(report.curves(records, of.axis))
             out.print(*report.said(of, records), sep="\n")
         status = 2 if wrong else status
     return status
@@ -230,11 +227,11 @@ def measured(
 
 def write(of: Experiment, scale: Scale, records: Sequence[Record], output: Path) -> None:
     """Put a figure's curves into FOLDER/results.json, beside those that are there, and draw it."""
+    machine = f"{platform.machine()}, {cpu_count()} cores, Python {platform.python_version()}"
+    short = [(v, a, x, float(f"{value:.5g}")) for v, a, x, value in records]
     file = output / "results.json"
     try:
         output.mkdir(parents=True, exist_ok=True)
-        machine = f"{platform.machine()}, {cpu_count()} cores, Python {platform.python_version()}"
-        short = [(v, a, x, float(f"{value:.5g}")) for v, a, x, value in records]
         figures = read_results(file)
         figures[of.name] = {"scale": scale, "machine": machine, "records": short}
         lines = (f"{to_json(name)}: {to_json(one)}" for name, one in sorted(figures.items()))

@@ -27,8 +27,8 @@ from pyoxigraph import NamedNode, Store
 from graphmatch.bench.adapters import take_in
 from graphmatch.bench.process import Row, one_core, resident_bytes
 from graphmatch.bench.workloads import Size, ids
-from graphmatch.bench.workloads.attributes import AttributeParameters, AttributeWorkload
-from graphmatch.bench.workloads.graph import GraphParameters, GraphWorkload
+from graphmatch.bench.workloads.attributes import AttributeWorkload
+from graphmatch.bench.workloads.graph import GraphWorkload
 from graphmatch.bench.workloads.keywords import FEEDS
 from graphmatch.engine import Engine
 from semantic.publication import Publication
@@ -44,14 +44,15 @@ SAMPLES = Path("data/subscriptions")
 _FEED = "<rss version='2.0'><channel><title>a</title><item><title>b</title></item></channel></rss>"
 
 
-def measure(name: str, asked: str) -> Row:
-    """Call a function of `MEASURES` with arguments in JSON."""
-    return {"rows": list(MEASURES[name](**json.loads(asked)))}
+def measure(request: str) -> Row:
+    """Call the function of `MEASURES` that `graphmatch.bench.runner.asked` names as a column."""
+    _, (name,), (subscriptions, _, seed), more = json.loads(request)
+    return {"rows": list(MEASURES[name](subscriptions, seed, **more["parameters"]))}
 
 
 def subscribing(subscriptions: int, seed: int = 1, shapes: int = 100) -> Iterator[Row]:
     """Measure SPARQL texts in bulk, one by one, and unsubscribing, beside parsing alone."""
-    made = GraphWorkload(Size(subscriptions, 1, seed), GraphParameters(shapes=shapes, matches=0))
+    made = GraphWorkload(Size(subscriptions, 1, seed), shapes=shapes, matches=0)
     rows = list(zip(ids(subscriptions), made.texts(), strict=True))
     rest = min(SINGLY, subscriptions // 2)
     engine, warm, store = Engine(), Engine(), Store()
@@ -69,7 +70,7 @@ def subscribing(subscriptions: int, seed: int = 1, shapes: int = 100) -> Iterato
 
 def rows(subscriptions: int, seed: int = 1) -> Iterator[Row]:
     """Measure rows of ten ranges from Arrow tables."""
-    table = AttributeWorkload(Size(subscriptions, 1, seed), AttributeParameters()).table()
+    table = AttributeWorkload(Size(subscriptions, 1, seed)).table()
     with one_core():
         take_in(Engine(), table.slice(0, 100))
         yield _rate("many", table, partial(take_in, Engine()))
@@ -105,7 +106,7 @@ def _medians(do: Mapping[str, Callable[[], object]]) -> dict[str, float]:
 
 def _engine(subscriptions: int, seed: int) -> tuple[Engine, GraphWorkload, float]:
     """Return an engine with graph subscriptions of few shapes, and how long that took."""
-    made = GraphWorkload(Size(subscriptions, 200, seed), GraphParameters(matches=1))
+    made = GraphWorkload(Size(subscriptions, 200, seed), matches=1)
     rows = list(zip(ids(subscriptions), made.texts(), strict=True))
     engine = Engine()
     return engine, made, _timed(lambda: take_in(engine, rows))
@@ -125,16 +126,15 @@ def threads(subscriptions: int, seed: int = 1, documents: int = 4000) -> Iterato
         return sum(len(report.subscriptions) for report in reports)
 
     with ThreadPoolExecutor(2) as pool:
-        found: dict[str, set[int]] = {"one": set(), "two": set()}
-        halves = new[::2], new[1::2]
+        halves, found = (new[::2], new[1::2]), list[int]()
         several = {
-            "one": lambda: found["one"].add(match(new)),
-            "two": lambda: found["two"].add(sum(pool.map(match, halves))),
+            "one": lambda: found.append(match(new)),
+            "two": lambda: found.append(sum(pool.map(match, halves))),
         }
         for column, seconds in _medians(several).items():
             yield {"column": column, "microseconds": seconds / documents / TURNS * 1e6}
-    if found["one"] != found["two"]:
-        raise RuntimeError(f"two threads found {found['two']} matches, one {found['one']}")
+    if len(set(found)) > 1:
+        raise RuntimeError(f"one thread and two found different matches: {found}")
 
 
 def opening(subscriptions: int, seed: int = 1) -> Iterator[Row]:
@@ -220,7 +220,7 @@ def solutions(subscriptions: int = 2000, seed: int = 1) -> Iterator[Row]:  # noq
 
 def churn(subscriptions: int, seed: int = 1, rounds: int = 20) -> Iterator[Row]:
     """Measure the process's memory after rounds of subscribing and unsubscribing."""
-    made = GraphWorkload(Size(subscriptions, 1, seed), GraphParameters(matches=0))
+    made = GraphWorkload(Size(subscriptions, 1, seed), matches=0)
     texts, engine = made.texts(), Engine()
     memory = []
     for number in range(rounds):

@@ -6,19 +6,17 @@ and is the median of them. An argument that joins files by ``+`` is one ontology
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import TypeAlias
 
 from graphmatch.bench.process import Row, in_own_process, peak_megabytes
 from graphmatch.command.console import CommandConsole, styled
 from semantic.errors import InputError, Place, Problem
-
-Load: TypeAlias = Callable[[list[Path]], int]
 
 REPEATS = 3
 _COLUMNS = {name: name for name in ("ontology", "by", "triples")}
@@ -49,69 +47,60 @@ def run(files: Sequence[Path], *, json: bool = False) -> int:
 def _ontology(file: Path, folder: Path) -> Iterator[Row]:
     """Load one ontology by each library in turn; the first rows are discarded: they fill caches."""
     files = [file] if file.exists() else [Path(part) for part in str(file).split("+")]
-    readable = {}
+    readable = dict.fromkeys(LOADERS, files)
     with suppress(OSError, SyntaxError):  # what cannot be read fails below, for each library
         readable["owlready2"] = _as_triples(files, folder)
-    rows: dict[str, list[Row]] = {loader: [] for loader in LOADERS}
-    for repeat in range(REPEATS + 1):
-        for loader, several in rows.items():
-            names = map(str, readable.get(loader, files))
-            row = in_own_process(__name__, loader, *names)
-            if repeat:
-                several.append(row)
-    ours = 0.0
-    for loader, several in rows.items():
-        failed = [row for row in several if "failed" in row]
-        known = () if failed else several[0]
-        row = failed[0] if failed else {n: median(row[n] for row in several) for n in known}
-        ours = ours or row.get("load_s", 0.0)
+    turns = [
+        {by: in_own_process(__name__, by, *map(str, own)) for by, own in readable.items()}
+        for _ in range(REPEATS + 1)
+    ]
+    ours = None
+    for loader in LOADERS:
+        several = [turn[loader] for turn in turns[1:]]
+        failed = next((row for row in several if "failed" in row), None)
+        row = failed or {name: median(one[name] for one in several) for name in several[0]}
+        ours = ours or row.get("load_s")
         ratio = row["load_s"] / ours if ours and "load_s" in row else None
         yield {"ontology": "+".join(f.name for f in files), "by": loader, **row, "ratio": ratio}
 
 
 def measure(loader: str, *files: str) -> Row:
     """Load files together: seconds without imports, megabytes of the process before and at most."""
-    load = LOADERS[loader]()
+    import_module("semantic.ontology.ontology" if loader == "graphmatch" else loader)
     before, started = peak_megabytes(), perf_counter()
-    triples = load([Path(file) for file in files])
+    triples = LOADERS[loader]([Path(file) for file in files])
     seconds = perf_counter() - started
-    return {"load_s": seconds, "triples": triples, "before_mb": before, "peak_mb": peak_megabytes()}
+    return {"load_s": seconds, "triples": triples, "before_mb": before}
 
 
-def _graphmatch() -> Load:
+def _graphmatch(files: list[Path]) -> int:
     from semantic.ontology.ontology import Ontology
 
-    return lambda files: len(Ontology.load(*files, on_problem=lambda _: None).stated)
+    return len(Ontology.load(*files, on_problem=lambda _: None).stated)
 
 
-def _rdflib() -> Load:
+def _rdflib(files: list[Path]) -> int:
     from rdflib import Graph
 
-    def load(files: list[Path]) -> int:
-        graph = Graph()
-        for file in files:
-            graph.parse(file, format="turtle" if file.suffix == ".ttl" else "xml")
-        return len(graph)
-
-    return load
+    graph = Graph()
+    for file in files:
+        graph.parse(file, format="turtle" if file.suffix == ".ttl" else "xml")
+    return len(graph)
 
 
-def _owlready2() -> Load:
+def _owlready2(files: list[Path]) -> int:
     import owlready2  # type: ignore[import-untyped]
 
-    def load(files: list[Path]) -> int:
-        world = owlready2.World()
-        for number, file in enumerate(files):
-            own = world.get_ontology(f"http://example.org/{number}#")
-            with file.open("rb") as stream, suppress(owlready2.OwlReadyOntologyParsingError):
-                own.load(only_local=True, fileobj=stream)  # an import fails: the rest is there
-        return len(world.graph)
-
-    return load
+    world = owlready2.World()
+    for number, file in enumerate(files):
+        own = world.get_ontology(f"http://example.org/{number}#")
+        with file.open("rb") as stream, suppress(owlready2.OwlReadyOntologyParsingError):
+            own.load(only_local=True, fileobj=stream)  # an import fails: the rest is there
+    return len(world.graph)
 
 
 LOADERS = {"graphmatch": _graphmatch, "rdflib": _rdflib, "owlready2": _owlready2}
-"""Name to what imports a library, and returns how it loads files and counts triples."""
+"""Name of a library to how it loads files and counts triples."""
 
 
 def _as_triples(files: list[Path], folder: Path) -> list[Path]:

@@ -8,11 +8,8 @@ so there are two models:
 - ``planted``: 0.2 % of the subscriptions are drawn, their predicates are true, and no others;
 - ``iid``: each predicate is true with one probability, at which 0.2 % of the subscriptions match.
 
-The figures cannot be drawn again as printed. `packing_bound` is what any algorithm must evaluate;
-at 80,000 subscriptions (figure 4) the printed 7,761 and 7,037 are below it in both models. Where
-there are 20,000 subscriptions of 30,000 predicates (figure 6), half of the predicates occur in one,
-and no algorithm that remembers evaluates the printed 16,251. The printed values are
-in experiments.toml, to be drawn beside what is measured.
+The figures cannot be drawn again as printed: docs/algorithms/suborder.md says why. The printed
+values are in experiments.toml, to be drawn beside what is measured.
 """
 
 from __future__ import annotations
@@ -41,12 +38,8 @@ from graphmatch.published.suborder import Estimate, SubOrder, SubOrderPrinted
 
 Model: TypeAlias = Literal["planted", "iid"]
 
-BOUND = "bound"
-"""The curve of what any algorithm must evaluate."""
-
 MATCHING = 0.002
 """The share of subscriptions that match (table 1)."""
-
 SHORTEST = 3
 """How many predicates a subscription has at least (table 1)."""
 
@@ -55,18 +48,8 @@ SHORTEST = 3
 class Setting:
     """A point of a figure (table 1).
 
-    Parameters
-    ----------
-    alpha
-        The exponent of Zipf's distribution of popularity; 0 for uniform weights in [0, 1].
-    longest
-        How many predicates a subscription has at most.
-
-    Examples
-    --------
-    >>> counted = counts(Setting(200, 100), "iid", events=2)
-    >>> counted["bound"] <= counted["greedy"] <= counted["naive"] <= 100
-    True
+    `alpha` is the exponent of Zipf's distribution of popularity, 0 for uniform weights in [0, 1];
+    `longest`, how many predicates a subscription has at most.
     """
 
     subscriptions: int = 20_000
@@ -156,12 +139,10 @@ class Workload:
 
 def _probability(lengths: Sequence[int]) -> float:
     """Return at which probability of a predicate the share `MATCHING` of subscriptions match."""
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        p = (low + high) / 2
-        share = sum(p**length for length in lengths) / len(lengths)
-        low, high = (p, high) if share < MATCHING else (low, p)
-    return low
+    polynomial = np.zeros(max(lengths) + 1)
+    polynomial[[0, *lengths]] = [-MATCHING * len(lengths), *(1 for _ in lengths)]
+    roots = np.roots(polynomial[::-1])
+    return float(roots[np.isreal(roots) & (roots.real > 0)].real[0])  # there is one
 
 
 def orders(estimate: Estimate) -> dict[str, Order]:
@@ -197,14 +178,11 @@ def packing_bound(subscriptions: Sequence[Sequence[int]], true: frozenset[int]) 
 def counts(setting: Setting, model: Model, *, events: int = 10, seed: int = 0) -> dict[str, float]:
     """Return how many predicates each order evaluates for an event, and the packing bound.
 
-    Raises
-    ------
-    ValueError
-        When an order finds other matches than the one before.
+    `ValueError`, when an order finds other matches than the one before.
     """
     workload = Workload(setting, model, seed)
     drawn = [workload.event() for _ in range(events)]
-    counted = {BOUND: sum(packing_bound(workload.subscriptions, e) for e in drawn) / events}
+    counted = {"bound": sum(packing_bound(workload.subscriptions, e) for e in drawn) / events}
     predicates = [Predicate(str(number)) for number in range(setting.predicates)]
     matched: list[set[str]] = []
     for name, order in orders(workload.estimate).items():

@@ -20,16 +20,14 @@ from pyoxigraph import Quad, Store
 
 from graphmatch.bench.adapters import TABULAR, Adapter
 from graphmatch.bench.workloads import TabularWorkload, Workload
-from graphmatch.bench.workloads.graph import NAMES, PROPERTIES, GraphWorkload
+from graphmatch.bench.workloads.graph import GraphWorkload
 from graphmatch.bench.workloads.keywords import KeywordWorkload, titles
 from semantic.ontology.ontology import Ontology
 
 Ids: TypeAlias = NDArray[np.int32]
-Key: TypeAlias = tuple[int | None, int | None, int | None]
+Key: TypeAlias = tuple[int | None, int, int | None]
 
 _BELOW = re.compile(r"\?(\w+) FILTER\(<[^<>]+descendantOf>\(\?\1, (<[^<>]+>)\)\)")
-CHUNK = 10_000
-"""So many subscriptions are made Python objects at a time."""
 SAMPLED_EVENTS, SAMPLED_ROWS = 20, 5000
 BLOCK = 4096
 """How many rows of a column the scan looks at before the next column: they fit into a cache."""
@@ -38,12 +36,11 @@ BLOCK = 4096
 class _Dictionary(Adapter):
     """A dictionary and a check, of the kind that the workload needs."""
 
-    requires = "ahocorasick_rs"
     topics = False
     forms = MappingProxyType({"graph": ("integers",), "keywords": ("titles",)})
 
-    def build(self, given: Workload) -> None:
-        self._index: Any = {"graph": _Graphs, "keywords": _Keywords}[given.name](given)
+    def build(self, given: GraphWorkload | KeywordWorkload) -> None:
+        self._index: Any = _Graphs(given) if isinstance(given, GraphWorkload) else _Keywords(given)
 
     def event(self, workload: Workload, number: int, serial: int | None, form: str) -> Any:  # noqa: ARG002
         return self._index.event(workload, number, serial)
@@ -60,22 +57,15 @@ class _Graphs:
     """
 
     def __init__(self, workload: GraphWorkload) -> None:
-        patterns = workload.patterns
-        rarest = np.take_along_axis(patterns, _rarest(patterns)[:, None, None], axis=1)[:, 0]
-        stars = (patterns[:, :, ::2] < 0).sum(axis=2)
-        order = np.argsort(stars, axis=1, kind="stable")[:, :, None]  # constants first
-        count = int(patterns.max(initial=0)) + 1
-        numbers = [*range(count), *range(-3, 0)]  # each number is one object
+        often = Counter(key for row in workload.rows() for key in map(_key, row))
+        numbers = list(range(int(workload.patterns.max(initial=0)) + 1))
+        numbers += range(int(workload.patterns.min(initial=0)), 0)  # each number is one object
         self._filed: dict[Key, list[tuple[int, tuple[int, ...]]]] = {}
-        for start in range(0, len(patterns), CHUNK):
-            some = slice(start, start + CHUNK)
-            rows = np.take_along_axis(patterns[some], order[some], axis=1)
-            flat = rows.reshape(len(rows), -1).tolist()
-            both = zip(rarest[some].tolist(), flat, strict=True)
-            for number, (key, row) in enumerate(both, start):
-                s, p, o = (numbers[part] if part >= 0 else None for part in key)
-                joined = tuple([numbers[part] for part in row])
-                self._filed.setdefault((s, p, o), []).append((number, joined))
+        for number, row in enumerate(workload.rows()):
+            row.sort(key=lambda edge: _key(edge).count(None))
+            rarest = min(map(_key, row), key=lambda key: (key.count(None), often[key]))
+            joined = tuple([numbers[part] for edge in row for part in edge])
+            self._filed.setdefault(rarest, []).append((number, joined))
 
     def event(self, workload: GraphWorkload, number: int, serial: int | None) -> list[list[int]]:
         found: list[list[int]] = workload.graph(number, serial).tolist()
@@ -119,13 +109,9 @@ class _Graphs:
                     yield number
 
 
-def _rarest(patterns: NDArray[np.int32]) -> Any:
-    """Return which edge of each subscription is the rarest, those with two constants first."""
-    s, p, o = np.moveaxis(patterns.astype(np.int64), 2, 0)
-    keys = (np.maximum(s, -1) * PROPERTIES + p) * (NAMES + 1) + np.maximum(o, -1)
-    _, kind, count = np.unique(keys, return_inverse=True, return_counts=True)
-    stars = (s < 0).astype(np.int64) + (o < 0)
-    return np.argmin(count[kind.reshape(keys.shape)] + stars * keys.size, axis=1)
+def _key(edge: list[int]) -> Key:
+    s, p, o = edge
+    return s if s >= 0 else None, p, o if o >= 0 else None
 
 
 class _Keywords:
@@ -168,7 +154,6 @@ class _Scan(Adapter):
     """
 
     forms = dict.fromkeys(TABULAR, ("integers",))
-    requires = "numba"
 
     def build(self, given: TabularWorkload) -> None:
         rows = given.rows
@@ -236,7 +221,6 @@ class _DuckDB(Adapter):
     """``SELECT id … WHERE low0 <= $1 AND high0 >= $1 AND …``, prepared, on one thread."""
 
     forms = dict.fromkeys(TABULAR, ("statement",))
-    requires = "duckdb"
 
     def build(self, given: TabularWorkload) -> None:
         import duckdb
@@ -273,8 +257,7 @@ class _Clips(Adapter):
     """
 
     forms = dict.fromkeys(("graph",), ("facts",))
-    requires = "clips"
-    most = 10_000
+    slow = True
 
     def given(self, workload: GraphWorkload) -> list[str]:
         def node(name: int) -> str:
@@ -312,7 +295,7 @@ class _Pyoxigraph(Adapter):
     """One ASK a subscription, on a store with the publication and what follows from it."""
 
     forms = dict.fromkeys(("graph", "attributes", "concepts", "keywords"), ("store",))
-    most = 10_000
+    slow = True
     topics = False
 
     def given(self, workload: Workload) -> tuple[Ontology, list[str]]:

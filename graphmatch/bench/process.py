@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 
 Row: TypeAlias = dict[str, Any]
 """One measurement: names to numbers and texts."""
+_STATUS = Path("/proc/self/status")
 
 
 def in_own_process(module: str, *arguments: str) -> Row:
@@ -31,8 +32,7 @@ def in_own_process(module: str, *arguments: str) -> Row:
     command = [sys.executable, "-m", __name__, module, *arguments]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
     if ran.returncode:
-        lines = ran.stderr.strip().splitlines() or [f"exit status {ran.returncode}"]
-        return {"failed": lines[-1]}
+        return {"failed": (ran.stderr.strip() or f"exit status {ran.returncode}").splitlines()[-1]}
     row: Row = json.loads(ran.stdout.splitlines()[-1])
     return row
 
@@ -56,13 +56,11 @@ def resident_bytes() -> int | None:
     Only Linux says what a process has now.
     """
     gc.collect()
-    status = Path("/proc/self/statm")
-    if not status.exists():
+    if not _STATUS.exists():
         return None
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:  # glibc keeps what is free
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):  # glibc keeps what is free
         trim(0)
-    return int(status.read_text(encoding="ascii").split()[1]) * resource.getpagesize()
+    return int(_status("VmRSS:") * 1024)
 
 
 def peak_megabytes() -> float:
@@ -70,12 +68,15 @@ def peak_megabytes() -> float:
 
     Linux's own figure where there is one: `getrusage` also counts what the starting process had.
     """
-    status = Path("/proc/self/status")
-    if status.exists():
-        _, _, found = status.read_text(encoding="ascii").partition("VmHWM:")
-        return int(found.split()[0]) / 1024
+    if _STATUS.exists():
+        return _status("VmHWM:") / 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1024**2 if sys.platform == "darwin" else 1024)
+
+
+def _status(name: str) -> int:
+    """Return kilobytes that the system says of this process."""
+    return int(_STATUS.read_text(encoding="ascii").partition(name)[2].split()[0])
 
 
 if __name__ == "__main__":

@@ -7,13 +7,14 @@ by more than a factor of `WIDE`. The same results give the same SVG, byte by byt
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd  # type: ignore[import-untyped]
 
 from graphmatch.bench.process import Row
+from semantic.errors import InputError, Place, Problem
 
 if TYPE_CHECKING:
     from graphmatch.bench.experiments import Experiment, Record
@@ -39,9 +40,19 @@ def number(value: object) -> str:
     return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
+def named(names: Iterable[str], known: Collection[str], kind: str, place: str) -> list[str]:
+    """Return names, once each; `InputError` for one that is not known."""
+    for name in names:
+        if name not in known:
+            what, remedy = f"no {kind} is called '{name}'", f"There are: {', '.join(known)}."
+            raise InputError(Problem(what, Place(place), remedy))
+    return list(dict.fromkeys(names))
+
+
 def table(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
     """Return rows as a plain table; `columns` is key to heading."""
-    cells = [{heading: number(row.get(key)) for key, heading in columns.items()} for row in rows]
+    shown = {key: heading for key, heading in columns.items() if any(key in row for row in rows)}
+    cells = [{heading: number(row.get(key)) for key, heading in shown.items()} for row in rows]
     text: str = pd.DataFrame(cells).to_string(index=False)
     return "\n".join(line.rstrip() for line in text.splitlines())
 
@@ -53,13 +64,17 @@ def markdown(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 
 
-def curves(records: Sequence[Record], axis: str) -> Any:
-    """Return a data frame: a row for each place on the axis, a column for each curve."""
-    frame = pd.DataFrame(records, columns=["variant", "algorithm", axis, "value"])
-    frame["curve"] = [
-        " ".join(filter(None, pair)) for pair in frame[["algorithm", "variant"]].values
-    ]
-    return frame.pivot_table("value", axis, "curve", sort=False)
+def frame(records: Sequence[Record]) -> Any:
+    """Return a data frame with a row for each record."""
+    return pd.DataFrame(records, columns=["variant", "algorithm", "x", "value"])
+
+
+def curves(records: Sequence[Record], axis: str) -> str:
+    """Return a table: a row for each place on the axis, a column for each curve."""
+    found = frame(records).rename(columns={"x": axis})
+    found["curve"] = (found.algorithm + " " + found.variant).str.rstrip()
+    text: str = found.pivot_table("value", axis, "curve", sort=False).to_string(float_format=number)
+    return text
 
 
 def said(of: Experiment, records: Sequence[Record]) -> Iterator[str]:
@@ -89,11 +104,11 @@ def draw(of: Experiment, records: Sequence[Record]) -> bytes:
     with matplotlib.rc_context({"svg.hashsalt": of.name, "svg.fonttype": "none", "font.size": 9}):
         figure = Figure(figsize=INCHES, layout="constrained")
         axes = figure.subplots()
-        frame = pd.DataFrame(records, columns=["variant", "algorithm", "x", "value"])
-        every = dict.fromkeys([*of.algorithms, *frame.algorithm])
+        rows = frame(records)
+        every = dict.fromkeys([*of.algorithms, *rows.algorithm])
         places = {algorithm: place for place, algorithm in enumerate(every)}
         styles = dict(zip(of.variants, STYLES, strict=False))
-        for (variant, algorithm), curve in frame.groupby(["variant", "algorithm"], sort=False):
+        for (variant, algorithm), curve in rows.groupby(["variant", "algorithm"], sort=False):
             axes.plot(
                 *curve.sort_values("x")[["x", "value"]].to_numpy().T,
                 styles[variant],
@@ -103,17 +118,17 @@ def draw(of: Experiment, records: Sequence[Record]) -> bytes:
                 linewidth=1.2,
                 label=f"{algorithm}, {variant}" if variant else algorithm,
             )
-        if _is_wide(frame.x):
+        if _is_wide(rows.x):
             axes.set_xscale("log")
-        if _is_wide(frame.value):
+        if _is_wide(rows.value):
             axes.set_yscale("log")
-        elif len(frame):
+        elif len(rows):
             axes.set_ylim(bottom=0)
         axes.set_xlabel(of.axis)
         axes.set_ylabel(QUANTITIES[of.quantity][1])
         axes.set_title(f"{of.name}: {of.paper}, {of.figure}", fontsize=10)
         axes.grid(visible=True, linewidth=0.3)
-        if len(frame):
+        if len(rows):
             figure.legend(loc="outside right upper", frameon=False)
         figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
     return written.getvalue()

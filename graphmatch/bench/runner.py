@@ -1,14 +1,9 @@
 """One workload, all engines in this process, on one core: the only way in which events are timed.
 
 What is measured is a *column*: an engine, the form in which it is given events, and whether these
-come again or are new (`Column`). Engines are rehearsed on a few subscriptions, so that libraries
-are imported and loops compiled, and then built one after the other. Each column in turn matches the
-same block of events, so that times of one run can be compared whatever else the machine does. What
-is given is made before it is timed. Before that, events that come again are matched once, others a
-few times. A column that has used up its time sits out the rest.
-
-The matches of each event are compared among the columns of exact engines: speed says nothing
-without that.
+come again or are new. docs/benchmarks.md says how: engines are rehearsed, built one after the
+other, and match the same block of events in turn. The matches of each event are compared among the
+columns of exact engines: speed says nothing without that.
 """
 
 from __future__ import annotations
@@ -16,20 +11,20 @@ from __future__ import annotations
 import gc
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
-from statistics import median, pstdev
+from itertools import count, islice
 from time import perf_counter
 from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
 
-from graphmatch.bench.adapters import Adapter, Asked, adapter
+from graphmatch.bench.adapters import Adapter, adapter
 from graphmatch.bench.process import Row, in_own_process, one_core, resident_bytes
 from graphmatch.bench.workloads import WORKLOADS, Size, Workload, workload_class
 
+MICROS = "median_microseconds_per_event"
 BLOCK = 50
 WARM_NEW, WARM_SECONDS = 20, 3.0
 LEAST_EVENTS = 3
@@ -112,16 +107,43 @@ class _Run:
         """Whether the column has used up its time."""
         return len(self.micros) >= LEAST_EVENTS and self.spent > self.seconds
 
-    def events(self, block: range, serials: Callable[[], int]) -> list[Any]:
+    def events(self, block: range, serials: Iterator[int]) -> list[Any]:
         """Return a block of events: new ones have a serial number of their own."""
-        asked: list[Asked] = [(number, serials() if self.column.new else None) for number in block]
+        asked = [(number, next(serials) if self.column.new else None) for number in block]
         return self.built.adapter.prepare(self.built.workload, asked, self.form)
+
+    def warm(self, serials: Iterator[int]) -> None:
+        """Match events that come again once, some new ones, for a few seconds at the most."""
+        started, events = perf_counter(), self.built.workload.size.events
+        for start in range(0, min(events, WARM_NEW) if self.column.new else events, WARM_NEW):
+            for event in self.events(range(start, min(start + WARM_NEW, events)), serials):
+                self.built.adapter.match(event, self.form)
+                if perf_counter() - started > min(WARM_SECONDS, self.seconds):
+                    return
+
+    def match(self, block: range, serials: Iterator[int]) -> None:
+        """Match a block of events, each timed alone, a table's together."""
+        made, numbers = self.built.adapter, iter(block)
+        for event in self.events(block, serials):
+            if self.is_done():
+                return
+            started = perf_counter()
+            answers = made.match(event, self.form)
+            took = perf_counter() - started
+            self.spent += took
+            for number, answer in zip(islice(numbers, len(answers)), answers, strict=True):
+                micros = took / len(answers) * 1e6
+                if number not in self.micros:
+                    found = np.sort(made.numbers(answer))
+                    self.matched[number] = (found.size, crc32(found.tobytes()))
+                    self.counted.update(made.counters(answer))
+                self.micros[number] = min(micros, self.micros.get(number, micros))
 
 
 def asked(workload: str, columns: Sequence[str], size: Sequence[int], **more: Any) -> Row:
     """Measure in a process of its own; return ``rows``, and what is ``wrong``, if so.
 
-    What is not in `WORKLOADS` is a module beside this one, whose `measure` counts for itself.
+    What is not in `WORKLOADS` is a module beside this one, whose `measure` makes the rows.
     """
     module = __name__ if workload in WORKLOADS else f"graphmatch.bench.{workload}"
     found = in_own_process(module, json.dumps([workload, columns, size, more], default=str))
@@ -147,21 +169,10 @@ def measured(
     seconds: float = SECONDS,
     passes: int = 1,
 ) -> list[Row]:
-    """Measure columns (see `Column.of`) on a workload.
+    """Measure columns (see `Column.of`) on a workload; docs/benchmarks.md says what is in a row.
 
-    Parameters
-    ----------
-    parameters
-        Of the workload, those that differ from its defaults.
-    seconds
-        How long a column may match.
-    passes
-        How often it matches all events, as far as its time goes; an event's time is its least.
-
-    Returns
-    -------
-    list of rows
-        One for each column, in their order; docs/benchmarks.md says what is in it.
+    A column matches for so many `seconds` at the most, and all events so many times (`passes`): an
+    event's time is its least.
 
     Examples
     --------
@@ -169,26 +180,27 @@ def measured(
     >>> row["engine"], row["subscriptions"], row["events"], row["agrees"]
     ('scan', 100, 5, True)
     """
-    serials = count().__next__
+    serials = count()
     with one_core():
         few = Size(min(REHEARSAL, size.subscriptions), REHEARSED, size.seed)
         for run in _built(name, columns, few, parameters, seconds, alike=True):
-            _warm(run, serials)
+            run.warm(serials)
             run.built.adapter.close()
         runs = _built(name, columns, size, parameters, seconds)
         gc.collect()
         gc.freeze()  # so that no engine's objects cost another one's time
         for run in runs:
-            _warm(run, serials)
+            run.warm(serials)
         for start in [*range(0, size.events, BLOCK)] * passes:
             for run in runs:
                 if not run.is_done():
-                    _match(run, range(start, min(start + BLOCK, size.events)), serials)
+                    run.match(range(start, min(start + BLOCK, size.events)), serials)
         gc.unfreeze()
+    wrong = _disagreement(runs)
+    rows = [_row(name, run, size, wrong) for run in runs]
     for run in runs:
         run.built.adapter.close()
-    wrong = _disagreement(runs)
-    return [_row(name, run, size, wrong) for run in runs]
+    return rows
 
 
 def _built(
@@ -210,8 +222,8 @@ def _built(
         wanted = size.subscriptions if alike else column.size(size.subscriptions)
         key = wanted, str(column.parameters)
         if key not in workloads:
-            own = class_.parameters_class(**{**parameters, **column.parameters})
-            workloads[key] = class_(Size(wanted, size.events, size.seed), own)
+            of_column = Size(wanted, size.events, size.seed)
+            workloads[key] = class_(of_column, **{**parameters, **column.parameters})
         of = column.engine, str(column.options), *key
         if of not in engines:
             engines[of] = _build(column, workloads[key])
@@ -235,36 +247,6 @@ def _build(column: Column, workload: Workload) -> _Built:
     return _Built(made, workload, seconds, more, made.nbytes())
 
 
-def _warm(run: _Run, serials: Callable[[], int]) -> None:
-    started = perf_counter()
-    events = run.built.workload.size.events
-    for start in range(0, min(events, WARM_NEW) if run.column.new else events, WARM_NEW):
-        for event in run.events(range(start, min(start + WARM_NEW, events)), serials):
-            run.built.adapter.match(event, run.form)
-            if perf_counter() - started > min(WARM_SECONDS, run.seconds):
-                return
-
-
-def _match(run: _Run, block: range, serials: Callable[[], int]) -> None:
-    """Match a block of events, each timed alone, a table's together."""
-    made, numbers = run.built.adapter, iter(block)
-    for event in run.events(block, serials):
-        started = perf_counter()
-        answers = made.match(event, run.form)
-        took = perf_counter() - started
-        run.spent += took
-        for answer in answers:
-            number = next(numbers)
-            micros = took / len(answers) * 1e6
-            if number not in run.micros:
-                found = np.sort(made.numbers(answer))
-                run.matched[number] = (found.size, crc32(found.tobytes()))
-                run.counted.update(made.counters(answer))
-            run.micros[number] = min(micros, run.micros.get(number, micros))
-        if run.is_done():
-            return
-
-
 def _disagreement(runs: Sequence[_Run]) -> str | None:
     """Say of the first event of which exact columns report different matches what each reports."""
     groups: dict[tuple[int, bool, int], dict[str, tuple[int, int]]] = {}
@@ -284,6 +266,7 @@ def _row(name: str, run: _Run, size: Size, wrong: str | None) -> Row:
     column, built, made = run.column, run.built, run.built.adapter
     subscriptions, events = built.workload.size.subscriptions, len(run.micros)
     reported, resident = built.reported, built.resident
+    micros = np.array(list(run.micros.values()))
     steps = run.counted["probes"] + run.counted["candidates"]
     matches = sum(many for many, _ in run.matched.values())
     row: Row = {
@@ -301,8 +284,8 @@ def _row(name: str, run: _Run, size: Size, wrong: str | None) -> Row:
         "reported_bytes_per_subscription": None if reported is None else reported / subscriptions,
         "bytes": resident if reported is None else reported,
         "resident_bytes": resident,
-        "median_microseconds_per_event": median(run.micros.values()),
-        "deviation_microseconds": pstdev(run.micros.values()),
+        MICROS: float(np.median(micros)),
+        "deviation_microseconds": float(micros.std()),
         "matches_per_event": matches / events if made.matches else None,
         "counters": {name: many / events for name, many in run.counted.items()},
         "steps_per_subscription": steps / events / subscriptions,

@@ -11,21 +11,23 @@ shipping is the rest: Spark's own work, and the way of rows to Python and back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from graphmatch.bench import report
+from graphmatch.bench.adapters import take_in
 from graphmatch.bench.process import Row
-from graphmatch.bench.workloads import Size
-from graphmatch.bench.workloads.graph import GraphParameters, GraphWorkload
-from graphmatch.command.console import CommandConsole
+from graphmatch.bench.runner import MICROS
+from graphmatch.bench.workloads import Size, ids
+from graphmatch.bench.workloads.graph import GraphWorkload
 from graphmatch.engine import Engine
 from graphmatch.spark.batch import match_files
 from graphmatch.spark.rows import Counts, Rows
@@ -36,37 +38,27 @@ from semantic.tables import COLUMNS, publications_of_table
 
 CORES = (1, 2)
 RUNS = 3
-PUBLICATIONS = 20_000
-"""So many there are by default: some seconds of work."""
 MATCHES = 10
 _GROUP = 500
 """Publications of a row group."""
-_SHARES = ("reading", "matching", "writing", "shipping")
-_RATE, _MATCHES = "publications_per_second", "matches_per_event"
-_COLUMNS = {"engine": "engine", "cores": "cores", _RATE: "publications a second"}
-_COLUMNS |= {**{share: share for share in _SHARES}, _MATCHES: "matches each"}
+_SHARES = ("reading", "matching", "writing")
 
 
-def run(sizes: Sequence[int], publications: int, seed: int, *, json: bool) -> int:
-    """Measure with these numbers of subscriptions, print, and return the exit status."""
-    out, status = CommandConsole(), 0
-    for size in sizes:
-        rows = list(_measured(size, publications, seed))
-        agrees = len({row[_MATCHES] for row in rows}) == 1
-        for row in rows if json else ():
-            out.write_json({**row, "agrees": agrees})
-        if not json:
-            out.print(f"spark, {size:,} subscriptions, {publications:,} publications")
-            out.print(report.table(rows, _COLUMNS))
-        status = status if agrees else 2
-    return status
+def measure(request: str) -> Row:
+    """Measure what `graphmatch.bench.runner.asked` asks for."""
+    _, _, size, _ = json.loads(request)
+    rows = list(_measured(*size))
+    if len({row["matches_per_event"] for row in rows}) == 1:
+        return {"rows": [{**row, "agrees": True} for row in rows]}
+    counted = ", ".join(f"{row['engine']} {row['matches_per_event']:g}" for row in rows)
+    return {"rows": [{**row, "agrees": False, "disagreement": counted} for row in rows]}
 
 
 def _measured(size: int, publications: int, seed: int) -> Iterator[Row]:
-    workload = GraphWorkload(Size(size, publications, seed), GraphParameters(matches=MATCHES))
+    workload = GraphWorkload(Size(size, publications, seed), matches=MATCHES)
     engine = Engine()
     started = perf_counter()
-    engine.subscribe_many((f"s{number}", text) for number, text in enumerate(workload.texts()))
+    take_in(engine, list(zip(ids(size), workload.texts(), strict=True)))
     about: Row = {
         "workload": "spark",
         "subscriptions": size,
@@ -77,33 +69,34 @@ def _measured(size: int, publications: int, seed: int) -> Iterator[Row]:
     with TemporaryDirectory(prefix="graphmatch-bench-") as folder:
         path = Path(folder) / "publications.parquet"
         _write(workload, publications, path)
-        yield {**about, **_row("graphmatch", 1, lambda: _locally(engine, path))}
+        yield {**about, **_row("graphmatch", 1, partial(_locally, engine, path))}
         for cores in CORES:
             spark = session(master=f"local[{cores}]", settings={"spark.driver.memory": "1g"})
             try:
                 shipped = ship(spark, engine, utc_now())
-
-                def bulk(spark=spark, shipped=shipped) -> Counts:  # type: ignore[no-untyped-def]
-                    matched = match_files([str(path)], shipped, spark=spark)
-                    matched.close()
-                    return matched.counts
-
-                yield {**about, **_row("spark", cores, bulk)}
+                yield {**about, **_row("spark", cores, partial(_bulk, spark, shipped, path))}
             finally:
                 spark.stop()
+
+
+def _bulk(spark: Any, shipped: Any, path: Path) -> Counts:
+    matched = match_files([str(path)], shipped, spark=spark)
+    matched.close()
+    return matched.counts
 
 
 def _write(workload: GraphWorkload, publications: int, path: Path) -> None:
     schema = pa.schema([(name, pa.string()) for name in COLUMNS])
     with pq.ParquetWriter(path, schema) as writer:
         for begin in range(0, publications, _GROUP):
-            some = range(begin, min(begin + _GROUP, publications))
-            graphs = np.concatenate([workload.graph(number) for number in some])
-            ids = np.repeat(np.array(some), [len(workload.graph(number)) for number in some])
-            columns = [pa.array([f"urn:e:{number}" for number in ids.tolist()])]
-            for place, form in enumerate(("<urn:n:%d>", "<urn:p:%d>", "<urn:n:%d>")):
-                columns.append(pa.array([form % number for number in graphs[:, place].tolist()]))
-            writer.write_table(pa.table(columns, schema=schema))
+            rows = [
+                (publication.id, *map(str, triple))
+                for number in range(begin, min(begin + _GROUP, publications))
+                for publication in workload.publications(number)
+                for triple in publication.triples
+            ]
+            columns = map(list, zip(*rows, strict=True))
+            writer.write_table(pa.table(list(columns), schema=schema))
 
 
 def _locally(engine: Engine, path: Path) -> Counts:
@@ -134,12 +127,12 @@ def _row(engine: str, cores: int, match: Callable[[], Counts]) -> Row:
     row: Row = {
         "engine": engine,
         "cores": cores,
-        _RATE: counts.publications / seconds,
-        "median_microseconds_per_event": seconds / counts.publications * 1e6,
-        _MATCHES: counts.matches / counts.publications,
+        "publications_per_second": counts.publications / seconds,
+        MICROS: seconds / counts.publications * 1e6,
+        "matches_per_event": counts.matches / counts.publications,
         "counters": {"publications": counts.publications, "matches": counts.matches},
     }
     if engine == "spark":
-        row |= {share: getattr(counts, share) / seconds / cores for share in _SHARES[:3]}
-        row["shipping"] = max(0.0, 1 - sum(row[share] for share in _SHARES[:3]))
+        row |= {share: getattr(counts, share) / seconds / cores for share in _SHARES}
+        row["shipping"] = max(0.0, 1 - sum(row[share] for share in _SHARES))
     return row

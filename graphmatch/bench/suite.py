@@ -7,29 +7,27 @@ with a number.
 
 from __future__ import annotations
 
-import json as json_format
 import platform
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from math import inf
 from os import cpu_count
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from graphmatch.bench import report
 from graphmatch.bench.measures import MEASURES
-from graphmatch.bench.process import Row, in_own_process
-from graphmatch.bench.runner import asked
+from graphmatch.bench.process import Row
+from graphmatch.bench.runner import MICROS, asked
 from graphmatch.command.console import CommandConsole, styled
-from semantic.errors import InputError, Place, Problem
 
 Scale: TypeAlias = Literal["small", "full"]
 
 SECONDS: Mapping[Scale, float] = {"small": 2.0, "full": 10.0}
 """How long each column may match."""
 EVENTS = 200
-MICROS = "median_microseconds_per_event"
 _UNITS = {
     MICROS: "µs",
     "microseconds": "µs",
@@ -88,12 +86,9 @@ def run(
     """
     out, err = CommandConsole(), CommandConsole(stderr=True)
     known = {one.name: one for one in RUNS}
-    for name in names:
-        if name not in known:
-            what, remedy = f"no run is called '{name}'", f"There are: {', '.join(known)}."
-            raise InputError(Problem(what, Place("bench all"), remedy))
+    chosen = report.named(names, known, "run", "bench all")
     status, shown = 0, list[Row]()
-    for one in [known[name] for name in names] or RUNS:
+    for one in [known[name] for name in chosen] or RUNS:
         with err.status(one.name) if err.is_terminal else nullcontext():
             found = measured(one, scale, seed, feeds)
         if "wrong" in found:
@@ -114,15 +109,13 @@ def run(
 
 def measured(one: Run, scale: Scale, seed: int, feeds: Path | None) -> Row:
     """Measure a run in a process of its own; return its rows, and what is ``wrong``, if so."""
-    parameters, size = dict(one.parameters), one.sizes[scale]
+    size, parameters = [one.sizes[scale], EVENTS, seed], dict(one.parameters)
     if one.measured in MEASURES:
-        request = json_format.dumps({"subscriptions": size, "seed": seed, **parameters})
-        found = in_own_process("graphmatch.bench.measures", one.measured, request)
-        return {"wrong": f"failed: {found['failed']}"} if "failed" in found else found
+        return asked("measures", [one.measured], size, parameters=parameters)
     if one.measured == "keywords" and feeds is not None:
         parameters["feeds"] = str(feeds)
-    measuring = {"parameters": parameters, "seconds": SECONDS[scale]}
-    return asked(one.measured, one.all_columns(), [size, EVENTS, seed], **measuring)
+    columns, seconds = one.all_columns(), SECONDS[scale]
+    return asked(one.measured, columns, size, parameters=parameters, seconds=seconds)
 
 
 def claims_of(one: Run, rows: Sequence[Row]) -> Iterator[Row]:
@@ -132,12 +125,9 @@ def claims_of(one: Run, rows: Sequence[Row]) -> Iterator[Row]:
         value = by_column[claim.of][claim.key]
         other = by_column[claim.beside][claim.key] if claim.beside else None
         ratio = value / other if value is not None and other else None
-        judged = ratio if claim.beside else value
-        holds = None
-        if judged is not None and claim.most is not None:
-            holds = judged <= claim.most
-        elif judged is not None and claim.least is not None:
-            holds = judged >= claim.least
+        judged, holds = ratio if claim.beside else value, None
+        if judged is not None and (claim.most, claim.least) != (None, None):
+            holds = (claim.least or 0) <= judged <= (inf if claim.most is None else claim.most)
         said = {"measured": value, "beside": other, "unit": _UNITS[claim.key], "ratio": ratio}
         wanted = {"most": claim.most, "least": claim.least, "holds": holds}
         yield {"run": one.name, "what": claim.what, **said, **wanted}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
@@ -25,6 +25,8 @@ What: TypeAlias = Literal[
 ]
 
 _FIGURES = Path("figures")
+_PUBLICATIONS = 20_000
+"""How many events ``spark`` has by default: some seconds of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Measuring:
     )
     events: int = option(200, "How many events.", min=1)
     seed: int = option(1, "What is generated.", min=0)
-    engines: str | None = option(None, "Only these, whatever they take.", metavar="A[,B…]")
+    engines: str | None = option(None, "Only these.", metavar="A[,B…]")
     forms: str | None = option(
         None,
         "Publications as nt, turtle, rdfxml, jsonld, feed, objects, arrow, dicts.",
@@ -151,7 +153,7 @@ def run(
     names = [str(name) for name in files]
     scale: Literal["small", "full"] = "small" if figures.scale == "small" else "full"
     given = {n: v for group in (measuring, generating, figures) for n, v in _given(group).items()}
-    _require("pandas", *(("matplotlib",) if what == "paper" else ()))
+    _require("ahocorasick_rs", "bitarray", "clips", "duckdb", "matplotlib", "numba", "pandas")
     match what:
         case "paper":
             _refuse(what, given, {"scale", "output"}, names=True)
@@ -168,31 +170,20 @@ def run(
             from graphmatch.bench import suite
 
             return suite.run(names, scale, measuring.seed, generating.feeds, json=json)
-        case "spark":
-            _refuse(what, given, {"subscriptions", "events", "seed"}, names=not names)
-            from graphmatch.bench import spark
-
-            events = given.get("events", spark.PUBLICATIONS)
-            return spark.run(measuring.sizes(), events, measuring.seed, json=json)
     from graphmatch.bench import matching
-    from graphmatch.bench.workloads import workload_class
+
+    if what == "spark":
+        _refuse(what, given, {"subscriptions", "events", "seed"}, names=not names)
+        measuring = measuring if "events" in given else replace(measuring, events=_PUBLICATIONS)
+        return matching.run(what, measuring, {}, json=json)
+    from graphmatch.bench.workloads import parameters_of, workload_class
 
     class_ = workload_class(what)
-    known = {field.name for field in fields(class_.parameters_class)}
+    known = set(parameters_of(class_))
     own = {field.name for field in fields(measuring)} - (set() if class_.renews else {"documents"})
     _refuse(what, given, known | own, names=not names)
-    asked = matching.Asked(
-        what,
-        measuring.sizes(),
-        measuring.events,
-        measuring.seed,
-        _list(measuring.engines),
-        _list(measuring.forms),
-        measuring.core,
-        measuring.documents,
-        {name: value for name, value in _given(generating).items() if name in known},
-    )
-    return matching.run(asked, json=json)
+    parameters = {name: value for name, value in given.items() if name in known}
+    return matching.run(what, measuring, parameters, json=json)
 
 
 def _require(*modules: str) -> None:
@@ -205,10 +196,6 @@ def _require(*modules: str) -> None:
     if missing:
         remedy = 'Install the extra: pip install "graphmatch[bench]".'
         raise InputError(Problem(f"it needs {', '.join(missing)}", Place("bench"), remedy))
-
-
-def _list(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else tuple(text.replace(" ", "").split(","))
 
 
 def _given(group: Any) -> dict[str, Any]:

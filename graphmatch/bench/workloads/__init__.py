@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -43,14 +43,13 @@ UNBOUNDED = (int(np.iinfo(np.int32).min), int(np.iinfo(np.int32).max))
 """The interval that constrains nothing."""
 
 
-def workload_class(name: str) -> type[Workload]:
-    """Return a workload's class by its name; `KeyError` for a name that is not in `WORKLOADS`.
+def parameters_of(class_: type[Workload]) -> list[str]:
+    """Return what can be chosen of a workload."""
+    return [field.name for field in fields(class_) if field.name != "size"]
 
-    Examples
-    --------
-    >>> workload_class("trees").name
-    'concepts'
-    """
+
+def workload_class(name: str) -> type[Workload]:
+    """Return a workload's class by its name; `KeyError` for a name that is not in `WORKLOADS`."""
     found: type[Workload] = resolve_name(WORKLOADS[name])
     return found
 
@@ -82,20 +81,15 @@ class Size:
         return cut, min(self.events, max(1, self.subscriptions // (2 * max(cut, 1))))
 
 
+@dataclass(eq=False)
 class Workload(ABC):
-    """Subscriptions and events.
+    """Subscriptions and events; fields beside the size are what can be chosen.
 
-    `parameters_class` is a dataclass of what can be chosen; `renews` says whether a new event has
-    new terms.
+    `renews` says whether a new event has new terms.
     """
 
-    name: ClassVar[str]
-    parameters_class: ClassVar[type]
+    size: Size
     renews: ClassVar[bool] = False
-
-    def __init__(self, size: Size, parameters: Any) -> None:
-        self.size = size
-        self.parameters = parameters
 
     @abstractmethod
     def texts(self) -> list[str]:
@@ -117,7 +111,8 @@ class Workload(ABC):
 
     def described(self) -> dict[str, object]:
         """Return the parameters, for the output."""
-        return {name: v for name, v in asdict(self.parameters).items() if v is not None}
+        chosen = {name: getattr(self, name) for name in parameters_of(type(self))}
+        return {name: value for name, value in chosen.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +184,12 @@ class TabularWorkload(Workload):
 
     def texts(self) -> list[str]:
         """Return the subscriptions: a pattern for each attribute, mostly with a filter."""
-        several = (zip(self.columns, row, strict=True) for row in self._intervals())
-        wheres = (" ".join(c.pattern(*i) for c, i in row if i != UNBOUNDED) for row in several)
-        return [f"SELECT ?e WHERE {{ {where} }}" for where in wheres]
+        return [self._text(row) for row in self._intervals()]
+
+    def _text(self, row: Sequence[tuple[int, int]]) -> str:
+        asked = zip(self.columns, row, strict=True)
+        where = " ".join(c.pattern(*ends) for c, ends in asked if ends != UNBOUNDED)
+        return f"SELECT ?e WHERE {{ {where} }}"
 
     def _intervals(self) -> list[list[tuple[int, int]]]:
         pairs = zip(self.rows.low.T.tolist(), self.rows.high.T.tolist(), strict=True)
@@ -213,8 +211,7 @@ class TabularWorkload(Workload):
         something of every attribute; the others are made of the same parts, for to read a million
         texts takes longer than all that is measured.
         """
-        whole = " ".join(column.pattern(0, 1) for column in self.columns)
-        sample = read(f"SELECT ?e WHERE {{ {whole} }}")
+        sample = read(self._text([(0, 1)] * len(self.columns)))
         if self._conjunctions is None:
             parts = [(c.iri, type(sample.rows[0][c.iri]), c) for c in self.columns]
             made = [[of(c.term(n)) for n in range(len(c.names))] for _, of, c in parts]
@@ -228,7 +225,7 @@ class TabularWorkload(Workload):
                 self._conjunctions.append(type(sample)(str(number), sample.subject, (row,)))
         return self._conjunctions
 
-    def attributes(self, number: int) -> dict[str, object]:
+    def event(self, number: int) -> dict[str, object]:
         """Return an event as attributes and values."""
         values = self.rows.values[number].tolist()
         return {c.name: c.value(value) for c, value in zip(self.columns, values, strict=True)}
@@ -237,7 +234,7 @@ class TabularWorkload(Workload):
         """Return events as an Arrow table: a row each, a column ``id``, a column an attribute."""
         import pyarrow as pa
 
-        rows = [{"id": f"urn:e:{number}", **self.attributes(number)} for number in numbers]
+        rows = [{"id": f"urn:e:{number}", **self.event(number)} for number in numbers]
         return pa.Table.from_pylist(rows)
 
     def publications(self, number: int, serial: int | None = None) -> list[Publication]:  # noqa: ARG002
@@ -255,14 +252,7 @@ def ids(count: int) -> list[str]:
 def distinct_rows(
     random: np.random.Generator, count: int, width: int, below: int
 ) -> NDArray[np.int32]:
-    """Draw rows of different numbers: rows in which one comes twice are drawn again.
-
-    Examples
-    --------
-    >>> rows = distinct_rows(np.random.default_rng(1), 100, 5, 8)
-    >>> rows.shape, bool((np.diff(np.sort(rows)) > 0).all())
-    ((100, 5), True)
-    """
+    """Draw rows of different numbers: rows in which one comes twice are drawn again."""
     rows = random.integers(0, below, (count, width), dtype=np.int32)
     again = np.arange(count)
     while again.size:

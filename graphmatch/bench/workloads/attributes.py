@@ -1,35 +1,26 @@
 """Numbers and few values: ``attributes``, ``ranges`` and ``equalities``.
 
-``attributes`` and ``ranges`` are DEXIN's (Fan, Liu, Tang: "DEXIN: A fast content-based
-multi-attribute event matching algorithm using dynamic exclusive and inclusive methods", FGCS 2017,
-section 4 and table 1), with integers from 0 to 1,000,000 instead of 0 to 1. By Zipf's law
-(exponent 1, in its continuous form: the logarithm of a value is uniform) a range has as large a
-share of the values as without.
+``attributes`` and ``ranges`` are DEXIN's (Fan, Liu, Tang, FGCS 2017, section 4 and table 1), with
+integers up to 1,000,000 instead of 0 to 1; by Zipf's law (exponent 1, in its continuous form) a
+range has as large a share of the values as without. ``attributes`` has ranges of one width, which
+follows from the share that is to match: of c ranges each is met with the c-th root of it. In
+``ranges`` with a matching rate ξ subscriptions are cut out of 1/ξ events (section 4.1.7): on one
+attribute each has a constraint that only its event meets, on the others its event does, too.
 
-``attributes``
-    Ranges of one width, which follows from the share of subscriptions that are to match: of c
-    ranges each is met with the c-th root of it. A value in the middle meets more of them than one
-    at an end; events are kept whose expected share is within a factor of 2.
-``ranges``
-    As in the paper, with its letters. With a matching rate ξ subscriptions are cut out of 1/ξ
-    events (section 4.1.7): on one attribute each has a constraint that only its event meets, among
-    these events, and on the others constraints that its event meets, too.
-``equalities``
-    The simulated load of the Gryphon matching tree (Aguilera, Strom, Sturman, Astley, Chandra:
-    "Matching events in a content-based subscription system", PODC 1999, section on performance);
-    values that are tested follow Zipf's law. The paper's numbers are not in the text at hand; those
-    here are ours. A subscription that would test nothing tests the first attribute.
+``equalities`` is the simulated load of Gryphon's tree (Aguilera and others, PODC 1999, section on
+performance); the paper's numbers are not in the text at hand. A subscription that would test
+nothing tests the first attribute.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmatch.bench.workloads import UNBOUNDED, Column, Rows, Size, TabularWorkload
+from graphmatch.bench.workloads import UNBOUNDED, Column, Rows, TabularWorkload
 
 Values: TypeAlias = Literal["uniform", "zipf"]
 Shares: TypeAlias = NDArray[np.float64]
@@ -37,28 +28,36 @@ Places: TypeAlias = NDArray[np.int64]
 Pair: TypeAlias = tuple[Places, Places]
 
 LARGEST = 1_000_000
+POPULAR, FALLING = 0.95, 0.85
+"""How likely ``equalities`` test the first attribute; by which factor each further one less."""
 TRIED = 30
 """How many events are drawn for each that is kept."""
 SAMPLED = 100_000
 """In how many subscriptions it is counted which share an event matches."""
 
 
-@dataclass(frozen=True, slots=True)
-class AttributeParameters:
-    """What can be chosen of ``attributes``.
-
-    How many attributes an event has, which share of the subscriptions it matches, on average, and
-    how values are spread.
-    """
+@dataclass(eq=False)
+class AttributeWorkload(TabularWorkload):
+    """Ranges of one width; `matching` is the share of subscriptions that an event matches."""
 
     attributes: int = 10
     matching: float = 0.01
     values: Values = "uniform"
 
+    def __post_init__(self) -> None:
+        size = self.size
+        attributes, matching = self.attributes, self.matching
+        width = matching ** (1 / attributes)
+        more = replace(size, events=size.events * TRIED)
+        tried = RangeWorkload(more, attributes, 0.0, self.values, width, LARGEST, points=0.0)
+        best = np.argsort(_away(tried.rows, matching), kind="stable")[: size.events]
+        self.rows = replace(tried.rows, values=tried.rows.values[best])
+        self.columns = tried.columns
 
-@dataclass(frozen=True, slots=True)
-class RangeParameters:
-    """What can be chosen of ``ranges``: M, ξ (0 leaves it to the constraints), θ, η and λ.
+
+@dataclass(eq=False)
+class RangeWorkload(TabularWorkload):
+    """Points and ranges, with the paper's M, ξ (0 leaves it to the constraints), θ, η and λ.
 
     A width of ``None`` is another one for each range; *mixed*, each attribute has one of the two
     distributions (section 4.3).
@@ -72,59 +71,12 @@ class RangeParameters:
     points: float = 0.1
     mixed: bool = False
 
-
-@dataclass(frozen=True, slots=True)
-class EqualityParameters:
-    """What can be chosen of ``equalities``.
-
-    How many attributes there are, and how many values each has; how likely the first attribute is
-    tested (`popular`), and by which factor each further one is less likely to be.
-    """
-
-    attributes: int = 10
-    values: int = 5
-    popular: float = 0.95
-    falling: float = 0.85
-
-
-class AttributeWorkload(TabularWorkload):
-    """Ranges of one width over numeric attributes.
-
-    Examples
-    --------
-    >>> made = AttributeWorkload(Size(100, 5), AttributeParameters(attributes=2))
-    >>> made.rows.low.shape, made.rows.values.shape, len(made.publications(0)[0].triples)
-    ((2, 100), (5, 2), 2)
-    """
-
-    name: ClassVar = "attributes"
-    parameters_class: ClassVar = AttributeParameters
-
-    def __init__(self, size: Size, parameters: AttributeParameters) -> None:
-        super().__init__(size, parameters)
+    def __post_init__(self) -> None:
+        size = self.size
         random = np.random.default_rng(size.seed)
-        columns, values = parameters.attributes, parameters.values
-        width = parameters.matching ** (1 / columns)
-        start = random.random((columns, size.subscriptions)) * (1 - width)
-        low, high = _value(start, values), _value(start + width, values)
-        drawn = _value(random.random((size.events * TRIED, columns)), values)
-        away = _away(Rows(low, high, drawn), parameters.matching)
-        self.rows = Rows(low, high, drawn[np.argsort(away, kind="stable")[: size.events]])
-        self.columns = [Column(f"a{number}") for number in range(columns)]
-
-
-class RangeWorkload(TabularWorkload):
-    """Points and ranges over numeric attributes."""
-
-    name: ClassVar = "ranges"
-    parameters_class: ClassVar = RangeParameters
-
-    def __init__(self, size: Size, parameters: RangeParameters) -> None:
-        super().__init__(size, parameters)
-        random = np.random.default_rng(size.seed)
-        columns, count, share = parameters.attributes, size.subscriptions, parameters.matching
-        zipf = np.full(columns, parameters.values == "zipf")
-        if parameters.mixed:
+        columns, count, share = self.attributes, size.subscriptions, self.matching
+        zipf = np.full(columns, self.values == "zipf")
+        if self.mixed:
             zipf = random.random(columns) < 0.5
         low = np.empty((columns, count), np.int32)
         high = np.empty_like(low)
@@ -133,9 +85,9 @@ class RangeWorkload(TabularWorkload):
         if share:
             of = np.arange(count) % published
             only = random.integers(0, columns, count)
-        step = LARGEST // parameters.cardinality
+        step = LARGEST // self.cardinality
         for column in range(columns):
-            draw = _Drawing(random, parameters, bool(zipf[column]))
+            draw = _Drawing(random, self, bool(zipf[column]))
             if share:
                 events = draw.distinct(published)
                 first, last = draw.around(events[of])
@@ -149,20 +101,21 @@ class RangeWorkload(TabularWorkload):
         self.columns = [Column(f"a{number}") for number in range(columns)]
 
 
+@dataclass(eq=False)
 class EqualityWorkload(TabularWorkload):
-    """Equalities with one of few values."""
+    """Equalities: how many attributes there are, and how many values each has."""
 
-    name: ClassVar = "equalities"
-    parameters_class: ClassVar = EqualityParameters
+    attributes: int = 10
+    values: int = 5
 
-    def __init__(self, size: Size, parameters: EqualityParameters) -> None:
-        super().__init__(size, parameters)
+    def __post_init__(self) -> None:
+        size = self.size
         random = np.random.default_rng(size.seed)
-        columns, count = parameters.attributes, parameters.values
+        columns, count = self.attributes, self.values
         weights = 1 / np.arange(1, count + 1)
         shape = size.subscriptions, columns
         drawn = random.choice(count, shape, p=weights / weights.sum())
-        tests = random.random(shape) < parameters.popular * parameters.falling ** np.arange(columns)
+        tests = random.random(shape) < POPULAR * FALLING ** np.arange(columns)
         tests[~tests.any(axis=1), 0] = True
         low, high = (np.where(tests, drawn, none).T.astype(np.int32) for none in UNBOUNDED)
         events = random.integers(0, count, (size.events, columns))
@@ -185,31 +138,24 @@ def _away(rows: Rows, matching: float) -> Shares:
     return found
 
 
-def _value(share: Shares, values: Values) -> NDArray[np.int32]:
-    """Return the value below which that share of all values lies."""
-    uniform = values == "uniform"
-    found = np.floor(share * (LARGEST + 1) if uniform else (LARGEST + 1) ** share - 1)
-    return np.clip(found, 0, LARGEST).astype(np.int32)
-
-
 @dataclass(frozen=True, slots=True)
 class _Drawing:
     """Draws the values of an attribute, as places from 0 to η - 1, and constraints on it."""
 
     random: np.random.Generator
-    parameters: RangeParameters
+    of: RangeWorkload
     zipf: bool
 
     def places(self, share: Shares) -> Places:
         """Return the places below which these shares of all values lie."""
-        count = self.parameters.cardinality
+        count = self.of.cardinality
         found = np.floor((count + 1) ** share - 1 if self.zipf else share * count)
         places: Places = np.clip(found, 0, count - 1).astype(np.int64)
         return places
 
     def distinct(self, count: int) -> Places:
         """Draw so many different places, as they are spread."""
-        every = np.arange(self.parameters.cardinality)
+        every = np.arange(self.of.cardinality)
         weights = 1 / (every + 1.0) if self.zipf else np.ones(every.size)
         found: Places = self.random.choice(every, count, replace=False, p=weights / weights.sum())
         return found
@@ -223,7 +169,7 @@ class _Drawing:
 
     def around(self, places: Places) -> Pair:
         """Draw ranges and points that these places are in."""
-        width, count = self._widths(places.size), self.parameters.cardinality
+        width, count = self._widths(places.size), self.of.cardinality
         share: Shares = (places + 0.5) / count
         if self.zipf:
             share = np.minimum(np.log(places + 1.5) / np.log(count + 1), 1.0)
@@ -234,21 +180,19 @@ class _Drawing:
 
     def alone(self, events: Places, of: Places) -> Pair:
         """Draw ranges and points around some events' places in which no other event's place is."""
-        order = np.argsort(events)
-        ends = np.concatenate([[-1], events[order], [self.parameters.cardinality]])
-        rank = np.empty_like(order)
-        rank[order] = np.arange(order.size)
-        place, before, after = events[of], ends[rank[of]], ends[rank[of] + 2]
-        below = np.floor(self.random.random(of.size) * (place - before)).astype(np.int64)
-        above = np.floor(self.random.random(of.size) * (after - place)).astype(np.int64)
+        ends = np.concatenate([[-1], np.sort(events), [self.of.cardinality]])
+        place = events[of]
+        rank = np.searchsorted(ends, place)
+        below = self.random.integers(0, place - ends[rank - 1])
+        above = self.random.integers(0, ends[rank + 1] - place)
         return self._points(place, place - below, place + above)
 
     def _widths(self, count: int) -> Shares:
-        if self.parameters.width is not None:
-            return np.full(count, self.parameters.width)
+        if self.of.width is not None:
+            return np.full(count, self.of.width)
         return self.random.uniform(0.2, 0.8, count)
 
     def _points(self, point: Places, low: Places, high: Places) -> Pair:
         """Put points in the places of some ranges."""
-        is_point = self.random.random(point.size) < self.parameters.points
+        is_point = self.random.random(point.size) < self.of.points
         return np.where(is_point, point, low), np.where(is_point, point, high)

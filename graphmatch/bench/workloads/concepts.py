@@ -9,13 +9,13 @@ so that those below it are an interval: engines that know numbers only are given
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from graphmatch.bench.workloads import Column, Rows, Size, TabularWorkload
+from graphmatch.bench.workloads import Column, Rows, TabularWorkload
 from semantic.vocabulary import SUBCLASS
 
 if TYPE_CHECKING:
@@ -28,54 +28,46 @@ TEXTS = 100
 LARGEST = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class ConceptParameters:
-    """Links from a tree's top to its leaves; the share, or number, of subscriptions that match."""
+@dataclass(eq=False)
+class ConceptWorkload(TabularWorkload):
+    """Classes, strings and ranges: seven columns.
+
+    `height` is how many links lead from a tree's top to its leaves; a share of the subscriptions
+    matches an event (`matching`), or so many (`matches`).
+    """
 
     height: int = 5
     matching: float = 0.001
     matches: int | None = None
 
-
-class ConceptWorkload(TabularWorkload):
-    """Classes, strings and ranges: seven columns.
-
-    Examples
-    --------
-    >>> made = ConceptWorkload(Size(100, 5), ConceptParameters(height=2))
-    >>> made.rows.low.shape, len(made.attributes(0)), len(made.ontology().stated)
-    ((7, 100), 7, 18)
-    """
-
-    name: ClassVar = "concepts"
-    parameters_class: ClassVar = ConceptParameters
-    parameters: ConceptParameters
-
-    def __init__(self, size: Size, parameters: ConceptParameters) -> None:
-        super().__init__(size, parameters)
-        height = parameters.height
+    def __post_init__(self) -> None:
+        size = self.size
+        height = self.height
         if not 1 <= height <= 20:
             raise ValueError("a tree's height is from 1 to 20")
         random = np.random.default_rng(size.seed)
-        cut, used = size.planted(parameters.matching, parameters.matches)
-        own, texts, near = _drawn(random, used, height)
-        of = np.repeat(np.arange(used), cut)
-        rest = size.subscriptions - of.size
-        classes, strings, numbers = _drawn(random, rest, height)
-        others = random.integers(0, LARGEST, (rest, RANGES), endpoint=True)
-        below = (near[of] * random.random((of.size, RANGES))).astype(np.int64)
-        above = near[of] + ((LARGEST - near[of]) * random.random(below.shape)).astype(np.int64)
+        cut, used = size.planted(self.matching, self.matches)
+        events, of = _drawn(random, used, height), np.repeat(np.arange(used), cut)
+        others, ends = (_drawn(random, size.subscriptions - of.size, height) for _ in range(2))
+        own, near = events[of, :TREES], events[of, -RANGES:]
+        up = own >> random.integers(0, _depth(own), endpoint=True)
+        below = (near * random.random(near.shape)).astype(np.int64)
+        above = near + ((LARGEST - near) * random.random(near.shape)).astype(np.int64)
+        rows = np.concatenate([np.concatenate([up, events[of, TREES:]], axis=1), others])
+        first, last = _interval(rows[:, :TREES], height)
+        strings, numbers = (
+            rows[:, TREES:-RANGES],
+            np.sort([others[:, -RANGES:], ends[:, -RANGES:]], 0),
+        )
+        low, high = np.concatenate([below, numbers[0]]), np.concatenate([above, numbers[1]])
         order = random.permutation(size.subscriptions)
-        up = own[of] >> random.integers(0, _depth(own[of]), endpoint=True)
-        first, last = _interval(np.concatenate([up, classes])[order], height)
-        strings = np.concatenate([texts[of], strings])[order]
-        low = np.concatenate([below, np.minimum(numbers, others)])[order]
-        high = np.concatenate([above, np.maximum(numbers, others)])[order]
-        event = np.concatenate([_interval(own, height)[0], texts, near], axis=1).astype(np.int32)
+        values = np.concatenate(
+            [_interval(events[:, :TREES], height)[0], events[:, TREES:]], axis=1
+        )
         self.rows = Rows(
-            np.concatenate([first, strings, low], axis=1).T.astype(np.int32),
-            np.concatenate([last, strings, high], axis=1).T.astype(np.int32),
-            event[np.arange(size.events) % used],
+            np.concatenate([first, strings, low], axis=1)[order].T.astype(np.int32),
+            np.concatenate([last, strings, high], axis=1)[order].T.astype(np.int32),
+            values[np.arange(size.events) % used].astype(np.int32),
         )
         places = np.argsort(_interval(np.arange(1, 2 ** (height + 1)), height)[0]) + 1
         iris = [[f"urn:t:{i}:{place}" for place in places.tolist()] for i in range(TREES)]
@@ -92,19 +84,14 @@ class ConceptWorkload(TabularWorkload):
         return Ontology(
             (NamedNode(f"urn:t:{tree}:{k}"), SUBCLASS, NamedNode(f"urn:t:{tree}:{k // 2}"))
             for tree in range(TREES)
-            for k in range(2, 2 ** (self.parameters.height + 1))
+            for k in range(2, 2 ** (self.height + 1))
         )
 
 
-def _drawn(
-    random: np.random.Generator, count: int, height: int
-) -> tuple[Numbers, Numbers, Numbers]:
-    """Draw classes (1 is the top, 2k and 2k + 1 are below k), strings and numbers."""
-    return (
-        random.integers(1, 2 ** (height + 1), (count, TREES)),
-        random.integers(0, TEXTS, (count, STRINGS)),
-        random.integers(0, LARGEST, (count, RANGES), endpoint=True),
-    )
+def _drawn(random: np.random.Generator, count: int, height: int) -> Numbers:
+    """Draw rows of classes (1 is the top, 2k and 2k + 1 are below k), strings and numbers."""
+    ends = [2 ** (height + 1)] * TREES + [TEXTS] * STRINGS + [LARGEST + 1] * RANGES
+    return random.integers([1] * TREES + [0] * (STRINGS + RANGES), ends, (count, len(ends)))
 
 
 def _depth(places: Numbers) -> Numbers:

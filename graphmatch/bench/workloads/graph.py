@@ -7,15 +7,17 @@ table 1. The edges beside the path lie in the same places of each group (drawn f
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
+from random import Random
 from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode, RdfFormat, Triple, serialize
 
-from graphmatch.bench.workloads import Size, Workload, distinct_rows
+from graphmatch.bench.workloads import Workload, distinct_rows
 from semantic.publication import Publication
 
 Ids: TypeAlias = NDArray[np.int32]
@@ -42,13 +44,17 @@ PREFIXES = {"n": "urn:n:", "p": "urn:p:"}
 """What Turtle and RDF/XML are written with."""
 
 
-@dataclass(frozen=True, slots=True)
-class GraphParameters:
-    """What can be chosen.
+@dataclass(eq=False)
+class GraphWorkload(Workload):
+    """Publications of 90 edges, subscriptions of 4 (a tree) to 12, as int32.
 
-    Edges of a subscription: 4 (a tree) to 12; which share of the subscriptions a publication
-    matches, or how many of them; how many texts that differ in more than constants there are at the
-    most, 0 for one each (`shapes`); which share of the subscriptions overlaps with others.
+    A publication matches a share of the subscriptions (`matching`), or so many (`matches`). Their
+    texts differ in constants only but for `shapes` (0: one each); the share `overlap` has edges in
+    common with others.
+
+    `patterns` has shape ``(subscriptions, edges, 3)``: subject, property and object of each triple
+    pattern; negative numbers are variables. `graphs` has shape ``(publications, 90, 3)``; event *e*
+    is publication *e* modulo how many there are.
     """
 
     edges: int = 8
@@ -56,33 +62,14 @@ class GraphParameters:
     matches: int | None = None
     shapes: int = 100
     overlap: float = 0.5
-
-
-class GraphWorkload(Workload):
-    """Publications of 90 edges, subscriptions of a few, as int32.
-
-    `patterns` has shape ``(subscriptions, edges, 3)``: subject, property and object of each triple
-    pattern; negative numbers are variables. `graphs` has shape ``(publications, 90, 3)``; event *e*
-    is publication *e* modulo how many there are.
-
-    Examples
-    --------
-    >>> made = GraphWorkload(Size(1000, 10), GraphParameters(edges=4))
-    >>> made.patterns.shape, made.graphs.shape, len(made.publications(3)[0].triples)
-    ((1000, 4, 3), (10, 90, 3), 90)
-    """
-
-    name: ClassVar = "graph"
-    parameters_class: ClassVar = GraphParameters
     renews: ClassVar = True
-    parameters: GraphParameters
 
-    def __init__(self, size: Size, parameters: GraphParameters) -> None:
-        super().__init__(size, parameters)
+    def __post_init__(self) -> None:
+        size = self.size
         random = np.random.default_rng(size.seed)
-        cut, published = size.planted(parameters.matching, parameters.matches)
+        cut, published = size.planted(self.matching, self.matches)
         self._motif = _motif(random)
-        edges, variables, named = _shapes(self._motif, parameters, size.subscriptions, random)
+        edges, variables, named = _shapes(self._motif, self, size.subscriptions, random)
         names, properties = _names(random, published)
         self.graphs = _edges(self._motif, names, properties)
         nodes, labels = self._cut(random, cut, names, properties)
@@ -100,7 +87,7 @@ class GraphWorkload(Workload):
     ) -> tuple[Ids, Ids]:
         """Cut groups out of graphs, and draw others: names and properties of each subscription."""
         count, width = self.size.subscriptions, len(self._motif)
-        hidden = max(0, int(count * self.parameters.overlap) - cut * len(names))
+        hidden = max(0, int(count * self.overlap) - cut * len(names))
         parts = [_groups(random, names, properties, np.repeat(np.arange(len(names)), cut), width)]
         if hidden:
             unseen = max(1, hidden // TOGETHER)
@@ -123,11 +110,15 @@ class GraphWorkload(Workload):
         stars = -self.patterns[:, :, ::2].min(axis=(1, 2), initial=0)
         heads = [f"SELECT {' '.join(nodes[: -n - 1 : -1])} WHERE {{ " for n in range(4)]
         heads[0] = "ASK { "
-        several = zip(stars.tolist(), map(np.ndarray.tolist, self.patterns), strict=True)
+        several = zip(stars.tolist(), self.rows(), strict=True)
         return [
             heads[n] + " . ".join([nodes[s] + properties[p] + nodes[o] for s, p, o in rows]) + " }"
             for n, rows in several
         ]
+
+    def rows(self) -> Iterator[list[list[int]]]:
+        """Yield the patterns, a list for each subscription."""
+        return map(np.ndarray.tolist, self.patterns)
 
     def publications(self, number: int, serial: int | None = None) -> list[Publication]:
         """Return the one graph of an event."""
@@ -164,71 +155,50 @@ class GraphWorkload(Workload):
 
 
 def _shapes(
-    motif: list[Pair], parameters: GraphParameters, count: int, random: np.random.Generator
+    motif: list[Pair], made: GraphWorkload, count: int, random: np.random.Generator
 ) -> tuple[NDArray[np.intp], Ids, int]:
     """Draw shapes, none of them twice; `ValueError` where there are none or not enough.
 
     Returns the edges of each, ``(shapes, edges)``; its nodes' variables, ``(shapes, 5)``, 0 for
     none; and how many, the first ones, have no variable.
     """
-    if not GROUP - 1 <= parameters.edges <= len(motif):
+    if not GROUP - 1 <= made.edges <= len(motif):
         raise ValueError(f"a subscription has from {GROUP - 1} to {len(motif)} edges")
-    if parameters.shapes == 1:
+    if made.shapes == 1:
         raise ValueError("there are at least two shapes: with variables, and without")
-    whole = [s for s in combinations(range(len(motif)), parameters.edges) if _spans(motif, s)]
-    if not parameters.shapes:
-        return *_own(motif, whole, count, random), 0
-    named = [whole[i] for i in random.permutation(len(whole))[:TOPOLOGIES]]
-    starred = _starred(motif, whole, parameters.shapes - 1, random)
-    stars = np.zeros((len(named) + len(starred), GROUP), np.int32)
-    for shape, (_, pair) in enumerate(starred, len(named)):
-        stars[shape, pair] = [1, 2]
-    return np.array([*named, *(edges for edges, _ in starred)]), stars, len(named)
+    whole = [s for s in combinations(range(len(motif)), made.edges) if _spans(motif, s)]
+    if not made.shapes:
+        return *_starred(motif, whole, OWN_VARIABLES, count, random), 0
+    named = random.permutation(whole)[:TOPOLOGIES]
+    edges, stars = _starred(motif, whole, (VARIABLES,), made.shapes - 1, random)
+    none = np.zeros((len(named), GROUP), np.int32)
+    return np.concatenate([named, edges]), np.concatenate([none, stars]), len(named)
 
 
 def _starred(
-    motif: list[Pair], whole: list[Edges], count: int, random: np.random.Generator
-) -> list[tuple[Edges, Pair]]:
-    """Draw edges and variables, so that no two differ in constants only."""
-    every = [(edges, pair) for edges in whole for pair in combinations(range(GROUP), VARIABLES)]
-    drawn: dict[tuple[tuple[bool, ...], ...], tuple[Edges, Pair]] = {}
-    for place in random.permutation(len(every)).tolist():
-        edges, pair = every[place]
-        seen = tuple(tuple(node == star for node in motif[e] for star in pair) for e in edges)
-        drawn.setdefault(seen, (edges, pair))
-        if len(drawn) == count:
-            break
-    return list(drawn.values())
-
-
-def _own(
-    motif: list[Pair], whole: list[Edges], count: int, random: np.random.Generator
+    motif: list[Pair],
+    whole: list[Edges],
+    variables: Sequence[int],
+    count: int,
+    random: np.random.Generator,
 ) -> tuple[NDArray[np.intp], Ids]:
-    """Draw edges in an order and variables for each subscription, no shape twice."""
-    sets, ends = np.array(whole, np.int8), np.array(motif, np.int8)
-    choices = [c for several in OWN_VARIABLES for c in combinations(range(GROUP), several)]
-    starred = np.zeros((len(choices), GROUP), np.int8)
-    for row, choice in zip(starred, choices, strict=True):
-        row[list(choice)] = range(1, len(choice) + 1)
-    drawn = 2 * count + 1000
-    while True:
-        edge_of = random.permuted(sets[random.integers(0, len(sets), drawn)], axis=1)
-        stars = starred[random.integers(0, len(starred), drawn)]
-        seen = stars[np.arange(drawn)[:, None, None], ends[edge_of]].reshape(drawn, -1)
-        first = [
-            np.where((seen == v).any(1), (seen == v).argmax(1), seen.shape[1]) for v in (1, 2, 3)
-        ]
-        called = np.zeros((drawn, 4), np.int8)  # variables are numbered as they come
-        called[:, 1:] = np.argsort(np.argsort(first, axis=0, kind="stable"), axis=0).T + 1
-        seen = np.take_along_axis(called, seen.astype(np.intp), axis=1)
-        _, at = np.unique(seen @ 4 ** np.arange(seen.shape[1]), return_index=True)
-        if at.size >= count:
-            at = np.sort(at)[:count]
-            stars = np.take_along_axis(called[at], stars[at].astype(np.intp), axis=1)
-            return edge_of[at].astype(np.intp), stars.astype(np.int32)
-        if drawn > 50 * count + 100_000:
-            raise ValueError(f"there are {at.size:,} shapes, too few for {count:,} subscriptions")
-        drawn *= 4
+    """Draw edges in an order and so many variables for each shape, no shape twice."""
+    draw = Random(int(random.integers(1 << 32)))  # noqa: S311 - no secrets
+    choices = [choice for several in variables for choice in combinations(range(GROUP), several)]
+    drawn: dict[tuple[int, ...], tuple[list[int], list[int]]] = {}
+    for _ in range(50 * count + 100_000):
+        if len(drawn) == count:
+            edges, stars = zip(*drawn.values(), strict=True)
+            return np.array(edges, np.intp), np.array(stars, np.int32)
+        own = draw.choice(whole)
+        ordered, chosen = draw.sample(own, len(own)), draw.choice(choices)
+        called = dict.fromkeys(range(GROUP), 0)  # variables are numbered as they come
+        for node in (node for edge in ordered for node in motif[edge]):
+            if node in chosen and not called[node]:
+                called[node] = max(called.values()) + 1
+        seen = tuple([called[node] for edge in ordered for node in motif[edge]])
+        drawn[seen] = ordered, list(called.values())
+    raise ValueError(f"there are {len(drawn):,} shapes, too few for {count:,} subscriptions")
 
 
 def _motif(random: np.random.Generator) -> list[Pair]:

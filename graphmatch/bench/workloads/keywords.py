@@ -9,19 +9,20 @@ concept below one of the first 250. Feeds without items or that are no XML are l
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
-from xml.parsers.expat import ExpatError, ParserCreate
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import ParseError, fromstring
 
 import numpy as np
 from pyoxigraph import Literal, NamedNode
 
-from graphmatch.bench.workloads import Size, Workload
+from graphmatch.bench.workloads import Workload, distinct_rows
 from semantic.errors import InputError, Place, Problem
 from semantic.feeds import FeedFormat, read_feed, sniff_feed
-from semantic.files import files_in
+from semantic.files import files_in, unreadable
 from semantic.publication import Publication
 from semantic.vocabulary import DCTERMS, RSS, SKOS
 
@@ -36,17 +37,11 @@ _TITLE = RSS["title"]
 _XML = frozenset({FeedFormat.RSS, FeedFormat.RSS1, FeedFormat.ATOM})
 
 
-@dataclass(frozen=True, slots=True)
-class KeywordParameters:
-    """A folder of feeds; how many subscriptions have words of titles only; the share of topics."""
-
-    feeds: Path = FEEDS
-    heard: int | None = None
-    topics: float = 0.0
-
-
+@dataclass(eq=False)
 class KeywordWorkload(Workload):
     """Words in the titles of real feed items (`subscriptions`; of a topic none), and topics.
+
+    `heard` is how many have words of titles only, `topics` the share of topics.
 
     Raises
     ------
@@ -54,34 +49,34 @@ class KeywordWorkload(Workload):
         When the feeds have no words in their titles, or cannot be read.
     """
 
-    name: ClassVar = "keywords"
-    parameters_class: ClassVar = KeywordParameters
-    parameters: KeywordParameters
+    feeds: Path = FEEDS
+    heard: int | None = None
+    topics: float = 0.0
 
-    def __init__(self, size: Size, parameters: KeywordParameters) -> None:
-        super().__init__(size, parameters)
+    def __post_init__(self) -> None:
+        size = self.size
         random = np.random.default_rng(size.seed)
         problems: list[Problem] = []
-        feeds = _feeds(Path(parameters.feeds), problems)
+        feeds = _feeds(Path(self.feeds), problems)
         items = [item for _, several in feeds for item in several]
         text = "\n".join(title for item in items for title in titles(item))
         words = sorted(set(_WORD.findall(text)))
         if len(words) < MOST:
             what, remedy = "the feeds' titles have no words", "Give a folder of feeds with --feeds."
-            none = Problem(what, Place(str(parameters.feeds)), remedy)
+            none = Problem(what, Place(str(self.feeds)), remedy)
             raise InputError(next(iter(problems), none))
-        self.feeds = [feeds[int(place)] for place in random.permutation(len(feeds))]
+        self._documents = [feeds[int(place)] for place in random.permutation(len(feeds))]
         self._labels = [words[place] for place in random.permutation(len(words))[:CONCEPTS]]
         count = size.subscriptions
         lengths = random.integers(1, MOST, count, endpoint=True)
-        drawn = _different(random, count, len(words))
-        lengths[random.random(count) < parameters.topics] = 0
+        drawn = distinct_rows(random, count, MOST, len(words)).tolist()
+        lengths[random.random(count) < self.topics] = 0
         self._topics = random.integers(0, len(self._labels), count).tolist()
         self.subscriptions: list[tuple[str, ...]] = [
             tuple(words[place] for place in row[:length])
             for row, length in zip(drawn, lengths.tolist(), strict=True)
         ]
-        heard = count if parameters.heard is None else parameters.heard
+        heard = count if self.heard is None else self.heard
         for number, several in enumerate(self.subscriptions[heard:], heard):
             if several:
                 self.subscriptions[number] = (_unheard(several[0], text), *several[1:])
@@ -101,7 +96,7 @@ class KeywordWorkload(Workload):
         """Return the thesaurus, where there are topics."""
         from semantic.ontology.ontology import Ontology
 
-        if not self.parameters.topics:
+        if not self.topics:
             return super().ontology()
         concepts = [NamedNode(f"urn:topic:{number}") for number in range(len(self._labels))]
         named = zip(concepts, self._labels, strict=True)
@@ -111,19 +106,19 @@ class KeywordWorkload(Workload):
 
     def publications(self, number: int, serial: int | None = None) -> list[Publication]:  # noqa: ARG002
         """Return the items of a feed, as if they were just read."""
-        _, items = self.feeds[number % len(self.feeds)]
+        _, items = self._documents[number % len(self._documents)]
         return [Publication.of(item.id, item.triples) for item in items]
 
     def document(self, number: int, syntax: str, serial: int | None = None) -> bytes:  # noqa: ARG002
         """Return a feed."""
-        data, _ = self.feeds[number % len(self.feeds)]
+        data, _ = self._documents[number % len(self._documents)]
         return data
 
     def described(self) -> dict[str, object]:
         """Return the parameters, and how many feeds and items there are."""
-        items = sum(len(several) for _, several in self.feeds)
-        counts = {"documents": len(self.feeds), "items": items}
-        return {**super().described(), "feeds": str(self.parameters.feeds), **counts}
+        items = sum(len(several) for _, several in self._documents)
+        counts = {"documents": len(self._documents), "items": items}
+        return {**super().described(), "feeds": str(self.feeds), **counts}
 
 
 def titles(item: Publication) -> list[str]:
@@ -142,22 +137,14 @@ def _feeds(folder: Path, problems: list[Problem]) -> list[tuple[bytes, list[Publ
         try:
             data = path.read_bytes()
         except OSError as error:
-            what = f"cannot be read: {error.strerror or error}"
-            problems.append(Problem(what, Place(str(path)), "Check the name and permissions."))
+            problems.append(unreadable(str(path), error))
             continue
-        if sniff_feed(data) in _XML and _is_xml(data):
-            items = list(read_feed(data, str(path), on_problem=problems.append))
-            if items:
-                found.append((data, items))
+        with suppress(ParseError):
+            if sniff_feed(data) in _XML:
+                fromstring(data)  # noqa: S314 - local files
+                items = list(read_feed(data, str(path), on_problem=problems.append))
+                found += [(data, items)] if items else []
     return found
-
-
-def _is_xml(data: bytes) -> bool:
-    try:
-        ParserCreate().Parse(data, True)
-    except ExpatError:
-        return False
-    return True
 
 
 @cache
@@ -167,15 +154,3 @@ def _unheard(word: str, text: str) -> str:
     while other in text:
         other += "q"
     return other
-
-
-def _different(random: np.random.Generator, count: int, below: int) -> list[list[int]]:
-    """Draw `MOST` different numbers for each row."""
-    first = random.integers(0, below, count)
-    second = (first + random.integers(1, below, count)) % below
-    low, high = np.minimum(first, second), np.maximum(first, second)
-    third = random.integers(0, below - 2, count)
-    third += third >= low
-    third += third >= high
-    found: list[list[int]] = np.stack([first, second, third], axis=1).tolist()
-    return found

@@ -16,10 +16,11 @@ from graphmatch.bench.adapters import ENGINES, Adapter, Asked, adapter
 from graphmatch.bench.peers import BLOCK, scan
 from graphmatch.bench.runner import measured
 from graphmatch.bench.workloads import Size, TabularWorkload, Workload, workload_class
-from graphmatch.bench.workloads.attributes import AttributeParameters, AttributeWorkload
+from graphmatch.bench.workloads.attributes import AttributeWorkload
 from graphmatch.bench.workloads.graph import GraphWorkload
 from graphmatch.bench.workloads.keywords import KeywordWorkload, titles
 from graphmatch.cli import app
+from graphmatch.command.bench import Measuring
 
 FEEDS = str(Path(__file__).parents[3] / "data/feeds")
 SIZE = Size(60, 3, seed=3)
@@ -36,7 +37,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 
 def make(name: str, size: Size = SIZE) -> Workload:
     class_ = workload_class(name)
-    return class_(size, class_.parameters_class(**PARAMETERS[name]))
+    return class_(size, **PARAMETERS[name])
 
 
 def engines(name: str) -> list[str]:
@@ -95,7 +96,7 @@ def test_every_engine_finds_what_a_search_finds(name: str) -> None:
         assert any(expected)
         for engine in engines(name):
             peer = adapter(engine)
-            if not peer.matches or not peer.is_installed():
+            if not peer.matches:
                 continue
             peer.build(peer.given(made))
             for form in peer.forms[name]:
@@ -195,7 +196,7 @@ def test_a_column_that_has_used_up_its_time() -> None:
 
 
 def test_the_scan_looks_at_every_block() -> None:
-    made = AttributeWorkload(Size(2 * BLOCK + 5, 3), AttributeParameters(2, matching=0.2))
+    made = AttributeWorkload(Size(2 * BLOCK + 5, 3), 2, matching=0.2)
     peer = adapter("scan")
     peer.build(made)
     expected = [searched(made, number, None) for number in range(3)]
@@ -214,9 +215,8 @@ def invoked(*arguments: str) -> tuple[int, str, str]:
 
 
 def test_columns_that_are_chosen() -> None:
-    peers = {name: adapter(name) for name in ("graphmatch", "dictionary", "parse")}
-    asked = matching.Asked("graph", [1], 1, 1, forms=["turtle"], core=True)
-    assert list(matching.columns_of(asked, peers)) == [
+    chosen = Measuring(engines="graphmatch,dictionary,parse", forms="turtle", core=True)
+    assert list(matching.columns_of("graph", chosen, {})) == [
         "graphmatch:turtle",
         "graphmatch:turtle+new",
         "graphmatch:core",
@@ -225,14 +225,15 @@ def test_columns_that_are_chosen() -> None:
         "parse:turtle",
         "parse:turtle+new",
     ]
-    asked = matching.Asked("concepts", [1], 1, 1, documents="new")
-    assert list(
-        matching.columns_of(asked, {name: adapter(name) for name in ("graphmatch", "scan")})
-    ) == [
+    chosen = Measuring(engines="graphmatch,scan", documents="new")
+    assert list(matching.columns_of("concepts", chosen, {})) == [
         "graphmatch:arrow",
         "graphmatch:dicts",
         "scan:integers",
     ]
+    chosen = Measuring(forms="objects")
+    columns = list(matching.columns_of("keywords", chosen, {"topics": 0.5}))
+    assert columns == ["graphmatch:objects"]
 
 
 def test_rows_and_a_table_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,12 +258,12 @@ def test_rows_and_a_table_of_the_command(monkeypatch: pytest.MonkeyPatch) -> Non
         (["all", "--subscriptions", "5"], "bench all takes no --subscriptions"),
         (["all", "nothing"], "no run is called 'nothing'"),
         (["graph", "--subscriptions", "many"], "'many' is no number of subscriptions"),
-        (["graph", "--engines", "oracle"], "no engine is called 'oracle'"),
-        (["graph", "--engines", "scan"], "the engine scan does not know the workload graph"),
-        (["graph", "--forms", "arrow"], "graph has no form 'arrow'"),
+        (["graph", "--engines", "oracle"], "no engine of graph is called 'oracle'"),
+        (["graph", "--engines", "scan"], "no engine of graph is called 'scan'"),
+        (["graph", "--forms", "arrow"], "no form of graph is called 'arrow'"),
         (["graph", "--scale", "full"], "bench graph takes no --scale"),
         (["graph", "--output", "elsewhere"], "bench graph takes no --output"),
-        (["paper", "gtopss-9z"], "no experiment is called 'gtopss-9z'"),
+        (["paper", "gtopss-9z"], "no figure is called 'gtopss-9z'"),
         (["paper", "LIST", "--events", "3"], "bench paper takes no --events"),
     ],
 )
@@ -276,5 +277,5 @@ def test_that_the_extra_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     status, _, err = invoked("paper", "LIST")
     assert status == 2
-    assert "it needs pandas, matplotlib" in err
+    assert "it needs ahocorasick_rs, bitarray, clips, duckdb, matplotlib, numba, pandas" in err
     assert 'pip install "graphmatch[bench]"' in err

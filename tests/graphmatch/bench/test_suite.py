@@ -11,7 +11,7 @@ from graphmatch.bench.adapters import adapter
 from graphmatch.bench.measures import MEASURES
 from graphmatch.bench.runner import Column
 from graphmatch.bench.suite import RUNS, Claim, Run, claims_of
-from graphmatch.bench.workloads import WORKLOADS, workload_class
+from graphmatch.bench.workloads import WORKLOADS, parameters_of, workload_class
 
 ROWS = [{"column": "a", "seconds": 2.0}, {"column": "b", "seconds": 4.0}]
 
@@ -23,10 +23,11 @@ def test_runs_name_what_there_is() -> None:
         if run.measured in MEASURES:
             continue
         assert run.measured in WORKLOADS
-        workload_class(run.measured).parameters_class(**run.parameters)
+        known = set(parameters_of(workload_class(run.measured)))
+        assert known >= set(run.parameters)
         for text in run.all_columns():
             column = Column.of(text)
-            workload_class(run.measured).parameters_class(**{**run.parameters, **column.parameters})
+            assert known >= set(column.parameters)
             assert column.form in adapter(column.engine).forms[run.measured], text
 
 

@@ -15,16 +15,13 @@ from pyoxigraph import parse
 from graphmatch.bench.workloads import UNBOUNDED, Size, TabularWorkload, Workload, workload_class
 from graphmatch.bench.workloads.attributes import (
     LARGEST,
-    AttributeParameters,
     AttributeWorkload,
-    EqualityParameters,
     EqualityWorkload,
-    RangeParameters,
     RangeWorkload,
 )
-from graphmatch.bench.workloads.concepts import ConceptParameters, ConceptWorkload
-from graphmatch.bench.workloads.graph import SYNTAXES, GraphParameters, GraphWorkload
-from graphmatch.bench.workloads.keywords import KeywordParameters, KeywordWorkload, titles
+from graphmatch.bench.workloads.concepts import ConceptWorkload
+from graphmatch.bench.workloads.graph import SYNTAXES, GraphWorkload
+from graphmatch.bench.workloads.keywords import KeywordWorkload, titles
 from graphmatch.published import make as published
 from graphmatch.subscription import SubscriptionParser
 from semantic.errors import InputError
@@ -36,7 +33,7 @@ FEEDS = Path(__file__).parents[3] / "data/feeds"
 def make(name: str, size: Size, **parameters: Any) -> Workload:
     class_ = workload_class(name)
     given: dict[str, Any] = {"feeds": FEEDS, **parameters} if name == "keywords" else parameters
-    return class_(size, class_.parameters_class(**given))
+    return class_(size, **given)
 
 
 def skeletons(texts: list[str]) -> set[str]:
@@ -78,7 +75,7 @@ def test_the_engine_takes_every_text(name: str) -> None:
 
 @pytest.mark.parametrize("edges", [4, 8, 12])
 def test_graphs_are_those_of_the_paper(edges: int) -> None:
-    made = GraphWorkload(Size(1000, 20), GraphParameters(edges=edges))
+    made = GraphWorkload(Size(1000, 20), edges=edges)
     for number in range(20):
         triples = made.graph(number).tolist()
         nodes = {node for s, _, o in triples for node in (s, o)}
@@ -93,7 +90,7 @@ def test_graphs_are_those_of_the_paper(edges: int) -> None:
 
 @pytest.mark.parametrize("edges", [4, 8, 12])
 def test_graph_subscriptions_are_those_of_the_paper(edges: int) -> None:
-    made = GraphWorkload(Size(1000, 20), GraphParameters(edges=edges))
+    made = GraphWorkload(Size(1000, 20), edges=edges)
     variables = Counter()
     for rows in made.patterns.tolist():
         nodes = {node for s, _, o in rows for node in (s, o)}
@@ -108,12 +105,12 @@ def test_graph_subscriptions_are_those_of_the_paper(edges: int) -> None:
 
 @pytest.mark.parametrize(("shapes", "least"), [(2, 2), (100, 100), (2000, 1000)])
 def test_texts_have_as_many_skeletons_as_there_are_shapes(shapes: int, least: int) -> None:
-    made = GraphWorkload(Size(20_000, 5), GraphParameters(shapes=shapes))
+    made = GraphWorkload(Size(20_000, 5), shapes=shapes)
     assert least <= len(skeletons(made.texts())) <= shapes
 
 
 def test_half_of_the_graph_subscriptions_overlap() -> None:
-    made = GraphWorkload(Size(5000, 20), GraphParameters())
+    made = GraphWorkload(Size(5000, 20))
     named = [
         [(s, p, o) for s, p, o in rows if s >= 0 and o >= 0] for rows in made.patterns.tolist()
     ]
@@ -130,18 +127,18 @@ def test_how_many_are_cut_out() -> None:
 
 
 def test_each_subscription_has_a_shape_of_its_own() -> None:
-    made = GraphWorkload(Size(5000, 5), GraphParameters(shapes=0))
+    made = GraphWorkload(Size(5000, 5), shapes=0)
     assert len(skeletons(made.texts())) == 5000
     variables = Counter(len(set(rows[rows < 0])) for rows in made.patterns[:, :, ::2])
     assert sorted(variables) == [2, 3]
     with pytest.raises(ValueError, match="too few for 9,000 subscriptions"):
-        GraphWorkload(Size(9000, 5), GraphParameters(shapes=0, edges=4))
+        GraphWorkload(Size(9000, 5), shapes=0, edges=4)
 
 
 @pytest.mark.parametrize("syntax", SYNTAXES)
 @pytest.mark.parametrize("serial", [None, 5])
 def test_documents_are_the_graphs(syntax: str, serial: int | None) -> None:
-    made = GraphWorkload(Size(500, 6, 4), GraphParameters(matches=3))
+    made = GraphWorkload(Size(500, 6, 4), matches=3)
     quads = list(parse(made.document(2, syntax, serial), format=SYNTAXES[syntax]))
     read = {tuple(term.value for term in quad.triple) for quad in quads}  # type: ignore[union-attr]
     graph = made.graph(2, serial).tolist()
@@ -149,13 +146,13 @@ def test_documents_are_the_graphs(syntax: str, serial: int | None) -> None:
 
 
 def test_new_publications_have_new_names_but_for_what_is_to_match() -> None:
-    made = GraphWorkload(Size(500, 6, 4), GraphParameters(matches=2))
+    made = GraphWorkload(Size(500, 6, 4), matches=2)
     first, again, other = (set(made.graph(2, n)[:, ::2].ravel().tolist()) for n in (1, 1, 2))
     assert first == again
     kept = first & other
     assert kept == {name for name in first if name < 2000}
     assert len(kept) <= 10 < len(first - kept)
-    every = GraphWorkload(Size(500, 6, 4), GraphParameters(matches=0))
+    every = GraphWorkload(Size(500, 6, 4), matches=0)
     assert every.graph(2, 1)[:, ::2].min() >= 2000
 
 
@@ -168,8 +165,7 @@ def test_new_publications_have_new_names_but_for_what_is_to_match() -> None:
 def test_attributes_match_as_often_as_they_are_to(
     values: Any, attributes: int, matching: float
 ) -> None:
-    parameters = AttributeParameters(attributes, matching, values)
-    made = AttributeWorkload(Size(20_000, 30), parameters)
+    made = AttributeWorkload(Size(20_000, 30), attributes, matching, values)
     low, high, events = made.rows.low, made.rows.high, made.rows.values
     assert low.shape == high.shape == (attributes, 20_000)
     assert events.shape == (30, attributes)
@@ -181,7 +177,7 @@ def test_attributes_match_as_often_as_they_are_to(
 
 
 def test_zipf_values_are_skewed() -> None:
-    made = AttributeWorkload(Size(10, 2000), AttributeParameters(3, matching=0.1, values="zipf"))
+    made = AttributeWorkload(Size(10, 2000), 3, matching=0.1, values="zipf")
     below = np.mean(made.rows.values < 1000)
     assert 0.35 < below < 0.65  # the middle, by Zipf's law, of numbers up to a million
 
@@ -191,7 +187,7 @@ def test_zipf_values_are_skewed() -> None:
 
 @pytest.mark.parametrize("height", [1, 3])
 def test_classes_are_intervals(height: int) -> None:
-    made = ConceptWorkload(Size(4000, 1), ConceptParameters(height))
+    made = ConceptWorkload(Size(4000, 1), height)
     found = {}
     for tree in range(3):
         bounds = made.rows.low[tree].tolist(), made.rows.high[tree].tolist()
@@ -206,7 +202,7 @@ def test_classes_are_intervals(height: int) -> None:
 
 
 def test_concepts_have_a_complete_tree_for_each_attribute() -> None:
-    made = ConceptWorkload(Size(10, 3), ConceptParameters(height=4))
+    made = ConceptWorkload(Size(10, 3), height=4)
     links = nx.DiGraph((s.value, o.value) for s, _, o in made.ontology().stated)  # type: ignore
     assert links.number_of_nodes() == 3 * 31
     assert nx.number_weakly_connected_components(links) == 3
@@ -233,37 +229,35 @@ def test_that_conjunctions_say_what_the_texts_say(name: str) -> None:
 @pytest.mark.parametrize("rate", [0.01, 0.2])
 def test_that_the_matching_rate_is_exact(rate: float, values: Any) -> None:
     """Each event meets what was cut out of it, and nothing else."""
-    rows = RangeWorkload(Size(1000, 30), RangeParameters(matching=rate, values=values)).rows
+    rows = RangeWorkload(Size(1000, 30), matching=rate, values=values).rows
     low, high = rows.low[:, :, None], rows.high[:, :, None]
     met = ((low <= rows.values.T[:, None]) & (rows.values.T[:, None] <= high)).all(axis=0)
     assert (met.sum(axis=0) == 1000 * rate).all()
 
 
 def test_widths_points_and_cardinality() -> None:
-    few = RangeParameters(2, width=0.5, points=0.3, cardinality=100)
-    rows = RangeWorkload(Size(4000, 500), few).rows
+    rows = RangeWorkload(Size(4000, 500), 2, width=0.5, points=0.3, cardinality=100).rows
     length = rows.high - rows.low
     assert (length == 0).mean() == pytest.approx(0.3, abs=0.03)
     assert length[length > 0].mean() == pytest.approx(LARGEST / 2, rel=0.03)
     assert set(np.unique(rows.values % (LARGEST // 100))) == {0}
     assert len(np.unique(rows.values)) == 100
-    anywhere = RangeWorkload(Size(4000, 1), RangeParameters(points=0.0)).rows
+    anywhere = RangeWorkload(Size(4000, 1), points=0.0).rows
     widths = (anywhere.high - anywhere.low) / LARGEST
     assert 0.19 < widths.min() < 0.21
     assert 0.79 < widths.max() < 0.81
 
 
 def test_that_mixed_is_both_distributions() -> None:
-    rows = RangeWorkload(Size(500, 500), RangeParameters(mixed=True)).rows
+    rows = RangeWorkload(Size(500, 500), mixed=True).rows
     medians = np.median(rows.values, axis=0)
     assert medians.min() < LARGEST / 50 < LARGEST / 3 < medians.max()
 
 
 def test_popularity_of_attributes() -> None:
-    few = EqualityParameters(attributes=4, popular=0.8, falling=0.5)
-    rows = EqualityWorkload(Size(4000, 4000), few).rows
+    rows = EqualityWorkload(Size(4000, 4000), attributes=4).rows
     tests = rows.low != UNBOUNDED[0]
-    assert tests[1:].mean(axis=1) == pytest.approx([0.4, 0.2, 0.1], abs=0.03)
+    assert tests[1:].mean(axis=1) == pytest.approx([0.81, 0.69, 0.58], abs=0.03)
     assert tests.any(axis=0).all()
     asked = np.bincount(rows.low[tests])
     assert asked[0] / asked[4] == pytest.approx(5, rel=0.2)
@@ -274,7 +268,7 @@ def test_popularity_of_attributes() -> None:
 
 
 def test_keywords_are_words_of_titles() -> None:
-    made = KeywordWorkload(Size(3000, 5), KeywordParameters(FEEDS))
+    made = KeywordWorkload(Size(3000, 5), FEEDS)
     lengths = Counter(map(len, made.subscriptions))
     assert sorted(lengths) == [1, 2, 3]
     assert min(lengths.values()) > 900
@@ -285,8 +279,8 @@ def test_keywords_are_words_of_titles() -> None:
 
 
 def test_so_many_keywords_are_heard_of() -> None:
-    made = KeywordWorkload(Size(2000, 5), KeywordParameters(FEEDS, heard=500))
-    whole = KeywordWorkload(Size(2000, 5), KeywordParameters(FEEDS))
+    made = KeywordWorkload(Size(2000, 5), FEEDS, heard=500)
+    whole = KeywordWorkload(Size(2000, 5), FEEDS)
     assert made.subscriptions[:500] == whole.subscriptions[:500]
     text = "\n".join(t for n in range(3) for item in made.publications(n) for t in titles(item))
     assert all(word in text for words in made.subscriptions[:500] for word in words)
@@ -294,7 +288,7 @@ def test_so_many_keywords_are_heard_of() -> None:
 
 
 def test_topics() -> None:
-    made = KeywordWorkload(Size(1000, 3), KeywordParameters(FEEDS, topics=0.5))
+    made = KeywordWorkload(Size(1000, 3), FEEDS, topics=0.5)
     topics = [text for text in made.texts() if "urn:topic:" in text]
     assert 400 < len(topics) < 600
     assert len(topics) == made.subscriptions.count(())
@@ -306,10 +300,10 @@ def test_topics() -> None:
 
 def test_feeds_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
-        KeywordWorkload(Size(10, 1), KeywordParameters(tmp_path / "none"))
+        KeywordWorkload(Size(10, 1), tmp_path / "none")
     (tmp_path / "empty.rss").write_text(
         "<rss version='2.0'><channel><title>a</title><item><title>b</title></item></channel></rss>",
         encoding="utf-8",
     )
     with pytest.raises(InputError, match="have no words"):
-        KeywordWorkload(Size(10, 1), KeywordParameters(tmp_path))
+        KeywordWorkload(Size(10, 1), tmp_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch.engine import Engine
@@ -642,7 +643,10 @@ ALL_BUT_FALSE = {"truth", "value", "both", "bound"}
 
 @pytest.mark.parametrize(
     "left",
-    ["BIND(1 AS ?k) ?x <urn:p> [] ; <urn:p> ?t", "OPTIONAL { ?x <urn:q> [] } ?x <urn:p>/<urn:q> ?t"],
+    [
+        "BIND(1 AS ?k) ?x <urn:p> [] ; <urn:p> ?t",
+        "OPTIONAL { ?x <urn:q> [] } ?x <urn:p>/<urn:q> ?t",
+    ],
 )
 def test_that_unnamed_variables_are_told_apart(left: str) -> None:
     engine = Engine(operators=ALL)
