@@ -7,7 +7,7 @@ which counts what it delivers and how deep elements nest; entities outside of th
 refused. Cost: about 10 ms a megabyte, 30 to 40 with entities.
 
 What is not well-formed is returned, not refused: that is up to who reads it. Nothing is fetched.
-Feeds, OWL/XML and catalogues are read after this, by expat; for RDF/XML the compiled core has a
+Feeds and OWL/XML are read after this, by expat; for RDF/XML the compiled core has a
 check of its own, on the tokenizer of its parser.
 
 Source: XML 1.0 section 4 (entities) and appendix F (detection of encodings).

@@ -59,19 +59,14 @@ def test_circle(case: str, tmp_path: Path) -> None:
 
 
 SYNONYMS = {
-    "JSON that is synonyms the wrong way round": (
-        '{"US": "United States"}',
-        " ('US'): the value of a root is not a list of its synonyms. Correct or remove the row; "
-        "it was skipped.",
+    "no root": (
+        "US\n",
+        ":2: a row needs both a term and a root. Correct or remove the row; it was skipped.",
     ),
     "two roots": (
-        '{"United States": ["US"], "ultrasound": ["US"]}',
-        " ('ultrasound'): US has two roots: United States (FILE ('United States')) and "
-        "ultrasound. None of these rows is used: keep those with one root.",
-    ),
-    "no text": (
-        '{"United States": [7]}',
-        " ('United States'): a synonym is not a text. Correct or remove the row; it was skipped.",
+        "US,United States\nUS,ultrasound\n",
+        ":3: US has two roots: United States (FILE:2) and ultrasound. "
+        "None of these rows is used: keep those with one root.",
     ),
 }
 
@@ -79,8 +74,8 @@ SYNONYMS = {
 @pytest.mark.parametrize("case", SYNONYMS)
 def test_synonyms(case: str, tmp_path: Path) -> None:
     text, message = SYNONYMS[case]
-    path = tmp_path / "s.json"
-    path.write_text(text)
+    path = tmp_path / "s.csv"
+    path.write_text(f"term,root\n{text}")
     problems: list[Problem] = []
     ontology = Ontology.load(path, on_problem=problems.append)
     assert list(map(str, problems)) == [str(path) + message.replace("FILE", str(path))]
@@ -93,8 +88,8 @@ def test_synonyms(case: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"US": ["USA",]}', ":1: not JSON: "),
-        ('{"US": ["USA"]', ":1: not JSON: "),
+        ('{"US": ["USA",]}', ":1:15: not valid JSON-LD: "),
+        ('{"US": ["USA"]', ":1:15: not valid JSON-LD: "),
     ],
 )
 def test_broken_json(text: str, message: str, tmp_path: Path) -> None:

@@ -230,7 +230,6 @@ HOSTILE: dict[str, Case] = {
         lambda: json_feed('{"a":' * DEEP + "1" + "}" * DEEP),
         "deep",
     ),
-    "deep JSON of synonyms": ("ontology.json", lambda: '{"a": ' + "[" * DEEP, "deep"),
     "deep JSON of events": ("events.jsonl", lambda: '{"a": ' * DEEP + "1" + "}" * DEEP, "deep"),
     "deep event": ("events.jsonl", lambda: '{"a": ' * 400 + "1" + "}" * 400, "attribute_steps"),
     "deep JSON of subscriptions": (

@@ -25,11 +25,13 @@ ONTOLOGY = """
 :DesktopPC owl:equivalentClass :Tischrechner .
 :us skos:prefLabel "United States"@en, "États-Unis"@fr ; skos:altLabel "America" .
 """
-SYNONYMS = {
-    "United States": ["US", "U.S."],
-    "http://example.org/DesktopPC": ["台式机", "http://example.org/PC"],
-    "http://example.org/price": ["http://example.org/cost"],
-}
+SYNONYMS = """term,root
+US,United States
+U.S.,United States
+台式机,http://example.org/DesktopPC
+http://example.org/PC,http://example.org/DesktopPC
+http://example.org/cost,http://example.org/price
+"""
 
 
 @pytest.mark.parametrize(
@@ -60,10 +62,10 @@ def test_filter(event: str, wanted: str, options: str, matches: bool, tmp_path: 
         "event.ttl": f"{PREFIXES}{event} .",
         "wanted.rq": f"{PREFIXES}SELECT * {{ {wanted} }}",
         "ontology.ttl": PREFIXES + ONTOLOGY,
-        "synonyms.json": json.dumps(SYNONYMS),
+        "synonyms.csv": SYNONYMS,
     }.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    ontology = ("-o", str(tmp_path / "ontology.ttl"), "-o", str(tmp_path / "synonyms.json"))
+    ontology = ("-o", str(tmp_path / "ontology.ttl"), "-o", str(tmp_path / "synonyms.csv"))
     files = (str(tmp_path / "event.ttl"), "-s", str(tmp_path / "wanted.rq"), *ontology)
     outcome = CliRunner().invoke(app, ["filter", *files, *options.split(), "--json"])
     assert outcome.exit_code == 0, outcome.output

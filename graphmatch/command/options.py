@@ -22,7 +22,7 @@ from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self, get_type_h
 import typer
 from typer.core import TyperCommand
 
-_FILES = "RDF files, .csv and .json synonyms, .rq mapping functions"
+_FILES = "RDF files, .csv synonyms, .rq mapping functions"
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _ANNOTATED: Any = Annotated
 CONFIG = "graphmatch.toml"
@@ -206,9 +206,7 @@ class Loading:
     """How the files of an ontology become one, as the command line says it."""
 
     panel: ClassVar = "Loading the ontology"
-    imports: Path | None = option(
-        None, "A folder or an XML catalogue in which owl:imports are found."
-    )
+    imports: Path | None = option(None, "A folder in which owl:imports are found.")
     fetch_imports: bool = option(False, "Read owl:imports that are not there from the network.")
     reason: Literal["hermit", "pellet"] | None = option(
         None, "Let an OWL reasoner infer superclasses and types."

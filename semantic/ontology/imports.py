@@ -1,57 +1,37 @@
 """``owl:imports``: the documents of an ontology, and those that they import.
 
-An import is looked for among the documents that are there already, then where the user says (a
-folder or a catalogue), and, only if asked, at its own address. Each document is read once, however
-often it is imported. What is not found is reported and left out.
-
-A catalogue is what Protégé writes beside an ontology as ``catalog-v001.xml``: elements `uri`, in
-groups or not, that give a name the place it is to be read from, relative to the catalogue.
-`nextCatalog`, `rewriteURI` and `delegateURI` are not read.
+An import is looked for among the documents that are there already, then in the folder that the
+user names, and, only if asked, at its own address. Each document is read once, however often it is
+imported. What is not found is reported and left out.
 
 In a folder the files say themselves what they are called; where none of them says an import's
 name, the file is taken whose own name is the last part of it (``…/ns/sosa`` and ``sosa.ttl``).
 
-Source: OWL 2 Structural Specification, section 3.4 (imports closure); OASIS, XML Catalogs Version
-1.1, section 4 (2005).
+Source: OWL 2 Structural Specification, section 3.4 (imports closure).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from os.path import realpath
 from pathlib import Path
-from typing import TypeAlias
-from urllib.parse import unquote, urljoin, urlsplit
-from xml.etree.ElementTree import Element
+from urllib.parse import unquote
 
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem, Severity
-from semantic.files import files_in, is_folder, unreadable
-from semantic.guards import parse_xml
+from semantic.files import files_in, unreadable
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.documents import Document, fetch_document, read_file
 from semantic.syntax import format_of_name
 
-_NAMESPACE = "{urn:oasis:names:tc:entity:xmlns:xml:catalog}"
-_BASE = "{http://www.w3.org/XML/1998/namespace}base"
-_CORRECT = "Correct the catalogue, or name a folder that has the imported files."
-_REMEDY = "Load its file, too, or name a folder or catalogue that has it; what it says is left out."
-
-
-def places_of(path: Path, on_problem: OnProblem, limits: Limits = DEFAULT_LIMITS) -> Places:
-    """Return where imports lie: a folder, or what a catalogue says.
-
-    Raises `InputError` when a catalogue cannot be understood, `OSError` when there is no such
-    thing.
-    """
-    return Folder(path, on_problem, limits) if is_folder(path) else Catalogue(path, limits)
+_REMEDY = "Load its file, too, or name a folder that has it; what it says is left out."
 
 
 def closure(
     given: Sequence[tuple[Path, Document]],
-    places: Places | None,
+    folder: Folder | None,
     on_problem: OnProblem,
     *,
     may_fetch: bool = False,
@@ -59,13 +39,13 @@ def closure(
 ) -> list[Document]:
     """Return documents with all that they import, in the order in which they are found.
 
-    The given ones are those that the user names, each with its file. What is not in `places` may be
-    fetched if `may_fetch`.
+    The given ones are those that the user names, each with its file. What is not in the
+    `folder` may be fetched if `may_fetch`.
 
     Raises `InputError` or `OSError` when an imported file is found and cannot be read, and
     `OntologyError` when there are more documents than `Limits.imported_documents`.
     """
-    found = _Closure(given, places, on_problem, may_fetch, limits)
+    found = _Closure(given, folder, on_problem, may_fetch, limits)
     for importer in found.documents:  # which grows
         for iri in importer.imports:
             found.add(iri, importer)
@@ -78,12 +58,12 @@ class _Closure:
     def __init__(
         self,
         given: Sequence[tuple[Path, Document]],
-        places: Places | None,
+        folder: Folder | None,
         on_problem: OnProblem,
         may_fetch: bool,
         limits: Limits,
     ) -> None:
-        self._places, self._may_fetch = places, may_fetch
+        self._folder, self._may_fetch = folder, may_fetch
         self._on_problem, self._limits = on_problem, limits
         self._most = len(given) + limits.imported_documents
         self.documents = [document for _, document in given]
@@ -96,13 +76,13 @@ class _Closure:
         """Read what an import names, if it has not been read."""
         if _key(iri) in self._names:
             return
-        place = self._places.find(iri) if self._places else None
+        place: Path | str | None = self._folder.find(iri) if self._folder else None
         if place is None and self._may_fetch:
             place = iri
         if place is None:
             why = "it is not where imports are looked for"
-            if self._places is None:
-                why = "no folder or catalogue was named to look in"
+            if self._folder is None:
+                why = "no folder was named to look in"
             self._report_missing(iri, importer, why)
             return
         name = realpath(place) if isinstance(place, Path) else place
@@ -122,17 +102,11 @@ class _Closure:
     def _read(self, place: Path | str, iri: str, importer: Document) -> Document | None:
         """Read a document; what is no RDF at an address is as good as missing."""
         if isinstance(place, Path):
-            if place.is_file():
-                return read_file(place, self._on_problem, self._limits)
-            kind = "regular file" if place.exists() else "file"
-            self._report_missing(iri, importer, f"there is no {kind} {place}")
-        elif not self._may_fetch:
-            self._report_missing(iri, importer, f"it lies at {place}, and nothing is fetched")
-        else:
-            try:
-                return fetch_document(place, self._on_problem, self._limits)
-            except InputError as error:
-                self._report_missing(iri, importer, error.problem.what)
+            return read_file(place, self._on_problem, self._limits)
+        try:
+            return fetch_document(place, self._on_problem, self._limits)
+        except InputError as error:
+            self._report_missing(iri, importer, error.problem.what)
         return None
 
     def _report_missing(self, iri: str, importer: Document, reason: str) -> None:
@@ -148,65 +122,6 @@ def _key(iri: str) -> str:
     return iri.rstrip("#/")
 
 
-class Catalogue:
-    """The places that an XML catalogue gives; of two for one name the first holds.
-
-    Raises `InputError` when it is none, `OSError` when the system refuses.
-    """
-
-    def __init__(self, path: Path, limits: Limits) -> None:
-        root = parse_xml(path.read_bytes(), str(path), limits)
-        if root.tag != f"{_NAMESPACE}catalog":
-            what = f"not an XML catalogue: its root is <{root.tag.rpartition('}')[2]}>"
-            raise InputError(Problem(what, Place(str(path)), _CORRECT))
-        self._places: dict[str, Path | str] = {}
-        for name, found in _entries(root, Path(realpath(path)).as_uri(), str(path)):
-            self._places.setdefault(name, found)
-            self._places.setdefault(_key(name), found)
-
-    def find(self, iri: str) -> Path | str | None:
-        """Return the file, or the address, that the catalogue gives for an IRI."""
-        return self._places.get(iri) or self._places.get(_key(iri))
-
-
-def _entries(element: Element, base: str, source: str) -> Iterator[tuple[str, Path | str]]:
-    base = _join(base, element.get(_BASE, ""), source)
-    for child in element:
-        if child.tag == f"{_NAMESPACE}group":
-            yield from _entries(child, base, source)
-        elif child.tag == f"{_NAMESPACE}uri":
-            name, place = child.get("name"), child.get("uri")
-            if name and place:
-                own = _join(base, child.get(_BASE, ""), source)
-                yield name, _place(_join(own, place, source), source)
-
-
-def _join(base: str, address: str, source: str) -> str:
-    try:
-        return urljoin(base, address)
-    except ValueError as error:
-        raise _no_place(address, str(error), source) from error
-
-
-def _place(address: str, source: str) -> Path | str:
-    parts = urlsplit(address)  # which urljoin has split already
-    if parts.scheme != "file":
-        return address
-    if parts.netloc not in ("", "localhost"):
-        raise _no_place(address, f"the file lies on another machine, {parts.netloc}", source)
-    from urllib.request import url2pathname  # brings the network's modules
-
-    name = url2pathname(parts.path)
-    if "\0" in name:
-        raise _no_place(address, "a file name has no null character", source)
-    return Path(name)
-
-
-def _no_place(address: str, reason: str, source: str) -> InputError:
-    what = f"the catalogue gives {address!r}, which is no place to read from: {reason}"
-    return InputError(Problem(what, Place(source), _CORRECT))
-
-
 class Folder:
     """The RDF files of a folder, at any depth, by what they call themselves.
 
@@ -219,12 +134,12 @@ class Folder:
         self._on_problem = on_problem
         self._limits = limits
 
-    def find(self, iri: str) -> Path | str | None:
+    def find(self, iri: str) -> Path | None:
         """Return the file that declares an IRI, or else is named like it."""
         if found := self._declared.get(_key(iri)):
             if len(found) > 1:
                 what = f"several files declare <{iri}>: {', '.join(map(str, found))}"
-                remedy = "The first was used: keep one, or name a catalogue."
+                remedy = "The first was used: keep one."
                 self._on_problem(Problem(what, Place(str(found[0])), remedy, Severity.WARNING))
             return found[0]
         return self._named.get(unquote(_key(iri).rpartition("/")[2].rpartition("#")[2]))
@@ -277,7 +192,3 @@ class Folder:
                 remedy = "It is used by its file name only; correct it, or take it away."
                 self._on_problem(Problem(what, problem.where, remedy, Severity.WARNING))
         return ()
-
-
-Places: TypeAlias = Folder | Catalogue
-"""What knows where imported ontologies lie."""

@@ -6,16 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from os.path import realpath
 from pathlib import Path
+from stat import S_ISREG
 
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem
 from semantic.files import is_folder, unreadable
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.documents import read_file
-from semantic.ontology.imports import closure, places_of
+from semantic.ontology.imports import Folder, closure
 from semantic.ontology.reasoner import Reasoner, cache_folder, infer
-from semantic.ontology.synonym_files import is_synonym_json, read_synonyms
-from semantic.ontology.synonyms import SynonymPairs, SynonymRows, merged
-from semantic.syntax import HEAD_BYTES
+from semantic.ontology.synonyms import SynonymPairs, SynonymRows, merged, read_synonyms
 from semantic.terms import Triple
 
 
@@ -37,9 +36,9 @@ class Sources:
 class Loading:
     """How RDF files are read.
 
-    `imports` is a folder or an XML catalogue in which ``owl:imports`` are looked for; those that
-    are not there are fetched over http or https if `fetch`. `reason` is the reasoner that is asked
-    what follows, `cache` the folder of what it inferred before.
+    `imports` is a folder in which ``owl:imports`` are looked for; those that are not there are
+    fetched over http or https if `fetch`. `reason` is the reasoner that is asked what follows,
+    `cache` the folder of what it inferred before.
     """
 
     imports: Path | None = None
@@ -72,8 +71,8 @@ def read_sources(
 ) -> Sources:
     """Read the files that together make one ontology.
 
-    These are RDF and OWL/XML, synonyms (``.csv``; ``.json``) and mapping rules (``.rq``). A file
-    that is named twice is read once.
+    These are RDF and OWL/XML, synonyms (``.csv``) and mapping rules (``.rq``). A file that is named
+    twice is read once.
 
     Raises
     ------
@@ -89,7 +88,7 @@ def read_sources(
             _refuse_folder(path)
             if path.suffix.lower() == ".rq":
                 rules.append((path, _text(path)))
-            elif _is_of_synonyms(path):
+            elif path.suffix.lower() == ".csv":
                 synonyms.append(read_synonyms(path, on_problem, limits))
             else:
                 rdf.append(path)
@@ -116,13 +115,6 @@ def _refuse_folder(path: Path) -> None:
         raise InputError(Problem(what, Place(str(path)), remedy))
 
 
-def _is_of_synonyms(path: Path) -> bool:
-    if path.suffix.lower() == ".json":
-        with path.open("rb") as stream:
-            return is_synonym_json(stream.read(HEAD_BYTES))
-    return path.suffix.lower() == ".csv"
-
-
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
@@ -136,11 +128,14 @@ def _read(
 ) -> tuple[list[Triple], dict[str, str]]:
     """Return what RDF files and their imports state, and their prefixes."""
     imports = options.imports
-    places = None if imports is None else places_of(imports, on_problem, limits)
+    if imports is not None and S_ISREG(imports.stat().st_mode):
+        remedy = "Name the folder that has the imported files."
+        raise InputError(Problem("a file, not a folder", Place(str(imports)), remedy))
+    folder = None if imports is None else Folder(imports, on_problem, limits)
     given = [(path, read_file(path, on_problem, limits)) for path in paths]
     triples: list[Triple] = []
     prefixes: dict[str, str] = {}
-    for document in closure(given, places, on_problem, may_fetch=options.fetch, limits=limits):
+    for document in closure(given, folder, on_problem, may_fetch=options.fetch, limits=limits):
         triples += document.triples
         prefixes = document.prefixes | prefixes
     return triples, prefixes

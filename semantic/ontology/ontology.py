@@ -168,12 +168,12 @@ class Ontology:
         on_problem: OnProblem = warn_problem,
         limits: Limits = DEFAULT_LIMITS,
     ) -> Ontology:
-        """Load one ontology from RDF, OWL/XML, synonym files (``.csv``, ``.json``) and rules.
+        """Load one ontology from RDF, OWL/XML, synonym files (``.csv``) and rules.
 
         Parameters
         ----------
         imports
-            A folder, or an XML catalogue, in which ``owl:imports`` are looked for.
+            A folder in which ``owl:imports`` are looked for.
         fetch
             Whether imports that are not there are fetched over http or https.
         reason

@@ -15,17 +15,20 @@ Source: SKOS Reference section 5 (lexical labels).
 
 from __future__ import annotations
 
+import csv
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from pyoxigraph import Literal, NamedNode
 
-from semantic.errors import OnProblem, Place, Problem, Severity
+from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity
+from semantic.limits import DEFAULT_LIMITS, Limits, too_long
 from semantic.terms import Term, Triple
 from semantic.vocabulary import RDF, RESERVED, SKOS, XSD
 
@@ -117,6 +120,76 @@ class SynonymRows:
     terms: tuple[SynonymRow[NamedNode], ...] = ()
     texts: tuple[SynonymRow[str], ...] = ()
     labels: tuple[tuple[str, NamedNode], ...] = ()
+
+
+# -- files ----------------------------------------------------------------------------------
+
+
+def read_synonyms(
+    path: Path, on_problem: OnProblem, limits: Limits = DEFAULT_LIMITS
+) -> SynonymRows:
+    """Read a synonym file: CSV with the columns ``term`` and ``root``.
+
+    A name is an IRI when it begins with a scheme that IRIs of terms have (``http:``, ``https:``,
+    ``urn:``), and a text otherwise. A text whose root is an IRI is a label of that term. Rows that
+    say nothing usable are reported and passed over.
+
+    Raises `OntologyError` when the file is no such CSV, or is not UTF-8.
+    """
+    terms: list[SynonymRow[NamedNode]] = []
+    texts: list[SynonymRow[str]] = []
+    labels: dict[tuple[str, NamedNode], None] = {}
+    for term, root, where in _rows(path):
+        name, iri = _iri(term), _iri(root)
+        wrong = ""
+        if not term or not root:
+            wrong = "a row needs both a term and a root"
+        elif max(len(term), len(root)) > limits.text_characters:
+            on_problem(too_long("a text", where, limits))
+        elif iri is None and name is not None:
+            wrong = f"the IRI {term} cannot have the text {root!r} as its root"
+        elif iri is None:
+            texts.append(SynonymRow(term, root, where))
+        elif name is None:
+            labels[term, iri] = None
+        else:
+            terms.append(SynonymRow(name, iri, where))
+        if wrong:
+            on_problem(Problem(wrong, where, "Correct or remove the row; it was skipped."))
+    return SynonymRows(tuple(terms), tuple(texts), tuple(labels))
+
+
+def _rows(path: Path) -> Iterator[tuple[str, str, Place]]:
+    """Yield terms and roots, and where they stand."""
+    where = Place(str(path))
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file)
+            if not {"term", "root"} <= set(rows.fieldnames or ()):
+                what = "the first line does not name the columns `term` and `root`"
+                remedy = "Write `term,root` above the pairs."
+                raise OntologyError(Problem(what, replace(where, line=1), remedy))
+            for row in rows:
+                term, root = ((row[name] or "").strip() for name in ("term", "root"))
+                yield term, root, replace(where, line=rows.line_num)
+    except csv.Error as error:
+        problem = Problem(f"not CSV: {error}", where, "Write `term,root` on each line.")
+        raise OntologyError(problem) from error
+    except UnicodeDecodeError as error:
+        what = f"not UTF-8 at byte {error.start}"
+        raise OntologyError(Problem(what, where, "Save the file as UTF-8.")) from error
+
+
+def _iri(name: str) -> NamedNode | None:
+    if not name.startswith(("http:", "https:", "urn:")):
+        return None
+    try:
+        return NamedNode(name)
+    except ValueError:
+        return None
+
+
+# -- rows to pairs --------------------------------------------------------------------------
 
 
 def merged(several: Sequence[SynonymRows], on_problem: OnProblem) -> SynonymPairs:

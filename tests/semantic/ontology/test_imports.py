@@ -1,4 +1,4 @@
-"""``owl:imports`` through folders, catalogues, and only when asked the network."""
+"""``owl:imports`` through folders, and only when asked the network."""
 
 from __future__ import annotations
 
@@ -80,9 +80,8 @@ def test_a_missing_import_is_named_with_who_imports_it(tmp_path: Path) -> None:
     files, (problem,) = load(a)
     assert files == ["a.ttl"]
     assert problem == (
-        f"{a}: it imports <{EX}gone>, which is missing: no folder or catalogue was named to look "
-        "in. Load its file, too, or name a folder or catalogue that has it; what it says is left "
-        "out."
+        f"{a}: it imports <{EX}gone>, which is missing: no folder was named to look in. "
+        "Load its file, too, or name a folder that has it; what it says is left out."
     )
     _, (problem,) = load(a, imports=tmp_path)
     assert f"it imports <{EX}gone>, which is missing: it is not where imports are" in problem
@@ -166,99 +165,10 @@ def test_too_many_imports(tmp_path: Path) -> None:
         load(tmp_path / "0.ttl", imports=tmp_path, limits=Limits(imported_documents=3))
 
 
-# --- Catalogues ----------------------------------------------------------------------------------
-
-CATALOGUE = """<?xml version="1.0" encoding="UTF-8" standalone="no"?>
-<catalog prefer="public" xmlns="urn:oasis:names:tc:entity:xmlns:xml:catalog">%s</catalog>
-"""
-
-
-def catalogue(folder: Path, entries: str) -> Path:
-    path = folder / "catalog-v001.xml"
-    path.write_text(CATALOGUE % entries, encoding="utf-8")
-    return path
-
-
-def test_a_catalogue_says_where_files_are(tmp_path: Path) -> None:
-    names = ["plain", "grouped", "based", "absolute", "space", "ends#"]
-    root = write(tmp_path / "root.ttl", EX + "root", *(EX + name for name in names))
-    for file in ("1.ttl", "2.ttl", "sub/3.ttl", "4.ttl", "with space.ttl", "6.ttl"):
-        write(tmp_path / file, f"urn:nobody:{file[0]}")
-    entries = f"""
-      <uri id="User Entered Import Resolution" name="{EX}plain" uri="1.ttl"/>
-      <uri name="{EX}plain" uri="never.ttl"/>
-      <group id="Folder Repository, directory=, recursive=true" prefer="public" xml:base="">
-        <uri name="{EX}grouped" uri="2.ttl"/>
-        <group xml:base="sub/"><uri name="{EX}based" uri="3.ttl"/></group>
-      </group>
-      <uri name="{EX}absolute" uri="{(tmp_path / "4.ttl").as_uri()}"/>
-      <uri name="{EX}space" uri="with%20space.ttl"/>
-      <uri name="{EX}ends" uri="6.ttl"/>
-      <nextCatalog catalog="other.xml"/>"""
-    files, problems = load(root, imports=catalogue(tmp_path, entries))
-    assert problems == []
-    assert files == ["root.ttl", "1.ttl", "2.ttl", "3.ttl", "4.ttl", "with%20space.ttl", "6.ttl"]
-
-
-def test_a_catalogue_that_leads_nowhere(tmp_path: Path) -> None:
-    root = write(tmp_path / "root.ttl", EX + "root", EX + "a", EX + "b", EX + "c")
-    entries = f'<uri name="{EX}a" uri="gone.ttl"/><uri name="{EX}b" uri="http://127.0.0.1:9/b"/>'
-    files, problems = load(root, imports=catalogue(tmp_path, entries))
-    assert files == ["root.ttl"]
-    reasons = [problem.partition("missing: ")[2].partition(". Load")[0] for problem in problems]
-    assert reasons == [
-        f"there is no file {tmp_path / 'gone.ttl'}",
-        "it lies at http://127.0.0.1:9/b, and nothing is fetched",
-        "it is not where imports are looked for",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("entry", "reason"),
-    [
-        (f'<uri name="{EX}a" uri="lib/a%00.ttl"/>', "a file name has no null character"),
-        (f'<uri name="{EX}a" uri="http://[bad/a.ttl"/>', "Invalid IPv6 URL"),
-        (f'<group xml:base="http://[x"><uri name="{EX}a" uri="a"/></group>', "Invalid IPv6 URL"),
-        (f'<uri name="{EX}a" uri="a" xml:base="http://[x"/>', "Invalid IPv6 URL"),
-        (f'<uri name="{EX}a" uri="file://h/a.ttl"/>', "the file lies on another machine, h"),
-    ],
-)
-def test_a_place_that_is_none(tmp_path: Path, entry: str, reason: str) -> None:
+def test_a_file_in_place_of_a_folder(tmp_path: Path) -> None:
     root = write(tmp_path / "root.ttl", EX + "root")
-    with pytest.raises(OntologyError) as caught:
-        load(root, imports=catalogue(tmp_path, entry))
-    what = caught.value.problem.what
-    assert what.startswith("the catalogue gives '")
-    assert what.endswith(f"', which is no place to read from: {reason}")
-
-
-def test_a_catalogue_that_names_a_pipe(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.ttl")
-    root = write(tmp_path / "root.ttl", EX + "root", EX + "a")
-    file = catalogue(tmp_path, f'<uri name="{EX}a" uri="file://localhost{tmp_path}/pipe.ttl"/>')
-    files, (problem,) = load(root, imports=file)
-    assert files == ["root.ttl"]
-    assert f"missing: there is no regular file {tmp_path / 'pipe.ttl'}" in problem
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", r"\.xml:1:1: not valid XML: no element found"),
-        (CATALOGUE % "<uri>", r"\.xml:2:\d+: not valid XML: mismatched tag"),
-        ("<catalog/>", r"\.xml: not an XML catalogue: its root is <catalog>"),
-        (
-            '<!DOCTYPE catalog [<!ENTITY e SYSTEM "file:///etc/passwd">]><catalog>&e;</catalog>',
-            r"\.xml:1:20: the entity 'e' lies outside the document",
-        ),
-    ],
-)
-def test_a_broken_catalogue(tmp_path: Path, text: str, message: str) -> None:
-    root = write(tmp_path / "root.ttl", EX + "root")
-    path = tmp_path / "catalog-v001.xml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(OntologyError, match=message):
-        load(root, imports=path)
+    with pytest.raises(OntologyError, match=r"root\.ttl: a file, not a folder"):
+        load(root, imports=root)
 
 
 # --- The network ---------------------------------------------------------------------------------
@@ -331,7 +241,7 @@ def test_nothing_is_fetched_unless_asked(tmp_path: Path) -> None:
         root = write(tmp_path / "root.ttl", EX + "root", address + "/turtle")
         files, (problem,) = load(root)
         assert files == ["root.ttl"]
-        assert "no folder or catalogue was named" in problem
+        assert "no folder was named" in problem
         assert asked == []
         assert load(root, fetch=True) == (["root.ttl", "net"], [])
         ((path, accept),) = asked
