@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from graphmatch.engine import Engine
 from graphmatch.matcher import Match, MatchReport
 from semantic.clock import utc_now
 from semantic.errors import InputError, Place, Problem
+from semantic.files import files_in
 from semantic.publication import Publication
 from semantic.reading import Cut
 from semantic.vocabulary import DCTERMS
@@ -63,8 +64,11 @@ def run(
             raise nothing_to_match()
         _note_topics(session, engine, knowing)
         started = time.perf_counter()
+        by = None
+        if delivering.seen is not None and not asks_for_time(engine):
+            by = _read_by(reading, subscribing, knowing, delivering)
         now = knowing.now or utc_now()
-        tally = _delivered(session, engine, reading, delivering, form, now)
+        tally = _delivered(session, engine, reading, delivering, form, now, by)
         seconds = time.perf_counter() - started
         session.show_warnings()
         session.note(_summary(session, engine, tally, seconds))
@@ -108,6 +112,7 @@ def _delivered(
     delivering: Delivering,
     form: str,
     now: datetime,
+    by: bytes | None,
 ) -> Tally:
     """Filter and write; what was written is remembered when all of it was."""
     cutoff = None if delivering.since is None else delivering.since.cutoff(now)
@@ -115,7 +120,7 @@ def _delivered(
     if delivering.seen is not None:
         from graphmatch.command.seen import Seen  # SQLite only where something is remembered
 
-        remembered = Seen(delivering.seen, now)
+        remembered = Seen(delivering.seen, now, by)
     with remembered as seen:
         with written(delivering.output, session.out) as console:
             made = writer(form, console, engine)
@@ -124,6 +129,31 @@ def _delivered(
         if seen is not None:
             seen.commit()
     return tally
+
+
+def asks_for_time(engine: Engine) -> bool:
+    """Whether the answers to one publication may differ tomorrow: something says ``NOW()``."""
+    queries = (subscription.query.text for subscription in engine.subscriptions)
+    functions = (function.text for function in engine.ontology.mapping)
+    return any("now" in text.lower() for text in (*functions, *queries))
+
+
+def _read_by(
+    reading: Reading, subscribing: Subscribing, knowing: Knowing, delivering: Delivering
+) -> bytes | None:
+    """Return a digest of what publications are matched by; ``None`` where more than files is."""
+    from graphmatch.command.seen import fingerprint
+
+    loading = knowing.loading
+    if loading.imports is not None or loading.fetch_imports or loading.reason is not None:
+        return None
+    unread: list[Problem] = []
+    files = [*(knowing.files or ()), *(() if knowing.saved is None else (knowing.saved,))]
+    for path in subscribing.subscriptions or ():
+        files += files_in(path, unread.append, (".rq", ".jsonl"))
+    how = replace(reading, publications=None, events=None)
+    options = (replace(knowing, now=None), subscribing, how, delivering.since)
+    return None if unread else fingerprint(files, *options)
 
 
 def _summary(session: Session, engine: Engine, tally: Tally, seconds: float) -> str:
@@ -166,7 +196,7 @@ def filter_all(
         What was delivered before is left out, too.
     """
     tally = Tally()
-    for report in _reports(session, engine, reading):
+    for report in _reports(session, engine, reading, seen):
         tally.publications += 1
         if not report:
             continue
@@ -202,10 +232,20 @@ def is_older(publication: Publication, cutoff: datetime) -> bool:
     return date < cutoff
 
 
-def _reports(session: Session, engine: Engine, reading: Reading) -> Iterator[MatchReport]:
+def _reports(
+    session: Session, engine: Engine, reading: Reading, seen: Seen | None
+) -> Iterator[MatchReport]:
     """Match what is to be read: documents, then events."""
     for source in session.tracked(reading.publications or ()):
-        yield from engine.filter(source, reading.format, reading.cut, reading.base)
+        if seen is None or source == "-":
+            yield from engine.filter(source, reading.format, reading.cut, reading.base)
+            continue
+        for path in files_in(source, session.report):
+            refused = session.refused
+            for file in seen.unread(path):
+                yield from engine.filter(file, reading.format, reading.cut, reading.base)
+                if session.refused > refused:
+                    break
     yield from map(engine.match, session.events(reading.events or ()))
 
 

@@ -9,6 +9,10 @@ Limits: of a feed whose items all have one guid, the oldest item has the bare gu
 oldest of the new ones is taken for the oldest of the old ones. Nothing in one item tells that
 others have its guid, and a key with the title would deliver each item again whose title is edited.
 
+A file of publications whose content was wholly read, without a refusal, by the same subscriptions,
+ontology and options, has nothing new in it and is not read again (for `READ_DAYS`, so that what is
+in it stays known). That holds unless something asks for ``NOW()``.
+
 A run holds the file from its beginning to its end, so a second one waits for it. What was delivered
 is written down after the results were, so a run that is killed in between delivers again, and none
 is lost. An entry is 16 bytes and a day; what was not in the sources for `KEPT_DAYS` is dropped.
@@ -17,9 +21,11 @@ is lost. An entry is 16 bytes and a day; what was not in the sources for `KEPT_D
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Self
 
@@ -33,8 +39,11 @@ KEPT_DAYS = 90
 """For so many days after it was last in the sources, a publication is known."""
 WAIT_SECONDS = 60.0
 """For so long a run waits for another one to end."""
+READ_DAYS = 30
+"""After so many days, a file is read again though nothing has changed."""
 _OURS = 0x676D7365
 _VERSION = 1
+_TABLES = ("delivered", "files")
 
 
 class SeenError(GraphMatchError):
@@ -46,12 +55,16 @@ class Seen:
 
     Parameters
     ----------
+    by
+        What files are read by, see `fingerprint`; ``None`` to read all files.
     wait
         For how many seconds to wait for another run.
     """
 
-    def __init__(self, path: Path, now: datetime, wait: float = WAIT_SECONDS) -> None:
-        self._path, self._day = path, now.toordinal()
+    def __init__(
+        self, path: Path, now: datetime, by: bytes | None = None, wait: float = WAIT_SECONDS
+    ) -> None:
+        self._path, self._day, self._by = path, now.toordinal(), by
         try:
             self._file = sqlite3.connect(path, timeout=wait, isolation_level=None)
         except sqlite3.Error as error:
@@ -92,8 +105,9 @@ class Seen:
         if owner != ([(0,)], [(0,)]) or self._run("SELECT count(*) FROM sqlite_master") != [(0,)]:
             what = "a database of something else, or of another version"
             raise SeenError(Problem(what, Place(str(self._path)), "Name another file."))
-        columns = "key BLOB PRIMARY KEY, day INTEGER NOT NULL"
-        self._run(f"CREATE TABLE delivered ({columns}) WITHOUT ROWID")
+        for table in _TABLES:
+            columns = "key BLOB PRIMARY KEY, day INTEGER NOT NULL"
+            self._run(f"CREATE TABLE {table} ({columns}) WITHOUT ROWID")
         self._run(f"PRAGMA application_id = {_OURS}")
         self._run(f"PRAGMA user_version = {_VERSION}")
 
@@ -110,10 +124,49 @@ class Seen:
             self._run("INSERT OR REPLACE INTO delivered VALUES (?, ?)", key, self._day)
         return not days
 
+    def unread(self, path: Path) -> Iterator[Path]:
+        """Yield a file if it has to be read; once that was done, remember that it was.
+
+        Whoever could not use all of it stops before the end.
+        """
+        before = None if self._by is None else _state(path)
+        if before is None or self._by is None:
+            yield path
+            return
+        key = _digest(self._by.hex(), os.fsencode(path).hex(), before)
+        found = self._run("SELECT CAST(day AS INTEGER) FROM files WHERE key = ?", key)
+        if found and found[0][0] > self._day - READ_DAYS:
+            return
+        yield path
+        if _state(path) == before:
+            self._run("INSERT OR REPLACE INTO files VALUES (?, ?)", key, self._day)
+
     def commit(self) -> None:
         """Keep what was delivered; drop what has not been in the sources for long."""
-        self._run("DELETE FROM delivered WHERE day < ?", self._day - KEPT_DAYS)
+        for table, days in zip(_TABLES, (KEPT_DAYS, READ_DAYS), strict=True):
+            self._run(f"DELETE FROM {table} WHERE day < ?", self._day - days)  # noqa: S608
         self._run("COMMIT")
+
+
+def fingerprint(files: Iterable[Path], *options: object) -> bytes | None:
+    """Return a digest of files and options, equal ones being written in the same way.
+
+    It is ``None`` where a file cannot be read.
+    """
+    states = [_state(path) for path in files]
+    known = [state for state in states if state is not None]
+    return _digest(version("graphmatch"), repr(options), *known) if known == states else None
+
+
+def _state(path: Path) -> str | None:
+    """Return the digest of a file's content; ``None`` where it is none, or cannot be read."""
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "blake2b").hexdigest()
+    except OSError:
+        return None
 
 
 def _name(publication: Publication) -> str:

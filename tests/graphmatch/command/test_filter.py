@@ -25,7 +25,7 @@ from graphmatch import Engine
 from graphmatch.cli import app
 from graphmatch.command.filter import is_older
 from graphmatch.command.output import described, term_as_json
-from graphmatch.command.seen import KEPT_DAYS, Seen, SeenError
+from graphmatch.command.seen import KEPT_DAYS, READ_DAYS, Seen, SeenError
 from graphmatch.matcher import Match
 from semantic import Publication, read_publications
 from semantic.vocabulary import DC, DCTERMS, RSS, TYPE, XSD
@@ -366,6 +366,38 @@ def test_a_document_is_known_by_its_triples() -> None:
     assert titles("a.ttl", *SEEN) == []
     write("Soup again")
     assert titles("a.ttl", *SEEN) == ["Soup again"]
+
+
+def test_unchanged_files_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    before = graphmatch.Engine.filter
+
+    def noted(engine: Any, source: Any, *arguments: Any) -> Any:
+        read.append(str(source))
+        return before(engine, source, *arguments)
+
+    monkeypatch.setattr(graphmatch.Engine, "filter", noted)
+    feed(Path("f/a.rss"), entry(1))
+    Path("f/b.rss").write_text("broken")
+    Path("q.rq").write_text(
+        "ASK { ?i rss:title ?t FILTER(NOW() > '2000-01-01T00:00:00Z'^^xsd:dateTime) }"
+    )
+
+    def reads(*options: object) -> list[str]:
+        read.clear()
+        titles("f", *SEEN, *options, status=1)
+        return read
+
+    assert reads() == ["f/a.rss", "f/b.rss"]
+    assert reads() == ["f/b.rss"]  # what is refused is refused again
+    assert reads("--since", "7d") == ["f/a.rss", "f/b.rss"]
+    assert reads("-s", "q.rq") == ["f/a.rss", "f/b.rss"]
+    assert reads("-s", "q.rq") == ["f/a.rss", "f/b.rss"]  # its answer may differ tomorrow
+    assert reads("--now", "2000-01-01") == ["f/b.rss"]
+    later = (datetime.now(UTC) + timedelta(days=READ_DAYS + 1)).isoformat()
+    assert reads("--now", later) == ["f/a.rss", "f/b.rss"]
+    feed(Path("f/a.rss"), entry(1), entry(2))
+    assert reads() == ["f/a.rss", "f/b.rss"]
 
 
 PUBLICATION = Publication.of("https://e.org/1", [])
