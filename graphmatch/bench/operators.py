@@ -26,7 +26,7 @@ import numpy as np
 
 from graphmatch.bench.process import Row
 from graphmatch.published.sequential import (
-    Event,
+    Matching,
     Naive,
     Order,
     Outcome,
@@ -69,14 +69,14 @@ class Greedy(Order):
         super().__init__()
         self._estimate = estimate
 
-    def run(self, event: Event) -> None:
+    def run(self, matching: Matching) -> None:
         """Keep a heap of which entries may be out of date: n only falls."""
         live = {t: len(ids) for t, ids in self.subscribers.items()}
         estimates = {t: self._estimate(t) for t in live}
         rate = {t: (1 - p) / cost for t, (p, cost) in estimates.items()}
         heap = [(-rate[t] * live[t], number, t) for number, t in enumerate(live)]
         heapify(heap)
-        while event.undecided:
+        while matching.undecided:
             before, number, t = heap[0]
             now = -rate[t] * live[t]
             if now > before and live[t]:
@@ -84,10 +84,10 @@ class Greedy(Order):
                 continue
             heappop(heap)
             if live[t]:
-                undecided = [q for q in self.subscribers[t] if q in event.undecided]
-                event.evaluate(t)
+                undecided = [q for q in self.subscribers[t] if q in matching.undecided]
+                matching.evaluate(t)
                 for q in undecided:
-                    if q not in event.undecided:
+                    if q not in matching.undecided:
                         for other in self.predicates[q]:
                             live[other] -= 1
 

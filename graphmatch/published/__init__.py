@@ -1,7 +1,8 @@
 """The matching algorithms of the papers, one a file.
 
 Those whose own paper was not at hand are in `reconstructed`: each says from what it is made.
-`MATCHERS` names them all; the modules are imported when one is asked for.
+`MATCHERS` names them; the orders in which expensive operators are called (`sequential`, `suborder`)
+are `ORDERS`. The modules are imported when one is asked for.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class Arrays(NamedTuple):
 
     A node has a level; where its edges of values begin and end, or a leaf's numbers among the
     members; and where among these what ``*`` leads to and its successors do. An edge has a value,
-    ascending in each node, and where it leads.
+    ascending in each node, and where it leads. `stack` and `found` are room for a search.
     """
 
     nodes: Records

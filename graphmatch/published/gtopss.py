@@ -2,17 +2,18 @@
 
 Petrovic, Liu, Jacobsen: "G-ToPSS: Fast Filtering of Graph-based Metadata", WWW 2005.
 
-All subscriptions are merged into one graph G_M, held in two levels of hash tables (section 4.1):
-the first, T1, takes a pair of vertices, and leads to a second, T2, which takes an edge label, and
-leads to an edge, with the subscriptions that have it. Variables are vertices ``*1``, ``*2``, …
-numbered inside each subscription. Matching (section 4.2) has two stages: every edge of the
-publication is put into the binding tables of the edges of G_M that it can stand for, and counted
-for their subscriptions; then, for each subscription that was counted often enough, the binding
-tables of its edges are naturally joined, and constraints are checked on the rows
+All subscriptions are merged into one graph G_M, held in two levels of hash tables (section 4.1; 4.2
+names them): the first, T1, takes a pair of vertices, and leads to a second, T2, which takes an edge
+label, and leads to an edge, with the subscriptions that have it. Variables are vertices ``*1``,
+``*2``, … numbered inside each subscription. Matching (section 4.2) has two stages: every edge of
+the publication is put into the binding tables of the edges of G_M that can stand for it, and
+counted for their subscriptions; then, for each subscription that was counted often enough, the
+binding tables of its edges are naturally joined, and constraints are checked on the rows
 (`GraphMatcher.match`).
 
-Cost: stage 1 is O(m · k²) for m edges and k stars, and linear in the subscriptions of the edges
-that are hit; stage 2 is linear in the subscriptions of which all edges were hit (section 4.3).
+Cost: stage 1 is O(m · k²) for m edges and k stars (section 4.3), and one step for each subscription
+of an edge that is hit; then each subscription's counter is looked at once, where the paper keeps a
+set of those that were counted (SubSet); stage 2 joins those of which all edges were hit.
 
 Notes
 -----
@@ -22,10 +23,13 @@ Notes
   here when a publication's edge is a loop, for otherwise subscriptions with one
   would never match.
 - The printed algorithm resets ``edgeCount`` only when a candidate's edges were all
-  counted, so that counts leak into the next publication. It counts hits, not distinct
-  edges; where an edge was not hit, its table is empty, and nothing is joined.
-- isTrue (section 4.2) compares for ``=``; section 3.2 says "direct instance (a child)".
-  Section 3.2 holds here. ``≤`` and ``≥`` include the class itself.
+  counted, and never empties binding tables, so that both leak into the next publication. Both are
+  new for each publication here.
+- ``edgeCount`` counts hits, not distinct edges, in print and here; where an edge was not hit, its
+  table is empty, and nothing is joined.
+- The order of joins is not said; here each edge shares a star with one before it, where one does.
+- isTrue (section 4.2; here it is `semantic.filter_evaluation`) compares for ``=``; section 3.2 says
+  "direct instance (a child)". Section 3.2 holds here. ``≤`` and ``≥`` include the class itself.
 """
 
 from __future__ import annotations
@@ -44,7 +48,7 @@ from semantic.publication import Publication
 from semantic.terms import Term
 
 BindingTable: TypeAlias = list[tuple[Term, Term]]
-"""The vertices of the publication's edges that an edge of G_M can stand for."""
+"""The ends of the publication's edges that an edge of G_M can stand for."""
 
 
 Subs: TypeAlias = "array[int]"
@@ -109,7 +113,7 @@ class GToPSS(GraphMatcher):
                 yield pattern, rows
 
     def _completed(self, v: Term, w: Term) -> Iterator[tuple[Vertex, Vertex]]:
-        """Yield the edges of the completed graph G_E: v w, v *i, *i w and *i *j."""
+        """Yield the pairs of the completed graph of an edge: v w, v *i, *i w and *i *j (4.2)."""
         stars = range(1, self._stars + 1)
         for i in (v, *stars):
             for j in (w, *stars):

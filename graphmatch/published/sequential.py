@@ -23,7 +23,10 @@ Notes
 - The paper knows true and false. Here an operator may also not know. Subscriptions that
   hold such a predicate do not match where another is false, and are left open otherwise; so no
   order changes the result.
-- A predicate with variables that has no bindings is false, whatever the operator says (2.2).
+- A predicate with variables is false where an operator that says true gives no bindings.
+- In print E also takes the predicates that are not evaluated, since line 15 stands outside of the
+  test; `Decision.evaluated` has those that were.
+- What section 5.1 says of renewing, validity and tickets is no part of the order, and left out.
 """
 
 from __future__ import annotations
@@ -111,10 +114,11 @@ class Decision(NamedTuple):
 
 
 class Order(ABC):
-    """Subscriptions and their predicates, in two hash tables (section 5.1).
+    """What an algorithm keeps between events, and the order in which it evaluates (`run`).
 
     `predicates` has T_q of each subscription q, each shape once; `subscribers`, of each predicate,
-    the subscriptions that hold it.
+    the subscriptions that hold it. The paper's two hash tables (section 5.1) have what of these is
+    not decided yet: that is a `Matching`'s.
     """
 
     def __init__(self) -> None:
@@ -145,17 +149,17 @@ class Order(ABC):
 
     def decide(self, evaluate: Evaluate) -> Decision:
         """Decide all subscriptions for an event, whose operators `evaluate` calls."""
-        event = Event(self, evaluate)
-        self.run(event)
-        return event.decision()
+        matching = Matching(self, evaluate)
+        self.run(matching)
+        return matching.decision()
 
     @abstractmethod
-    def run(self, event: Event) -> None:
+    def run(self, matching: Matching) -> None:
         """Evaluate predicates until all subscriptions are decided."""
 
 
-class Event:
-    """An event that is being matched.
+class Matching:
+    """What is known of one event while it is being matched.
 
     `undecided` is the set U; `known`, what has been evaluated: each subscription reads it with its
     own variables.
@@ -207,10 +211,10 @@ class Event:
 class Naive(Order):
     """Evaluates subscriptions one by one, each until a predicate is false (section 5.2)."""
 
-    def run(self, event: Event) -> None:
+    def run(self, matching: Matching) -> None:
         for shapes in self.predicates.values():
             for t in shapes:
-                truth = event.known[t].truth if t in event.known else event.evaluate(t)
+                truth = matching.known[t].truth if t in matching.known else matching.evaluate(t)
                 if truth is False:
                     break
 
@@ -230,9 +234,9 @@ class Sequential(Order):
     ({'many': ({'x': 5},), 'here': ({'n': 5},)}, 2)
     """
 
-    def run(self, event: Event) -> None:
+    def run(self, matching: Matching) -> None:
         """Algorithm 1."""
-        undecided = event.undecided  # U
+        undecided = matching.undecided  # U
         done: set[Predicate] = set()  # E
         for q, shapes in self.predicates.items():
             if q not in undecided:
@@ -241,5 +245,5 @@ class Sequential(Order):
                 if t in done:
                     continue
                 if any(other in undecided for other in self.subscribers[t]):
-                    event.evaluate(t)
+                    matching.evaluate(t)
                 done.add(t)

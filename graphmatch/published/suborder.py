@@ -42,7 +42,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TypeAlias
 
-from graphmatch.published.sequential import Event, Order, Predicate, Subscription
+from graphmatch.published.sequential import Matching, Order, Predicate, Subscription
 
 Estimate: TypeAlias = Callable[[Predicate], tuple[float, float]]
 """How probable it is that a predicate is true, between 0 and 1, and what a call costs."""
@@ -148,13 +148,13 @@ class SubOrder(Order):
             self._arranged = self.arrange()
         return self._arranged
 
-    def run(self, event: Event) -> None:
+    def run(self, matching: Matching) -> None:
         """Match an event over the linked chains (section 4.2.2)."""
         for q in self.order:
-            if q not in event.undecided:
+            if q not in matching.undecided:
                 continue
             for t in self._chains[q].nodes:
-                if t not in event.known and event.evaluate(t) is False:
+                if t not in matching.known and matching.evaluate(t) is False:
                     break
 
     def chain(self, shapes: tuple[Predicate, ...]) -> Chain:

@@ -18,9 +18,9 @@ domain, each with its half of the one above, and each with a c-node::
 
 1. Insertion: a subscription goes to the p-node of the highest rank of those that it asks for, there
    to the smallest bucket there is that its constraint lies in, and on from that bucket's c-node.
-2. An l-node that has more than its capacity is a bucket's first cause to be cut into halves (*space
-   clustering*), and then to part what is in neither by the attribute of the highest rank that is
-   not in use on the way from the root (*space partitioning*).
+2. When an l-node has more than its capacity, its bucket is cut into halves (*space clustering*);
+   what is in neither half is then parted by the attribute of the highest rank that is not in use on
+   the way from the root (*space partitioning*).
 3. Matching: an event goes into each p-node whose attribute it has, down the buckets of its value,
    and tests the subscriptions of every l-node on its ways.
 

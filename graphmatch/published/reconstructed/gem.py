@@ -50,7 +50,6 @@ class Gem(FlatMatcher):
     Examples
     --------
     >>> from graphmatch.published.base import Conjunction, Interval
-    >>> from graphmatch.published.base import Conjunction, Interval
     >>> gem, price = Gem(Ontology()), NamedNode("urn:price")
     >>> gem.add(Conjunction("s", price, ({price: Interval(100.0, 400.0)},)))
     >>> [gem.matched(Event({}, {price: value}), Tally()) for value in (400.0, 401.0)]

@@ -54,12 +54,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from graphmatch.published.base import DOMAIN, Event, FlatMatcher, Row, Tally, all_ends
+from graphmatch.published.base import (
+    DOMAIN,
+    Event,
+    FlatMatcher,
+    Numbers,
+    Row,
+    Tally,
+    Values,
+    all_ends,
+)
 from graphmatch.published.jit import kernel
 from semantic.ontology.ontology import Ontology
 
-Numbers: TypeAlias = NDArray[np.int64]
-Values: TypeAlias = NDArray[np.float64]
 Span: TypeAlias = tuple[int, int]
 Tree: TypeAlias = tuple[NDArray[np.int32], Numbers, Numbers, Numbers, Values]
 """Nodes, shape ``(nodes, cells + 1)``, and where each cell leads: to a node, on the last level to a

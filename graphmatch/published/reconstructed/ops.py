@@ -16,8 +16,9 @@ one edge a subscription where labels differ. A test of a class is a look-up.
 
 Notes
 -----
-- The two others do not say in which order edges are tried; here each shares a node with one before
-  it, where there is one. A constant is tested when its node is bound, not at the end.
+- The two papers that describe it do not say in which order edges are tried; here each shares a node
+  with one before it, where there is one. A constant is tested when its node is bound, not at the
+  end.
 - A subgraph isomorphism maps two nodes to two vertices. SPARQL does not ask for that, so two
   variables may be the same vertex here: it is a homomorphism.
 - CTPS's OPS keeps possible vertices and edges only, so that its memory depends on the height of the
@@ -88,8 +89,8 @@ def _search(
     """Map the edges of a subscription, in all ways, and return what its stars are bound to then."""
     rows: list[Row] = []
     nodes: dict[Vertex, Term] = {}
+    # of each edge that is being mapped: how many nodes were bound before, and what is to try
     steps = [(0, iter(possible.get(edges[0].label, ())))]
-    """Of each edge that is being mapped: how many nodes were bound before, and what is to try."""
     while steps:
         before, tries = steps[-1]
         while len(nodes) > before:  # go back

@@ -38,7 +38,6 @@ class Rein(FlatMatcher):
     Examples
     --------
     >>> from graphmatch.published.base import Conjunction, Interval
-    >>> from graphmatch.published.base import Conjunction, Interval
     >>> rein, price = Rein(Ontology()), NamedNode("urn:price")
     >>> rein.add(Conjunction("s", price, ({price: Interval(100.0, 400.0)},)))
     >>> [rein.matched(Event({}, {price: value}), Tally()) for value in (400.0, 401.0)]

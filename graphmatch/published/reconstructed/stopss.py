@@ -12,7 +12,7 @@ predicates an event's pairs satisfy, and a subscription matches when all of its 
 
 Cost: an event with classes at depths d1, d2, ... becomes (d1 + 1)(d2 + 1)... events, each of which
 costs as many steps as there are subscriptions, predicates satisfied, and ranges on its attributes.
-Subscriptions are stored once. NumPy.
+Subscriptions are stored once.
 
 Notes
 -----

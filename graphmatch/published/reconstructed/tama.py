@@ -1,13 +1,13 @@
 """TAMA: ranges are rounded to cells of layers that halve each other, and cells are counted.
 
 Zhao, Wu: "Towards approximate event processing in a large-scale content-based network", ICDCS 2011;
-reconstructed from Fan, Liu, Tang (DEXIN, section 1.1), and from its abstract: a hierarchical table
-whose size sets the rate of false positives.
+reconstructed from Fan, Liu, Tang (DEXIN, sections 1.1 and 4.1.3), and from the abstract of Zhao and
+Wu: a hierarchical table whose size sets the rate of false positives.
 
 Each attribute's range is bisected layer by layer: the first layer is one cell, the last has the
 most and smallest. A constraint is rounded outwards to cells of the last layer, and its subscription
 is placed into the fewest cells, of any layers, that cover it: two a layer at most. With four layers
-over 0 to 8, ``[1.5, 6.2]`` is in the marked cells, and the value 5.2 in the four of its column::
+over 0 to 8, ``[1.5, 6.2]`` is in the cells marked ``*``. A value is in one cell of each layer::
 
     1  |               .               |
     2  |       .       |       .       |
@@ -19,7 +19,7 @@ attributes as it asks for matches. It may report too many, never too few: values
 cell of the last layer are not told apart. More layers are more exact, and take more room and time.
 
 Cost: O(layers + constraints that hold) an attribute, and one look at each counter; an entry for
-each cell that covers a constraint, where wide ones take more.
+each cell that covers a constraint, two a layer at most.
 
 Notes
 -----
@@ -27,7 +27,7 @@ Notes
 - The number of layers is open. It is 13 here, as an implementation by others has it
   (github.com/csalg/pubsub): 4,096 cells in the last one.
 - Cells are numbered as a heap: the halves of cell c are 2c and 2c + 1.
-- What is too high or too low for the domain is not told apart either.
+- What is outside of the domain counts as in its first or last cell.
 """
 
 from __future__ import annotations
@@ -50,7 +50,6 @@ class Tama(FlatMatcher):
 
     Examples
     --------
-    >>> from graphmatch.published.base import Conjunction, Interval
     >>> from graphmatch.published.base import Conjunction, Interval
     >>> tama, price = Tama(Ontology(), domain=(0, 800), layers=4), NamedNode("urn:price")
     >>> tama.add(Conjunction("s", price, ({price: Interval(100.0, 350.0)},)))
@@ -101,7 +100,7 @@ class Tama(FlatMatcher):
     def _covering(self, low: float, high: float) -> Iterator[int]:
         """Yield the fewest cells that cover a range."""
         first, last = self._leaf(low), self._leaf(high)
-        while first <= last:  # of this layer, what no cell of the layer above has whole
+        while first <= last:  # a cell of which the one above is not covered whole
             if first % 2 == 1:
                 yield first
                 first += 1
