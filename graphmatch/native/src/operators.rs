@@ -823,7 +823,7 @@ mod tests {
             ("BIND(BNODE() AS ?b) FILTER(<urn:f>(?b))", "RAND"),
             ("OPTIONAL { ?x <urn:f> ?z }", "property"),
             ("?x <urn:g>+ ?z", "path"),
-            ("?x <urn:q>/^<urn:g> ?z", "path"),
+            ("?x (<urn:q>|^<urn:g>) ?z", "path"),
             ("?x <urn:g> ?z FILTER(?z > RAND())", "RAND"),
         ] {
             let query = format!("SELECT * {{ ?x <urn:p> ?y . {text} }}");
