@@ -103,9 +103,9 @@ def report_of(
     calls, recalled, unknown
         The calls of operators, how many were known from before, and what they left open.
     """
-    probes, gates, candidates, joins, evaluated = found.counters()
+    probes, gates, candidates, joins, evaluated, triples = found.counters()
     did = probes, gates, candidates, joins, 0, mapped, evaluated, len(found)
-    counters = Counters(*did, len(calls) - recalled, recalled)
+    counters = Counters(*did, len(calls) - recalled, recalled, triples)
     if unknown:
         problems += tuple(_left_open(publication, one) for one in unknown)
     failed = found.failed()

@@ -1,0 +1,253 @@
+"""Publications of a DataFrame to matches: a transform, of batches and of streams alike.
+
+A table of triples is shuffled by publication, and sorted by it where Spark can do that (not in a
+stream); rows that are whole publications or documents stay where they are. Tasks get Arrow batches
+(``mapInArrow``) and hand them to the compiled core (`graphmatch.spark.tasks`). Nothing is cached,
+and no setting is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyspark.sql import functions as sql
+from pyspark.sql.types import ArrayType
+
+from graphmatch.engine import Engine
+from graphmatch.spark.java import SparkError
+from graphmatch.spark.snapshots import Snapshots, ship
+from graphmatch.spark.tasks import (
+    CORRUPT,
+    DOCUMENT,
+    FIXED,
+    ID,
+    KEPT,
+    MATCHES_SQL,
+    METRICS,
+    METRICS_SQL,
+    NOW,
+    SOURCE,
+    TEXTS,
+    Form,
+    Matching,
+    Mode,
+    schema_of,
+)
+from semantic.reading import Cut, check_base
+from semantic.syntax import format_of_media_type
+from semantic.tables import COLUMNS
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, Observation, SparkSession
+
+    Metrics: TypeAlias = str | Observation | None
+
+RESULT = ("publication", "subscription", "solution", "graph", CORRUPT)
+"""The columns of matches, before those that are kept."""
+
+
+class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(engine))
+    """A transform: the publications of a DataFrame to their matches.
+
+    A row of the result is a solution of a match (or a match, without ``solutions``), or what was
+    refused:
+
+    ================ ==============================================================================
+    ``publication``  its id
+    ``subscription`` the id of the subscription
+    ``solution``     a map of variables to terms as N-Triples has them; empty for ASK
+    ``graph``        what CONSTRUCT and DESCRIBE give, as N-Triples
+    ``_corrupt``     what was refused, where, and what to do; then the others are null
+    ================ ==============================================================================
+
+    and the columns in ``keep``, of the publication's first row. Rows of the DataFrame that have a
+    ``_corrupt`` are passed on: those of `graphmatch.spark.publications` and of the source ``rdf``.
+
+    Parameters
+    ----------
+    engine
+        The subscriptions with their ontology, or a file that `Engine.save` wrote. It is shipped
+        when the transform is first used; what is subscribed later is not seen until `replace`.
+    publication
+        The column of publications' ids.
+    subject, predicate, object
+        The columns of terms, as N-Triples has them: a row is a triple, and rows of a publication
+        may be anywhere in the table (of a stream: in the micro-batch).
+    triples
+        The column with a publication's triples instead: N-Triples as text, or an array of structs
+        with ``subject``, ``predicate`` and ``object``.
+    document
+        The column with documents instead, of any syntax of RDF, or feeds: bytes or text. They say
+        what their publications are called.
+    source
+        The column with what a document is called, such as its path; relative IRIs need `base`.
+    grouped
+        Whether a row of ``triples`` has a publication's all; otherwise rows of one publication may
+        be anywhere, too.
+    format, cut, base
+        How documents are read, as `Engine.filter` has them.
+    keep
+        Columns of the caller's that are to be in the result, too.
+    solutions
+        Whether solutions are wanted; the ids alone are found faster.
+    mode
+        ``"PERMISSIVE"``: what is malformed is a row that says so; ``"DROPMALFORMED"``: it is left
+        out; ``"FAILFAST"``: it ends the query.
+    metrics
+        What `DataFrame.observe` calls what was done, or a ``pyspark.sql.Observation``:
+        publications, triples, matches, refused, warnings, engine (since when it is in force),
+        milliseconds (in the engine, of all tasks). A query that uses the transform twice has to
+        call them by two names.
+    now
+        The time of ``NOW()`` and of mapping functions: by default that of the query, or of the
+        micro-batch.
+
+    Raises
+    ------
+    InputError
+        When the format is unknown, or the base is no absolute IRI.
+
+    Examples
+    --------
+    Needs Spark::
+
+        triples.transform(matches(engine, publication="graph", keep=["day"])).write.parquet("out")
+        stream = spark.readStream.format("kafka")…load()
+        stream.transform(matches(engine, document="value")).writeStream…start()
+    """
+
+    def __init__(
+        self,
+        engine: Engine | str | Path,
+        publication: str = "publication",
+        *,
+        subject: str = "subject",
+        predicate: str = "predicate",
+        object: str = "object",
+        triples: str | None = None,
+        document: str | None = None,
+        source: str | None = None,
+        grouped: bool = True,
+        format: str | None = None,
+        cut: Cut | str = Cut.AUTO,
+        base: str | None = None,
+        keep: Sequence[str] = (),
+        solutions: bool = True,
+        mode: Mode | str = Mode.PERMISSIVE,
+        metrics: Metrics = "graphmatch",
+        now: datetime | None = None,
+    ) -> None:
+        if format is not None:
+            format_of_media_type(format)
+        if base is not None:
+            check_base(base)
+        self._engine = engine if isinstance(engine, Engine) else Path(engine)
+        self._id, self._terms = publication, (subject, predicate, object)
+        self._triples, self._document, self._source = triples, document, source
+        self._grouped = (grouped and triples is not None) or document is not None
+        self._reading = format, Cut(cut).value, base
+        self._keep = tuple(keep)
+        self._solutions, self._mode, self._metrics = solutions, Mode(mode), metrics
+        self._now = now
+        self._shipped: tuple[SparkSession, Snapshots] | None = None
+        if same := set(keep) & set(RESULT):
+            what = f"columns with names of the result are to be kept: {', '.join(sorted(same))}"
+            raise SparkError(what, "keep", "Rename them before.")
+
+    def __call__(self, frame: DataFrame) -> DataFrame:
+        """Return the matches of a DataFrame's publications."""
+        return observed(self.rows(frame), self._metrics)
+
+    def replace(self, engine: Engine | str | Path) -> None:
+        """Go on with another engine: from the next query on, and in streams the next micro-batch.
+
+        Raises
+        ------
+        SparkError
+            When it has operators.
+        SavedError
+            When it cannot be saved.
+        """
+        self._engine = engine if isinstance(engine, Engine) else Path(engine)
+        if self._shipped is not None:
+            spark, before = self._shipped
+            ship(spark, self._engine, before)
+
+    def rows(self, frame: DataFrame) -> DataFrame:
+        """Return what tasks say: matches, and in ``_metrics`` what they did."""
+        if self._shipped is None or self._shipped[0] is not frame.sparkSession:
+            spark = frame.sparkSession
+            self._shipped = spark, ship(spark, self._engine)
+        form, columns = self._form(frame)
+        kept = [frame[name].alias(f"{KEPT}{number}") for number, name in enumerate(self._keep)]
+        if CORRUPT in frame.columns:
+            columns.append(frame[CORRUPT])
+        if self._now is not None:
+            columns.append(sql.lit(self._now).alias(FIXED))
+        given = frame.select(*columns, sql.current_timestamp().alias(NOW), *kept)
+        ordered = not (self._grouped or frame.isStreaming)
+        if not self._grouped:
+            given = given.repartition(ID)
+        if ordered:
+            given = given.sortWithinPartitions(ID)
+        work = Matching(
+            self._shipped[1],
+            form,
+            self._grouped,
+            ordered,
+            len(kept),
+            self._solutions,
+            self._mode,
+            *self._reading,
+        )
+        kept_fields = {f"{KEPT}{n}": frame.schema[name] for n, name in enumerate(self._keep)}
+        columns_ = f"{MATCHES_SQL}, {METRICS} struct<{_STRUCT}>"
+        schema = schema_of(
+            columns_, {f"{KEPT}{n}": frame.schema[name] for n, name in enumerate(self._keep)}
+        )
+        said = given.mapInArrow(work, schema)
+        named = [sql.col(f"{KEPT}{number}").alias(name) for number, name in enumerate(self._keep)]
+        return said.select(*RESULT, *named, METRICS)
+
+    def _form(self, frame: DataFrame) -> tuple[Form, list[Column]]:
+        """Return what a row is, and the columns that tasks get."""
+        if self._document is not None:
+            source = sql.lit(None) if self._source is None else frame[self._source]
+            data = frame[self._document]
+            return Form.DOCUMENT, [data.alias(DOCUMENT), source.cast("string").alias(SOURCE)]
+        id = frame[self._id].cast("string").alias(ID)
+        if self._triples is None:
+            terms = zip(self._terms, COLUMNS[1:], strict=True)
+            return Form.TRIPLE, [id, *(frame[own].cast("string").alias(n) for own, n in terms)]
+        column = frame[self._triples]
+        if isinstance(frame.schema[self._triples].dataType, ArrayType):
+            fields = [(own, name) for own, name in zip(self._terms, COLUMNS[1:], strict=True)]
+            structs = sql.transform(
+                column,
+                lambda one: sql.struct(*(one[o].cast("string").alias(n) for o, n in fields)),
+            )
+            return Form.ARRAY, [id, structs.alias(TEXTS)]
+        return Form.TEXT, [id, column.alias(TEXTS)]
+
+
+_STRUCT = (
+    METRICS_SQL.replace(" bigint", ": bigint")
+    .replace("engine ", "engine: ")
+    .replace("milliseconds ", "milliseconds: ")
+)
+
+
+def observed(rows: DataFrame, metrics: Metrics) -> DataFrame:
+    """Return the matches of rows, with what tasks did observed."""
+    if metrics is not None:
+        names = [part.split()[0] for part in METRICS_SQL.split(", ")]
+        sums = [
+            (sql.max if name == "engine" else sql.sum)(f"{METRICS}.{name}").alias(name)
+            for name in names
+        ]
+        first, *others = sums
+        rows = rows.observe(metrics, first, *others)
+    return rows.where(sql.col(METRICS).isNull()).drop(METRICS)
