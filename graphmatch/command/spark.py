@@ -308,8 +308,8 @@ def _parts(
     """Yield what tasks say of tables, of lines and of documents."""
     from pyspark.sql import functions as sql
 
-    from graphmatch.spark.matching import matches
     from graphmatch.spark.documents import publications
+    from graphmatch.spark.matching import matches
 
     matching: Any = partial(matches, engine, now=knowing.now)
     tables, lines, documents = _listed(session, bulk, spark)

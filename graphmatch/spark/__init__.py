@@ -9,11 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from graphmatch.spark.documents import publications
     from graphmatch.spark.graphs import connected_parts, frames_jars, match_motif, motif
     from graphmatch.spark.matching import matches
-    from graphmatch.spark.documents import publications
-    from graphmatch.spark.start import session
     from graphmatch.spark.source import register
+    from graphmatch.spark.start import session
 
 __all__ = [
     "connected_parts",

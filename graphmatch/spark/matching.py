@@ -205,9 +205,7 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
         )
         kept_fields = {f"{KEPT}{n}": frame.schema[name] for n, name in enumerate(self._keep)}
         columns_ = f"{MATCHES_SQL}, {METRICS} struct<{_STRUCT}>"
-        schema = schema_of(
-            columns_, {f"{KEPT}{n}": frame.schema[name] for n, name in enumerate(self._keep)}
-        )
+        schema = schema_of(columns_, kept_fields)
         said = given.mapInArrow(work, schema)
         named = [sql.col(f"{KEPT}{number}").alias(name) for number, name in enumerate(self._keep)]
         return said.select(*RESULT, *named, METRICS)

@@ -34,8 +34,8 @@ from pyspark.sql.datasource import (
     InputPartition,
 )
 
-from graphmatch.spark.java import SparkError
 from graphmatch.spark.documents import How, n_triples, read_lines
+from graphmatch.spark.java import SparkError
 from graphmatch.spark.tasks import CORRUPT, ID, TEXTS, Mode, Named
 from semantic.errors import InputError, Place, Problem
 from semantic.publication import Publication
