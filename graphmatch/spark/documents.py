@@ -103,9 +103,8 @@ def publications(
             text(publication).alias(ID),
             *kept,
         )
-        schema = schema_of(
-            ROWS_SQL, {f"{KEPT}{n}": frame.schema[name] for n, name in enumerate(keep)}
-        )
+        fields = {f.name: f for f in given.schema if f.name.startswith(KEPT)}
+        schema = schema_of(ROWS_SQL, fields)
         said = given.mapInArrow(_Lines(how) if lines else _Documents(how, len(kept)), schema)
         named = [sql.col(f"{KEPT}{number}").alias(name) for number, name in enumerate(keep)]
         return said.select(ID, TEXTS, CORRUPT, *named)

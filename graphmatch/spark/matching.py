@@ -153,8 +153,8 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
         self._solutions, self._mode, self._metrics = solutions, Mode(mode), metrics
         self._now = now
         self._shipped: tuple[SparkSession, Snapshots] | None = None
-        if same := set(keep) & set(RESULT):
-            what = f"columns with names of the result are to be kept: {', '.join(sorted(same))}"
+        if same := {name for name in keep if name in (*RESULT, METRICS) or keep.count(name) > 1}:
+            what = f"columns are kept under names that others have: {', '.join(sorted(same))}"
             raise SparkError(what, "keep", "Rename them before.")
 
     def __call__(self, frame: DataFrame) -> DataFrame:
@@ -203,7 +203,7 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
             self._mode,
             *self._reading,
         )
-        kept_fields = {f"{KEPT}{n}": frame.schema[name] for n, name in enumerate(self._keep)}
+        kept_fields = {f.name: f for f in given.schema if f.name.startswith(KEPT)}
         columns_ = f"{MATCHES_SQL}, {METRICS} struct<{_STRUCT}>"
         schema = schema_of(columns_, kept_fields)
         said = given.mapInArrow(work, schema)
@@ -221,7 +221,7 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
             terms = zip(self._terms, COLUMNS[1:], strict=True)
             return Form.TRIPLE, [id, *(frame[own].cast("string").alias(n) for own, n in terms)]
         column = frame[self._triples]
-        if isinstance(frame.schema[self._triples].dataType, ArrayType):
+        if isinstance(frame.select(column).schema[0].dataType, ArrayType):
             fields = [(own, name) for own, name in zip(self._terms, COLUMNS[1:], strict=True)]
             structs = sql.transform(
                 column,
