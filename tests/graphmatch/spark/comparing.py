@@ -18,7 +18,7 @@ from graphmatch import Engine, read_subscriptions
 from semantic import Ontology, Publication
 from semantic.errors import Problem
 from semantic.tables import COLUMNS
-from semantic.terms import Term
+from semantic.terms import Term, written
 from semantic.vocabulary import SUBCLASS, SUBPROPERTY
 from tests.graphmatch.spark.instances import DBO, Instances
 
@@ -82,7 +82,7 @@ def _plain(text: str) -> str:
 
 
 def _solution(solution: Mapping[str, Term | str]) -> frozenset[tuple[str, str]]:
-    return frozenset((name, _plain(str(term))) for name, term in solution.items())
+    return frozenset((name, _plain(written(term))) for name, term in solution.items())
 
 
 def locally(engine: Engine, publications: Iterable[Publication]) -> Said:
@@ -92,7 +92,7 @@ def locally(engine: Engine, publications: Iterable[Publication]) -> Said:
         for match in engine.match(publication):
             key = publication.id, match.subscription
             if match.graph is not None:
-                lines = sorted(_plain(f"{' '.join(map(str, t))} .\n") for t in match.graph)
+                lines = sorted(_plain(f"{' '.join(map(written, t))} .\n") for t in match.graph)
                 said[*key, "".join(lines)] += 1
             for solution in match.solutions:
                 said[*key, _solution(solution)] += 1
@@ -115,7 +115,7 @@ def on_spark(matches: DataFrame) -> Said:
 
 def rows_of(publications: Iterable[Publication]) -> list[Row]:
     """Return the triples of publications as rows of texts."""
-    return [(p.id, *map(str, triple)) for p in publications for triple in p.triples]
+    return [(p.id, *map(written, triple)) for p in publications for triple in p.triples]
 
 
 def shuffled(rows: Sequence[Row], seed: int = 1) -> list[Row]:
