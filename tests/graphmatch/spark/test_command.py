@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
-from click.testing import Result
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from graphmatch.cli import app
 from semantic import read_publications
@@ -221,7 +220,8 @@ def test_tables(run: Run, spark: SparkSession, subscriptions: Path, tmp_path: Pa
     table = tmp_path / "table"  # it has no extension
     table.mkdir()
     spark.createDataFrame(
-        [("g", "<urn:a>", "<urn:p>", f'"{n}"') for n in range(9)], "g string, s string, p string, o string"
+        [("g", "<urn:a>", "<urn:p>", f'"{n}"') for n in range(9)],
+        "g string, s string, p string, o string",
     ).write.parquet(str(table / "t"))
     (table / "t" / "_SUCCESS").unlink()
     output = tmp_path / "out"
@@ -387,13 +387,13 @@ def test_a_folder_of_tables(run: Run, spark: SparkSession, watched: Watched) -> 
 class FakeReader(SimpleDataSourceStreamReader):
     """Gives four records, once."""
 
-    def initialOffset(self) -> dict[str, int]:
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return {"at": 0}
 
     def read(self, start: dict[str, int]) -> Any:
         return iter(self.records() if start["at"] == 0 else []), {"at": 1}
 
-    def readBetweenOffsets(self, start: dict[str, int], end: dict[str, int]) -> Any:
+    def readBetweenOffsets(self, start: dict[str, int], end: dict[str, int]) -> Any:  # noqa: N802
         return iter(self.records())
 
     @staticmethod
@@ -418,7 +418,7 @@ class FakeKafka(DataSource):
         types = "topic string, partition int, offset bigint, timestamp timestamp"
         return f"key binary, value binary, {types}"
 
-    def simpleStreamReader(self, schema: Any) -> FakeReader:
+    def simpleStreamReader(self, schema: Any) -> FakeReader:  # noqa: N802
         wanted = {
             "kafka.bootstrap.servers": "host:1",
             "subscribe": "t,u",

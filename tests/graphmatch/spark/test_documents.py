@@ -209,7 +209,10 @@ def test_lines_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     rows = shuffled(rows_of(made))
     for number in range(3):  # blank nodes of several files are several
         part = [r for r in rows if "_:" in r[1] + r[3]] if number == 0 else []
-        nquads(tmp_path / f"{number}.nq", part + [r for r in rows if "_:" not in r[1] + r[3]][number::3])
+        nquads(
+            tmp_path / f"{number}.nq",
+            part + [r for r in rows if "_:" not in r[1] + r[3]][number::3],
+        )
     lines = spark.read.text(str(tmp_path)).select("value", sql.col("_metadata.file_path"))
     read_ = publications("value", source="file_path", lines=True)
     did = Observation()
@@ -238,7 +241,9 @@ def test_tables_that_are_put_together(spark: SparkSession) -> None:
 
 @pytest.mark.long
 def test_modes_on_spark(spark: SparkSession) -> None:
-    given = table(spark, [(TTL, "a"), (QUADS, "b"), ("<urn:a>", "c.ttl")], "content string, path string")
+    given = table(
+        spark, [(TTL, "a"), (QUADS, "b"), ("<urn:a>", "c.ttl")], "content string, path string"
+    )
 
     def refused(mode: str, *, lines: bool = False) -> int:
         how = publications(mode=mode, lines=lines)
@@ -270,6 +275,8 @@ def test_options_that_mean_nothing(
 
 
 def test_a_column_that_is_not_there(spark: SparkSession) -> None:
-    for options in ({}, {"document": "id"}, {"document": "id", "source": None, "keep": ["day"]}):
-        with pytest.raises(AnalysisException, match="`content`|`path`|`day`"):
-            spark.range(1).transform(publications(**options))  # type: ignore[arg-type]
+    several: tuple[dict[str, Any], ...]
+    several = ({}, {"document": "id"}, {"document": "id", "source": None, "keep": ["day"]})
+    for options in several:
+        with pytest.raises(AnalysisException, match=r"`content`|`path`|`day`"):
+            spark.range(1).transform(publications(**options))

@@ -34,7 +34,9 @@ _SECONDS = 300
 def started(watched: Watched, *more: object) -> Iterator[subprocess.Popen[bytes]]:
     """Start the command as the leader of a group of processes; at the end the group is killed."""
     command = [sys.executable, "-m", "graphmatch.cli", "spark"]
-    options = ["--at-once", AT_ONCE, "--master", "local[2]", "--every", "1 second", *more]
+    few = "spark.sql.shuffle.partitions=3"  # each has a state of its own
+    options = ["--at-once", AT_ONCE, "--master", "local[2]", "--conf", few, *more]
+    options += [] if "--once" in more else ["--every", "1 second"]
     with said(watched).open("ab") as stderr:
         process = subprocess.Popen(
             [*command, *map(str, watched.arguments(*options))],
@@ -79,7 +81,9 @@ def filled(watched: Watched, files: int) -> None:
         again = texts[random.randrange(number)] if number % 3 == 2 else ""
         fault = "this is no line\n" if number % 4 == 0 else ""
         watched.drop(f"{number:03}.nq", fault + text)
-        watched.drop(f"{number:03}-again.nq", again or f'<urn:x> <urn:price> "{number}" <urn:a> .\n')
+        watched.drop(
+            f"{number:03}-again.nq", again or f'<urn:x> <urn:price> "{number}" <urn:a> .\n'
+        )
 
 
 def same(spark: SparkSession, watched: Watched, files: int) -> None:
@@ -93,7 +97,9 @@ def same(spark: SparkSession, watched: Watched, files: int) -> None:
     del first["urn:a"]  # of several that came at once, any one
     assert found == locally(asked(**watched.queries), first.values())
     assert rows.where("publication = 'urn:a'").count() == len(watched.queries)
-    refused = sorted(row[0] for row in rows.where("_corrupt IS NOT NULL").select("_corrupt").collect())
+    refused = sorted(
+        row[0] for row in rows.where("_corrupt IS NOT NULL").select("_corrupt").collect()
+    )
     assert [Path(text.partition(":")[0]).name for text in refused] == [
         f"{number:03}.nq" for number in range(0, files, 4)
     ]
@@ -103,7 +109,7 @@ def same(spark: SparkSession, watched: Watched, files: int) -> None:
 def test_killed_three_times_while_files_come(
     spark: SparkSession, tmp_path: Path, seed: int
 ) -> None:
-    random, files = Random(seed), 12
+    random, files = Random(seed), 10
     watched, undisturbed = Watched(tmp_path / "killed"), Watched(tmp_path / "undisturbed")
     filled(watched, files)
     copytree(watched.incoming, undisturbed.incoming, dirs_exist_ok=True)

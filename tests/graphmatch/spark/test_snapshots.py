@@ -137,8 +137,8 @@ def test_operators_are_refused_on_the_driver(spark: SparkSession, tmp_path: Path
     assert given.transform(how).count() == 1
     with pytest.raises(SparkError, match=r"urn:op:longer"):
         how.replace(engine)
+    (tmp_path / "damaged").write_bytes(b"no snapshot")
     with pytest.raises(SavedError, match="damaged"):
-        (tmp_path / "damaged").write_bytes(b"no snapshot")
         how.replace(tmp_path / "damaged")
     with pytest.raises(SavedError, match="missing"):
         given.transform(matches(tmp_path / "missing"))

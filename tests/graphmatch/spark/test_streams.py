@@ -1,4 +1,4 @@
-"""Streams of publications: what comes is matched as in a table, by the engine of the micro-batch."""
+"""Streams of publications: matched as tables are, by the engine of each micro-batch."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class Heard(StreamingQueryListener):
     def __init__(self) -> None:
         self.did: list[dict[str, Any]] = []
 
-    def onQueryStarted(self, event: Any) -> None: ...
-    def onQueryIdle(self, event: Any) -> None: ...
-    def onQueryTerminated(self, event: Any) -> None: ...
-    def onQueryProgress(self, event: Any) -> None:
+    def onQueryStarted(self, event: Any) -> None: ...  # noqa: N802
+    def onQueryIdle(self, event: Any) -> None: ...  # noqa: N802
+    def onQueryTerminated(self, event: Any) -> None: ...  # noqa: N802
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         if "mine" in event.progress.observedMetrics:
             self.did.append(event.progress.observedMetrics["mine"].asDict())
 
@@ -126,6 +126,11 @@ def test_the_engine_is_that_of_the_micro_batch(spark: SparkSession, folder: Fold
     assert versions[0] < times[1] < versions[1] < times[2] < versions[2]
 
 
+def _later(id: str) -> str:
+    time.sleep(0.15)
+    return id
+
+
 @pytest.mark.long
 def test_an_engine_that_comes_while_a_micro_batch_runs(folder: Folder) -> None:
     """All tasks of one micro-batch take the one that was there when it began."""
@@ -133,7 +138,7 @@ def test_an_engine_that_comes_while_a_micro_batch_runs(folder: Folder) -> None:
     ids = [f"g{n}" for n in range(30)]
     folder.drop([(id, *TRIPLE) for id in ids])
     folder.drop([(f"{id}!", *TRIPLE) for id in ids])
-    slow = sql.udf(lambda id: (time.sleep(0.15), id)[1], "string")
+    slow = sql.udf(_later, "string")
     given = folder.triples().withColumn("publication", slow("publication"))
     query = folder.started(given.transform(how))
     try:
@@ -188,8 +193,8 @@ def of_source(folder: Folder, engine: Any) -> DataFrame:
         nquads(file.with_suffix(".nq"), sorted(tuple(row) for row in rows))
         file.unlink()
     register(folder.spark)
-    rows = folder.spark.readStream.format("rdf").load(str(folder.incoming))
-    return rows.transform(matches(engine))
+    given: DataFrame = folder.spark.readStream.format("rdf").load(str(folder.incoming))
+    return given.transform(matches(engine))
 
 
 def of_documents(folder: Folder, engine: Any) -> DataFrame:
@@ -211,9 +216,7 @@ def of_publications(folder: Folder, engine: Any) -> DataFrame:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "form", [of_triples, of_texts, of_source, of_documents, of_publications]
-)
+@pytest.mark.parametrize("form", [of_triples, of_texts, of_source, of_documents, of_publications])
 def test_forms(folder: Folder, form: Callable[[Folder, Any], DataFrame]) -> None:
     engine, made = small()
     for first in (0, 1):
