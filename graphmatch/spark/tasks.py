@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from importlib import import_module
-from io import BytesIO
 from itertools import chain
 from time import perf_counter
 from typing import Any
@@ -219,7 +218,7 @@ class _Task:
                     what, remedy = "there is no document", "Leave out rows without one."
                     self._problem(Problem(what, Place(source), remedy), row)
                     continue
-                for report in engine.filter(Named(data, source), *reading):
+                for report in engine.filter(data, *reading, name=source):
                     yield row, report
                     self._told(row)
                 self._told(row)
@@ -235,7 +234,7 @@ class _Task:
                 else:
                     self._problem(problem, row)
             if lines:
-                for report in engine.filter(Named(lines, id), "nt", "document"):
+                for report in engine.filter(lines, "nt", "document", name=id):
                     yield row, report
                 self._told(row)
             elif not others:
@@ -321,14 +320,6 @@ def schema_of(columns: str, kept: Mapping[str, StructField]) -> StructType:
     for name, field in kept.items():
         schema.add(StructField(name, field.dataType))
     return schema
-
-
-class Named(BytesIO):
-    """A document in memory, which messages call by a name."""
-
-    def __init__(self, data: bytes, name: str) -> None:
-        super().__init__(data)
-        self.name = name
 
 
 def _documents(table: pa.Table) -> Iterator[tuple[bytes | None, str]]:
