@@ -32,7 +32,7 @@ from semantic.publication import Publication
 from semantic.reading import Cut, check_base, read_publications, read_rdf
 from semantic.syntax import format_of_media_type
 from semantic.tables import COLUMNS, TripleTable
-from semantic.terms import Triple
+from semantic.terms import Triple, written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -103,9 +103,8 @@ def publications(
             text(publication).alias(ID),
             *kept,
         )
-        schema = schema_of(
-            ROWS_SQL, {f"{KEPT}{n}": frame.schema[name] for n, name in enumerate(keep)}
-        )
+        fields = {f.name: f for f in given.schema if f.name.startswith(KEPT)}
+        schema = schema_of(ROWS_SQL, fields)
         said = given.mapInArrow(_Lines(how) if lines else _Documents(how, len(kept)), schema)
         named = [sql.col(f"{KEPT}{number}").alias(name) for number, name in enumerate(keep)]
         return said.select(ID, TEXTS, CORRUPT, *named)
@@ -249,7 +248,7 @@ class _Lines:
 
 
 def _line(triple: Triple) -> str:
-    return f"{' '.join(map(str, triple))} .\n"
+    return f"{' '.join(map(written, triple))} .\n"
 
 
 def together(triples: DataFrame, keep: Sequence[str] = ()) -> DataFrame:
@@ -305,12 +304,17 @@ def read_lines(data: bytes, source: str, on_problem: OnProblem) -> Iterator[Publ
         source,
         on_problem=on_problem,
         cut=Cut.GRAPH,
-        names=f"f{blake2b(source.encode(), digest_size=8).hexdigest()}",
+        names=prefix_of(source),
         may_be_empty=True,
     ):
         parts.setdefault(part.id, []).extend(part.given)
     for id, triples in parts.items():
         yield Publication.of(id, triples)
+
+
+def prefix_of(source: str) -> str:
+    """Return what names of blank nodes begin with in a file, and in no other one."""
+    return f"f{blake2b(source.encode(), digest_size=8).hexdigest()}"
 
 
 def n_triples(publication: Publication) -> str:

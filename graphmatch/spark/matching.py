@@ -157,8 +157,8 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
         self._solutions, self._mode, self._metrics = solutions, Mode(mode), metrics
         self._now = now
         self._shipped: tuple[SparkSession, Snapshots] | None = None
-        if same := set(keep) & set(RESULT):
-            what = f"columns with names of the result are to be kept: {', '.join(sorted(same))}"
+        if same := {name for name in keep if name in (*RESULT, METRICS) or keep.count(name) > 1}:
+            what = f"columns are kept under names that others have: {', '.join(sorted(same))}"
             raise SparkError(what, "keep", "Rename them before.")
 
     def __call__(self, frame: DataFrame) -> DataFrame:
@@ -201,7 +201,7 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
             self._mode,
         )
         columns = f"{MATCHES_SQL}, {METRICS} struct<{_STRUCT}>"
-        fields = {f"{KEPT}{n}": frame.schema[name] for n, name in enumerate(self._keep)}
+        fields = {field.name: field for field in given.schema if field.name.startswith(KEPT)}
         said = given.mapInArrow(work, schema_of(columns, fields))
         named = [sql.col(f"{KEPT}{number}").alias(name) for number, name in enumerate(self._keep)]
         return said.select(*RESULT, *named, METRICS)
@@ -230,7 +230,7 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
             )
             return parts.repartition(ID).sortWithinPartitions(ID, _PART)
         texts = frame[self._triples]
-        if isinstance(frame.schema[self._triples].dataType, ArrayType):
+        if isinstance(frame.select(texts).schema[0].dataType, ArrayType):
 
             def terms_of(one: Column) -> list[Column]:
                 return [one[name].cast("string") for name in self._terms]

@@ -22,11 +22,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 from pyarrow import fs
-from pyoxigraph import RdfFormat
+from pyoxigraph import BlankNode, RdfFormat
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -34,9 +34,9 @@ from pyspark.sql.datasource import (
     InputPartition,
 )
 
-from graphmatch.spark.documents import How, Named, n_triples, read_lines
+from graphmatch.spark.documents import How, Named, n_triples, prefix_of, read_lines
 from graphmatch.spark.java import SparkError
-from graphmatch.spark.tasks import CORRUPT, ID, TEXTS, Mode
+from graphmatch.spark.tasks import CORRUPT, ID, TEXTS, Mode, Names
 from semantic.errors import InputError, Place, Problem
 from semantic.publication import Publication
 from semantic.reading import Cut, check_base
@@ -55,6 +55,7 @@ _FILES = 100_000
 _AT_ONCE = 8192
 _PIECE = 1 << 20
 _PATTERN = re.compile(r"[*?\[]")
+_Named = TypeVar("_Named", Cut, Mode)
 _OPTIONS = {"path", "rows", "syntax", "cut", "base", "mode"}
 
 
@@ -114,9 +115,20 @@ class RdfSource(DataSource):
             raise SparkError("there is no path", "rdf", "Name one: load(path).")
         if (base := options.get("base")) is not None:
             check_base(base)
-        cut, mode = options.get("cut", Cut.AUTO.value), options.get("mode", Mode.PERMISSIVE.value)
-        how = How(Cut(cut), options.get("syntax"), base, Mode(mode.upper()))
+        if (syntax := options.get("syntax")) is not None:
+            format_of_media_type(syntax)
+        cut = _one_of(Cut, "cut", options.get("cut", Cut.AUTO.value))
+        mode = _one_of(Mode, "mode", options.get("mode", Mode.PERMISSIVE.value).upper())
+        how = How(cut, syntax, base, mode)
         return _Reading(options["path"], how, rows == "publications")
+
+
+def _one_of(kind: type[_Named], name: str, given: str) -> _Named:
+    """Return what an option names."""
+    if given not in (names := [one.value for one in kind]):
+        remedy = f"Say {', '.join(names[:-1])} or {names[-1]}."
+        raise SparkError(f"the {name} is {given!r}", "rdf", remedy)
+    return kind(given)
 
 
 @dataclass(frozen=True)
@@ -155,11 +167,14 @@ class _Reading:
         Raises
         ------
         InputError
-            When there is none.
+            When there is no such file or folder.
         """
         pattern = _PATTERN.search(self.path)
-        root = self.path[: self.path.rindex("/", 0, pattern.start()) + 1] if pattern else self.path
-        system, own = _system(root)
+        if pattern is None or Path(self.path).exists():
+            root = self.path
+        else:
+            root = self.path[: self.path.rfind("/", 0, pattern.start()) + 1]
+        system, own = _system(root or ".")
         try:
             about = system.get_file_info(own)
             if about.type == fs.FileType.File:
@@ -174,7 +189,7 @@ class _Reading:
             name = one.path[begin:]
             hidden = any(part.startswith((".", "_")) for part in name.split("/"))
             if one.type == fs.FileType.File and not hidden and fnmatchcase(name, wanted):
-                found[f"{root.rstrip('/')}/{name}"] = one.size or 0
+                found[f"{root.rstrip('/')}/{name}" if root else name] = one.size or 0
         return dict(sorted(found.items()))
 
     def parts(self, files: Mapping[str, int]) -> list[_Part]:
@@ -201,18 +216,19 @@ class _Reading:
         """Yield the rows of a part."""
         problems: list[Problem] = []
         rows: list[tuple[str | None, ...]] = []
+        names = _Names(part)
         for publication in self._publications(part, problems):
             if self.whole:
                 rows.append((publication.id, n_triples(publication), None))
             else:
-                named = (map(str, triple) for triple in publication.given)
-                rows += ((publication.id, *terms, None) for terms in named)
+                said = (map(names.said, triple) for triple in publication.given)
+                rows += ((publication.id, *terms, None) for terms in said)
             while len(rows) >= _AT_ONCE:
                 yield self._batch(rows[:_AT_ONCE])
                 del rows[:_AT_ONCE]
-        said = (self.how.refused(problem) for problem in problems)
+        refused = (self.how.refused(problem) for problem in problems)
         nothing = (None,) * (2 if self.whole else len(COLUMNS))
-        rows += ((*nothing, one) for one in said if one is not None)
+        rows += ((*nothing, one) for one in refused if one is not None)
         yield self._batch(rows)
 
     def _batch(self, rows: Sequence[tuple[str | None, ...]]) -> pa.RecordBatch:
@@ -244,6 +260,20 @@ class _Reading:
             line = problem.where.line
             line = None if line is None else line + before
             problems.append(replace(problem, where=replace(problem.where, line=line)))
+
+
+class _Names(Names):
+    """What terms of a part are called: each time the same, and blank nodes as in no other file."""
+
+    def __init__(self, part: _Part) -> None:
+        self._has_names = part.end is not None  # `read_lines` has given them
+        self._prefix = f"_:{prefix_of(part.path)}n"
+        self._called_so: dict[BlankNode, str] = {}
+
+    def _called(self, node: BlankNode) -> str:
+        if self._has_names:
+            return str(node)
+        return self._called_so.setdefault(node, f"{self._prefix}{len(self._called_so)}")
 
 
 def _system(path: str) -> tuple[fs.FileSystem, str]:
@@ -294,7 +324,11 @@ class _TableReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return what tasks read."""
-        return self._reading.parts(self._reading.files())
+        files = self._reading.files()
+        if not files and _PATTERN.search(path := self._reading.path) and not Path(path).exists():
+            what, remedy = "there are no such files", "Check the pattern."
+            raise InputError(Problem(what, Place(path), remedy))
+        return self._reading.parts(files)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a part."""

@@ -130,7 +130,8 @@ def explained(error: PySparkException) -> SparkError:
         return SparkError(what, "worker", remedy)
     said = _ERROR.findall(text)
     first = next(filter(str.strip, text.splitlines()), "no reason was given")
-    return SparkError(said[-1] if said else first, "spark", "Mend that, and start it again.")
+    what = (said[-1] if said else first).rstrip(".")
+    return SparkError(what, "spark", "Mend that, and start it again.")
 
 
 @contextmanager

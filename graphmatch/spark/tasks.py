@@ -350,7 +350,9 @@ def _texts(
 
 def _one(column: Any) -> Any:
     """Return a column as one array."""
-    return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return pa.concat_arrays(column.chunks or [pa.nulls(0, column.type)])
 
 
 class Names:
