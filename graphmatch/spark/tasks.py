@@ -225,7 +225,7 @@ class _Task:
             return
         for row, id, lines, others in _texts(table, grouped=self._work.grouped):
             if not id:
-                what, remedy = "a row without a publication", "Give each publication an id."
+                what, remedy = "no publication", "Give the publication an id."
                 self._problem(Problem(what, Place(_TABLE), remedy), row)
                 continue
             for terms in others:
