@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
@@ -24,7 +25,6 @@ from graphmatch.spark.tasks import (
     SOURCE,
     TEXTS,
     Mode,
-    Named,
     Names,
     schema_of,
 )
@@ -165,6 +165,14 @@ class How:
         if self.mode is Mode.FAILFAST:
             raise InputError(problem)
         return str(problem)
+
+
+class Named(BytesIO):
+    """A document in memory, which messages call by a name."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        super().__init__(data)
+        self.name = name
 
 
 @dataclass(frozen=True, slots=True)

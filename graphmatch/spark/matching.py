@@ -1,9 +1,10 @@
 """Publications of a DataFrame to matches: a transform, of batches and of streams alike.
 
-A table of triples is shuffled by publication, and sorted by it where Spark can do that (not in a
-stream); rows that are whole publications or documents stay where they are. Tasks get Arrow batches
-(``mapInArrow``) and hand them to the compiled core (`graphmatch.spark.tasks`). Nothing is cached,
-and no setting is changed.
+Triples are made lines of N-Triples, and those of one publication one text, by Spark itself, before
+they come to Python: rows one by one are what costs most on that way. Then they are shuffled by
+publication, and sorted by it where Spark can do that (not in a stream); rows that are whole
+publications or documents stay where they are. Tasks get Arrow batches (``mapInArrow``) and hand
+them to the compiled core (`graphmatch.spark.tasks`). Nothing is cached, no setting is changed.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from graphmatch.spark.tasks import (
     METRICS,
     METRICS_SQL,
     NOW,
+    OTHERS,
     SOURCE,
     TEXTS,
-    Form,
     Matching,
     Mode,
     schema_of,
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
 
     Metrics: TypeAlias = str | Observation | None
 
+_LINES = 20_000
+"""So many triples of one publication are one text, at most."""
+_PART = "_part"
 RESULT = ("publication", "subscription", "solution", "graph", CORRUPT)
 """The columns of matches, before those that are kept."""
 
@@ -179,56 +183,102 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
     def rows(self, frame: DataFrame) -> DataFrame:
         """Return what tasks say: matches, and in ``_metrics`` what they did."""
         if self._shipped is None or self._shipped[0] is not frame.sparkSession:
-            spark = frame.sparkSession
-            self._shipped = spark, ship(spark, self._engine)
-        form, columns = self._form(frame)
+            self._shipped = frame.sparkSession, ship(frame.sparkSession, self._engine)
         kept = [frame[name].alias(f"{KEPT}{number}") for number, name in enumerate(self._keep)]
         if CORRUPT in frame.columns:
-            columns.append(frame[CORRUPT])
+            kept.append(frame[CORRUPT])
+        given = self._given(frame, kept).withColumn(NOW, sql.current_timestamp())
         if self._now is not None:
-            columns.append(sql.lit(self._now).alias(FIXED))
-        given = frame.select(*columns, sql.current_timestamp().alias(NOW), *kept)
+            given = given.withColumn(FIXED, sql.lit(self._now))
         ordered = not (self._grouped or frame.isStreaming)
-        if not self._grouped:
-            given = given.repartition(ID)
-        if ordered:
-            given = given.sortWithinPartitions(ID)
         work = Matching(
             self._shipped[1],
-            form,
+            self._reading if self._document is not None else None,
             self._grouped,
             ordered,
-            len(kept),
+            len(self._keep),
             self._solutions,
             self._mode,
-            *self._reading,
         )
-        kept_fields = {f.name: f for f in given.schema if f.name.startswith(KEPT)}
-        columns_ = f"{MATCHES_SQL}, {METRICS} struct<{_STRUCT}>"
-        schema = schema_of(columns_, kept_fields)
-        said = given.mapInArrow(work, schema)
+        columns = f"{MATCHES_SQL}, {METRICS} struct<{_STRUCT}>"
+        fields = {field.name: field for field in given.schema if field.name.startswith(KEPT)}
+        said = given.mapInArrow(work, schema_of(columns, fields))
         named = [sql.col(f"{KEPT}{number}").alias(name) for number, name in enumerate(self._keep)]
         return said.select(*RESULT, *named, METRICS)
 
-    def _form(self, frame: DataFrame) -> tuple[Form, list[Column]]:
-        """Return what a row is, and the columns that tasks get."""
+    def _given(self, frame: DataFrame, kept: list[Column]) -> DataFrame:
+        """Return what tasks get: documents, or ids and N-Triples, with the columns to keep."""
         if self._document is not None:
             source = sql.lit(None) if self._source is None else frame[self._source]
-            data = frame[self._document]
-            return Form.DOCUMENT, [data.alias(DOCUMENT), source.cast("string").alias(SOURCE)]
+            data = frame[self._document].alias(DOCUMENT)
+            return frame.select(data, source.cast("string").alias(SOURCE), *kept)
         id = frame[self._id].cast("string").alias(ID)
         if self._triples is None:
-            terms = zip(self._terms, COLUMNS[1:], strict=True)
-            return Form.TRIPLE, [id, *(frame[own].cast("string").alias(n) for own, n in terms)]
-        column = frame[self._triples]
-        if isinstance(frame.select(column).schema[0].dataType, ArrayType):
-            fields = [(own, name) for own, name in zip(self._terms, COLUMNS[1:], strict=True)]
-            structs = sql.transform(
-                column,
-                lambda one: sql.struct(*(one[o].cast("string").alias(n) for o, n in fields)),
+            terms = [frame[name].cast("string") for name in self._terms]
+            line, other = _line(terms)
+            if frame.isStreaming:
+                others = sql.when(other.isNotNull(), sql.array(other)).alias(OTHERS)
+                return frame.select(id, line.alias(TEXTS), others, *kept).repartition(ID)
+            part = (sql.monotonically_increasing_id() / _LINES).cast("bigint").alias(_PART)
+            rows = frame.select(id, part, line.alias(TEXTS), other.alias(OTHERS), *kept)
+            names = [name for name in rows.columns[4:] if name != CORRUPT]
+            keys = [ID, _PART, *([CORRUPT] if CORRUPT in rows.columns else [])]
+            parts = rows.groupBy(*keys).agg(
+                sql.array_join(sql.collect_list(TEXTS), "").alias(TEXTS),
+                sql.collect_list(OTHERS).alias(OTHERS),
+                *(sql.first(name).alias(name) for name in names),
             )
-            return Form.ARRAY, [id, structs.alias(TEXTS)]
-        return Form.TEXT, [id, column.alias(TEXTS)]
+            return parts.repartition(ID).sortWithinPartitions(ID, _PART)
+        texts = frame[self._triples]
+        if isinstance(frame.select(texts).schema[0].dataType, ArrayType):
+
+            def terms_of(one: Column) -> list[Column]:
+                return [one[name].cast("string") for name in self._terms]
+
+            lines = sql.array_join(sql.transform(texts, lambda one: _line(terms_of(one))[0]), "")
+            others = sql.filter(
+                sql.transform(texts, lambda one: _line(terms_of(one))[1]),
+                lambda other: other.isNotNull(),
+            )
+            given = frame.select(id, lines.alias(TEXTS), others.alias(OTHERS), *kept)
+        else:
+            given = frame.select(id, texts.alias(TEXTS), *kept)
+        if self._grouped:
+            return given
+        whole = given.repartition(ID)
+        return whole if frame.isStreaming else whole.sortWithinPartitions(ID)
+
+
+def _line(terms: Sequence[Column]) -> tuple[Column, Column]:
+    """Return a triple as a line of N-Triples, or as a struct where it may not be one line.
+
+    What is a line here has no more and no other terms than the three columns: the rest is looked at
+    by `semantic.tables.problem_of_terms`. One of the two is null.
+    """
+    subject, predicate, object_ = terms
+
+    def is_plain(term: Column) -> Column:
+        return ~(term.contains("\n") | term.contains("\r"))
+
+    def is_iri(term: Column) -> Column:
+        ends = sql.locate(">", term) == sql.length(term)
+        return term.startswith("<") & ends & is_plain(term)
+
+    def is_blank(term: Column) -> Column:
+        other = term.contains("<") | term.contains("#")
+        return term.startswith("_:") & ~other & is_plain(term)
+
+    is_text = object_.startswith('"') & ~object_.contains("#") & is_plain(object_)
+    is_line = (
+        (is_iri(subject) | is_blank(subject))
+        & is_iri(predicate)
+        & (is_iri(object_) | is_blank(object_) | is_text)
+    )
+    named = zip(terms, COLUMNS[1:], strict=True)
+    other = sql.struct(*(term.alias(name) for term, name in named))
+    line = sql.concat_ws(" ", *terms, sql.lit(".\n"))
+    is_one = sql.coalesce(is_line, sql.lit(False))
+    return sql.when(is_one, line), sql.when(~is_one, other)
 
 
 _STRUCT = (

@@ -34,9 +34,9 @@ from pyspark.sql.datasource import (
     InputPartition,
 )
 
-from graphmatch.spark.documents import How, n_triples, prefix_of, read_lines
+from graphmatch.spark.documents import How, Named, n_triples, prefix_of, read_lines
 from graphmatch.spark.java import SparkError
-from graphmatch.spark.tasks import CORRUPT, ID, TEXTS, Mode, Named, Names
+from graphmatch.spark.tasks import CORRUPT, ID, TEXTS, Mode, Names
 from semantic.errors import InputError, Place, Problem
 from semantic.publication import Publication
 from semantic.reading import Cut, check_base

@@ -13,16 +13,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from importlib import import_module
-from io import BytesIO
 from itertools import chain
 from time import perf_counter
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyoxigraph import BlankNode, Triple
 from pyspark.sql.types import StructField, StructType
@@ -32,10 +30,10 @@ from graphmatch.spark.java import SparkError
 from graphmatch.spark.snapshots import Snapshots, Worker
 from semantic.errors import InputError, Place, Problem, Severity
 from semantic.publication import Publication
-from semantic.tables import COLUMNS
+from semantic.tables import problem_of_terms
 from semantic.terms import Term
 
-ID, TEXTS, DOCUMENT, SOURCE = "publication", "triples", "document", "source"
+ID, TEXTS, OTHERS, DOCUMENT, SOURCE = "publication", "triples", "others", "document", "source"
 """The columns that tasks get, besides those of terms and those that are kept."""
 NOW, FIXED = "_now", "_fixed_now"
 """The time of the query or the micro-batch, and the one that the caller says it is."""
@@ -83,19 +81,6 @@ class Mode(Enum):
     """It ends the query."""
 
 
-class Form(Enum):
-    """What a row is."""
-
-    TRIPLE = "triple"
-    """A triple of a publication: columns of its terms."""
-    ARRAY = "array"
-    """Triples of a publication: an array of structs."""
-    TEXT = "text"
-    """Triples of a publication: N-Triples."""
-    DOCUMENT = "document"
-    """A document of any syntax, or a feed: one publication or several."""
-
-
 @dataclass(frozen=True, slots=True)
 class Matching:
     """The work of a task: what ``mapInArrow`` calls.
@@ -104,8 +89,9 @@ class Matching:
     ----------
     snapshots
         Where the engine is.
-    form
-        What a row is.
+    reading
+        How documents are read: format, cut and base, as `Engine.filter` has them; ``None`` where
+        rows are triples of publications as N-Triples.
     grouped
         Whether a row has all of its publication.
     ordered
@@ -117,20 +103,15 @@ class Matching:
         Whether there is a row for each solution, or one for each match.
     mode
         What becomes of what is malformed.
-    format, cut, base
-        Of documents, as `Engine.filter` has them.
     """
 
     snapshots: Snapshots
-    form: Form
+    reading: tuple[str | None, str, str | None] | None
     grouped: bool
     ordered: bool
     kept: int
     solutions: bool
     mode: Mode
-    format: str | None
-    cut: str
-    base: str | None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the publications of a partition."""
@@ -149,8 +130,7 @@ class Matching:
         """Yield the rows in tables, each with all rows of its publications."""
         tables = (pa.Table.from_batches([batch]) for batch in batches if batch.num_rows)
         if self.grouped:
-            for table in tables:
-                yield from _apart(table) if self.form is Form.ARRAY else [table]
+            yield from tables
             return
         rest: list[pa.Table] = []
         for table in tables:
@@ -166,16 +146,6 @@ class Matching:
 def _time(table: pa.Table, column: str) -> datetime:
     now: datetime = table.column(column)[0].as_py()
     return now.replace(tzinfo=now.tzinfo or UTC)
-
-
-def _apart(table: pa.Table) -> Iterator[pa.Table]:
-    """Yield a table; row by row where two publications in it have one id."""
-    pc: Any = import_module("pyarrow.compute")
-    if pc.count_distinct(table.column(ID), "all").as_py() == table.num_rows:
-        yield table
-        return
-    for row in range(table.num_rows):
-        yield table.slice(row, 1)
 
 
 def _last_begins(table: pa.Table, before: Sequence[pa.Table]) -> int | None:
@@ -241,59 +211,44 @@ class _Task:
 
     def _reports(self, table: pa.Table) -> Iterator[tuple[int, MatchReport]]:
         """Yield the report of each publication, and the first row that it is in."""
-        work, engine = self._work, self._worker.engine
-        if work.form is Form.DOCUMENT:
+        engine, reading = self._worker.engine, self._work.reading
+        if reading is not None:
             for row, (data, source) in enumerate(_documents(table)):
                 if data is None:
                     what, remedy = "there is no document", "Leave out rows without one."
                     self._problem(Problem(what, Place(source), remedy), row)
                     continue
-                for report in engine.filter(Named(data, source), work.format, work.cut, work.base):
+                for report in engine.filter(data, *reading, name=source):
                     yield row, report
                     self._told(row)
                 self._told(row)
-        elif work.form is Form.TEXT:
-            for row, id, lines in _texts(table, grouped=work.grouped):
-                if not id:
-                    what, remedy = "a row without a publication", "Give each publication an id."
-                    self._problem(Problem(what, Place(_TABLE), remedy), row)
-                    continue
-                for report in engine.filter(Named(lines, id), "nt", "document"):
+            return
+        for row, id, lines, others in _texts(table, grouped=self._work.grouped):
+            if not id:
+                what, remedy = "no publication", "Give the publication an id."
+                self._problem(Problem(what, Place(_TABLE), remedy), row)
+                continue
+            for terms in others:
+                if (problem := problem_of_terms(terms, Place(id))) is None:
+                    lines += " ".join(terms).encode() + b" .\n"
+                else:
+                    self._problem(problem, row)
+            if lines:
+                for report in engine.filter(lines, "nt", "document", name=id):
                     yield row, report
                 self._told(row)
-        else:
-            rows = table if work.form is Form.TRIPLE else _unnested(table)
-            first = _first_rows(rows) if work.kept else {}
-            for report in engine.match_table(rows):
-                yield first.get(report.publication, 0), report
-                self._told_of(rows, first)
-            self._told_of(rows, first)
+            elif not others:
+                what, remedy = "a publication without triples", "Leave out rows without any."
+                self._problem(Problem(what, Place(id), remedy), row)
 
-    def _told(self, row: int | None) -> None:
+    def _told(self, row: int) -> None:
         """Say what the engine reported of a row."""
         problems = self._worker.problems
         for problem in problems:
             self._problem(problem, row)
         problems.clear()
 
-    def _told_of(self, rows: pa.Table, first: Mapping[str, int]) -> None:
-        """Say what the engine reported of rows of triples: it calls them by their numbers."""
-        problems = self._worker.problems
-        for problem in problems:
-            item = problem.where.item or ""
-            number = item.removeprefix("row ")
-            if number == item:
-                self._problem(problem, first.get(item))
-                continue
-            row = int(number) - 1
-            id = rows.column(ID)[row].as_py()
-            named = replace(problem, where=Place(_TABLE, item=id))
-            self._problem(
-                named, rows.column(KEPT)[row].as_py() if KEPT in rows.column_names else row
-            )
-        problems.clear()
-
-    def _problem(self, problem: Problem, row: int | None) -> None:
+    def _problem(self, problem: Problem, row: int) -> None:
         if problem.severity is not Severity.REFUSED:
             self._did["warnings"] += 1
             log.warning("%s", problem)
@@ -302,7 +257,7 @@ class _Task:
             raise InputError(problem)
         self._refused(str(problem), row)
 
-    def _refused(self, said: str, row: int | None) -> None:
+    def _refused(self, said: str, row: int) -> None:
         self._did["refused"] += 1
         if self._work.mode is Mode.FAILFAST:
             raise SparkError(said, "mode FAILFAST", "Mend it, or choose another mode.")
@@ -367,14 +322,6 @@ def schema_of(columns: str, kept: Mapping[str, StructField]) -> StructType:
     return schema
 
 
-class Named(BytesIO):
-    """A document in memory, which messages call by a name."""
-
-    def __init__(self, data: bytes, name: str) -> None:
-        super().__init__(data)
-        self.name = name
-
-
 def _documents(table: pa.Table) -> Iterator[tuple[bytes | None, str]]:
     """Yield documents, and what they are called."""
     for batch in table.to_batches():
@@ -384,29 +331,21 @@ def _documents(table: pa.Table) -> Iterator[tuple[bytes | None, str]]:
             yield data.encode() if isinstance(data, str) else data, source or _TABLE
 
 
-def _texts(table: pa.Table, *, grouped: bool) -> Iterator[tuple[int, str | None, bytes]]:
-    """Yield first rows, ids, and lines of N-Triples; those of one publication together."""
-    ids, texts = table.column(ID).to_pylist(), table.column(TEXTS)
+def _texts(
+    table: pa.Table, *, grouped: bool
+) -> Iterator[tuple[int, str | None, bytes, list[list[str]]]]:
+    """Yield first rows, ids, lines of N-Triples, and terms of triples that may be no lines."""
+    ids = table.column(ID).to_pylist()
+    texts = _one(table.column(TEXTS)).cast(pa.binary())
+    has_others = OTHERS in table.column_names
+    others = table.column(OTHERS).to_pylist() if has_others else [()] * len(ids)
     rows: dict[object, list[int]] = {}
     for row, id in enumerate(ids):
         rows.setdefault((row if grouped or id is None else id), []).append(row)
     for several in rows.values():
-        parts = (texts[row].as_py() for row in several)
-        lines = b"\n".join(
-            part.encode() if isinstance(part, str) else part for part in parts if part is not None
-        )
-        yield several[0], ids[several[0]], lines
-
-
-def _unnested(table: pa.Table) -> pa.Table:
-    """Return rows of triples for rows of arrays of them."""
-    pc: Any = import_module("pyarrow.compute")
-    whole = table.combine_chunks()
-    nested, ids = _one(whole.column(TEXTS)), _one(whole.column(ID))
-    terms = nested.flatten()
-    rows = pc.list_parent_indices(nested)
-    columns = [ids.take(rows), *(terms.field(name) for name in COLUMNS[1:])]
-    return pa.table([*columns, rows], names=[*COLUMNS, KEPT])
+        lines = b"\n".join(texts[row].as_py() or b"" for row in several)
+        apart = [list(terms.values()) for row in several for terms in others[row] or ()]
+        yield several[0], ids[several[0]], lines, apart
 
 
 def _one(column: Any) -> Any:
@@ -414,17 +353,6 @@ def _one(column: Any) -> Any:
     if not isinstance(column, pa.ChunkedArray):
         return column
     return pa.concat_arrays(column.chunks or [pa.nulls(0, column.type)])
-
-
-def _first_rows(rows: pa.Table) -> Mapping[str, int]:
-    """Return the first row of each publication, in the table that the caller's columns are of."""
-    ids = _one(rows.column(ID)).dictionary_encode()
-    places, first = np.unique(ids.indices.fill_null(-1).to_numpy(), return_index=True)
-    if KEPT in rows.column_names:
-        first = rows.column(KEPT).to_numpy()[first]
-    names = ids.dictionary.to_pylist()
-    pairs = zip(places.tolist(), first.tolist(), strict=True)
-    return {names[place]: row for place, row in pairs if place >= 0}
 
 
 class Names:

@@ -337,7 +337,7 @@ def test_kept_columns_of_tables_and_arrays(spark: SparkSession) -> None:
         (None, 8),
     }
     refused = {row["k"][0]: row["_corrupt"] for row in found if row["_corrupt"]}
-    assert refused[9].startswith("<table> (g9): the predicate 'no IRI' is no term")
+    assert refused[9].startswith("g9: the predicate 'no IRI' is no term")
     assert refused[8] == "<table>: no publication. Give the publication an id."
 
     def triple(n: int, p: str = P) -> tuple[str, str, str]:
