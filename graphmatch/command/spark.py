@@ -149,6 +149,8 @@ class Stream(Tables):
             what, remedy = "a folder and --kafka are given together", "Leave one of them out."
         elif self.kafka is not None and not self.kafka_topic:
             what, remedy = "no topic is named", "Name one with --kafka-topic."
+        elif self.kafka is None and self.kafka_topic:
+            what, remedy = "--kafka-topic is given without --kafka", "Name the servers, too."
         elif self.kafka is None and self.folder is None:
             what, remedy = "there is nothing to watch", "Name a folder, or --kafka."
         for name, given in (("--every", self.every), ("--watermark", self.watermark)):
@@ -268,10 +270,12 @@ def _filtered(
 ) -> int:
     from functools import reduce
 
+    from pyspark.errors import AnalysisException
     from pyspark.sql import DataFrame, Observation
 
     from graphmatch.command.console import plural
     from graphmatch.command.session import DONE, REFUSED
+    from graphmatch.spark.java import SparkError
     from graphmatch.spark.matching import observed
 
     started = time.perf_counter()
@@ -281,7 +285,13 @@ def _filtered(
             return session.status
         observation = Observation("graphmatch")
         found = observed(reduce(DataFrame.unionByName, parts), observation)
-        found.write.format(bulk.form).mode(bulk.mode).save(bulk.output)
+        try:
+            found.write.format(bulk.form).mode(bulk.mode).save(bulk.output)
+        except AnalysisException as error:
+            if error.getCondition() != "PATH_ALREADY_EXISTS":
+                raise
+            what, remedy = "is there already", "Say --mode overwrite, or --mode append."
+            raise SparkError(what, bulk.output, remedy) from error
         did = {name: value or 0 for name, value in observation.get.items()}
         del did["engine"], did["milliseconds"]
         if did["refused"] and bulk.mode != "append":

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 from pyoxigraph import RdfFormat
 
+from graphmatch.spark.java import SparkError
 from graphmatch.spark.tasks import (
     CORRUPT,
     DOCUMENT,
@@ -83,12 +84,20 @@ def publications(
     ------
     InputError
         When the format is unknown, or the base is no absolute IRI.
+    SparkError
+        When columns are to be kept that cannot be.
     """
     if format is not None:
         format_of_media_type(format)
     if base is not None:
         check_base(base)
     how = How(Cut(cut), format, base, Mode(mode))
+    if lines and keep:
+        what, remedy = "of lines nothing is kept", "Leave it out: lines of one graph are one row."
+        raise SparkError(what, "keep", remedy)
+    if same := {name for name in keep if name in _ROWS.names or keep.count(name) > 1}:
+        what = f"columns are kept under names that others have: {', '.join(sorted(same))}"
+        raise SparkError(what, "keep", "Rename them before.")
 
     def read(frame: DataFrame) -> DataFrame:
         from pyspark.sql import functions as sql
@@ -240,7 +249,9 @@ class _Lines:
                 rows += ((part.id, "".join(map(_line, part.given)), None) for part in parts)
                 for problem in problems:
                     if (line := problem.where.line) is not None:  # its number in the batch
-                        where = Place(source, item=repr(lines[line - 1][:_SHOWN]))
+                        several = data.splitlines()  # a row may have more than one
+                        text = several[min(line, len(several)) - 1].decode()
+                        where = Place(source, item=repr(text[:_SHOWN]))
                         problem = replace(problem, where=where)
                     if (said := self.how.refused(problem)) is not None:
                         rows.append((None, None, said))
@@ -270,7 +281,7 @@ def together(triples: DataFrame, keep: Sequence[str] = ()) -> DataFrame:
 
 def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Put the rows of a partition together."""
-    several = list(batches)
+    several = [batch for batch in batches if batch.num_rows]
     if not several:
         return
     table = pa.Table.from_batches(several)

@@ -82,7 +82,8 @@ def _plain(text: str) -> str:
 
 
 def _solution(solution: Mapping[str, Term | str]) -> frozenset[tuple[str, str]]:
-    return frozenset((name, _plain(written(term))) for name, term in solution.items())
+    texts = ((n, t if isinstance(t, str) else written(t)) for n, t in solution.items())
+    return frozenset((name, _plain(text)) for name, text in texts)
 
 
 def locally(engine: Engine, publications: Iterable[Publication]) -> Said:

@@ -20,6 +20,7 @@ from graphmatch.spark.matching import observed
 from graphmatch.spark.start import explained
 from semantic import read_publications
 from semantic.errors import InputError
+from semantic.tables import COLUMNS
 from tests.graphmatch.spark.comparing import (
     FILES,
     asked,
@@ -186,7 +187,9 @@ def test_documents_of_text(spark: SparkSession) -> None:
     how = matches(
         asked(s=EVERY), document="doc", source="name", base="http://b/", cut="document", keep=["n"]
     )
-    given = table(spark, [(n, *row) for n, row in enumerate(rows)], "n int, name string, doc string")
+    given = table(
+        spark, [(n, *row) for n, row in enumerate(rows)], "n int, name string, doc string"
+    )
     found = given.transform(how).orderBy("n", "_corrupt").collect()
     said = [(row["n"], row["publication"], (row["solution"] or {}).get("o")) for row in found]
     assert said == [
@@ -469,9 +472,8 @@ def test_nothing_and_next_to_nothing(spark: SparkSession) -> None:
         assert given.transform(matches(asked(s=EVERY), **how, metrics=did)).collect() == []
         assert did.get["publications"] in (0, None)
     rows = [("g", "<urn:a>", P, f"<urn:{n}>") for n in range(3)]
-    sparse = spark.createDataFrame(
-        spark.sparkContext.parallelize(rows, 9), list("gspo")
-    ).withColumnsRenamed(dict(zip("gspo", ("publication", "subject", "predicate", "object"))))
+    apart: Any = spark.sparkContext.parallelize(rows, 9)
+    sparse = spark.createDataFrame(apart, list(COLUMNS))
     assert sparse.transform(matches(asked(s=EVERY))).count() == 3
 
 
