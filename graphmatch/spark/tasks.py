@@ -5,8 +5,8 @@ and the other columns are null but for those that the caller keeps); or what the
 (`METRICS`), which `graphmatch.spark.matching` adds up and takes out. So each is counted once,
 however often Spark runs a task again.
 
-Blank nodes in solutions are called by their places in the publication: the same publication gives
-the same rows each time.
+Blank nodes in solutions are called by their places in the publication: the same text gives the same
+rows each time.
 """
 
 from __future__ import annotations
