@@ -27,6 +27,7 @@ _INSTALL = 'pip install "graphmatch[spark]"'
 _LOOPBACK = "127.0.0.1"
 _STARTED = {
     "spark.buffer.pageSize": "1m",  # each small table that is joined takes a page
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",  # a row may be a whole publication
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

@@ -204,7 +204,7 @@ class _Task:
         """Return what the task did, as a row."""
         did: dict[str, Any] = {name: int(value) for name, value in self._did.items()}
         did |= {"engine": self._worker.version, "milliseconds": self._did["milliseconds"]}
-        self._add(None, **{METRICS: did})
+        self._add(None, **{METRICS: [did]})
         return self._taken()
 
     # -- publications -----------------------------------------------------------------------
@@ -262,7 +262,7 @@ class _Task:
         if self._work.mode is Mode.FAILFAST:
             raise SparkError(said, "mode FAILFAST", "Mend it, or choose another mode.")
         if self._work.mode is Mode.PERMISSIVE:
-            self._add(row, **{CORRUPT: said})
+            self._add(row, **{CORRUPT: [said]})
 
     # -- rows -------------------------------------------------------------------------------
 
@@ -274,33 +274,42 @@ class _Task:
             return
         id = report.publication
         if not self._work.solutions:
-            for subscription in report.subscriptions:
-                self._add(row, publication=id, subscription=subscription)
+            found = report.subscriptions
+            self._add(row, publication=[id] * len(found), subscription=found)
             return
         names = Names(report.read)
         for match in report:
-            about = {ID: id, "subscription": match.subscription}
+            about = {ID: [id], "subscription": [match.subscription]}
             if match.graph is not None:
-                self._add(row, **about, graph=names.lines(match.graph))
+                self._add(row, **about, graph=[names.lines(match.graph)])
             for solution in match.solutions if match.graph is None else ():
                 said = [(name, names.said(term)) for name, term in solution.items()]
-                self._add(row, **about, solution=said)
+                self._add(row, **about, solution=[said])
 
-    def _add(self, row: int | None, **values: Any) -> None:
-        self._from.append(row)
-        for name, column in self._rows.items():
-            column.append(values.get(name))
+    def _add(self, row: int | None, **columns: Sequence[Any]) -> None:
+        """Add rows, of which other columns are null."""
+        before, count = len(self._from), 0
+        for name, values in columns.items():
+            column = self._rows[name]
+            column += [None] * (before - len(column))
+            column += values
+            count = len(values)
+        self._from += [row] * count
 
     def _taken(self) -> pa.RecordBatch:
-        arrays: dict[str, Any] = {
-            name: pa.array(column, _COLUMNS[name]) for name, column in self._rows.items()
-        }
+        count = len(self._from)
+        arrays: dict[str, Any] = {}
+        for name, column in self._rows.items():
+            if column:
+                column += [None] * (count - len(column))
+                arrays[name] = pa.array(column, _COLUMNS[name])
+                column.clear()
+            else:
+                arrays[name] = pa.nulls(count, _COLUMNS[name])
         if self._kept is not None:
             places = pa.array(self._from, pa.int64())
             for name in self._kept.column_names:
                 arrays[name] = _one(self._kept.column(name)).take(places)
-        for column_ in self._rows.values():
-            column_.clear()
         self._from.clear()
         return pa.RecordBatch.from_pydict(arrays)
 
