@@ -55,7 +55,7 @@ _METRICS = pa.struct(
         ("milliseconds", pa.float64()),
     ]
 )
-_COLUMNS = {
+_COLUMNS: Mapping[str, Any] = {
     ID: pa.string(),
     "subscription": pa.string(),
     "solution": pa.map_(pa.string(), pa.string()),
