@@ -512,10 +512,13 @@ def _followed(session: Session, query: StreamingQuery, matching: matches, change
 
     total: dict[str, int] = {}
     told = -1
-    with _stopped_by_signals(query):
+    with _signals() as come:
         is_active = True
         while is_active:
             is_active = not query.awaitTermination(1)
+            if is_active and come:
+                query.stop()
+                is_active = False
             for progress in query.recentProgress:
                 if progress.batchId > told and progress.numInputRows:
                     told = progress.batchId
@@ -553,15 +556,19 @@ def _counts(did: Mapping[str, int]) -> str:
 
 
 @contextmanager
-def _stopped_by_signals(query: StreamingQuery) -> Iterator[None]:
-    """Stop the stream when a signal says so; what was not done is done when it starts again."""
+def _signals() -> Iterator[Sequence[int]]:
+    """Yield the signals that have come, which are to end the stream.
 
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        query.stop()
+    A handler must not call Spark itself: it interrupts a call on the same connection.
+    """
+    come: list[int] = []
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    def note(number: int, _frame: FrameType | None) -> None:
+        come.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        yield come
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Observation
 from pyspark.sql import functions as sql
@@ -17,9 +21,13 @@ from graphmatch import Engine
 from graphmatch.spark import matches, register
 from graphmatch.spark.java import SparkError
 from graphmatch.spark.matching import observed
+from graphmatch.spark.snapshots import Worker
 from graphmatch.spark.start import explained
+from graphmatch.spark.tasks import ID, NOW, TEXTS, Matching, Mode
+from graphmatch.spark.tasks import KEPT as KEPTS
 from semantic import read_publications
 from semantic.errors import InputError
+from semantic.limits import DEFAULT_LIMITS
 from semantic.tables import COLUMNS
 from tests.graphmatch.spark.comparing import (
     FILES,
@@ -107,12 +115,12 @@ def test_twenty_thousand_publications(spark: SparkSession, tmp_path: Path) -> No
         parquet(tmp_path / f"tables/{number}.parquet", rows[begin : begin + part], 50_000)
     expected = locally(engine, read_publications(str(tmp_path / "sorted.nq")))
     register(spark)
-    for given in (
+    for frame in (
         spark.read.format("rdf").load(str(tmp_path / "lines")),
         spark.read.parquet(str(tmp_path / "tables")),
     ):
         did = Observation()
-        assert on_spark(given.transform(matches(engine, metrics=did))) == expected
+        assert on_spark(frame.transform(matches(engine, metrics=did))) == expected
         assert did.get["publications"] == len({row[0] for row in rows})
         assert did.get["triples"] == len(set(rows))
 
@@ -292,34 +300,43 @@ KEPT: dict[str, tuple[str, Any]] = {
 """Columns of all types, with a value; some are called as ours are on their way."""
 
 
-def test_columns_of_every_type_are_kept(spark: SparkSession) -> None:
+@pytest.mark.parametrize("whole", [True, False])
+def test_columns_of_every_type_are_kept(spark: SparkSession, whole: bool) -> None:
+    """Of documents, which stay where they are, and of triples, which do not."""
     types = ", ".join(f"`{name}` {kind}" for name, (kind, _) in KEPT.items())
-    schema = f"id int, text string, {types}, nothing void"
     values = [value for _, value in KEPT.values()]
-    text = "<urn:a> <urn:p> <urn:b>, <urn:c> ."
-    rows = [
-        (1, text, *values, None),
-        (2, text, *(None for _ in values), None),
-        (3, "<urn:a> no", *values, None),
-        (4, "<urn:a> <urn:q> <urn:b> .", *values, None),
-    ]
-    given = table(spark, rows, schema).coalesce(1)
+    said = {
+        1: [(P, "<urn:b>"), (P, "<urn:c>")],
+        2: [(P, "<urn:b>"), (P, "<urn:c>")],
+        3: [("no", "<urn:b>")],
+        4: [("<urn:q>", "<urn:b>")],
+    }
+    rows: list[tuple[Any, ...]] = []
+    for id, pairs in said.items():
+        kept = [None for _ in values] if id == 2 else values
+        text = " . ".join(f"<urn:a> {p} {o}" for p, o in pairs) + " ."
+        given = [(text,)] if whole else [("<urn:a>", *pair) for pair in pairs]
+        rows += ((id, *terms, *kept, None) for terms in given)
+    form = "text string" if whole else "s string, p string, o string"
+    frame = table(spark, rows, f"id int, {form}, {types}, nothing void")
     names = [*KEPT, "nothing", "id"]
-    how = matches(asked(s=EVERY), document="text", format="ttl", keep=names)
-    found = given.transform(how)
+    how: dict[str, Any] = {"publication": "id", "subject": "s", "predicate": "p", "object": "o"}
+    if whole:
+        how = {"document": "text", "format": "ttl"}
+    found = frame.transform(matches(asked(s=EVERY), **how, keep=names))
     assert [(f.name, f.dataType) for f in found.schema][5:] == [
-        (name, given.schema[name].dataType) for name in names
+        (name, frame.schema[name].dataType) for name in names
     ]
-    kept = found.select("solution.o", *names).orderBy("id", "o").collect()
-    expected = {row["id"]: row for row in given.select(*names).collect()}
-    assert [(row["id"], row["o"]) for row in kept] == [
+    kept_rows = found.select("solution.o", *names).orderBy("id", "o").collect()
+    expected = {row["id"]: row for row in frame.select(*names).collect()}
+    assert [(row["id"], row["o"]) for row in kept_rows] == [
         (1, "<urn:b>"),
         (1, "<urn:c>"),
         (2, "<urn:b>"),
         (2, "<urn:c>"),
         (3, None),
     ]
-    for row in kept:
+    for row in kept_rows:
         assert row[1:] == tuple(expected[row["id"]])
 
 
@@ -366,14 +383,15 @@ def test_kept_columns_of_tables_and_arrays(spark: SparkSession) -> None:
             (2, "same", '"2"'),
             (3, "", "<table>: no publication. Give the publication an id."),
             (4, "", "<table>: no publication. Give the publication an id."),
-            (4, "", "<table>: no publication. Give the publication an id."),
-            (7, "", "<table> (bad): no subject. A subject is an IRI or a blank node."),
+            (5, "", "none: a publication without triples. Leave out rows without any."),
+            (6, "", "empty: a publication without triples. Leave out rows without any."),
+            (7, "", "bad: no subject. A subject is an IRI or a blank node."),
             (7, "", said[-2][2]),
             (7, "bad", '"7"'),
         ]
         assert said == [row for row in wanted if row[0] in {k for k, *_ in said}]
-        assert said[-2][2].startswith("<table> (bad): the predicate 'no' is no term")
-        assert len(said) in (6, 9)
+        assert said[-2][2].startswith("bad: the predicate 'no' is no term")
+        assert len(said) in (7, 10)
 
 
 def test_names_of_columns(spark: SparkSession) -> None:
@@ -387,6 +405,55 @@ def test_names_of_columns(spark: SparkSession) -> None:
     assert row[-3:] == (1, 2, 3)
 
 
+class Here:
+    """Stands for Spark's files: the engine is in this process."""
+
+    def __init__(self, path: Path) -> None:
+        asked(s=EVERY).save(path)
+        self._worker = Worker(path, 0, DEFAULT_LIMITS)
+
+    def opened(self, now: datetime) -> Worker:
+        return self._worker
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return Here(tmp_path_factory.mktemp("here") / "saved")
+
+
+@given(
+    st.lists(st.sampled_from([None, "a", "b", "c"]), max_size=12),
+    st.lists(st.integers(0, 12)),
+    st.booleans(),
+)
+def test_rows_of_a_publication_in_any_batches(
+    here: Any, ids: list[str | None], cuts: list[int], ordered: bool
+) -> None:
+    """A task has all of each, whether it reads its rows in order or whole."""
+    ids = sorted(ids, key=lambda id: id or "") if ordered else ids
+    rows = [
+        {ID: id, TEXTS: f"<urn:a> <urn:p> <urn:{n}> .", NOW: datetime.now(UTC), f"{KEPTS}0": n}
+        for n, id in enumerate(ids)
+    ]
+    schema = pa.schema(
+        [(ID, pa.string()), (TEXTS, pa.string()), (NOW, pa.timestamp("us", "UTC"))]
+    ).append(pa.field(f"{KEPTS}0", pa.int32()))
+    places = sorted({0, len(rows), *(cut for cut in cuts if cut < len(rows))})
+    batches = [pa.RecordBatch.from_pylist(rows[a:b], schema) for a, b in pairwise(places)]
+    work = Matching(here, None, False, ordered, 1, True, Mode.PERMISSIVE)
+    found = [row for batch in work(iter(batches)) for row in batch.to_pylist()]
+    said = {
+        (row["publication"], dict(row["solution"])["o"]): row[f"{KEPTS}0"]
+        for row in found
+        if row["solution"] is not None
+    }
+    assert said == {(id, f"<urn:{n}>"): ids.index(id) for n, id in enumerate(ids) if id is not None}
+    refused = [row[f"{KEPTS}0"] for row in found if row["_corrupt"] is not None]
+    assert refused == [n for n, id in enumerate(ids) if id is None]
+    did = [row["_metrics"] for row in found if row["_metrics"]]
+    assert [one["publications"] for one in did] == ([len({*ids} - {None})] if rows else [])
+
+
 # -- What is malformed ----------------------------------------------------------------------------
 
 BAD = [
@@ -397,6 +464,11 @@ BAD = [
     ("g", "<urn:a>", P, "<urn:b> . <urn:c> <urn:p> <urn:d>"),
     ("g", "<urn:a>", P, "<urn:b> . # c"),
     ("g", "<urn:a>", P, '"x"^^<no iri>'),
+    ("g", "<urn:a>", P, '"x" . <urn:c> <urn:p> "d"'),
+    ("g", "<urn:a>", P, '"x" <urn:g>'),
+    ("g", "<urn:a>", P, '"x"@en .'),
+    ("g", "_:x <urn:p>", P, "_:y ."),
+    ("g", "<urn:a>", P, "_:y\n<urn:c> <urn:p> <urn:d>"),
     ("row x", "<urn:a>", P, "<urn:b c>"),
     ("row 99", "<urn:a>", P, '"ok"'),
     (None, "<urn:a>", P, "<urn:b>"),
@@ -467,9 +539,9 @@ def test_what_was_refused_before_is_passed_on(spark: SparkSession) -> None:
 
 
 def test_nothing_and_next_to_nothing(spark: SparkSession) -> None:
-    for given, how in (form(table(spark, [])) for form in (columns, arrays, texts, documents)):
+    for frame, how in (form(table(spark, [])) for form in (columns, arrays, texts, documents)):
         did = Observation()
-        assert given.transform(matches(asked(s=EVERY), **how, metrics=did)).collect() == []
+        assert frame.transform(matches(asked(s=EVERY), **how, metrics=did)).collect() == []
         assert did.get["publications"] in (0, None)
     rows = [("g", "<urn:a>", P, f"<urn:{n}>") for n in range(3)]
     apart: Any = spark.sparkContext.parallelize(rows, 9)
