@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tests.graphmatch.spark.peers.jars import DELTA
+from tests.graphmatch.spark.peers.jars import DELTA, ICEBERG
 from tests.graphmatch.spark.peers.jvm import spark_environment
 
 if TYPE_CHECKING:
@@ -141,6 +141,19 @@ def delta(folder: str, jars: str) -> None:
     second = second.option("checkpointLocation", f"{folder}/second-done")
     second.trigger(availableNow=True).start().awaitTermination()
     assert spark.read.format("delta").load(f"{folder}/second").count() == 1000
+    spark.stop()
+
+
+def iceberg(folder: str, jars: str) -> None:
+    """Write a stream to a table of Iceberg."""
+    warehouse = {"spark.sql.catalog.ice.warehouse": f"{folder}/warehouse"}
+    spark = session(jars=jars, settings=ICEBERG | warehouse)
+    spark.range(1000).write.parquet(f"{folder}/source")
+    spark.sql("CREATE TABLE ice.own.ids (id bigint) USING iceberg")
+    stream = spark.readStream.schema("id bigint").parquet(f"{folder}/source").writeStream
+    started = stream.format("iceberg").option("checkpointLocation", f"{folder}/checkpoint")
+    started.trigger(availableNow=True).toTable("ice.own.ids").awaitTermination()
+    assert spark.table("ice.own.ids").distinct().count() == 1000
     spark.stop()
 
 
