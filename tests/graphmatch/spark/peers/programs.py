@@ -56,7 +56,7 @@ def run(program: str, *arguments: str) -> str:
         timeout=_SECONDS,
         check=False,
     )
-    assert done.returncode == 0, (done.stdout + done.stderr)[-5000:]
+    assert done.returncode == 0, (done.stdout + done.stderr)[-20000:]
     return done.stdout
 
 
@@ -198,7 +198,8 @@ def connect(url: str, folder: str) -> None:
     spark.addArtifacts(str(file), file=True)
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        text = Path(SparkFiles.get("shipped.txt")).read_text(encoding="utf-8")
+        root = Path(SparkFiles.getRootDirectory())  # in streams without a shuffle the folder above
+        text = next(root.rglob("shipped.txt")).read_text(encoding="utf-8")
         for batch in batches:
             yield pa.RecordBatch.from_pydict({"id": batch.column(0), "text": [text] * len(batch)})
 
