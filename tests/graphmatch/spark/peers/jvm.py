@@ -1,7 +1,7 @@
 """Programs of Java for tests, which end with this process.
 
-A program runs in a Java of its own behind a gateway of py4j, by which tests use its classes; that Java ends
-when its standard input is closed, and so with this process, however that ends.
+Each runs in a Java of its own behind a gateway of py4j, by which tests use its classes. That Java
+ends when its standard input is closed, and so with this process, however that ends.
 """
 
 from __future__ import annotations

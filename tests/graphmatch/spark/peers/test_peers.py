@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -13,16 +14,23 @@ from tests.graphmatch.spark.peers.programs import run
 
 pytestmark = pytest.mark.long
 
+newest = pytest.mark.xfail(
+    tuple(map(int, version("pyspark").split(".")[:2])) >= (4, 3),
+    reason="no release that is served runs on Spark 4.3: Delta runs on 4.2",
+)
+
 
 def test_kafka(broker: Kafka, tmp_path: Path) -> None:
     broker.create("smoke", partitions=3)
     run("kafka", broker.servers, "smoke", str(tmp_path), *_joined(connector()))
 
 
+@newest
 def test_delta(tmp_path: Path) -> None:
     run("delta", str(tmp_path), *_joined(delta()))
 
 
+@newest
 def test_iceberg(tmp_path: Path) -> None:
     run("iceberg", str(tmp_path), *_joined(iceberg()))
 
