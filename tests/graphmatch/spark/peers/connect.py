@@ -72,7 +72,9 @@ def main() -> None:
     for key, value in (*_CONNECT.items(), *(text.split("=", 1) for text in given)):
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
-    package = spark.sparkContext._jvm.org.apache.spark.sql.connect.service
+    java = spark.sparkContext._jvm
+    assert java is not None
+    package = java.org.apache.spark.sql.connect.service
     service = getattr(getattr(package, "SparkConnectService$"), "MODULE$")
     sys.stdout.write(f"{service.localPort()}\n")
     sys.stdout.flush()

@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from py4j.java_gateway import GatewayParameters, JavaGateway
+from py4j.java_gateway import GatewayParameters, JavaGateway  # type: ignore[import-untyped]
 
 from graphmatch.spark.java import java_home
 from tests.graphmatch.spark.peers.jars import SPARK_HOME, SPARK_JARS, PeerError, java

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -21,7 +21,6 @@ from tests.graphmatch.spark.peers.jvm import spark_environment
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
 
 ROOT = Path(__file__).parents[4]
 RECORDS = 100_000
@@ -134,7 +133,7 @@ def delta(folder: str, jars: str) -> None:
 
     def twice(batch: DataFrame, number: int) -> None:
         for _ in range(2):
-            options = {"txnAppId": "peers", "txnVersion": number}
+            options = {"txnAppId": "peers", "txnVersion": str(number)}
             batch.write.format("delta").mode("append").options(**options).save(f"{folder}/second")
 
     second = read().writeStream.foreachBatch(twice)
@@ -217,14 +216,10 @@ def connect(url: str, folder: str) -> None:
     started = started.option("checkpointLocation", f"{folder}/checkpoint")
     query = started.trigger(availableNow=True).start(f"{folder}/rows")
     assert query.awaitTermination(_SECONDS)
-    said = [each["observedMetrics"]["count"] for each in _progress(query)]
-    assert sum(each.get("rows", 0) for each in said) == 1000, said
+    metrics = [json.loads(each.json)["observedMetrics"]["count"] for each in query.recentProgress]
+    assert sum(each["values"][0] for each in metrics) == 1000  # without Connect: each["rows"]
     assert spark.read.parquet(f"{folder}/rows").where("text = 'shipped'").count() == 1000
     spark.stop()
-
-
-def _progress(query: StreamingQuery) -> list[dict[str, Any]]:
-    return [json.loads(each.json) for each in query.recentProgress]
 
 
 if __name__ == "__main__":
