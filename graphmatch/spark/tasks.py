@@ -25,7 +25,9 @@ import pyarrow as pa
 from pyoxigraph import BlankNode, Triple
 from pyspark.sql.types import StructField, StructType
 
+from graphmatch import _native
 from graphmatch.matcher import MatchReport
+from graphmatch.report import CoreMatches
 from graphmatch.spark.java import SparkError
 from graphmatch.spark.snapshots import Snapshots, Worker
 from semantic.errors import InputError, Place, Problem, Severity
@@ -277,14 +279,19 @@ class _Task:
             found = report.subscriptions
             self._add(row, publication=[id] * len(found), subscription=found)
             return
+        assert isinstance(report.matches, CoreMatches)
         names = Names(report.read)
-        for match in report:
-            about = {ID: [id], "subscription": [match.subscription]}
-            if match.graph is not None:
-                self._add(row, **about, graph=[names.lines(match.graph)])
-            for solution in match.solutions if match.graph is None else ():
-                said = [(name, names.said(term)) for name, term in solution.items()]
-                self._add(row, **about, solution=[said])
+        for subscription, solutions, graph in report.matches.texts():
+            if graph is not None:
+                lines = names.lines(graph)
+                self._add(row, publication=[id], subscription=[subscription], graph=[lines])
+                continue
+            said = [
+                [(name, names.said(term)) for name, term in solution.items()]
+                for solution in solutions
+            ]
+            ids, asked = [id] * len(said), [subscription] * len(said)
+            self._add(row, publication=ids, subscription=asked, solution=said)
 
     def _add(self, row: int | None, **columns: Sequence[Any]) -> None:
         """Add rows, of which other columns are null."""
@@ -385,8 +392,12 @@ class Names:
         self._read = read
         self._blank: dict[Term, str] | None = None
 
-    def said(self, term: Term) -> str:
-        """Return a term as N-Triples writes it."""
+    def said(self, term: Term | str) -> str:
+        """Return a term, or what N-Triples writes for it, as N-Triples writes it."""
+        if isinstance(term, str) and not term.startswith(("_:", "<<")):
+            return term
+        if isinstance(term, str):
+            term = _native.term(term)
         if isinstance(term, BlankNode):
             return self._called(term)
         if isinstance(term, Triple):
