@@ -64,7 +64,7 @@ class CoreMatches(Matches):
             yield from self._made(begin, begin + _AT_ONCE)
 
     def texts(self) -> Iterator[tuple[str, list[dict[str, Any]], list[Triple] | None]]:
-        """Yield ids, solutions and graphs; terms are N-Triples, or objects where they are anyway."""
+        """Yield ids, solutions and graphs; terms are N-Triples, those of evaluations objects."""
         for begin in range(0, len(self), _AT_ONCE):
             yield from self._found.matches(begin, begin + _AT_ONCE, texts=True)
 
