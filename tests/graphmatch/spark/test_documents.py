@@ -181,6 +181,7 @@ def test_rows_that_are_put_together() -> None:
 # -- On Spark -------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_documents_on_spark(spark: SparkSession) -> None:
     """The same rows as here, with columns that are kept; then they are matched."""
     rows = [(*row, {"n": [number]}) for number, row in enumerate(GIVEN)]

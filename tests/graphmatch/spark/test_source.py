@@ -247,8 +247,8 @@ def test_lines_in_ranges_are_the_whole(text: str, size: int) -> None:
             two = read(path)
         whole, again = read(path), read(path)
     assert whole == again
-    if text.strip("\r\n").count("\n") == 0:
-        return  # one line is not cut
+    if size >= len(text.encode()):
+        return  # it is not cut
     assert set(triples(found)) == set(triples(two))
     assert {tuple(map(_plain, row)) for row in triples(found)} == {
         tuple(map(_plain, row)) for row in triples(whole)
