@@ -113,9 +113,8 @@ def as_stored(term: Term) -> Term:
 def agree(number: int, publications: Sequence[Publication]) -> None:
     """Compare all answers; at least a third of the subscriptions match something."""
     texts, known = subscriptions(number), with_dbpedia()
-    patient = replace(
-        DEFAULT_LIMITS, evaluation_seconds=600
-    )  # some take seconds of a quiet machine
+    # Some queries take seconds, and many on a machine that is busy.
+    patient = replace(DEFAULT_LIMITS, evaluation_seconds=600)
     engine, other = Engine(known.ontology, limits=patient), SecondOpinion()
     for id, text in enumerate(texts):
         engine.subscribe(str(id), text)
