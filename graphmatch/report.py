@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from graphmatch import _native
 from graphmatch.knowledge import incomplete
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from semantic.arrow import Texts
     from semantic.publication import Publication
+    from semantic.terms import Triple
 
 _AT_ONCE = 64
 _FAILED = "Simplify the query; the other subscriptions are not concerned."
@@ -61,6 +62,11 @@ class CoreMatches(Matches):
         """Yield all matches, faster than one by one."""
         for begin in range(0, len(self), _AT_ONCE):
             yield from self._made(begin, begin + _AT_ONCE)
+
+    def texts(self) -> Iterator[tuple[str, list[dict[str, Any]], list[Triple] | None]]:
+        """Yield ids, solutions and graphs; terms are N-Triples, those of evaluations objects."""
+        for begin in range(0, len(self), _AT_ONCE):
+            yield from self._found.matches(begin, begin + _AT_ONCE, texts=True)
 
     def _made(self, begin: int, end: int) -> Iterator[Match]:
         for id, solutions, graph in self._found.matches(begin, end):

@@ -49,6 +49,8 @@ app = typer.Typer(
 _SHOWN = 20
 """So many of what was refused are shown; all are written."""
 _LISTED = "path string, modificationTime timestamp, length bigint, content binary"
+_PARTITIONS, _MANY = "spark.sql.shuffle.partitions", "200"
+"""A setting of Spark's, and its default."""
 _DURATION = re.compile(r"\d+ (?:second|minute|hour|day|week)s?")
 
 
@@ -449,6 +451,8 @@ def _watched(
 ) -> int:
     from graphmatch.spark.matching import matches
 
+    if spark.conf.get(_PARTITIONS) == _MANY:  # one of state for each, whatever a batch has
+        spark.conf.set(_PARTITIONS, str(2 * spark.sparkContext.defaultParallelism))
     matching = matches(engine, triples="triples", now=knowing.now)
     found = _arriving(stream, spark).transform(matching)
     checkpoint = stream.checkpoint or f"{stream.output.rstrip('/')}-checkpoint"

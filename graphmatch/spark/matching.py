@@ -168,6 +168,9 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
     def replace(self, engine: Engine | str | Path) -> None:
         """Go on with another engine: from the next query on, and in streams the next micro-batch.
 
+        A stream of Spark Connect has what was shipped when it was started, and takes another engine
+        when it is started again.
+
         Raises
         ------
         SparkError

@@ -98,13 +98,19 @@ class Snapshots:
             what = f"the worker has graphmatch {own}, and the driver {self.package}"
             raise SparkError(what, "worker", "Install one version everywhere.")
         root = Path(SparkFiles.getRootDirectory())
-        stamps = sorted(int(path.name.rpartition("@")[2]) for path in root.glob(f"{self.name}@*"))
-        if not stamps:
+        # A stream of Spark Connect has its files in a folder of this one.
+        markers = {
+            int(path.name.rpartition("@")[2]): path
+            for pattern in (f"*/{self.name}@*", f"{self.name}@*")
+            for path in root.glob(pattern)
+        }
+        if not markers:
             raise SparkError(f"there is no snapshot in {root}", "worker", "Start Spark again.")
         at = _micros(now)
-        stamp = max((stamp for stamp in stamps if stamp <= at), default=stamps[0])
-        file = Path(root, _marker(self.name, stamp)).read_text(encoding="utf-8")
-        worker = _opened(str(root / file), stamp, self.limits)
+        stamp = max((stamp for stamp in markers if stamp <= at), default=min(markers))
+        marker = markers[stamp]
+        file = marker.parent / marker.read_text(encoding="utf-8")
+        worker = _opened(str(file), stamp, self.limits)
         worker.now = now
         return worker
 

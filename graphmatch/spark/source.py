@@ -7,9 +7,9 @@
 
 Files are read by workers, through Arrow's file systems: local ones, ``s3:``, ``gs:``, ``abfs:``,
 ``hdfs:``, and with ``fsspec+`` before it any of fsspec's. N-Quads and N-Triples are read in ranges
-of bytes between lines, all else file by file. Where only Spark knows a file system, or has its
-passwords, ``spark.read.format("binaryFile")`` reads documents for `graphmatch.spark.matches`, and
-``spark.read.text`` lines for `graphmatch.spark.publications`.
+of bytes between lines where rows are triples, all else file by file. Where only Spark knows a file
+system, or has its passwords, ``spark.read.format("binaryFile")`` reads documents for
+`graphmatch.spark.matches`, and ``spark.read.text`` lines for `graphmatch.spark.publications`.
 
 Source: Spark's Python Data Source API,
 https://spark.apache.org/docs/latest/api/python/tutorial/sql/python_data_source.html.
@@ -196,7 +196,7 @@ class _Reading:
         """Return what tasks read of files."""
         found = []
         for path, size in files.items():
-            if self._is_lines(path) and size > _RANGE:
+            if self._is_lines(path) and size > _RANGE and not self.whole:
                 found += [
                     _Part(path, begin, min(begin + _RANGE, size))
                     for begin in range(0, size, _RANGE)

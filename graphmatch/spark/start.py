@@ -1,8 +1,8 @@
 """A Spark session for those who have none: on a laptop, in a test, for the command.
 
-It runs in this process, listens on loopback only, has no web page, and says errors only; its
-workers run this process's Python. Matching needs no session of a particular kind: whoever has one
-uses that.
+By default it runs in this process, listens on loopback only, has no web page, and says errors
+only; its workers run this process's Python. Matching needs no session of a particular kind: whoever
+has one uses that.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 _INSTALL = 'pip install "graphmatch[spark]"'
 _LOOPBACK = "127.0.0.1"
 _STARTED = {
-    "spark.driver.bindAddress": _LOOPBACK,
-    "spark.driver.host": _LOOPBACK,
     "spark.buffer.pageSize": "1m",  # each small table that is joined takes a page
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",  # a row may be a whole publication
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
@@ -39,6 +38,8 @@ DELTA = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
 """Settings of a session that reads and writes Delta tables; it needs Delta's jars."""
+_ALONE = {"spark.driver.bindAddress": _LOOPBACK, "spark.driver.host": _LOOPBACK}
+"""Settings of a session whose workers are in this process or on this machine."""
 _ENDS = "-XX:+ExitOnOutOfMemoryError"
 """Otherwise a thread of Spark's own ends, and whoever waits for it waits for ever."""
 
@@ -77,17 +78,17 @@ def session(
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
+    if master is None and "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit sets it
+        master = "local[*]"
     log = Path(__file__).with_name("log4j2.properties")
     chosen = {
         **_STARTED,
+        **(_ALONE if master is not None and master.startswith("local") else {}),
         "spark.driver.extraJavaOptions": f"{_ENDS} -Dlog4j2.configurationFile={log.as_uri()}",
         **({"spark.jars.packages": ",".join(packages)} if packages else {}),
         **({"spark.jars": ",".join(map(str, jars))} if jars else {}),
         **(settings or {}),
     }
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    if master is None and not submitted:
-        master = "local[*]"
     builder = SparkSession.builder.appName(name)
     if master is not None:
         builder = builder.master(master)

@@ -5,8 +5,8 @@ and the other columns are null but for those that the caller keeps); or what the
 (`METRICS`), which `graphmatch.spark.matching` adds up and takes out. So each is counted once,
 however often Spark runs a task again.
 
-Blank nodes in solutions are called by their places in the publication: the same publication gives
-the same rows each time.
+Blank nodes in solutions are called by their places in the publication: the same text gives the same
+rows each time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ import pyarrow as pa
 from pyoxigraph import BlankNode, Triple
 from pyspark.sql.types import StructField, StructType
 
+from graphmatch import _native
 from graphmatch.matcher import MatchReport
+from graphmatch.report import CoreMatches
 from graphmatch.spark.java import SparkError
 from graphmatch.spark.snapshots import Snapshots, Worker
 from semantic.errors import InputError, Place, Problem, Severity
@@ -55,7 +57,7 @@ _METRICS = pa.struct(
         ("milliseconds", pa.float64()),
     ]
 )
-_COLUMNS = {
+_COLUMNS: Mapping[str, Any] = {
     ID: pa.string(),
     "subscription": pa.string(),
     "solution": pa.map_(pa.string(), pa.string()),
@@ -204,7 +206,7 @@ class _Task:
         """Return what the task did, as a row."""
         did: dict[str, Any] = {name: int(value) for name, value in self._did.items()}
         did |= {"engine": self._worker.version, "milliseconds": self._did["milliseconds"]}
-        self._add(None, **{METRICS: did})
+        self._add(None, **{METRICS: [did]})
         return self._taken()
 
     # -- publications -----------------------------------------------------------------------
@@ -262,7 +264,7 @@ class _Task:
         if self._work.mode is Mode.FAILFAST:
             raise SparkError(said, "mode FAILFAST", "Mend it, or choose another mode.")
         if self._work.mode is Mode.PERMISSIVE:
-            self._add(row, **{CORRUPT: said})
+            self._add(row, **{CORRUPT: [said]})
 
     # -- rows -------------------------------------------------------------------------------
 
@@ -274,33 +276,47 @@ class _Task:
             return
         id = report.publication
         if not self._work.solutions:
-            for subscription in report.subscriptions:
-                self._add(row, publication=id, subscription=subscription)
+            found = report.subscriptions
+            self._add(row, publication=[id] * len(found), subscription=found)
             return
+        assert isinstance(report.matches, CoreMatches)
         names = Names(report.read)
-        for match in report:
-            about = {ID: id, "subscription": match.subscription}
-            if match.graph is not None:
-                self._add(row, **about, graph=names.lines(match.graph))
-            for solution in match.solutions if match.graph is None else ():
-                said = [(name, names.said(term)) for name, term in solution.items()]
-                self._add(row, **about, solution=said)
+        for subscription, solutions, graph in report.matches.texts():
+            if graph is not None:
+                lines = names.lines(graph)
+                self._add(row, publication=[id], subscription=[subscription], graph=[lines])
+                continue
+            said = [
+                [(name, names.said(term)) for name, term in solution.items()]
+                for solution in solutions
+            ]
+            ids, asked = [id] * len(said), [subscription] * len(said)
+            self._add(row, publication=ids, subscription=asked, solution=said)
 
-    def _add(self, row: int | None, **values: Any) -> None:
-        self._from.append(row)
-        for name, column in self._rows.items():
-            column.append(values.get(name))
+    def _add(self, row: int | None, **columns: Sequence[Any]) -> None:
+        """Add rows, of which other columns are null."""
+        before, count = len(self._from), 0
+        for name, values in columns.items():
+            column = self._rows[name]
+            column += [None] * (before - len(column))
+            column += values
+            count = len(values)
+        self._from += [row] * count
 
     def _taken(self) -> pa.RecordBatch:
-        arrays: dict[str, Any] = {
-            name: pa.array(column, _COLUMNS[name]) for name, column in self._rows.items()
-        }
+        count = len(self._from)
+        arrays: dict[str, Any] = {}
+        for name, column in self._rows.items():
+            if column:
+                column += [None] * (count - len(column))
+                arrays[name] = pa.array(column, _COLUMNS[name])
+                column.clear()
+            else:
+                arrays[name] = pa.nulls(count, _COLUMNS[name])
         if self._kept is not None:
             places = pa.array(self._from, pa.int64())
             for name in self._kept.column_names:
                 arrays[name] = _one(self._kept.column(name)).take(places)
-        for column_ in self._rows.values():
-            column_.clear()
         self._from.clear()
         return pa.RecordBatch.from_pydict(arrays)
 
@@ -376,8 +392,12 @@ class Names:
         self._read = read
         self._blank: dict[Term, str] | None = None
 
-    def said(self, term: Term) -> str:
-        """Return a term as N-Triples writes it."""
+    def said(self, term: Term | str) -> str:
+        """Return a term, or what N-Triples writes for it, as N-Triples writes it."""
+        if isinstance(term, str) and not term.startswith(("_:", "<<")):
+            return term
+        if isinstance(term, str):
+            term = _native.term(term)
         if isinstance(term, BlankNode):
             return self._called(term)
         if isinstance(term, Triple):

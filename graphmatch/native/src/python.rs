@@ -481,11 +481,15 @@ impl Report {
     }
 
     /// Some of the matches: id, solutions as dictionaries, and the graph of CONSTRUCT or `None`.
+    ///
+    /// `texts`: terms are N-Triples texts, not objects, but for those of an evaluation.
+    #[pyo3(signature = (begin, end, texts = false))]
     fn matches<'py>(
         &self,
         py: Python<'py>,
         begin: usize,
         end: usize,
+        texts: bool,
     ) -> PyResult<Bound<'py, PyList>> {
         let end = end.min(self.numbers.len());
         let made: Vec<Alone> = py.detach(|| {
@@ -519,7 +523,10 @@ impl Report {
                     for row in rows {
                         let values = PyDict::new(py);
                         for (name, text) in row {
-                            values.set_item(name, object_of(py, text)?)?;
+                            match std::str::from_utf8(text) {
+                                Ok(text) if texts => values.set_item(name, text)?,
+                                _ => values.set_item(name, object_of(py, text)?)?,
+                            }
                         }
                         solutions.append(values)?;
                     }
