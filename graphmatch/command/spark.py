@@ -237,6 +237,8 @@ def _started(
     packages: Sequence[str] = (),
 ) -> Iterator[SparkSession]:
     """Start Spark; say in our words what it cannot do."""
+    from importlib import import_module
+
     from pyspark.errors import PySparkException
 
     from graphmatch.spark.start import DELTA, explained
@@ -248,7 +250,7 @@ def _started(
         spark = started(master=master, packages=packages, settings=settings)
     try:
         yield spark
-    except PySparkException as error:
+    except (PySparkException, import_module("py4j.protocol").Py4JJavaError) as error:
         raise explained(error) from error
     finally:
         spark.stop()
@@ -456,10 +458,26 @@ def _watched(
     matching = matches(engine, triples="triples", now=knowing.now)
     found = _arriving(stream, spark).transform(matching)
     checkpoint = stream.checkpoint or f"{stream.output.rstrip('/')}-checkpoint"
+    _check_output(stream.output, checkpoint, spark)
     writer = found.writeStream.format(stream.form).option("checkpointLocation", checkpoint)
     trigger: Any = {"availableNow": True} if stream.once else {"processingTime": stream.every}
     query = writer.option("path", stream.output).trigger(**trigger).start()
     return _followed(session, query, matching, changes)
+
+
+def _check_output(output: str, checkpoint: str, spark: SparkSession) -> None:
+    """Raise an error for the output of another stream: Spark would pass over our first batches."""
+    from graphmatch.spark.java import SparkError
+
+    def is_there(address: str) -> bool:
+        context: Any = spark.sparkContext
+        path = context._jvm.org.apache.hadoop.fs.Path(address)
+        return bool(path.getFileSystem(context._jsc.hadoopConfiguration()).exists(path))
+
+    if is_there(f"{output}/_spark_metadata") and not is_there(f"{checkpoint}/metadata"):
+        what = f"has the matches of a stream whose checkpoint is not {checkpoint}"
+        remedy = "Name its checkpoint with --checkpoint, or another output."
+        raise SparkError(what, output, remedy)
 
 
 def _arriving(stream: Stream, spark: SparkSession) -> DataFrame:

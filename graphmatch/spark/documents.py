@@ -291,7 +291,11 @@ def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for id, lines, numbers in TripleTable(table).publications(problems.append):
         rows.append((id, lines.decode(), None))
         taken.append(int(numbers[0]))
-    rows += ((None, None, str(problem)) for problem in problems)
+    ids = table.column(ID).to_pylist() if problems else []
+    for problem in problems:  # whose rows have numbers that say nothing elsewhere
+        id = ids[int((problem.where.item or "").removeprefix("row ")) - 1]
+        where = Place("<table>") if id is None else Place(id)
+        rows.append((None, None, str(replace(problem, where=where))))
     taken += [None] * len(problems)
     names = table.column_names[len(COLUMNS) :]
     kept = table.select(names).combine_chunks().to_batches()

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from graphmatch.spark.java import SparkError, java_home
 
 if TYPE_CHECKING:
-    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
 _INSTALL = 'pip install "graphmatch[spark]"'
@@ -32,6 +31,7 @@ _STARTED = {
     "spark.ui.showConsoleProgress": "false",
 }
 _ERROR = re.compile(r"^(?!pyspark|org\.|java\.)[\w.]+(?:Error|Exception): (.+)$", re.MULTILINE)
+_CLASS = re.compile(r"^(?:[a-z]\w*\.)+\w+: ")
 _MISSING = re.compile(r"No module named '([\w.]+)'")
 DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -119,7 +119,7 @@ def connector() -> str:
     return f"org.apache.spark:spark-sql-kafka-0-10_2.13:{own}"
 
 
-def explained(error: PySparkException) -> SparkError:
+def explained(error: Exception) -> SparkError:
     """Return what Spark could not do, in a sentence: what a worker said last, or Spark first."""
     text = str(error)
     if missing := _MISSING.search(text):
@@ -130,7 +130,8 @@ def explained(error: PySparkException) -> SparkError:
         )
         return SparkError(what, "worker", remedy)
     said = _ERROR.findall(text)
-    first = next(filter(str.strip, text.splitlines()), "no reason was given")
+    lines = filter(str.strip, text.partition("\n: ")[2].splitlines() or text.splitlines())
+    first = _CLASS.sub("", next(lines, "no reason was given"))
     what = (said[-1] if said else first).rstrip(".")
     return SparkError(what, "spark", "Mend that, and start it again.")
 
