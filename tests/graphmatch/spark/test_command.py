@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import typer
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
+from pyspark.sql.streaming.readwriter import DataStreamReader
 from typer.testing import CliRunner, Result
 
 from graphmatch.cli import app
@@ -243,6 +244,8 @@ def test_tables(run: Run, spark: SparkSession, subscriptions: Path, tmp_path: Pa
     assert "publication" in wrong.stderr
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 no table")
     wrong = run("filter", tmp_path / "bad.parquet", *common, "--mode", "append", status=2)
+    said = " ".join(wrong.stderr.split())
+    assert said.startswith("error spark: [")
     assert "bad.parquet" in wrong.stderr.replace("\n", "")
 
 
@@ -371,7 +374,7 @@ def test_what_is_there_and_what_comes_later(
         return locally(engine, read_publications(str(watched.incoming), on_problem=unheard))
 
     assert on_spark(watched.written(spark)) == expected()
-    watched.drop("later.nq", offers(random, range(60, 70)), hours=-1000)
+    watched.drop("later.nq", offers(random, range(60, 70)))
     run(*watched.arguments("--once"))
     assert on_spark(watched.written(spark)) == expected()
 
@@ -382,11 +385,20 @@ def test_a_folder_of_tables(run: Run, spark: SparkSession, watched: Watched) -> 
         rows = [(f"g{n}", "<urn:x>", "<urn:price>", f'"{n}"') for n in range(3 * number, 4)]
         parquet(watched.folder / "t.parquet", rows)
         watched.drop(f"{number}.parquet", (watched.folder / "t.parquet").read_bytes())
-    done = run(*watched.arguments("--once", "--format", "parquet", "--as", "json"))
+    done = run(*watched.arguments("--once", "--at-once", 1, "--format", "parquet", "--as", "json"))
     assert "4 publications, 1 duplicate, 0 late, 8 matches, 0 refused" in done.stderr
-    wrong = watched.arguments("--once", "--format", "parquet", "--as", "json")
-    named = (*wrong, "--columns", "subject=s", "--checkpoint", watched.folder / "other")
-    assert "refused" in run(*named, status=1).stderr
+    same = watched.arguments("--once", "--format", "parquet", "--as", "json")
+    other = ("--checkpoint", watched.folder / "other")
+    said = run(*same, *other, status=2).stderr
+    assert "output: has the matches of a stream whose checkpoint is not" in " ".join(said.split())
+    watched.output = watched.folder / "another"
+    wrong = watched.arguments("--once", "--format", "parquet", "--columns", "subject=s")
+    done = run(*wrong, *other, status=1)
+    assert "0 publications, 1 duplicate, 0 late, 0 matches, 4 refused" in done.stderr
+    refused = watched.written(spark).select("_corrupt").distinct().collect()
+    assert {row[0] for row in refused} == {
+        f"g{n}: no subject. A subject is an IRI or a blank node." for n in range(4)
+    }
 
 
 class FakeReader(SimpleDataSourceStreamReader):
@@ -417,7 +429,7 @@ class FakeKafka(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        return "kafka"
+        return "records"
 
     def schema(self) -> str:
         types = "topic string, partition int, offset bigint, timestamp timestamp"
@@ -436,9 +448,17 @@ class FakeKafka(DataSource):
 
 
 @pytest.mark.long
-def test_records_of_kafka(run: Run, spark: SparkSession, watched: Watched) -> None:
+def test_records_of_kafka(
+    run: Run, spark: SparkSession, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without a broker: a source that looks like it."""
     spark.dataSource.register(FakeKafka)
+    format_ = DataStreamReader.format
+    monkeypatch.setattr(
+        DataStreamReader,
+        "format",
+        lambda self, name: format_(self, "records" if name == "kafka" else name),
+    )
     topics = ("--kafka", "host:1", "--kafka-topic", "t", "--kafka-topic", "u", "--at-once", 7)
     arguments = [one for one in watched.arguments("--once", *topics) if one != watched.incoming]
     done = run(*arguments, status=1)
