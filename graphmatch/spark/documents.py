@@ -291,10 +291,10 @@ def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for id, lines, numbers in TripleTable(table).publications(problems.append):
         rows.append((id, lines.decode(), None))
         taken.append(int(numbers[0]))
-    ids = table.column(ID).to_pylist() if problems else []
+    ids: list[Any] = table.column(ID).to_pylist() if problems else []
     for problem in problems:  # whose rows have numbers that say nothing elsewhere
-        id = ids[int((problem.where.item or "").removeprefix("row ")) - 1]
-        where = Place("<table>") if id is None else Place(id)
+        name = ids[int((problem.where.item or "").removeprefix("row ")) - 1]
+        where = Place("<table>" if name is None else str(name))
         rows.append((None, None, str(replace(problem, where=where))))
     taken += [None] * len(problems)
     names = table.column_names[len(COLUMNS) :]
