@@ -201,8 +201,7 @@ def _replaced(spark: SparkSession, folder: Path, way: str) -> None:
     matching.replace(asked(after="ASK { ?s ?p ?o }"))
     drop("urn:1")
     query.processAllAvailable()
-    did = [json.loads(p.json)["observedMetrics"] for p in query.recentProgress if p.numInputRows]
-    rows = [p.observedMetrics for p in query.recentProgress if p.numInputRows]
+    done = [p.observedMetrics["mine"] for p in query.recentProgress if p.numInputRows]
     query.stop()
     drop("urn:2")
     query = started()
@@ -210,7 +209,7 @@ def _replaced(spark: SparkSession, folder: Path, way: str) -> None:
     query.stop()
     written = spark.read.parquet(str(folder / "out")).collect()
     said = sorted((row.publication, row.subscription) for row in written)
-    _tell(f"streamed {way}", said=said, did=did, rows=repr(rows))
+    _tell(f"streamed {way}", said=said, did=[did.asDict() for did in done])
 
 
 def _tell(what: str, **about: object) -> None:
