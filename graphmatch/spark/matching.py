@@ -168,8 +168,9 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
     def replace(self, engine: Engine | str | Path) -> None:
         """Go on with another engine: from the next query on, and in streams the next micro-batch.
 
-        A stream of Spark Connect has what was shipped when it was started, and takes another engine
-        when it is started again.
+        On Spark Connect, DataFrames that were transformed before go on with the engine before, and
+        so does a stream that runs: what is shipped later does not come to it. Stop it, transform
+        again, and start it from its checkpoint.
 
         Raises
         ------
@@ -181,7 +182,7 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
         self._engine = engine if isinstance(engine, Engine) else Path(engine)
         if self._shipped is not None:
             spark, before = self._shipped
-            ship(spark, self._engine, before)
+            self._shipped = spark, ship(spark, self._engine, before)
 
     def rows(self, frame: DataFrame) -> DataFrame:
         """Return what tasks say: matches, and in ``_metrics`` what they did."""

@@ -98,18 +98,15 @@ class Snapshots:
             what = f"the worker has graphmatch {own}, and the driver {self.package}"
             raise SparkError(what, "worker", "Install one version everywhere.")
         root = Path(SparkFiles.getRootDirectory())
-        # A stream of Spark Connect has its files in a folder of this one.
-        markers = {
-            int(path.name.rpartition("@")[2]): path
-            for pattern in (f"*/{self.name}@*", f"{self.name}@*")
-            for path in root.glob(pattern)
-        }
+        # A stream of Spark Connect without a shuffle is told the folder above that of its session.
+        found = list(root.glob(f"{self.name}@*")) or root.glob(f"*/{self.name}@*")
+        markers = {int(path.name.rpartition("@")[2]): path for path in found}
         if not markers:
             raise SparkError(f"there is no snapshot in {root}", "worker", "Start Spark again.")
         at = _micros(now)
         stamp = max((stamp for stamp in markers if stamp <= at), default=min(markers))
         marker = markers[stamp]
-        file = marker.parent / marker.read_text(encoding="utf-8")
+        file = marker.with_name(marker.read_text(encoding="utf-8"))
         worker = _opened(str(file), stamp, self.limits)
         worker.now = now
         return worker
@@ -135,7 +132,8 @@ def ship(spark: SparkSession, engine: Engine | Path, before: Snapshots | None = 
     engine
         An engine, or the snapshot of one.
     before
-        What it takes the place of, from the next query or micro-batch on.
+        What it takes the place of, from the next query or micro-batch on; on Spark Connect, in
+        what is transformed from now on.
 
     Raises
     ------
@@ -150,8 +148,10 @@ def ship(spark: SparkSession, engine: Engine | Path, before: Snapshots | None = 
         what = f"operators do not run on Spark: {', '.join(one.iri for one in engine.operators)}"
         remedy = "Match without Spark, or leave out the operators and what calls them."
         raise SparkError(what, "engine", remedy)
-    name = f"graphmatch-{uuid4().hex}" if before is None else before.name
-    if is_connect(spark):
+    of_connect = is_connect(spark)  # streams have a copy of the session's files as they began
+    known = None if of_connect or before is None else before.name
+    name = known or f"graphmatch-{uuid4().hex}"
+    if of_connect:
         with TemporaryDirectory(prefix="graphmatch-") as folder:
             _add(partial(spark.addArtifacts, file=True), engine, name, Path(folder))
     else:

@@ -38,8 +38,8 @@ _SETTINGS = {
 }
 
 
-def run(program: str, *arguments: str) -> str:
-    """Run a program in a process of its own and return what it says.
+def run(program: str, *arguments: str, module: str = __name__) -> str:
+    """Run a program of a module in a process of its own and return what it says.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def run(program: str, *arguments: str) -> str:
         When it fails.
     """
     done = subprocess.run(
-        [sys.executable, "-m", __name__, program, *arguments],
+        [sys.executable, "-m", module, program, *arguments],
         cwd=ROOT,
         env=os.environ | spark_environment(),
         capture_output=True,

@@ -1,0 +1,235 @@
+"""Streams from Kafka whose process is killed go on where they were: each match is there once."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import functions as sql
+
+from graphmatch import Engine
+from semantic import Ontology, read_publications
+from tests.graphmatch.spark.comparing import Said, locally, on_spark
+from tests.graphmatch.spark.peers import matching
+from tests.graphmatch.spark.peers.jars import connector
+from tests.graphmatch.spark.peers.jvm import spark_environment
+from tests.graphmatch.spark.peers.kafka import Kafka
+from tests.graphmatch.spark.peers.programs import ROOT, run
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.long
+
+PUBLICATIONS, AGAIN, FAULTS = 100_000, 1_000, 100
+AT_ONCE, UNDISTURBED = 4_000, 30_000
+"""So many records a micro-batch has."""
+KILLS = 3
+ONTOLOGY = """\
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+<urn:Laptop> rdfs:subClassOf <urn:Computer> .
+<urn:Server> rdfs:subClassOf <urn:Computer> .
+<urn:offeredBy> rdfs:subPropertyOf <urn:seller> .
+"""
+CLASSES = ("Laptop", "Server", "Phone", "Chair", "Desk", "Lamp", "Book")
+QUERIES = {
+    "computers": "SELECT ?x { ?x a <urn:Computer> }",
+    "dear": "SELECT ?x ?p { ?x <urn:price> ?p FILTER(?p >= 700) }",
+    "sellers": 'SELECT ?s { ?x <urn:seller> ?s . ?s <urn:name> "seller 5" }',
+    "books": "ASK { ?x a <urn:Book> ; <urn:price> ?p FILTER(?p < 300) }",
+}
+_SECONDS = 900
+"""A stream that takes longer hangs."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic with publications, some of which come again, and faults.
+
+    Parameters
+    ----------
+    engine
+        A file: the same as the folder of queries and the ontology.
+    once, again
+        What the local engine says of all publications, and of those that come again.
+    """
+
+    servers: str
+    name: str
+    jars: str
+    engine: Path
+    queries: Path
+    ontology: Path
+    once: Said
+    again: Said
+
+
+def offer(random: Random, number: int) -> str:
+    """Return a publication of four triples, as N-Quads."""
+    graph, thing, seller = f"<urn:offer:{number}>", f"<urn:thing:{number}>", f"_:s{number}"
+    price = f'"{random.randrange(1000)}"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    return (
+        f"{thing} a_ <urn:{random.choice(CLASSES)}> {graph} .\n"
+        f"{thing} <urn:price> {price} {graph} .\n"
+        f"{thing} <urn:offeredBy> {seller} {graph} .\n"
+        f'{seller} <urn:name> "seller {random.randrange(20)}" {graph} .\n'
+    ).replace("a_", "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>")
+
+
+@pytest.fixture(scope="module")
+def topic(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Topic:
+    folder, random = tmp_path_factory.mktemp("topic"), Random(1)
+    texts = [offer(random, number) for number in range(PUBLICATIONS)]
+    again = sorted(random.sample(range(PUBLICATIONS), AGAIN))
+    numbers = [*range(PUBLICATIONS), *again]
+    rows = [(f"urn:offer:{number}", texts[number]) for number in numbers]
+    rows += [(f"urn:fault:{number}", f"this is no line {number}\n") for number in range(FAULTS)]
+    random.shuffle(rows)
+    keys, values = map(list, zip(*rows, strict=True))
+    pq.write_table(pa.table({"key": keys, "value": values}), folder / "records.parquet")
+    jars = ",".join(map(str, connector()))
+    broker.create("offers", partitions=3)
+    arguments = broker.servers, "offers", str(folder / "records.parquet"), jars
+    run("produce", *arguments, module=matching.__name__)
+
+    ontology, queries, saved = folder / "known.ttl", folder / "queries", folder / "engine"
+    ontology.write_text(ONTOLOGY)
+    queries.mkdir()
+    engine = Engine(Ontology.load(ontology))
+    for name, query in QUERIES.items():
+        (queries / f"{name}.rq").write_text(query)
+        engine.subscribe(name, query)
+    engine.save(saved)
+
+    def said(name: str, chosen: Sequence[str]) -> Said:
+        file = folder / f"{name}.nq"
+        file.write_text("".join(chosen))
+        return locally(engine, read_publications(str(file)))
+
+    repeated = said("again", [texts[number] for number in again])
+    once = said("once", texts)
+    return Topic(broker.servers, "offers", jars, saved, queries, ontology, once, repeated)
+
+
+def command(topic: Topic, folder: Path, at_once: int) -> list[str]:
+    """Return the command of graphmatch."""
+    settings = {
+        "spark.driver.memory": "1g",
+        "spark.jars": topic.jars,
+        "spark.jars.packages": "",  # these jars are here; another version may be served, too
+        "spark.sql.shuffle.partitions": "2",
+    }
+    given = ["--kafka", topic.servers, "--kafka-topic", topic.name, "--format", "nq", "--once"]
+    known = ["-s", str(topic.queries), "-o", str(topic.ontology), "--at-once", str(at_once)]
+    said = ["--output", str(folder / "output"), "--master", "local[2]"]
+    said += chain.from_iterable(("--conf", f"{name}={value}") for name, value in settings.items())
+    return [sys.executable, "-m", "graphmatch.cli", "spark", "watch", *given, *known, *said]
+
+
+def program(topic: Topic, folder: Path, at_once: int) -> list[str]:
+    """Return a program whose rows are matched where they are read."""
+    own = [topic.servers, topic.name, str(folder), str(topic.engine), str(at_once), topic.jars]
+    return [sys.executable, "-m", matching.__name__, "stream", *own]
+
+
+@pytest.mark.parametrize(("way", "status"), [(command, 1), (program, 0)])
+def test_killed_while_records_are_read(
+    way: Callable[[Topic, Path, int], list[str]],
+    status: int,
+    topic: Topic,
+    spark: SparkSession,
+    tmp_path: Path,
+) -> None:
+    """The command, which drops what comes again, and a program, which does not."""
+    random, killed, undisturbed = Random(2), tmp_path / "killed", tmp_path / "undisturbed"
+    killed.mkdir()
+    undisturbed.mkdir()
+    checkpoint = killed / "output-checkpoint"
+    for number in range(KILLS):
+        process = started(way(topic, killed, AT_ONCE), killed)
+        try:
+            wanted = count(checkpoint / "commits") + random.randint(1, 4)
+            wait_for(lambda wanted=wanted: count(checkpoint / "commits") >= wanted, process)  # type: ignore[misc]
+            since = time.monotonic()
+            wait_for(lambda wanted=wanted: count(checkpoint / "commits") > wanted, process)  # type: ignore[misc]
+            time.sleep(random.uniform(0, time.monotonic() - since))
+            assert process.poll() is None, said(killed)
+        finally:
+            kill(process)
+        at = {name: count(checkpoint / name) for name in ("offsets", "commits")}
+        log.info("kill %s at %s", number, at)
+    assert at["commits"] < PUBLICATIONS // AT_ONCE
+    for folder, at_once in ((killed, AT_ONCE), (undisturbed, UNDISTURBED)):
+        process = started(way(topic, folder, at_once), folder)
+        try:
+            assert process.wait(timeout=_SECONDS) == status, said(folder)
+        finally:
+            kill(process)
+        assert "Traceback" not in said(folder)
+        log.info("%s: %s", folder.name, count(folder / "output-checkpoint" / "commits"))
+
+    rows = {folder: spark.read.parquet(str(folder / "output")) for folder in (killed, undisturbed)}
+    found = rows[killed].where("_corrupt IS NULL")
+    assert on_spark(found) == (topic.once if way is command else topic.once + topic.again)
+    texts = [Counter(map(as_text, table.collect())) for table in rows.values()]
+    assert texts[0] == texts[1]
+    refused = rows[killed].where(sql.col("_corrupt").isNotNull())
+    assert refused.count() == refused.select("_corrupt").distinct().count() == FAULTS
+    log.info("rows: %s", texts[0].total())
+
+
+def as_text(row: Any) -> str:
+    return json.dumps(row.asDict(), sort_keys=True)
+
+
+def count(folder: Path) -> int:
+    """Return how many micro-batches there are of."""
+    return len(list(folder.glob("[0-9]*")))
+
+
+def started(arguments: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
+    """Start a program as the leader of a group of processes."""
+    with (folder / "said.txt").open("ab") as file:
+        return subprocess.Popen(
+            arguments,
+            cwd=ROOT,
+            env=os.environ | spark_environment(),
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+        )
+
+
+def said(folder: Path) -> str:
+    return (folder / "said.txt").read_text(encoding="utf-8")[-5000:]
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and Java, which it started; Python's workers end with Java."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def wait_for(done: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + _SECONDS
+    while not done() and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
