@@ -653,6 +653,7 @@ class Engine(Matcher):
         format: str | None = None,
         cut: Cut | str = Cut.AUTO,
         base: str | None = None,
+        name: str | None = None,
     ) -> Iterator[MatchReport]:
         r"""Match the publications of documents, each when it is read.
 
@@ -672,6 +673,9 @@ class Engine(Matcher):
             How a document becomes publications; see `semantic.reading`.
         base
             What relative IRIs are resolved against; without one they are errors.
+        name
+            What bytes or an open file are called in messages, and a document that names no
+            publication of its own; ``<memory>``, or the file's own name, by default.
 
         Yields
         ------
@@ -701,13 +705,13 @@ class Engine(Matcher):
         if base is not None:
             check_base(base)
         if isinstance(source, bytes):
-            yield from self._filter_bytes(source, "<memory>", reading)
+            yield from self._filter_bytes(source, name or "<memory>", reading)
         elif isinstance(source, str | Path):
-            for name, opened_ in documents(source, self._on_problem):
-                yield from self._filter_stream(opened_, name, reading)
+            for own, opened_ in documents(source, self._on_problem):
+                yield from self._filter_stream(opened_, own, reading)
         else:
-            name = str(getattr(source, "name", "<stream>"))
-            yield from self._filter_stream(source, name, reading)
+            own = name or str(getattr(source, "name", "<stream>"))
+            yield from self._filter_stream(source, own, reading)
 
     def _filter_bytes(self, data: bytes, name: str, reading: _Reading) -> Iterator[MatchReport]:
         """Match a document in memory: in one call where it is one publication."""

@@ -119,6 +119,8 @@ class Counters(NamedTuple):
         Calls of operators that were made.
     recalled
         Those that were not made, as an earlier publication's were kept.
+    triples
+        Triples that the publication states; of the engine only.
     """
 
     probes: int = 0
@@ -131,6 +133,7 @@ class Counters(NamedTuple):
     matched: int = 0
     called: int = 0
     recalled: int = 0
+    triples: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from graphmatch import _native
 from graphmatch.knowledge import incomplete
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from semantic.arrow import Texts
     from semantic.publication import Publication
+    from semantic.terms import Triple
 
 _AT_ONCE = 64
 _FAILED = "Simplify the query; the other subscriptions are not concerned."
@@ -61,6 +62,11 @@ class CoreMatches(Matches):
         """Yield all matches, faster than one by one."""
         for begin in range(0, len(self), _AT_ONCE):
             yield from self._made(begin, begin + _AT_ONCE)
+
+    def texts(self) -> Iterator[tuple[str, list[dict[str, Any]], list[Triple] | None]]:
+        """Yield ids, solutions and graphs; terms are N-Triples, those of evaluations objects."""
+        for begin in range(0, len(self), _AT_ONCE):
+            yield from self._found.matches(begin, begin + _AT_ONCE, texts=True)
 
     def _made(self, begin: int, end: int) -> Iterator[Match]:
         for id, solutions, graph in self._found.matches(begin, end):
@@ -103,9 +109,9 @@ def report_of(
     calls, recalled, unknown
         The calls of operators, how many were known from before, and what they left open.
     """
-    probes, gates, candidates, joins, evaluated = found.counters()
+    probes, gates, candidates, joins, evaluated, triples = found.counters()
     did = probes, gates, candidates, joins, 0, mapped, evaluated, len(found)
-    counters = Counters(*did, len(calls) - recalled, recalled)
+    counters = Counters(*did, len(calls) - recalled, recalled, triples)
     if unknown:
         problems += tuple(_left_open(publication, one) for one in unknown)
     failed = found.failed()

@@ -11,7 +11,7 @@ which whoever has such a table has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from itertools import pairwise
@@ -114,16 +114,7 @@ class TripleTable:
         id, *texts = (column[row].as_py() for column in self._columns)
         if id is None:
             return Problem(f"no {COLUMNS[0]}", where, "Give the publication an id.")
-        for name, text, kinds, remedy in zip(COLUMNS[1:], texts, _KINDS, _REMEDIES, strict=True):
-            if text is None:
-                return Problem(f"no {name}", where, remedy)
-            term = _term(text)
-            if term is None:
-                what = f"the {name} {text[:_SHOWN]!r} is no term of N-Triples"
-                return Problem(what, where, _WRITING)
-            if not isinstance(term, kinds):
-                return Problem(f"{text[:_SHOWN]} cannot be a {name}", where, remedy)
-        return None
+        return problem_of_terms(texts, where)
 
     def fault(self, numbers: NDArray[np.int64], fault: Problem) -> Problem:
         """Return what is wrong with a publication, or with a line of it, said of its row."""
@@ -132,6 +123,26 @@ class TripleTable:
             return replace(fault, where=Place(_TABLE, item=fault.where.source))
         row = int(numbers[line - 1])
         return self.problem(row) or replace(fault, where=Place(_TABLE, item=f"row {row + 1}"))
+
+
+def problem_of_terms(texts: Sequence[str | None], where: Place) -> Problem | None:
+    """Return what is wrong with subject, predicate and object, if anything is.
+
+    Examples
+    --------
+    >>> print(problem_of_terms(["<urn:a>", "<urn:b>", None], Place("<table>", item="row 1")))
+    <table> (row 1): no object. Write <IRI>, _:name, "text", "text"@en or "5"^^<IRI of a datatype>.
+    """
+    for name, text, kinds, remedy in zip(COLUMNS[1:], texts, _KINDS, _REMEDIES, strict=True):
+        if text is None:
+            return Problem(f"no {name}", where, remedy)
+        term = _term(text)
+        if term is None:
+            what = f"the {name} {text[:_SHOWN]!r} is no term of N-Triples"
+            return Problem(what, where, _WRITING)
+        if not isinstance(term, kinds):
+            return Problem(f"{text[:_SHOWN]} cannot be a {name}", where, remedy)
+    return None
 
 
 def _term(text: str) -> Term | None:

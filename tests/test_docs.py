@@ -5,6 +5,7 @@
 - Links lead somewhere.
 - Examples run: each ``python`` block, each command of a ``console`` block; and they print what
   stands below them. A line with "…" stands for any number of lines, seconds for any seconds.
+  A ``py`` block needs what is not here, such as Kafka: it is only compiled.
 """
 
 from __future__ import annotations
@@ -348,6 +349,13 @@ def test_python_example_runs(code: str, expected: str | None) -> None:
         exec(compile(code, "<example>", "exec"), {"__name__": "example"})
     if expected is not None:
         assert_prints(expected.splitlines(), out.getvalue())
+
+
+def test_examples_that_are_not_run_compile() -> None:
+    found = [(page, block) for page in TOLD for block in blocks(page) if block.language == "py"]
+    assert found
+    for page, block in found:
+        compile(block.text, f"{name_of(page)}:{block.line}", "exec")
 
 
 def consoles() -> list[object]:

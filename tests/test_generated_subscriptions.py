@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -16,6 +17,7 @@ from pyoxigraph import Literal, Quad, QueryBoolean, QuerySolutions, Store
 from graphmatch import Engine
 from graphmatch.knowledge import Knowledge
 from semantic import Publication
+from semantic.limits import DEFAULT_LIMITS
 from semantic.terms import Term, Triple
 from semantic.vocabulary import BROADER, GM, PREFIXES, SUBCLASS, SUBPROPERTY, TYPE, XSD
 from tests.feed_subscriptions import FeedSubscriptions, one_of_each, rooted
@@ -111,7 +113,9 @@ def as_stored(term: Term) -> Term:
 def agree(number: int, publications: Sequence[Publication]) -> None:
     """Compare all answers; at least a third of the subscriptions match something."""
     texts, known = subscriptions(number), with_dbpedia()
-    engine, other = Engine(known.ontology), SecondOpinion()
+    # Some queries take seconds, and many on a machine that is busy.
+    patient = replace(DEFAULT_LIMITS, evaluation_seconds=600)
+    engine, other = Engine(known.ontology, limits=patient), SecondOpinion()
     for id, text in enumerate(texts):
         engine.subscribe(str(id), text)
     matching: set[int] = set()

@@ -35,7 +35,6 @@ _COLUMNS = {
     "publications_per_second": "publications a second",
     runner.MICROS: "µs an event",
     "ratio": "times",
-    **{share: share for share in ("reading", "matching", "writing", "shipping")},
     "matches_per_event": "matches",
 }
 

@@ -1,12 +1,10 @@
 """``graphmatch bench spark``: publications a second in bulk, beside the engine on its own.
 
-The subscriptions and publications of ``graph`` (`graphmatch.bench.workloads.graph`), as Parquet,
-publication by publication. `graphmatch` reads it in this process, a row group at a time, matches
-it, and makes the rows of matches that Spark's tasks make, too; `spark` matches the same files with
-1 and 2 cores. All are given the same engine, and each is rehearsed once. Times are medians.
-
-Shares are of the time of all cores: reading, matching and writing are what tasks count, and
-shipping is the rest: Spark's own work, and the way of rows to Python and back.
+The subscriptions and publications of ``graph`` (`graphmatch.bench.workloads.graph`), each
+subscription of its own shape, as Parquet: a row a triple, publication by publication, and a row a
+publication with its triples as text. `graphmatch` matches the rows of triples with `match_table`,
+which is given the Arrow table; `spark` reads the files and matches them with 1 and 2 cores. All are
+given the same engine and give ids, or ids and solutions; each is rehearsed once. Times are medians.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,19 +27,18 @@ from graphmatch.bench.runner import MICROS
 from graphmatch.bench.workloads import Size, ids
 from graphmatch.bench.workloads.graph import GraphWorkload
 from graphmatch.engine import Engine
-from graphmatch.spark.batch import match_files
-from graphmatch.spark.rows import Counts, Rows
-from graphmatch.spark.shipping import ship
-from graphmatch.spark.start import session
-from semantic.clock import utc_now
-from semantic.tables import COLUMNS, publications_of_table
+from graphmatch.spark import matches, session
+from semantic.tables import COLUMNS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 CORES = (1, 2)
 RUNS = 3
 MATCHES = 10
 _GROUP = 500
 """Publications of a row group."""
-_SHARES = ("reading", "matching", "writing")
+_TEXTS = ("publication", "triples")
 
 
 def measure(request: str) -> Row:
@@ -55,7 +52,7 @@ def measure(request: str) -> Row:
 
 
 def _measured(size: int, publications: int, seed: int) -> Iterator[Row]:
-    workload = GraphWorkload(Size(size, publications, seed), matches=MATCHES)
+    workload = GraphWorkload(Size(size, publications, seed), matches=MATCHES, shapes=0)
     engine = Engine()
     started = perf_counter()
     take_in(engine, list(zip(ids(size), workload.texts(), strict=True)))
@@ -67,72 +64,81 @@ def _measured(size: int, publications: int, seed: int) -> Iterator[Row]:
         "parameters": {"seed": seed, "matches": MATCHES, "triples": 90},
     }
     with TemporaryDirectory(prefix="graphmatch-bench-") as folder:
-        path = Path(folder) / "publications.parquet"
-        _write(workload, publications, path)
-        yield {**about, **_row("graphmatch", 1, partial(_locally, engine, path))}
+        rows, texts = Path(folder) / "triples.parquet", Path(folder) / "texts.parquet"
+        _write(workload, publications, rows, texts)
+        for solutions in (False, True):
+            local = partial(_locally, engine, pq.read_table(rows), solutions=solutions)
+            name = f"graphmatch:{_form('triples', solutions)}"
+            yield {**about, **_row(name, 1, publications, local)}
         for cores in CORES:
-            spark = session(master=f"local[{cores}]", settings={"spark.driver.memory": "1g"})
+            spark = session(master=f"local[{cores}]", settings={"spark.driver.memory": "2g"})
             try:
-                shipped = ship(spark, engine, utc_now())
-                yield {**about, **_row("spark", cores, partial(_bulk, spark, shipped, path))}
+                for path in (rows, texts):
+                    for solutions in (False, True):
+                        bulk = partial(_bulk, spark, engine, path, solutions=solutions)
+                        name = f"spark:{_form(path.stem, solutions)}"
+                        yield {**about, **_row(name, cores, publications, bulk)}
             finally:
                 spark.stop()
 
 
-def _bulk(spark: Any, shipped: Any, path: Path) -> Counts:
-    matched = match_files([str(path)], shipped, spark=spark)
-    matched.close()
-    return matched.counts
+def _form(form: str, solutions: bool) -> str:
+    return f"{form}+solutions" if solutions else form
 
 
-def _write(workload: GraphWorkload, publications: int, path: Path) -> None:
-    schema = pa.schema([(name, pa.string()) for name in COLUMNS])
-    with pq.ParquetWriter(path, schema) as writer:
+def _bulk(spark: SparkSession, engine: Engine, path: Path, *, solutions: bool) -> int:
+    from pyspark.sql import Observation
+
+    did = Observation("bench")
+    triples = "triples" if path.stem == "texts" else None
+    matching = matches(engine, triples=triples, solutions=solutions, metrics=did)
+    found = spark.read.parquet(str(path)).transform(matching)
+    found.write.format("noop").mode("overwrite").save()
+    return int(did.get["matches"])
+
+
+def _locally(engine: Engine, table: pa.Table, *, solutions: bool) -> int:
+    count = 0
+    for report in engine.match_table(table):
+        count += len(report.subscriptions)
+        if solutions:
+            for match in report:
+                len(match.solutions)
+    return count
+
+
+def _write(workload: GraphWorkload, publications: int, rows: Path, texts: Path) -> None:
+    schemas = [pa.schema([(name, pa.string()) for name in names]) for names in (COLUMNS, _TEXTS)]
+    with pq.ParquetWriter(rows, schemas[0]) as of_rows, pq.ParquetWriter(texts, schemas[1]) as of:
         for begin in range(0, publications, _GROUP):
-            rows = [
-                (publication.id, *map(str, triple))
-                for number in range(begin, min(begin + _GROUP, publications))
-                for publication in workload.publications(number)
-                for triple in publication.triples
-            ]
-            columns = map(list, zip(*rows, strict=True))
-            writer.write_table(pa.table(list(columns), schema=schema))
+            triples: list[tuple[str, ...]] = []
+            whole: list[tuple[str, str]] = []
+            for number in range(begin, min(begin + _GROUP, publications)):
+                for publication in workload.publications(number):
+                    said = [tuple(map(str, triple)) for triple in publication.triples]
+                    triples += ((publication.id, *terms) for terms in said)
+                    lines = "".join(f"{' '.join(terms)} .\n" for terms in said)
+                    whole.append((publication.id, lines))
+            for writer, schema, made in (
+                (of_rows, schemas[0], triples),
+                (of, schemas[1], whole),
+            ):
+                columns: list[Any] = [list(column) for column in zip(*made, strict=True)]
+                writer.write_table(pa.table(columns, schema=schema))
 
 
-def _locally(engine: Engine, path: Path) -> Counts:
-    """Match as a task does, without Spark."""
-    counts = Counts()
-    with pq.ParquetFile(path, read_dictionary=list(COLUMNS)) as file:
-        for group in range(file.metadata.num_row_groups):
-            rows = Rows()
-            for publication in publications_of_table(file.read_row_group(group)):
-                report = engine.match(publication)
-                rows.matched(publication, report)
-                counts.publications += 1
-                counts.matches += len(report)
-                for _ in rows.full():
-                    pass
-            for _ in rows.rest(counts):
-                pass
-    return counts
-
-
-def _row(engine: str, cores: int, match: Callable[[], Counts]) -> Row:
+def _row(engine: str, cores: int, publications: int, match: Callable[[], int]) -> Row:
     times = []
     for _ in range(RUNS + 1):
         started = perf_counter()
-        counts = match()
+        count = match()
         times.append(perf_counter() - started)
     seconds = median(times[1:])
-    row: Row = {
+    return {
         "engine": engine,
         "cores": cores,
-        "publications_per_second": counts.publications / seconds,
-        MICROS: seconds / counts.publications * 1e6,
-        "matches_per_event": counts.matches / counts.publications,
-        "counters": {"publications": counts.publications, "matches": counts.matches},
+        "publications_per_second": publications / seconds,
+        MICROS: seconds / publications * 1e6,
+        "matches_per_event": count / publications,
+        "counters": {"publications": publications, "matches": count},
     }
-    if engine == "spark":
-        row |= {share: getattr(counts, share) / seconds / cores for share in _SHARES}
-        row["shipping"] = max(0.0, 1 - sum(row[share] for share in _SHARES))
-    return row

@@ -1,12 +1,21 @@
-"""The commands ``graphmatch spark …``."""
+"""The commands ``graphmatch spark filter`` and ``graphmatch spark watch``.
+
+Both read with Spark's own sources and write with its own sinks, so names may be of any file system
+that Spark knows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import signal
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import MISSING, dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from types import FrameType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import typer
 
@@ -15,12 +24,19 @@ from graphmatch.command.options import (
     Json,
     Knowing,
     Subscribing,
-    Subscriptions,
     Verbosity,
     argument,
     grouped,
     option,
 )
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from graphmatch.command.session import Session
+    from graphmatch.engine import Engine
+    from graphmatch.spark.matching import matches
 
 app = typer.Typer(
     name="spark",
@@ -30,7 +46,12 @@ app = typer.Typer(
     help="The same on Spark: publications in bulk, and as they arrive.",
 )
 
-_OUTPUT = "The folder that results are written to."
+_SHOWN = 20
+"""So many of what was refused are shown; all are written."""
+_LISTED = "path string, modificationTime timestamp, length bigint, content binary"
+_PARTITIONS, _MANY = "spark.sql.shuffle.partitions", "200"
+"""A setting of Spark's, and its default."""
+_DURATION = re.compile(r"\d+ (?:second|minute|hour|day|week)s?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,31 +64,75 @@ class Running:
     )
     conf: list[str] | None = option(None, "A setting of Spark's; repeatable.", metavar="KEY=VALUE")
 
+    def settings(self) -> Mapping[str, str]:
+        """Return the settings; an `InputError` where one is no key and value."""
+        from semantic.errors import InputError, Place, Problem
+
+        found = {}
+        for pair in self.conf or ():
+            key, equals, value = pair.partition("=")
+            if not equals:
+                what, remedy = f"{pair!r} is no setting", "Write KEY=VALUE."
+                raise InputError(Problem(what, Place("--conf"), remedy))
+            found[key] = value
+        return found
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bulk(Cutting):
-    """What is read in bulk, and where matches are written."""
+class Tables(Cutting):
+    """How publications are read, and where matches are written."""
 
-    publications: list[str] = argument(
-        MISSING, "Parquet, RDF files, feeds, or folders of them; names or addresses."
+    output: str = option(MISSING, "The name or address that matches are written to.")
+    form: Literal["parquet", "json", "orc", "delta"] = option(
+        "parquet", "How matches are written.", "--as"
     )
-    output: Path = option(MISSING, _OUTPUT)
     columns: str | None = option(
         None,
         "What publication, subject, predicate and object are called in Parquet.",
         metavar="NAME=COLUMN,…",
     )
-    overwrite: bool = option(False, "Replace what an earlier run wrote there.")
+
+    def named(self) -> dict[str, str]:
+        """Return what the columns of Parquet are called; an `InputError` for one that is none."""
+        from semantic.errors import InputError, Place, Problem
+        from semantic.tables import COLUMNS
+
+        called = dict(zip(COLUMNS, COLUMNS, strict=True))
+        for pair in self.columns.split(",") if self.columns else ():
+            name, equals, column = (part.strip() for part in pair.partition("="))
+            if name not in called or not equals or not column:
+                what = f"{pair!r} does not say what a column is called"
+                remedy = f"Write NAME=COLUMN; the names are {', '.join(COLUMNS)}."
+                raise InputError(Problem(what, Place("--columns"), remedy))
+            called[name] = column
+        return called
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How documents are read."""
+        syntax = None if self.format == "parquet" else self.format
+        return {"format": syntax, "cut": self.cut, "base": self.base}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stream(Cutting):
-    """What is watched, how often, and where matches are written."""
+class Bulk(Tables):
+    """What is read in bulk."""
 
-    output: Path = option(MISSING, _OUTPUT)
-    folder: str | None = argument(None, "The folder in which files appear.")
-    checkpoint: Path | None = option(
-        None, "Where it keeps how far it came; in the output by default.", metavar="FOLDER"
+    publications: list[str] = argument(
+        MISSING, "Parquet, RDF files, feeds, or folders of them: names or addresses."
+    )
+    mode: Literal["errorifexists", "overwrite", "append"] = option(
+        "errorifexists", "What happens to an output that is there."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream(Tables):
+    """What is watched, and how often."""
+
+    folder: str | None = argument(None, "The folder in which files appear: a name or an address.")
+    checkpoint: str | None = option(
+        None, "Where it keeps how far it came; OUTPUT-checkpoint by default.", metavar="FOLDER"
     )
     once: bool = option(False, "Stop when all is done that is there.")
     every: str = option("10 seconds", "How often there is a batch.", metavar="DURATION")
@@ -76,29 +141,30 @@ class Stream(Cutting):
     kafka: str | None = option(None, "Watch topics of Kafka, not a folder.", metavar="SERVERS")
     kafka_topic: list[str] | None = option(None, "A topic of Kafka; repeatable.", metavar="TOPIC")
 
+    def check_source(self) -> None:
+        """Check that one thing is watched, and the durations; raise an `InputError`."""
+        from semantic.errors import InputError, Place, Problem
 
-def settings(conf: Sequence[str]) -> Mapping[str, str]:
-    """Return settings of Spark's.
-
-    Raises
-    ------
-    InputError
-        When one is not a key and a value.
-    """
-    from semantic.errors import InputError, Place, Problem
-
-    found = {}
-    for pair in conf:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            what, remedy = f"{pair!r} is no setting", "Write KEY=VALUE."
-            raise InputError(Problem(what, Place("--conf"), remedy))
-        found[key] = value
-    return found
+        where = Place("graphmatch spark watch")
+        what = remedy = ""
+        if self.kafka is not None and self.folder is not None:
+            what, remedy = "a folder and --kafka are given together", "Leave one of them out."
+        elif self.kafka is not None and not self.kafka_topic:
+            what, remedy = "no topic is named", "Name one with --kafka-topic."
+        elif self.kafka is None and self.kafka_topic:
+            what, remedy = "--kafka-topic is given without --kafka", "Name the servers, too."
+        elif self.kafka is None and self.folder is None:
+            what, remedy = "there is nothing to watch", "Name a folder, or --kafka."
+        for name, given in (("--every", self.every), ("--watermark", self.watermark)):
+            if _DURATION.fullmatch(given) is None:
+                what, where = f"{given!r} is no duration", Place(name)
+                remedy = "Write a number and seconds, minutes, hours, days or weeks."
+        if what:
+            raise InputError(Problem(what, where, remedy))
 
 
 @app.command()
-@partial(grouped, without={"saved", "operators"})
+@partial(grouped, without={"operators"})
 def filter(
     bulk: Bulk,
     subscribing: Subscribing,
@@ -107,29 +173,402 @@ def filter(
     verbosity: Verbosity,
     json: Json = False,
 ) -> int:
-    """Match publications in bulk, and write the matches as Parquet.
+    """Match publications in bulk, and write the matches as a table.
 
     Example: `graphmatch spark filter data/feeds -o ontologies/news.ttl -s data/subscriptions
     --output matches`
     """
-    from graphmatch.command.spark_filter import run
+    from graphmatch.command.session import Session
 
-    return run(bulk, subscribing, knowing, running, verbosity, json=json)
+    with Session(verbosity) as session:
+        bulk.check("parquet")
+        bulk.named()
+        settings = running.settings()
+        engine = _engine(session, knowing, subscribing)
+        with _started(session, running.master, settings, bulk.form) as spark:
+            return _filtered(session, bulk, engine, knowing, spark, json=json)
 
 
 @app.command()
-@partial(grouped, without={"saved", "stem", "operators"})
+@partial(grouped, without={"saved", "operators"})
 def watch(
     stream: Stream,
-    subscriptions: Subscriptions,
+    subscribing: Subscribing,
     knowing: Knowing,
     running: Running,
+    verbosity: Verbosity,
 ) -> int:
-    """Match publications as they arrive in a folder or from Kafka, and write matches to a folder.
+    """Match publications as they arrive in a folder or from Kafka, and write the matches.
 
     Example: `graphmatch spark watch incoming --output matches -o ontologies/news.ttl
     -s data/subscriptions`
     """
-    from graphmatch.command.spark_watch import run
+    from graphmatch.command.session import Session
+    from graphmatch.spark.start import connector
 
-    return run(stream, subscriptions, knowing, running)
+    with Session(verbosity) as session:
+        stream.check("parquet")
+        stream.named()
+        stream.check_source()
+        settings = running.settings()
+        changes = Changes(session, knowing, subscribing)
+        engine = changes.engine()
+        packages = () if stream.kafka is None else (connector(),)
+        with _started(session, running.master, settings, stream.form, packages) as spark:
+            return _watched(session, stream, engine, changes, spark, knowing)
+
+
+def _engine(session: Session, knowing: Knowing, subscribing: Subscribing) -> Engine:
+    from graphmatch.command.filter import nothing_to_match
+
+    engine = session.engine(knowing)
+    session.take_in(engine, subscribing)
+    if not len(engine):
+        raise nothing_to_match()
+    return engine
+
+
+@contextmanager
+def _started(
+    session: Session,
+    master: str | None,
+    settings: Mapping[str, str],
+    form: str,
+    packages: Sequence[str] = (),
+) -> Iterator[SparkSession]:
+    """Start Spark; say in our words what it cannot do."""
+    from pyspark.errors import PySparkException
+
+    from graphmatch.spark.start import DELTA, explained
+    from graphmatch.spark.start import session as started
+
+    if form == "delta":
+        settings = {**DELTA, **settings}
+    with session.waiting("Starting Spark"):
+        spark = started(master=master, packages=packages, settings=settings)
+    try:
+        yield spark
+    except PySparkException as error:
+        raise explained(error) from error
+    finally:
+        spark.stop()
+
+
+# -- filter ---------------------------------------------------------------------------------------
+
+_TABLE = re.compile(r"\.(?:parquet|pq)$", re.IGNORECASE)
+_LINES = re.compile(r"\.(?:nq|nquads)$", re.IGNORECASE)
+_GLOB = re.compile(r"([\\*?\[\]{}])")
+
+
+def _filtered(
+    session: Session,
+    bulk: Bulk,
+    engine: Engine,
+    knowing: Knowing,
+    spark: SparkSession,
+    *,
+    json: bool,
+) -> int:
+    from functools import reduce
+
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import DataFrame, Observation
+
+    from graphmatch.command.console import plural
+    from graphmatch.command.session import DONE, REFUSED
+    from graphmatch.spark.java import SparkError
+    from graphmatch.spark.matching import observed
+
+    started = time.perf_counter()
+    with session.waiting("Matching"):
+        parts = list(_parts(session, bulk, engine, knowing, spark))
+        if not parts:
+            return session.status
+        observation = Observation("graphmatch")
+        found = observed(reduce(DataFrame.unionByName, parts), observation)
+        try:
+            found.write.format(bulk.form).mode(bulk.mode).save(bulk.output)
+        except AnalysisException as error:
+            if error.getCondition() != "PATH_ALREADY_EXISTS":
+                raise
+            what, remedy = "is there already", "Say --mode overwrite, or --mode append."
+            raise SparkError(what, bulk.output, remedy) from error
+        did = {name: value or 0 for name, value in observation.get.items()}
+        del did["engine"], did["milliseconds"]
+        if did["refused"] and bulk.mode != "append":
+            written = spark.read.format(bulk.form).load(bulk.output)
+            refused = written.where("_corrupt IS NOT NULL").select("_corrupt").limit(_SHOWN)
+            for row in refused.collect():
+                session.err.print(f"refused  {row[0]}", markup=False)
+    did["refused"] += session.refused
+    seconds = time.perf_counter() - started
+    if json:
+        summary = {**did, "subscriptions": len(engine), "output": bulk.output}
+        session.out.write_json({**summary, "seconds": round(seconds, 3)})
+    session.note(
+        f"{plural(did['publications'], 'publication')}, {plural(len(engine), 'subscription')}: "
+        f"{plural(did['matches'], 'match', 'matches')}, {did['refused']} refused, "
+        f"{plural(did['warnings'], 'warning')}, {seconds:.2f} s, in {bulk.output}"
+    )
+    return REFUSED if did["refused"] else DONE
+
+
+def _parts(
+    session: Session, bulk: Bulk, engine: Engine, knowing: Knowing, spark: SparkSession
+) -> Iterator[DataFrame]:
+    """Yield what tasks say of tables, of lines and of documents."""
+    from pyspark.sql import functions as sql
+
+    from graphmatch.spark.documents import publications
+    from graphmatch.spark.matching import matches
+
+    matching: Any = partial(matches, engine, now=knowing.now)
+    tables, lines, documents = _listed(session, bulk, spark)
+    if tables:
+        found = spark.read.parquet(*tables)
+        yield matching(**bulk.named()).rows(found)
+    if lines:
+        texts = spark.read.text(lines).select("value", _named("_metadata.file_path"))
+        read = publications("value", lines=True)(texts)
+        yield matching(triples="triples", grouped=False).rows(read)
+    if documents:
+        files = spark.read.format("binaryFile").load(documents)
+        named = files.select("content", _named("path"))
+        spread = named.repartition(4 * spark.sparkContext.defaultParallelism, sql.rand(seed=1))
+        yield matching(document="content", source="path", **bulk.reading).rows(spread)
+
+
+def _named(column: str) -> Any:
+    """Return the paths of files as a local engine calls them."""
+    from pyspark.sql import functions as sql
+
+    address: Any = sql.col(column)
+    if column != "path":  # Spark's metadata are written as IRIs are
+        address = sql.url_decode(sql.replace(address, sql.lit("+"), sql.lit("%2B")))
+    return sql.regexp_replace(address, "^file:/+", "/").alias("path")
+
+
+def _listed(
+    session: Session, bulk: Bulk, spark: SparkSession
+) -> tuple[list[str], list[str], list[str]]:
+    """Return the files of tables, of lines that may be cut anywhere, and of documents."""
+    from pyspark.errors import AnalysisException
+
+    from semantic.errors import Place, Problem
+
+    tables, lines, documents = list[str](), list[str](), list[str]()
+    for path in bulk.publications:
+        there = _GLOB.sub(r"\\\1", path) if Path(path).exists() else path
+        try:
+            listed = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+            rows = listed.load(there).select("path").orderBy("path").collect()
+        except AnalysisException:
+            what, remedy = "there is no such file or folder", "Check the name or the address."
+            session.report(Problem(what, Place(path), remedy))
+            continue
+        if not rows:
+            what, remedy = "the folder has no files", "Give a folder with some in it."
+            session.report(Problem(what, Place(path), remedy))
+        for row in rows:
+            name = row["path"]
+            escaped = _GLOB.sub(r"\\\1", name)
+            if bulk.format == "parquet" or (bulk.format is None and _TABLE.search(name)):
+                tables.append(escaped)
+            elif _is_lines(bulk, name):
+                lines.append(escaped)
+            else:
+                documents.append(escaped)
+    return tables, lines, documents
+
+
+def _is_lines(bulk: Bulk, name: str) -> bool:
+    from pyoxigraph import RdfFormat
+
+    from semantic.syntax import format_of_media_type
+
+    if bulk.cut not in ("auto", "graph"):
+        return False
+    if bulk.format is None:
+        return _LINES.search(name) is not None
+    return format_of_media_type(bulk.format) == RdfFormat.N_QUADS
+
+
+# -- watch ----------------------------------------------------------------------------------------
+
+
+class Changes:
+    """The files that an engine is made of, and whether they have changed."""
+
+    def __init__(self, session: Session, knowing: Knowing, subscribing: Subscribing) -> None:
+        self._session, self._knowing, self._subscribing = session, knowing, subscribing
+        self._before = self._signature()
+
+    def engine(self) -> Engine:
+        """Return an engine of the files as they are."""
+        return _engine(self._session, self._knowing, self._subscribing)
+
+    def look(self, matching: matches) -> None:
+        """Replace the engine where the files have changed and can be used."""
+        from semantic.errors import GraphMatchError
+
+        if (now := self._signature()) == self._before:
+            return
+        self._before = now
+        try:
+            matching.replace(self.engine())
+        except GraphMatchError as error:
+            self._session.report(error.problem)
+            self._session.note("the subscriptions and the ontology before stay in force")
+        else:
+            self._session.note("the subscriptions or the ontology have changed")
+
+    def _signature(self) -> list[tuple[str, int, int]]:
+        """Return names, times and sizes: while they stay, nothing has changed."""
+        from semantic.files import files_in
+
+        found = []
+        imports = self._knowing.loading.imports
+        named = [*(self._subscribing.subscriptions or ()), *([] if imports is None else [imports])]
+        files = [file for path in named for file in files_in(path, lambda _: None)]
+        for file in (*files, *(self._knowing.files or ())):
+            try:
+                about = file.stat()
+            except OSError:
+                found.append((str(file), -1, -1))
+            else:
+                found.append((str(file), about.st_mtime_ns, about.st_size))
+        return found
+
+
+def _watched(
+    session: Session,
+    stream: Stream,
+    engine: Engine,
+    changes: Changes,
+    spark: SparkSession,
+    knowing: Knowing,
+) -> int:
+    from graphmatch.spark.matching import matches
+
+    if spark.conf.get(_PARTITIONS) == _MANY:  # one of state for each, whatever a batch has
+        spark.conf.set(_PARTITIONS, str(2 * spark.sparkContext.defaultParallelism))
+    matching = matches(engine, triples="triples", now=knowing.now)
+    found = _arriving(stream, spark).transform(matching)
+    checkpoint = stream.checkpoint or f"{stream.output.rstrip('/')}-checkpoint"
+    writer = found.writeStream.format(stream.form).option("checkpointLocation", checkpoint)
+    trigger: Any = {"availableNow": True} if stream.once else {"processingTime": stream.every}
+    query = writer.option("path", stream.output).trigger(**trigger).start()
+    return _followed(session, query, matching, changes)
+
+
+def _arriving(stream: Stream, spark: SparkSession) -> DataFrame:
+    """Return publications as they arrive, each once."""
+    from pyspark.sql import functions as sql
+
+    from graphmatch.spark.documents import publications, together
+
+    reader = spark.readStream
+    if stream.kafka is not None:
+        records = (
+            reader.format("kafka")
+            .option("kafka.bootstrap.servers", stream.kafka)
+            .option("subscribe", ",".join(stream.kafka_topic or ()))
+            .option("startingOffsets", "earliest")
+            .option("maxOffsetsPerTrigger", stream.at_once or 100_000)
+            .load()
+        )
+        place = sql.concat_ws("/", "topic", "partition", "offset").alias("path")
+        key = sql.col("key").cast("string").alias("key")
+        given = records.select("value", key, place, sql.col("timestamp").alias("time"))
+        read = publications("value", publication="key", keep=["time"], **stream.reading)(given)
+    else:
+        reader = reader.option("recursiveFileLookup", "true").option("maxFileAge", "1000000000d")
+        reader = reader.option("maxFilesPerTrigger", stream.at_once or 100)
+        folder = _GLOB.sub(r"\\\1", stream.folder or "")
+        if stream.format == "parquet":
+            named = stream.named()
+            rows = reader.schema(", ".join(f"`{name}` string" for name in named.values()))
+            time_ = sql.col("_metadata.file_modification_time").alias("time")
+            columns = [sql.col(f"`{own}`").alias(name) for name, own in named.items()]
+            read = together(rows.parquet(folder).select(*columns, time_), keep=["time"])
+        else:
+            files = reader.format("binaryFile").schema(_LISTED).load(folder)
+            time_ = sql.col("modificationTime").alias("time")
+            given = files.select("content", _named("path"), time_)
+            read = publications("content", keep=["time"], **stream.reading)(given)
+    # What was refused has no time: it is never late, and never a duplicate of a publication.
+    on_time = sql.least("time", sql.current_timestamp())
+    keyed = read.withColumn(
+        "time", sql.when(sql.col("publication").isNotNull(), on_time)
+    ).withColumn("key", sql.coalesce("publication", "_corrupt"))
+    once = keyed.withWatermark("time", stream.watermark).dropDuplicatesWithinWatermark(["key"])
+    return once.select("publication", "triples", "_corrupt")
+
+
+def _followed(session: Session, query: StreamingQuery, matching: matches, changes: Changes) -> int:
+    """Say what each batch did, until the stream ends; return the exit status."""
+    from graphmatch.command.session import REFUSED
+
+    total: dict[str, int] = {}
+    told = -1
+    with _signals() as come:
+        is_active = True
+        while is_active:
+            is_active = not query.awaitTermination(1)
+            if is_active and come:
+                query.stop()
+                is_active = False
+            for progress in query.recentProgress:
+                if progress.batchId > told and progress.numInputRows:
+                    told = progress.batchId
+                    did = _did(progress)
+                    session.note(f"batch {told}: {_counts(did)}")
+                    total = {name: total.get(name, 0) + count for name, count in did.items()}
+            if is_active:
+                changes.look(matching)
+    session.note(f"altogether: {_counts(total)}" if total else "nothing has come")
+    return REFUSED if total.get("refused") else session.status
+
+
+def _did(progress: Any) -> dict[str, int]:
+    """Return what a micro-batch did."""
+    observed = progress.observedMetrics.get("graphmatch")
+    did = {
+        name: int((observed and observed[name]) or 0)
+        for name in ("publications", "matches", "refused", "warnings")
+    }
+    state = progress.stateOperators[0] if progress.stateOperators else None
+    custom = {} if state is None else state.customMetrics
+    did["duplicates"] = int(custom.get("numDroppedDuplicateRows", 0))
+    did["late"] = 0 if state is None else int(state.numRowsDroppedByWatermark)
+    return did
+
+
+def _counts(did: Mapping[str, int]) -> str:
+    from graphmatch.command.console import plural
+
+    return (
+        f"{plural(did['publications'], 'publication')}, "
+        f"{plural(did['duplicates'], 'duplicate')}, {did['late']:,} late, "
+        f"{plural(did['matches'], 'match', 'matches')}, {did['refused']:,} refused"
+    )
+
+
+@contextmanager
+def _signals() -> Iterator[Sequence[int]]:
+    """Yield the signals that have come, which are to end the stream.
+
+    A handler must not call Spark itself: it interrupts a call on the same connection.
+    """
+    come: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        come.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield come
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,13 +1,14 @@
-"""A Spark session with the settings that matching needs, started here or the caller's.
+"""A Spark session for those who have none: on a laptop, in a test, for the command.
 
-A session that is started here runs in this process, listens on loopback only, has no web page, and
-says errors only. Workers run this process's Python; they are reused, for the first use of compiled
-loops in a worker costs a second.
+By default it runs in this process, listens on loopback only, has no web page, and says errors
+only; its workers run this process's Python. Matching needs no session of a particular kind: whoever
+has one uses that.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,32 +20,31 @@ from typing import TYPE_CHECKING
 from graphmatch.spark.java import SparkError, java_home
 
 if TYPE_CHECKING:
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
 _INSTALL = 'pip install "graphmatch[spark]"'
 _LOOPBACK = "127.0.0.1"
-_NEEDED = {
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.execution.arrow.useLargeVarTypes": "false",
-    "spark.sql.session.timeZone": "UTC",
-}
-"""What can be set while a session runs."""
 _STARTED = {
-    "spark.driver.bindAddress": _LOOPBACK,
-    "spark.driver.host": _LOOPBACK,
     "spark.buffer.pageSize": "1m",  # each small table that is joined takes a page
-    "spark.python.worker.reuse": "true",
-    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",  # a row may be a whole publication
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    **_NEEDED,
 }
+_ERROR = re.compile(r"^(?!pyspark|org\.|java\.)[\w.]+(?:Error|Exception): (.+)$", re.MULTILINE)
+_MISSING = re.compile(r"No module named '([\w.]+)'")
+DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+"""Settings of a session that reads and writes Delta tables; it needs Delta's jars."""
+_ALONE = {"spark.driver.bindAddress": _LOOPBACK, "spark.driver.host": _LOOPBACK}
+"""Settings of a session whose workers are in this process or on this machine."""
 _ENDS = "-XX:+ExitOnOutOfMemoryError"
 """Otherwise a thread of Spark's own ends, and whoever waits for it waits for ever."""
 
 
 def session(
-    spark: SparkSession | None = None,
     *,
     master: str | None = None,
     name: str = "graphmatch",
@@ -52,13 +52,10 @@ def session(
     jars: Sequence[str | Path] = (),
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Return a session that is ready for matching.
+    """Start Spark, or take what ``spark-submit`` or a platform has started.
 
     Parameters
     ----------
-    spark
-        One that runs already (``spark-submit``, a notebook): it is returned with the settings that
-        can still be made, and all else is ignored.
     master
         Where Spark runs; where ``spark-submit`` says, or else in this process, on all of its cores,
         by default.
@@ -78,24 +75,20 @@ def session(
     """
     if find_spec("pyspark") is None:
         raise SparkError("Spark's Python package is not installed", "pyspark", _INSTALL)
-    if spark is not None:
-        for key, value in _NEEDED.items():
-            spark.conf.set(key, value)
-        return spark
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
+    if master is None and "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit sets it
+        master = "local[*]"
     log = Path(__file__).with_name("log4j2.properties")
     chosen = {
         **_STARTED,
+        **(_ALONE if master is not None and master.startswith("local") else {}),
         "spark.driver.extraJavaOptions": f"{_ENDS} -Dlog4j2.configurationFile={log.as_uri()}",
         **({"spark.jars.packages": ",".join(packages)} if packages else {}),
         **({"spark.jars": ",".join(map(str, jars))} if jars else {}),
         **(settings or {}),
     }
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    if master is None and not submitted:
-        master = "local[*]"
     builder = SparkSession.builder.appName(name)
     if master is not None:
         builder = builder.master(master)
@@ -124,6 +117,22 @@ def connector() -> str:
         what = "Spark's Python package is not installed"
         raise SparkError(what, "pyspark", _INSTALL) from error
     return f"org.apache.spark:spark-sql-kafka-0-10_2.13:{own}"
+
+
+def explained(error: PySparkException) -> SparkError:
+    """Return what Spark could not do, in a sentence: what a worker said last, or Spark first."""
+    text = str(error)
+    if missing := _MISSING.search(text):
+        what = f"a worker's Python cannot import {missing[1]}"
+        remedy = (
+            "Install graphmatch[spark] in the workers' Python, or name a Python that has it in "
+            "PYSPARK_PYTHON."
+        )
+        return SparkError(what, "worker", remedy)
+    said = _ERROR.findall(text)
+    first = next(filter(str.strip, text.splitlines()), "no reason was given")
+    what = (said[-1] if said else first).rstrip(".")
+    return SparkError(what, "spark", "Mend that, and start it again.")
 
 
 @contextmanager

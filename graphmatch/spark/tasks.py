@@ -1,201 +1,417 @@
-"""What tasks do: units, or fragments, or rows of triples, to rows of what is said of them.
+"""What Spark's workers do: Arrow batches of publications in, Arrow batches of matches out.
 
-Each function here takes what Spark's ``mapInArrow`` gives, and yields what it takes.
+A row that comes back is one of three: a solution of a match; what was refused (`CORRUPT` says it,
+and the other columns are null but for those that the caller keeps); or what the task did
+(`METRICS`), which `graphmatch.spark.matching` adds up and takes out. So each is counted once,
+however often Spark runs a task again.
+
+Blank nodes in solutions are called by their places in the publication: the same text gives the same
+rows each time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
-from time import process_time
+from datetime import UTC, datetime
+from enum import Enum
+from importlib import import_module
+from itertools import chain
+from time import perf_counter
+from typing import Any
 
 import pyarrow as pa
-from pyoxigraph import RdfFormat
+from pyoxigraph import BlankNode, Triple
+from pyspark.sql.types import StructField, StructType
 
-from graphmatch.spark.rows import Counts, Rows, problem_of
-from graphmatch.spark.shipping import Shipped, Worker
-from graphmatch.spark.units import How, Unit, ids, lines_of, publications
+from graphmatch import _native
+from graphmatch.matcher import MatchReport
+from graphmatch.report import CoreMatches
+from graphmatch.spark.java import SparkError
+from graphmatch.spark.snapshots import Snapshots, Worker
 from semantic.errors import InputError, Place, Problem, Severity
 from semantic.publication import Publication
-from semantic.reading import read_rdf
+from semantic.tables import problem_of_terms
+from semantic.terms import Term
 
-Batches = Iterator[pa.RecordBatch]
-_END = b"\n"
+ID, TEXTS, OTHERS, DOCUMENT, SOURCE = "publication", "triples", "others", "document", "source"
+"""The columns that tasks get, besides those of terms and those that are kept."""
+NOW, FIXED = "_now", "_fixed_now"
+"""The time of the query or the micro-batch, and the one that the caller says it is."""
+CORRUPT, METRICS = "_corrupt", "_metrics"
+KEPT = "_kept_"
+"""What the names of kept columns begin with on their way."""
+MATCHES_SQL = (
+    "publication string, subscription string, solution map<string,string>, graph string, "
+    f"{CORRUPT} string"
+)
+METRICS_SQL = (
+    "publications bigint, triples bigint, matches bigint, refused bigint, warnings bigint, "
+    "engine string, milliseconds double"
+)
+_METRICS = pa.struct(
+    [
+        *((name, pa.int64()) for name in METRICS_SQL.split(" bigint, ")[:5]),
+        ("engine", pa.string()),
+        ("milliseconds", pa.float64()),
+    ]
+)
+_COLUMNS: Mapping[str, Any] = {
+    ID: pa.string(),
+    "subscription": pa.string(),
+    "solution": pa.map_(pa.string(), pa.string()),
+    "graph": pa.string(),
+    CORRUPT: pa.string(),
+    METRICS: _METRICS,
+}
+_TABLE = "<table>"
+_ROWS = 8192
+"""So many rows go to Spark at once, about."""
+
+log = logging.getLogger("graphmatch.spark")
 
 
-class Task:
-    """One task at work: its engine, its rows and what it did.
+class Mode(Enum):
+    """What becomes of what is malformed, as Spark's own readers have it."""
 
-    Parameters
-    ----------
-    worker
-        Where the engine is.
-    """
-
-    def __init__(self, worker: Worker) -> None:
-        self.worker = worker
-        self.rows = Rows()
-        self.counts = Counts()
-        self._at = process_time()
-
-    def report(self, problem: Problem) -> None:
-        """Say what was refused."""
-        refused = problem.severity is Severity.REFUSED
-        self.counts.refused += refused
-        self.counts.warnings += not refused
-        self.rows.problem(problem)
-
-    def told(self, detail: str) -> None:
-        """Say again what another task said."""
-        self.report(problem_of(detail))
-
-    def match(self, publication: Publication) -> None:
-        """Match a publication, and say which subscriptions it matches."""
-        self.counts.reading += self._lap()
-        report = self.worker.engine.match(publication)
-        self.counts.matching += self._lap()
-        self.rows.matched(publication, report)
-        for problem in self.worker.taken():
-            self.report(problem)
-        self.counts.publications += 1
-        self.counts.triples += len(publication.triples)
-        self.counts.matches += len(report)
-        self.counts.writing += self._lap()
-
-    def ended(self) -> Batches:
-        """Yield what is left."""
-        self.counts.reading += self._lap()
-        yield from self.rows.rest(self.counts)
-
-    def _lap(self) -> float:
-        before, self._at = self._at, process_time()
-        return self._at - before
+    PERMISSIVE = "PERMISSIVE"
+    """It is a row that says what, where, and what to do."""
+    DROPMALFORMED = "DROPMALFORMED"
+    """It is counted, and left out."""
+    FAILFAST = "FAILFAST"
+    """It ends the query."""
 
 
 @dataclass(frozen=True, slots=True)
-class MatchUnits:
-    """Matches the publications of units; those that are in several are passed on in parts.
+class Matching:
+    """The work of a task: what ``mapInArrow`` calls.
 
     Parameters
     ----------
-    tasks
-        By task: its units, each with its number, by which parts are put together.
-    how
-        How they are read.
-    engine
+    snapshots
         Where the engine is.
-    parted
-        The ids of publications that are in several units; ``None`` where all may be.
+    reading
+        How documents are read: format, cut and base, as `Engine.filter` has them; ``None`` where
+        rows are triples of publications as N-Triples.
+    grouped
+        Whether a row has all of its publication.
+    ordered
+        Whether rows of one publication follow each other; otherwise a task takes all of its rows
+        before it matches any.
+    kept
+        How many columns of the caller's are kept.
+    solutions
+        Whether there is a row for each solution, or one for each match.
+    mode
+        What becomes of what is malformed.
     """
 
-    tasks: Sequence[Sequence[tuple[int, Unit]]]
-    how: How
-    engine: Shipped
-    parted: frozenset[str] | None
+    snapshots: Snapshots
+    reading: tuple[str | None, str, str | None] | None
+    grouped: bool
+    ordered: bool
+    kept: int
+    solutions: bool
+    mode: Mode
 
-    def __call__(self, batches: Batches) -> Batches:
-        """Take numbers of tasks."""
-        for number in _numbers(batches):
-            task = Task(self.engine.opened())
-            for part, unit in self.tasks[number]:
-                yield from self._unit(task, part, unit)
-            yield from task.ended()
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Match the publications of a partition."""
+        task: _Task | None = None
+        for table in self._whole(batches):
+            if task is None:
+                worker = self.snapshots.opened(_time(table, NOW))
+                if FIXED in table.column_names:
+                    worker.now = _time(table, FIXED)
+                task = _Task(self, worker)
+            yield from task.match(table)
+        if task is not None:
+            yield task.ended()
 
-    def _unit(self, task: Task, part: int, unit: Unit) -> Batches:
-        try:
-            for publication in publications(unit, self.how, task.report):
-                if self._is_part(unit, publication):
-                    task.rows.fragment(publication.id, part, lines_of(publication))
-                else:
-                    task.match(publication)
-                yield from task.rows.full()
-        except InputError as error:
-            task.report(error.problem)
-
-    def _is_part(self, unit: Unit, publication: Publication) -> bool:
-        if not unit.parted:
-            return False
-        return self.parted is None or publication.id in self.parted
-
-
-@dataclass(frozen=True, slots=True)
-class MatchFragments:
-    """Matches publications whose parts follow each other: rows of id and lines of N-Triples.
-
-    Parameters
-    ----------
-    how
-        What limits hold.
-    engine
-        Where the engine is.
-    """
-
-    how: How
-    engine: Shipped
-
-    def __call__(self, batches: Batches) -> Batches:
-        """Take rows of ``publication`` and ``lines``, in an order that keeps publications whole."""
-        task = Task(self.engine.opened())
-        for id, several in groupby(_parts(batches), key=itemgetter(0)):
-            self.match(task, id, b"".join(lines for _, lines in several))
-            yield from task.rows.full()
-        yield from task.ended()
-
-    def match(self, task: Task, id: str, lines: bytes) -> None:
-        """Match one publication."""
-        limits = self.how.limits
-        if not id:
-            what = f"rows without the id of a publication: {lines.count(_END)}"
-            task.report(Problem(what, Place("<table>"), "Give each publication an id."))
+    def _whole(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+        """Yield the rows in tables, each with all rows of its publications."""
+        tables = (pa.Table.from_batches([batch]) for batch in batches if batch.num_rows)
+        if self.grouped:
+            yield from tables
             return
-        for publication in read_rdf(
-            [lines], RdfFormat.N_TRIPLES, id, on_problem=task.report, limits=limits, names=""
-        ):
-            task.match(publication)
+        rest: list[pa.Table] = []
+        for table in tables:
+            if self.ordered and (end := _last_begins(table, rest)) is not None:
+                yield pa.concat_tables([*rest, table.slice(0, end)])
+                rest = [table.slice(end)]
+            else:
+                rest.append(table)
+        if rest:
+            yield pa.concat_tables(rest)
 
 
-@dataclass(frozen=True, slots=True)
-class Census:
-    """Says which publications units have: rows of id and number of unit.
+def _time(table: pa.Table, column: str) -> datetime:
+    now: datetime = table.column(column)[0].as_py()
+    return now.replace(tzinfo=now.tzinfo or UTC)
+
+
+def _last_begins(table: pa.Table, before: Sequence[pa.Table]) -> int | None:
+    """Return where the last publication of a table begins, if others are before it."""
+    column = table.column(ID)
+    last = column[len(column) - 1].as_py()
+    if last is None:
+        return None if not before else 0
+    pc: Any = import_module("pyarrow.compute")
+    begin: int = pc.index(column, last).as_py()
+    if begin == 0 and (not before or before[-1].column(ID)[-1].as_py() == last):
+        return None
+    return begin
+
+
+class _Task:
+    """One task at work: its engine, its rows and what it did."""
+
+    def __init__(self, work: Matching, worker: Worker) -> None:
+        self._work, self._worker = work, worker
+        self._rows: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+        self._from: list[int | None] = []
+        """The row of the table that each row is of."""
+        self._kept: pa.Table | None = None
+        self._did = dict.fromkeys(
+            ("publications", "triples", "matches", "refused", "warnings", "milliseconds"), 0.0
+        )
+
+    def match(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        """Match the publications of a table."""
+        kept = [f"{KEPT}{number}" for number in range(self._work.kept)]
+        if CORRUPT in table.column_names:
+            refused = table.filter(table.column(CORRUPT).is_valid())
+            self._kept = refused.select(kept)
+            for row, text in enumerate(refused.column(CORRUPT).to_pylist()):
+                self._refused(str(text), row)
+            if self._from:
+                yield self._taken()
+            table = table.filter(table.column(CORRUPT).is_null())
+        self._kept = table.select(kept)
+        reports = iter(self._reports(table))
+        while True:
+            started = perf_counter()
+            found = next(reports, None)
+            self._did["milliseconds"] += (perf_counter() - started) * 1e3
+            if found is None:
+                break
+            row, report = found
+            self._matched(row, report)
+            if len(self._from) >= _ROWS:
+                yield self._taken()
+        if self._from:
+            yield self._taken()
+
+    def ended(self) -> pa.RecordBatch:
+        """Return what the task did, as a row."""
+        did: dict[str, Any] = {name: int(value) for name, value in self._did.items()}
+        did |= {"engine": self._worker.version, "milliseconds": self._did["milliseconds"]}
+        self._add(None, **{METRICS: [did]})
+        return self._taken()
+
+    # -- publications -----------------------------------------------------------------------
+
+    def _reports(self, table: pa.Table) -> Iterator[tuple[int, MatchReport]]:
+        """Yield the report of each publication, and the first row that it is in."""
+        engine, reading = self._worker.engine, self._work.reading
+        if reading is not None:
+            for row, (data, source) in enumerate(_documents(table)):
+                if data is None:
+                    what, remedy = "there is no document", "Leave out rows without one."
+                    self._problem(Problem(what, Place(source), remedy), row)
+                    continue
+                for report in engine.filter(data, *reading, name=source):
+                    yield row, report
+                    self._told(row)
+                self._told(row)
+            return
+        for row, id, lines, others in _texts(table, grouped=self._work.grouped):
+            if not id:
+                what, remedy = "no publication", "Give the publication an id."
+                self._problem(Problem(what, Place(_TABLE), remedy), row)
+                continue
+            for terms in others:
+                if (problem := problem_of_terms(terms, Place(id))) is None:
+                    lines += " ".join(terms).encode() + b" .\n"
+                else:
+                    self._problem(problem, row)
+            if lines:
+                for report in engine.filter(lines, "nt", "document", name=id):
+                    yield row, report
+                self._told(row)
+            elif not others:
+                what, remedy = "a publication without triples", "Leave out rows without any."
+                self._problem(Problem(what, Place(id), remedy), row)
+
+    def _told(self, row: int) -> None:
+        """Say what the engine reported of a row."""
+        problems = self._worker.problems
+        for problem in problems:
+            self._problem(problem, row)
+        problems.clear()
+
+    def _problem(self, problem: Problem, row: int) -> None:
+        if problem.severity is not Severity.REFUSED:
+            self._did["warnings"] += 1
+            log.warning("%s", problem)
+            return
+        if self._work.mode is Mode.FAILFAST:
+            raise InputError(problem)
+        self._refused(str(problem), row)
+
+    def _refused(self, said: str, row: int) -> None:
+        self._did["refused"] += 1
+        if self._work.mode is Mode.FAILFAST:
+            raise SparkError(said, "mode FAILFAST", "Mend it, or choose another mode.")
+        if self._work.mode is Mode.PERMISSIVE:
+            self._add(row, **{CORRUPT: [said]})
+
+    # -- rows -------------------------------------------------------------------------------
+
+    def _matched(self, row: int, report: MatchReport) -> None:
+        self._did["publications"] += 1
+        self._did["triples"] += report.counters.triples
+        self._did["matches"] += len(report)
+        if not report:
+            return
+        id = report.publication
+        if not self._work.solutions:
+            found = report.subscriptions
+            self._add(row, publication=[id] * len(found), subscription=found)
+            return
+        assert isinstance(report.matches, CoreMatches)
+        names = Names(report.read)
+        for subscription, solutions, graph in report.matches.texts():
+            if graph is not None:
+                lines = names.lines(graph)
+                self._add(row, publication=[id], subscription=[subscription], graph=[lines])
+                continue
+            said = [
+                [(name, names.said(term)) for name, term in solution.items()]
+                for solution in solutions
+            ]
+            ids, asked = [id] * len(said), [subscription] * len(said)
+            self._add(row, publication=ids, subscription=asked, solution=said)
+
+    def _add(self, row: int | None, **columns: Sequence[Any]) -> None:
+        """Add rows, of which other columns are null."""
+        before, count = len(self._from), 0
+        for name, values in columns.items():
+            column = self._rows[name]
+            column += [None] * (before - len(column))
+            column += values
+            count = len(values)
+        self._from += [row] * count
+
+    def _taken(self) -> pa.RecordBatch:
+        count = len(self._from)
+        arrays: dict[str, Any] = {}
+        for name, column in self._rows.items():
+            if column:
+                column += [None] * (count - len(column))
+                arrays[name] = pa.array(column, _COLUMNS[name])
+                column.clear()
+            else:
+                arrays[name] = pa.nulls(count, _COLUMNS[name])
+        if self._kept is not None:
+            places = pa.array(self._from, pa.int64())
+            for name in self._kept.column_names:
+                arrays[name] = _one(self._kept.column(name)).take(places)
+        self._from.clear()
+        return pa.RecordBatch.from_pydict(arrays)
+
+
+def schema_of(columns: str, kept: Mapping[str, StructField]) -> StructType:
+    """Return the schema of what tasks yield.
 
     Parameters
     ----------
-    tasks, how
-        As `MatchUnits` has them.
+    columns
+        Their own columns, as Spark's DDL has them.
+    kept
+        By name, the columns of the caller's.
+    """
+    schema = StructType.fromDDL(columns)
+    assert isinstance(schema, StructType)
+    for name, field in kept.items():
+        schema.add(StructField(name, field.dataType))
+    return schema
+
+
+def _documents(table: pa.Table) -> Iterator[tuple[bytes | None, str]]:
+    """Yield documents, and what they are called."""
+    for batch in table.to_batches():
+        column = batch.column(DOCUMENT)
+        for row, source in enumerate(batch.column(SOURCE).to_pylist()):
+            data = column[row].as_py()
+            yield data.encode() if isinstance(data, str) else data, source or _TABLE
+
+
+def _texts(
+    table: pa.Table, *, grouped: bool
+) -> Iterator[tuple[int, str | None, bytes, list[list[str]]]]:
+    """Yield first rows, ids, lines of N-Triples, and terms of triples that may be no lines."""
+    ids = table.column(ID).to_pylist()
+    texts = _one(table.column(TEXTS)).cast(pa.binary())
+    has_others = OTHERS in table.column_names
+    others = table.column(OTHERS).to_pylist() if has_others else [()] * len(ids)
+    rows: dict[object, list[int]] = {}
+    for row, id in enumerate(ids):
+        rows.setdefault((row if grouped or id is None else id), []).append(row)
+    for several in rows.values():
+        lines = b"\n".join(texts[row].as_py() or b"" for row in several)
+        apart = [list(terms.values()) for row in several for terms in others[row] or ()]
+        yield several[0], ids[several[0]], lines, apart
+
+
+def _one(column: Any) -> Any:
+    """Return a column as one array."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return pa.concat_arrays(column.chunks or [pa.nulls(0, column.type)])
+
+
+class Names:
+    """What terms of one publication are called where they are told elsewhere.
+
+    Parameters
+    ----------
+    read
+        Gives the publication: it is asked for where there is a blank node.
+
+    Examples
+    --------
+    >>> from pyoxigraph import NamedNode
+    >>> node = BlankNode()
+    >>> publication = Publication.of("urn:p", [(node, NamedNode("urn:p"), node)])
+    >>> Names(lambda: publication).said(node)
+    '_:b0'
     """
 
-    tasks: Sequence[Sequence[tuple[int, Unit]]]
-    how: How
+    def __init__(self, read: Callable[[], Publication]) -> None:
+        self._read = read
+        self._blank: dict[Term, str] | None = None
 
-    def __call__(self, batches: Batches) -> Batches:
-        """Take numbers of tasks."""
-        for number in _numbers(batches):
-            for part, unit in self.tasks[number]:
-                if not unit.parted:
-                    continue
-                try:
-                    found = sorted(ids(unit, self.how))
-                except InputError:
-                    continue  # matching says so
-                yield pa.RecordBatch.from_pydict(
-                    {"publication": found, "unit": [part] * len(found)}, schema=CENSUS
-                )
+    def said(self, term: Term | str) -> str:
+        """Return a term, or what N-Triples writes for it, as N-Triples writes it."""
+        if isinstance(term, str) and not term.startswith(("_:", "<<")):
+            return term
+        if isinstance(term, str):
+            term = _native.term(term)
+        if isinstance(term, BlankNode):
+            return self._called(term)
+        if isinstance(term, Triple):
+            parts = (term.subject, term.predicate, term.object)
+            return f"<<( {' '.join(map(self.said, parts))} )>>"
+        return str(term)
 
+    def lines(self, triples: Iterable[tuple[Term, ...]]) -> str:
+        """Return triples as N-Triples."""
+        return "".join(f"{' '.join(map(self.said, triple))} .\n" for triple in triples)
 
-_CENSUS: Sequence[tuple[str, pa.DataType]] = (("publication", pa.string()), ("unit", pa.int64()))
-CENSUS = pa.schema(_CENSUS)
-CENSUS_SQL = "publication string, unit bigint"
-Work = Callable[[Batches], Batches]
-"""What a task does."""
-
-
-def _numbers(batches: Batches) -> Iterator[int]:
-    for batch in batches:
-        yield from map(int, batch.column(0).to_numpy())
-
-
-def _parts(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, bytes]]:
-    for batch in batches:
-        yield from zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
+    def _called(self, node: BlankNode) -> str:
+        if self._blank is None:
+            terms = dict.fromkeys(chain.from_iterable(self._read().triples))
+            own = (term for term in terms if isinstance(term, BlankNode))
+            self._blank = {term: f"_:b{number}" for number, term in enumerate(own)}
+        return self._blank.setdefault(node, f"_:d{len(self._blank)}")

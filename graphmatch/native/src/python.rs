@@ -17,6 +17,7 @@ use crate::mentions::Mentions;
 use crate::objects::{object_of, write_text};
 use crate::ontology::{Fold, Folding, Held, Ontology, Stated, Steps};
 use crate::operators::{Answers, Operator, Operators};
+use crate::patterns::Counters;
 use crate::publications::Publications;
 use crate::query::{COMPOSITION, Form, QueryError};
 use crate::questions::{Evaluation, EvaluationFailedError, solutions_of, triples_of};
@@ -381,6 +382,7 @@ pub(crate) struct Report {
     data: Arc<Mutex<Data>>,
     numbers: Arc<[Number]>,
     did: Did,
+    stated: usize,
     failed: Vec<(String, String)>,
     unknown: Vec<(String, Vec<String>, bool)>,
     is_cut: bool,
@@ -402,10 +404,12 @@ impl Report {
         PyArray1::from_slice(py, &self.numbers)
     }
 
-    /// Probes, postings, candidates, rows with a solution, subscriptions that were evaluated.
-    fn counters(&self) -> (u64, u64, u64, u64, usize) {
+    /// Probes, postings, candidates, rows with a solution, subscriptions that were evaluated, and
+    /// the triples that were stated.
+    fn counters(&self) -> (u64, u64, u64, u64, usize, usize) {
         let Did { index, evaluated } = self.did;
-        (index.probes, index.postings, index.candidates, index.matches, evaluated)
+        let Counters { probes, postings, candidates, matches } = index;
+        (probes, postings, candidates, matches, evaluated, self.stated)
     }
 
     /// The subscriptions whose evaluation failed, and why.
@@ -477,11 +481,15 @@ impl Report {
     }
 
     /// Some of the matches: id, solutions as dictionaries, and the graph of CONSTRUCT or `None`.
+    ///
+    /// `texts`: terms are N-Triples texts, not objects, but for those of an evaluation.
+    #[pyo3(signature = (begin, end, texts = false))]
     fn matches<'py>(
         &self,
         py: Python<'py>,
         begin: usize,
         end: usize,
+        texts: bool,
     ) -> PyResult<Bound<'py, PyList>> {
         let end = end.min(self.numbers.len());
         let made: Vec<Alone> = py.detach(|| {
@@ -515,7 +523,10 @@ impl Report {
                     for row in rows {
                         let values = PyDict::new(py);
                         for (name, text) in row {
-                            values.set_item(name, object_of(py, text)?)?;
+                            match std::str::from_utf8(text) {
+                                Ok(text) if texts => values.set_item(name, text)?,
+                                _ => values.set_item(name, object_of(py, text)?)?,
+                            }
                         }
                         solutions.append(values)?;
                     }
@@ -1567,7 +1578,7 @@ fn report(
         shared.register(&data);
     }
     let shared = Arc::clone(shared);
-    Report { shared, publication: id, data, numbers, did, failed, unknown, is_cut }
+    Report { shared, publication: id, data, numbers, did, stated, failed, unknown, is_cut }
 }
 
 /// An operator by its number, the id of a constant, and the constants that it stands for.

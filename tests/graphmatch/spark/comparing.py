@@ -1,24 +1,80 @@
-"""What Spark says beside what the local engine says."""
+"""What Spark says beside what the local engine says, and what both are asked."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from graphmatch import Engine
-from semantic import Publication
-from semantic.terms import Term
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyoxigraph import NamedNode
+
+from graphmatch import Engine, read_subscriptions
+from semantic import Ontology, Publication
+from semantic.errors import Problem
+from semantic.tables import COLUMNS
+from semantic.terms import Term, written
+from semantic.vocabulary import SUBCLASS, SUBPROPERTY
+from tests.graphmatch.spark.instances import DBO, Instances
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 Said: TypeAlias = "Counter[tuple[str, str, frozenset[tuple[str, str]] | str]]"
 """Publication, subscription and solution, or the constructed graph; blank nodes have one name."""
+Row: TypeAlias = tuple[str, ...]
+"""Publication, subject, predicate, object."""
+
+ROOT = Path(__file__).parents[3]
+SUBSCRIPTIONS = ROOT / "data" / "subscriptions"
+FILES = [str(ROOT / "data" / name) for name in ("feeds", "publications")]
+ONTOLOGY = [ROOT / "ontologies" / name for name in ("news.ttl", "synonyms.csv", "products.ttl")]
+CONSTRUCT = "CONSTRUCT { ?x a <urn:Found> . [] a ?c } WHERE { ?x a ?c }"
 
 _BLANK = re.compile(r"_:\w+")
+
+
+def unheard(problem: Problem) -> None:
+    """Samples have faults on purpose."""
+
+
+@cache
+def samples() -> Engine:
+    """Return an engine with the samples of this project."""
+    engine = Engine(Ontology.load(*ONTOLOGY, on_problem=unheard), on_problem=unheard)
+    engine.subscribe_many(read_subscriptions(SUBSCRIPTIONS))
+    engine.subscribe("construct", CONSTRUCT)
+    return engine
+
+
+@cache
+def small() -> tuple[Engine, tuple[Publication, ...]]:
+    """Return an engine of a small ontology, and publications, one of which is large."""
+    below = ((n, n // 3) for n in range(1, 40)), ((n, n // 2) for n in range(1, 30))
+    ontology = Ontology(
+        [
+            (NamedNode(f"{DBO}{name}{one}"), link, NamedNode(f"{DBO}{name}{other}"))
+            for name, link, pairs in zip("Ap", (SUBCLASS, SUBPROPERTY), below, strict=True)
+            for one, other in pairs
+        ]
+    )
+    made = Instances(ontology)
+    engine = Engine(ontology)
+    assert engine.subscribe_many(made.subscriptions(200)) == ()
+    return engine, (*(made.publication(number) for number in range(40)), made.publication(40, 400))
+
+
+def asked(**queries: str) -> Engine:
+    """Return an engine without an ontology."""
+    engine = Engine()
+    for id, query in queries.items():
+        engine.subscribe(id, query)
+    return engine
 
 
 def _plain(text: str) -> str:
@@ -26,7 +82,8 @@ def _plain(text: str) -> str:
 
 
 def _solution(solution: Mapping[str, Term | str]) -> frozenset[tuple[str, str]]:
-    return frozenset((name, _plain(str(term))) for name, term in solution.items())
+    texts = ((n, t if isinstance(t, str) else written(t)) for n, t in solution.items())
+    return frozenset((name, _plain(text)) for name, text in texts)
 
 
 def locally(engine: Engine, publications: Iterable[Publication]) -> Said:
@@ -36,7 +93,7 @@ def locally(engine: Engine, publications: Iterable[Publication]) -> Said:
         for match in engine.match(publication):
             key = publication.id, match.subscription
             if match.graph is not None:
-                lines = sorted(_plain(f"{' '.join(map(str, t))} .\n") for t in match.graph)
+                lines = sorted(_plain(f"{' '.join(map(written, t))} .\n") for t in match.graph)
                 said[*key, "".join(lines)] += 1
             for solution in match.solutions:
                 said[*key, _solution(solution)] += 1
@@ -44,9 +101,10 @@ def locally(engine: Engine, publications: Iterable[Publication]) -> Said:
 
 
 def on_spark(matches: DataFrame) -> Said:
-    """Return what Spark says."""
+    """Return what Spark says; nothing is refused."""
     said: Said = Counter()
-    for row in matches.toLocalIterator():
+    for row in matches.collect():
+        assert row["_corrupt"] is None
         answer = row["solution"]
         if answer is None:
             lines = sorted(_plain(str(row["graph"])).splitlines(keepends=True))
@@ -56,13 +114,29 @@ def on_spark(matches: DataFrame) -> Said:
     return said
 
 
-def rows_of(publications: Iterable[Publication]) -> list[tuple[str, str, str, str]]:
+def rows_of(publications: Iterable[Publication]) -> list[Row]:
     """Return the triples of publications as rows of texts."""
-    return [(p.id, *map(str, triple)) for p in publications for triple in p.triples]
+    return [(p.id, *map(written, triple)) for p in publications for triple in p.triples]
 
 
-def shuffled(rows: Sequence[tuple[str, str, str, str]], seed: int = 1) -> list[tuple[str, ...]]:
+def shuffled(rows: Sequence[Row], seed: int = 1) -> list[Row]:
     """Return rows in an order without sense."""
     mixed = list(rows)
     Random(seed).shuffle(mixed)
-    return list(mixed)
+    return mixed
+
+
+def table(spark: SparkSession, rows: Sequence[Any], columns: str | None = None) -> DataFrame:
+    """Return a table; by default one of triples."""
+    return spark.createDataFrame(rows, columns or ", ".join(f"{name} string" for name in COLUMNS))
+
+
+def nquads(path: Path, rows: Sequence[Row]) -> None:
+    """Write rows as N-Quads."""
+    path.write_text("".join(f"{s} {p} {o} <{id}> .\n" for id, s, p, o in rows))
+
+
+def parquet(path: Path, rows: Sequence[Row], group: int = 700) -> None:
+    """Write rows as Parquet."""
+    columns = dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
+    pq.write_table(pa.table(columns), path, row_group_size=group)

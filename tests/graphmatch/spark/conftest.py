@@ -1,8 +1,7 @@
-"""One Spark session for all tests; and none of them is skipped where that is forbidden.
+"""One Spark session for all tests, which is to be left as it was; and no test is skipped silently.
 
-Two tests with a session are run by default, one of a batch and one of a stream; the others are
-``long``. With GRAPHMATCH_NO_SKIPS set, a test that is skipped fails, unless its reason is that
-GraphFrames' Java side is not there.
+With GRAPHMATCH_NO_SKIPS set, a test that is skipped fails, unless its reason is that GraphFrames'
+Java side is not there.
 """
 
 from __future__ import annotations
@@ -22,30 +21,33 @@ QUICK = {
     "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "3",
     "spark.default.parallelism": "3",
+    "spark.sql.session.timeZone": "Asia/Kathmandu",
 }
-"""Settings of a session that has little to do."""
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    started = session(master="local[2]", name="tests", jars=frames_jars(os.environ), settings=QUICK)
-    yield started
-    started.stop()
-
+"""Settings of a session that has little to do, in a time zone that nobody takes for UTC."""
 
 MAY_BE_MISSING = "GraphFrames"
 """What the reason says for which a test may be skipped everywhere."""
 
-QUICK_TESTS = frozenset(
-    {"test_files_of_every_kind", "test_a_publication_is_put_together_from_one_file"}
-)
+
+@pytest.fixture(scope="session")
+def started() -> Iterator[SparkSession]:
+    spark = session(master="local[2]", name="tests", jars=frames_jars(os.environ), settings=QUICK)
+    yield spark
+    spark.stop()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()) and item.name not in QUICK_TESTS:
-            item.add_marker(pytest.mark.long)
+@pytest.fixture
+def spark(started: SparkSession) -> Iterator[SparkSession]:
+    """Yield the session; at the end nothing is persisted, runs, or is set otherwise."""
+    before = dict(started.conf.getAll)
+    yield started
+    java: Any = started.sparkContext._jsc
+    active = started.streams.active
+    for query in active:
+        query.stop()
+    assert active == []
+    assert java.getPersistentRDDs().size() == 0
+    assert dict(started.conf.getAll) == before
 
 
 @pytest.hookimpl(wrapper=True)

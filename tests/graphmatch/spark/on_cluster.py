@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from graphmatch.spark import match_files, session
+from pyspark.sql import functions as sql
+
+from graphmatch.spark import matches, session
 from semantic import read_publications
-from tests.graphmatch.spark.comparing import locally, on_spark
-from tests.graphmatch.spark.test_batch import FILES, samples, unheard
+from tests.graphmatch.spark.comparing import FILES, asked, locally, on_spark, samples, unheard
 
 SETTINGS = {
     "spark.driver.memory": "1g",
@@ -18,12 +19,14 @@ SETTINGS = {
 
 def main() -> None:
     spark = session(master="local-cluster[2,1,1024]", name="cluster", settings=SETTINGS)
-    engine = samples()
-    matched = match_files(list(map(str, FILES)), engine, spark=spark)
-    found = on_spark(matched.matches)
-    assert found == locally(engine, read_publications(*FILES, on_problem=unheard))
+    files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(FILES)
+    named = files.withColumn("path", sql.regexp_replace("path", "^file:", "")).repartition(4)
+    how = matches(samples(), document="content", source="path")
+    found = on_spark(named.transform(how))
+    assert found == locally(samples(), read_publications(*FILES, on_problem=unheard))
+    how.replace(asked(all="ASK { ?s ?p ?o }"))
+    assert {name for _, name, _ in on_spark(named.transform(how))} == {"all"}
     sys.stdout.write(f"equal: {len(found)}\n")
-    matched.close()
     spark.stop()
 
 

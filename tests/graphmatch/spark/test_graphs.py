@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from graphmatch import SubscriptionParser
-from graphmatch.spark import connected_parts, match_motif, motif
-from graphmatch.spark.frames import library
-from graphmatch.spark.frames.library import require_frames
+from graphmatch.spark import connected_parts, graphs, match_motif, motif
+from graphmatch.spark.graphs import require_frames
 from graphmatch.spark.java import SparkError
 from semantic import Ontology
 from semantic.errors import SubscriptionError
@@ -51,10 +50,10 @@ def frames(spark: SparkSession) -> SparkSession:
 
 
 def test_a_missing_java_side_is_named(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "_CLASS", "org.graphframes.Missing")
+    monkeypatch.setattr(graphs, "_CLASS", "org.graphframes.Missing")
     with pytest.raises(SparkError, match="GRAPHFRAMES_JAR") as caught:
         require_frames(spark)
-    assert library.coordinate() in str(caught.value)
+    assert graphs.coordinate() in str(caught.value)
 
 
 def test_a_motif_is_a_picture_of_a_subscription() -> None:

@@ -1,33 +1,39 @@
-"""OPS and MIC in bulk: a subscription as a motif, found by GraphFrames in a whole graph.
+"""GraphFrames: a big graph cut into publications, and the papers' baselines in bulk.
 
-Every node of the pattern is a variable of the motif, constants too, as OPS has it; that a node is a
-constant is looked at afterwards. MIC expands a subscription by all descendants of its terms: here a
-constant may be itself or anything below it, so the graph need not be closed under the taxonomy.
+`pip` brings the Python side only. The side that runs in Java is a Maven package, given to Spark
+when it starts: ``session(packages=[coordinate()])``, a jar of one's own (``GRAPHFRAMES_JAR``,
+``session(jars=frames_jars(os.environ))``), or what a cluster has on its class path.
 
-Cost: one self-join of all edges for each pattern, whatever the constants, one subscription after
-the other. That is the point of a baseline.
+*Parts.* Two triples belong together when they share a subject or object that is an IRI or a blank
+node, as in `semantic.reading`; the object of ``rdf:type`` is shared and connects nothing.
+GraphFrames' `randomized_contraction` is not used: it gave wrong answers in a trial.
+
+*Motifs.* Every node of a subscription is a variable of the motif, constants too, as OPS has it;
+that a node is a constant is looked at afterwards. MIC expands a subscription by all descendants of
+its terms: here a constant may be itself or anything below it. Cost: one self-join of all edges for
+each pattern, one subscription after the other; that is the point of a baseline. Two nodes of a
+motif may be one vertex, as in SPARQL; of the rules only those of sub-classes, sub-properties and
+roots are there.
 
 Source: Wang, Jin, Li: OPS, as Petrovic, Liu, Jacobsen, "G-ToPSS", WWW 2005, section 5, describes
 it; MIC (multidimensional index matching count) as the paper on CTPS describes it.
-
-Notes
------
-- Two nodes of a motif may be one vertex, as in SPARQL, and not as in a subgraph isomorphism.
-- Of the rules only those of sub-classes, sub-properties and roots are there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
+from importlib import import_module
+from importlib.metadata import version
 from operator import and_
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import Variable
 from pyspark.sql import functions as sql
 
 from graphmatch import _native
-from graphmatch.spark.frames.library import graph_frame
+from graphmatch.spark.java import SparkError
 from graphmatch.subscription import Subscription
 from semantic.errors import Place, Problem, SubscriptionError
 from semantic.filter_evaluation import holds
@@ -37,7 +43,121 @@ from semantic.terms import Node, Term
 from semantic.vocabulary import TYPE
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+JAR = "GRAPHFRAMES_JAR"
+_CLASS = "org.graphframes.GraphFrame"
+_PLACES = ("subject", "predicate", "object")
+
+
+def coordinate() -> str:
+    """Return the Maven coordinate of the side that runs in Java.
+
+    Examples
+    --------
+    >>> coordinate().rpartition(":")[0]
+    'io.graphframes:graphframes-spark4_2.13'
+    """
+    return f"io.graphframes:graphframes-spark4_2.13:{version('graphframes-py')}"
+
+
+def frames_jars(environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return the jars that an environment names, for `session`.
+
+    Examples
+    --------
+    >>> frames_jars({"GRAPHFRAMES_JAR": "/opt/frames.jar"})[0].name, frames_jars({})
+    ('frames.jar', ())
+    """
+    return (Path(environment[JAR]),) if environment.get(JAR) else ()
+
+
+def require_frames(spark: SparkSession) -> None:
+    """Make sure that a session has both sides of GraphFrames.
+
+    Raises
+    ------
+    SparkError
+        When the side that runs in Java is not there.
+    """
+    jvm: Any = spark.sparkContext._jvm
+    try:
+        jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(_CLASS)
+    except import_module("py4j.protocol").Py4JJavaError as error:
+        remedy = (
+            f"Start Spark with session(packages=[{coordinate()!r}]), or name a jar of it in {JAR} "
+            "and start it with session(jars=frames_jars(os.environ))."
+        )
+        raise SparkError("GraphFrames is not in this session", _CLASS, remedy) from error
+
+
+def graph_frame(triples: DataFrame) -> Any:
+    """Return triples as a graph: terms are vertices (``id``), properties are ``relationship``.
+
+    Parameters
+    ----------
+    triples
+        Columns ``subject``, ``predicate`` and ``object``.
+
+    Raises
+    ------
+    SparkError
+        When GraphFrames is not there.
+    """
+    distinct = triples.select(*_PLACES).distinct()
+    edges = distinct.select(
+        sql.col("subject").alias("src"),
+        sql.col("object").alias("dst"),
+        sql.col("predicate").alias("relationship"),
+    )
+    ends = edges.select(sql.col("src").alias("id"))
+    vertices = ends.unionAll(edges.select(sql.col("dst").alias("id"))).distinct()
+    return frame_of(vertices, edges)
+
+
+def frame_of(vertices: DataFrame, edges: DataFrame) -> Any:
+    """Return a graph of GraphFrames, which has no types.
+
+    Raises
+    ------
+    SparkError
+        When GraphFrames is not there.
+    """
+    require_frames(vertices.sparkSession)
+    return import_module("graphframes").GraphFrame(vertices, edges)
+
+
+def connected_parts(triples: DataFrame) -> DataFrame:
+    """Return triples with the connected part that each is in, as a column ``publication``.
+
+    Parameters
+    ----------
+    triples
+        Columns ``subject``, ``predicate`` and ``object``: terms as N-Triples writes them.
+
+    Returns
+    -------
+    publications
+        Distinct triples; a part is called by the first of its subjects in the order of texts.
+
+    Raises
+    ------
+    SparkError
+        When GraphFrames is not there.
+    """
+    distinct = triples.select(*_PLACES).distinct()
+    connecting = (sql.col("predicate") != str(TYPE)) & ~sql.col("object").startswith('"')
+    edges = distinct.where(connecting).select(
+        sql.col("subject").alias("src"), sql.col("object").alias("dst")
+    )
+    ids = distinct.select(sql.col("subject").alias("id"))
+    vertices = ids.unionAll(edges.select(sql.col("dst").alias("id"))).distinct()
+    found = frame_of(vertices, edges).connectedComponents(
+        algorithm="graphframes", use_local_checkpoints=True
+    )
+    named = distinct.join(found, distinct["subject"] == found["id"])
+    first = named.groupBy("component").agg(sql.min("subject").alias("publication"))
+    return named.join(first, "component").select("publication", *_PLACES)
 
 
 def motif(branch: Branch) -> str:

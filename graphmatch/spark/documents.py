@@ -1,0 +1,341 @@
+"""Documents of a DataFrame to publications: a transform, of batches and of streams alike.
+
+Matching needs it only where publications have to be known before they are matched: to drop those
+that came before, or where lines of one graph are anywhere in a large file. Otherwise
+`graphmatch.spark.matches` reads the documents itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
+from pyoxigraph import RdfFormat
+
+from graphmatch.spark.java import SparkError
+from graphmatch.spark.tasks import (
+    CORRUPT,
+    DOCUMENT,
+    ID,
+    KEPT,
+    SOURCE,
+    TEXTS,
+    Mode,
+    Names,
+    schema_of,
+)
+from semantic.errors import InputError, OnProblem, Place, Problem, Severity
+from semantic.publication import Publication
+from semantic.reading import Cut, check_base, read_publications, read_rdf
+from semantic.syntax import format_of_media_type
+from semantic.tables import COLUMNS, TripleTable
+from semantic.terms import Triple, written
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+ROWS_SQL = f"publication string, triples string, {CORRUPT} string"
+_ROWS = pa.schema([(name, pa.string()) for name in (ID, TEXTS, CORRUPT)])
+_Row: TypeAlias = tuple[str | None, str | None, str | None]
+"""Publication, triples, what was refused."""
+_AT_ONCE = 1024
+_SHOWN = 80
+
+
+def publications(
+    document: str = "content",
+    *,
+    source: str | None = "path",
+    publication: str | None = None,
+    lines: bool = False,
+    format: str | None = None,
+    cut: Cut | str = Cut.AUTO,
+    base: str | None = None,
+    keep: Sequence[str] = (),
+    mode: Mode | str = Mode.PERMISSIVE,
+) -> Callable[[DataFrame], DataFrame]:
+    """Return a transform: documents to rows of ``publication``, ``triples`` and ``_corrupt``.
+
+    ``triples`` is N-Triples; in rows of what was refused only ``_corrupt`` is not null.
+
+    Parameters
+    ----------
+    document
+        The column with documents, bytes or text: any syntax of RDF, or feeds.
+    source
+        The column with what a document is called, such as its path.
+    publication
+        The column with ids: a document is one publication, where its row has one.
+    lines
+        Whether rows are lines of N-Quads or N-Triples, as ``spark.read.text`` gives them; then a
+        row of the result may be a part of a publication (``matches(…, grouped=False)``).
+    format, cut, base
+        How documents are read, as `Engine.filter` has them.
+    keep
+        Columns of the caller's that are to be in the result, too; not of lines.
+    mode
+        As `graphmatch.spark.matches` has it.
+
+    Raises
+    ------
+    InputError
+        When the format is unknown, or the base is no absolute IRI.
+    SparkError
+        When columns are to be kept that cannot be.
+    """
+    if format is not None:
+        format_of_media_type(format)
+    if base is not None:
+        check_base(base)
+    how = How(Cut(cut), format, base, Mode(mode))
+    if lines and keep:
+        what, remedy = "of lines nothing is kept", "Leave it out: lines of one graph are one row."
+        raise SparkError(what, "keep", remedy)
+    if same := {name for name in keep if name in _ROWS.names or keep.count(name) > 1}:
+        what = f"columns are kept under names that others have: {', '.join(sorted(same))}"
+        raise SparkError(what, "keep", "Rename them before.")
+
+    def read(frame: DataFrame) -> DataFrame:
+        from pyspark.sql import functions as sql
+
+        def text(name: str | None) -> Any:
+            return (sql.lit(None) if name is None else frame[name]).cast("string")
+
+        kept = [frame[name].alias(f"{KEPT}{number}") for number, name in enumerate(keep)]
+        given = frame.select(
+            frame[document].alias(DOCUMENT),
+            text(source).alias(SOURCE),
+            text(publication).alias(ID),
+            *kept,
+        )
+        fields = {f.name: f for f in given.schema if f.name.startswith(KEPT)}
+        schema = schema_of(ROWS_SQL, fields)
+        said = given.mapInArrow(_Lines(how) if lines else _Documents(how, len(kept)), schema)
+        named = [sql.col(f"{KEPT}{number}").alias(name) for number, name in enumerate(keep)]
+        return said.select(ID, TEXTS, CORRUPT, *named)
+
+    return read
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How documents are read.
+
+    Parameters
+    ----------
+    cut, format, base
+        As `semantic.read_publications` has them.
+    mode
+        What becomes of what is malformed.
+    """
+
+    cut: Cut = Cut.AUTO
+    format: str | None = None
+    base: str | None = None
+    mode: Mode = Mode.PERMISSIVE
+
+    def read(self, data: Named, id: str | None, on_problem: OnProblem) -> Iterator[Publication]:
+        """Yield the publications of a document; parts of one are put together."""
+        parts: dict[str, list[Triple]] = {}
+        for publication in read_publications(
+            data,
+            cut=self.cut if id is None else Cut.DOCUMENT,
+            format=self.format,
+            base_iri=self.base,
+            on_problem=on_problem,
+        ):
+            parts.setdefault(id or publication.id, []).extend(publication.triples)
+        for name, triples in parts.items():
+            yield Publication.of(name, triples)
+
+    def refused(self, problem: Problem) -> str | None:
+        """Return what a row says of a problem; ``None`` where there is to be none.
+
+        Raises
+        ------
+        InputError
+            In mode FAILFAST.
+        """
+        if problem.severity is not Severity.REFUSED or self.mode is Mode.DROPMALFORMED:
+            return None
+        if self.mode is Mode.FAILFAST:
+            raise InputError(problem)
+        return str(problem)
+
+
+class Named(BytesIO):
+    """A document in memory, which messages call by a name."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        super().__init__(data)
+        self.name = name
+
+
+@dataclass(frozen=True, slots=True)
+class _Documents:
+    """Reads rows of documents."""
+
+    how: How
+    kept: int
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            kept = batch.select([f"{KEPT}{number}" for number in range(self.kept)])
+            rows: list[_Row] = []
+            taken: list[int | None] = []
+            for row in range(batch.num_rows):
+                for found in self._row(batch, row):
+                    rows.append(found)
+                    taken.append(row)
+                    if len(rows) >= _AT_ONCE:
+                        yield _batch(rows, kept, taken)
+            yield _batch(rows, kept, taken)
+
+    def _row(self, batch: pa.RecordBatch, row: int) -> Iterator[_Row]:
+        data, source, id = (batch.column(n)[row].as_py() for n in (DOCUMENT, SOURCE, ID))
+        problems: list[Problem] = []
+        name = source or "<table>"
+        if data is None:
+            what, remedy = "there is no document", "Leave out rows without one."
+            problems.append(Problem(what, Place(name), remedy))
+        else:
+            document = Named(data.encode() if isinstance(data, str) else data, name)
+            for publication in self.how.read(document, id, problems.append):
+                yield publication.id, n_triples(publication), None
+        for problem in problems:
+            if (said := self.how.refused(problem)) is not None:
+                yield None, None, said
+
+
+def _batch(
+    rows: list[_Row],
+    kept: pa.RecordBatch | None = None,
+    taken: list[int | None] | None = None,
+) -> pa.RecordBatch:
+    """Return rows, which are then forgotten, with the columns that are kept of theirs."""
+    columns: dict[str, Any] = {
+        name: pa.array([row[place] for row in rows], pa.string())
+        for place, name in enumerate(_ROWS.names)
+    }
+    if kept is not None and taken is not None:
+        for name in kept.schema.names:
+            columns[name] = kept.column(name).take(pa.array(taken, pa.int64()))
+        taken.clear()
+    rows.clear()
+    return pa.RecordBatch.from_pydict(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Reads rows of lines: those of one graph in a batch are one row."""
+
+    how: How
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            texts = batch.column(DOCUMENT).to_pylist()
+            of: dict[str, list[str]] = {}
+            for text, source in zip(texts, batch.column(SOURCE).to_pylist(), strict=True):
+                of.setdefault(source or "<table>", []).append(text or "")
+            rows: list[_Row] = []
+            for source, lines in of.items():
+                problems: list[Problem] = []
+                data = "\n".join(lines).encode()
+                parts = read_lines(data, source, problems.append)
+                rows += ((part.id, "".join(map(_line, part.given)), None) for part in parts)
+                for problem in problems:
+                    if (line := problem.where.line) is not None:  # its number in the batch
+                        several = data.splitlines()  # a row may have more than one
+                        text = several[min(line, len(several)) - 1].decode()
+                        where = Place(source, item=repr(text[:_SHOWN]))
+                        problem = replace(problem, where=where)
+                    if (said := self.how.refused(problem)) is not None:
+                        rows.append((None, None, said))
+            yield _batch(rows)
+
+
+def _line(triple: Triple) -> str:
+    return f"{' '.join(map(written, triple))} .\n"
+
+
+def together(triples: DataFrame, keep: Sequence[str] = ()) -> DataFrame:
+    """Return rows of ``publication``, ``triples`` and ``_corrupt`` for rows of triples.
+
+    Those of one publication may be anywhere in the table; in the micro-batch of a stream.
+
+    Parameters
+    ----------
+    triples
+        Columns ``publication``, ``subject``, ``predicate`` and ``object``.
+    keep
+        Columns that are to be in the result, too: of the publication's first row.
+    """
+    schema = schema_of(ROWS_SQL, {name: triples.schema[name] for name in keep})
+    chosen = triples.select(*COLUMNS, *keep)
+    return chosen.repartition(ID).mapInArrow(_together, schema)
+
+
+def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Put the rows of a partition together."""
+    several = [batch for batch in batches if batch.num_rows]
+    if not several:
+        return
+    table = pa.Table.from_batches(several)
+    problems: list[Problem] = []
+    rows: list[_Row] = []
+    taken: list[int | None] = []
+    for id, lines, numbers in TripleTable(table).publications(problems.append):
+        rows.append((id, lines.decode(), None))
+        taken.append(int(numbers[0]))
+    rows += ((None, None, str(problem)) for problem in problems)
+    taken += [None] * len(problems)
+    names = table.column_names[len(COLUMNS) :]
+    kept = table.select(names).combine_chunks().to_batches()
+    yield _batch(rows, kept[0] if names else None, taken)
+
+
+def read_lines(data: bytes, source: str, on_problem: OnProblem) -> Iterator[Publication]:
+    """Yield what lines of N-Quads say of their graphs, each once.
+
+    A blank node is called the same wherever it is in the file.
+
+    Parameters
+    ----------
+    source
+        The file that the lines are of.
+    """
+    parts: dict[str, list[Triple]] = {}
+    for part in read_rdf(
+        [data],
+        RdfFormat.N_QUADS,
+        source,
+        on_problem=on_problem,
+        cut=Cut.GRAPH,
+        names=prefix_of(source),
+        may_be_empty=True,
+    ):
+        parts.setdefault(part.id, []).extend(part.given)
+    for id, triples in parts.items():
+        yield Publication.of(id, triples)
+
+
+def prefix_of(source: str) -> str:
+    """Return what names of blank nodes begin with in a file, and in no other one."""
+    return f"f{blake2b(source.encode(), digest_size=8).hexdigest()}"
+
+
+def n_triples(publication: Publication) -> str:
+    r"""Return a publication's triples as N-Triples, blank nodes called by their places.
+
+    Examples
+    --------
+    >>> from pyoxigraph import BlankNode, NamedNode
+    >>> knows = NamedNode("urn:knows")
+    >>> n_triples(Publication.of("urn:p", [(BlankNode(), knows, BlankNode("x"))]))
+    '_:b0 <urn:knows> _:b1 .\n'
+    """
+    return Names(lambda: publication).lines(publication.triples)

@@ -1,0 +1,304 @@
+"""Publications of a DataFrame to matches: a transform, of batches and of streams alike.
+
+Triples are made lines of N-Triples, and those of one publication one text, by Spark itself, before
+they come to Python: rows one by one are what costs most on that way. Then they are shuffled by
+publication, and sorted by it where Spark can do that (not in a stream); rows that are whole
+publications or documents stay where they are. Tasks get Arrow batches (``mapInArrow``) and hand
+them to the compiled core (`graphmatch.spark.tasks`). Nothing is cached, no setting is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyspark.sql import functions as sql
+from pyspark.sql.types import ArrayType
+
+from graphmatch.engine import Engine
+from graphmatch.spark.java import SparkError
+from graphmatch.spark.snapshots import Snapshots, ship
+from graphmatch.spark.tasks import (
+    CORRUPT,
+    DOCUMENT,
+    FIXED,
+    ID,
+    KEPT,
+    MATCHES_SQL,
+    METRICS,
+    METRICS_SQL,
+    NOW,
+    OTHERS,
+    SOURCE,
+    TEXTS,
+    Matching,
+    Mode,
+    schema_of,
+)
+from semantic.reading import Cut, check_base
+from semantic.syntax import format_of_media_type
+from semantic.tables import COLUMNS
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, Observation, SparkSession
+
+    Metrics: TypeAlias = str | Observation | None
+
+_LINES = 20_000
+"""So many triples of one publication are one text, at most."""
+_PART = "_part"
+RESULT = ("publication", "subscription", "solution", "graph", CORRUPT)
+"""The columns of matches, before those that are kept."""
+
+
+class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(engine))
+    """A transform: the publications of a DataFrame to their matches.
+
+    A row of the result is a solution of a match (or a match, without ``solutions``), or what was
+    refused:
+
+    ================ ==============================================================================
+    ``publication``  its id
+    ``subscription`` the id of the subscription
+    ``solution``     a map of variables to terms as N-Triples has them; empty for ASK
+    ``graph``        what CONSTRUCT and DESCRIBE give, as N-Triples
+    ``_corrupt``     what was refused, where, and what to do; then the others are null
+    ================ ==============================================================================
+
+    and the columns in ``keep``, of the publication's first row. Rows of the DataFrame that have a
+    ``_corrupt`` are passed on: those of `graphmatch.spark.publications` and of the source ``rdf``.
+
+    Parameters
+    ----------
+    engine
+        The subscriptions with their ontology, or a file that `Engine.save` wrote. It is shipped
+        when the transform is first used; what is subscribed later is not seen until `replace`.
+    publication
+        The column of publications' ids.
+    subject, predicate, object
+        The columns of terms, as N-Triples has them: a row is a triple, and rows of a publication
+        may be anywhere in the table (of a stream: in the micro-batch).
+    triples
+        The column with a publication's triples instead: N-Triples as text, or an array of structs
+        with ``subject``, ``predicate`` and ``object``.
+    document
+        The column with documents instead, of any syntax of RDF, or feeds: bytes or text. They say
+        what their publications are called.
+    source
+        The column with what a document is called, such as its path; relative IRIs need `base`.
+    grouped
+        Whether a row of ``triples`` has a publication's all; otherwise rows of one publication may
+        be anywhere, too.
+    format, cut, base
+        How documents are read, as `Engine.filter` has them.
+    keep
+        Columns of the caller's that are to be in the result, too.
+    solutions
+        Whether solutions are wanted; the ids alone are found faster.
+    mode
+        ``"PERMISSIVE"``: what is malformed is a row that says so; ``"DROPMALFORMED"``: it is left
+        out; ``"FAILFAST"``: it ends the query.
+    metrics
+        What `DataFrame.observe` calls what was done, or a ``pyspark.sql.Observation``:
+        publications, triples, matches, refused, warnings, engine (since when it is in force),
+        milliseconds (in the engine, of all tasks). A query that uses the transform twice has to
+        call them by two names.
+    now
+        The time of ``NOW()`` and of mapping functions: by default that of the query, or of the
+        micro-batch.
+
+    Raises
+    ------
+    InputError
+        When the format is unknown, or the base is no absolute IRI.
+
+    Examples
+    --------
+    Needs Spark::
+
+        triples.transform(matches(engine, publication="graph", keep=["day"])).write.parquet("out")
+        stream = spark.readStream.format("kafka")…load()
+        stream.transform(matches(engine, document="value")).writeStream…start()
+    """
+
+    def __init__(
+        self,
+        engine: Engine | str | Path,
+        publication: str = "publication",
+        *,
+        subject: str = "subject",
+        predicate: str = "predicate",
+        object: str = "object",
+        triples: str | None = None,
+        document: str | None = None,
+        source: str | None = None,
+        grouped: bool = True,
+        format: str | None = None,
+        cut: Cut | str = Cut.AUTO,
+        base: str | None = None,
+        keep: Sequence[str] = (),
+        solutions: bool = True,
+        mode: Mode | str = Mode.PERMISSIVE,
+        metrics: Metrics = "graphmatch",
+        now: datetime | None = None,
+    ) -> None:
+        if format is not None:
+            format_of_media_type(format)
+        if base is not None:
+            check_base(base)
+        self._engine = engine if isinstance(engine, Engine) else Path(engine)
+        self._id, self._terms = publication, (subject, predicate, object)
+        self._triples, self._document, self._source = triples, document, source
+        self._grouped = (grouped and triples is not None) or document is not None
+        self._reading = format, Cut(cut).value, base
+        self._keep = tuple(keep)
+        self._solutions, self._mode, self._metrics = solutions, Mode(mode), metrics
+        self._now = now
+        self._shipped: tuple[SparkSession, Snapshots] | None = None
+        if same := {name for name in keep if name in (*RESULT, METRICS) or keep.count(name) > 1}:
+            what = f"columns are kept under names that others have: {', '.join(sorted(same))}"
+            raise SparkError(what, "keep", "Rename them before.")
+
+    def __call__(self, frame: DataFrame) -> DataFrame:
+        """Return the matches of a DataFrame's publications."""
+        return observed(self.rows(frame), self._metrics)
+
+    def replace(self, engine: Engine | str | Path) -> None:
+        """Go on with another engine: from the next query on, and in streams the next micro-batch.
+
+        A stream of Spark Connect has what was shipped when it was started, and takes another engine
+        when it is started again.
+
+        Raises
+        ------
+        SparkError
+            When it has operators.
+        SavedError
+            When it cannot be saved.
+        """
+        self._engine = engine if isinstance(engine, Engine) else Path(engine)
+        if self._shipped is not None:
+            spark, before = self._shipped
+            ship(spark, self._engine, before)
+
+    def rows(self, frame: DataFrame) -> DataFrame:
+        """Return what tasks say: matches, and in ``_metrics`` what they did."""
+        if self._shipped is None or self._shipped[0] is not frame.sparkSession:
+            self._shipped = frame.sparkSession, ship(frame.sparkSession, self._engine)
+        kept = [frame[name].alias(f"{KEPT}{number}") for number, name in enumerate(self._keep)]
+        if CORRUPT in frame.columns:
+            kept.append(frame[CORRUPT])
+        given = self._given(frame, kept).withColumn(NOW, sql.current_timestamp())
+        if self._now is not None:
+            given = given.withColumn(FIXED, sql.lit(self._now))
+        ordered = not (self._grouped or frame.isStreaming)
+        work = Matching(
+            self._shipped[1],
+            self._reading if self._document is not None else None,
+            self._grouped,
+            ordered,
+            len(self._keep),
+            self._solutions,
+            self._mode,
+        )
+        columns = f"{MATCHES_SQL}, {METRICS} struct<{_STRUCT}>"
+        fields = {field.name: field for field in given.schema if field.name.startswith(KEPT)}
+        said = given.mapInArrow(work, schema_of(columns, fields))
+        named = [sql.col(f"{KEPT}{number}").alias(name) for number, name in enumerate(self._keep)]
+        return said.select(*RESULT, *named, METRICS)
+
+    def _given(self, frame: DataFrame, kept: list[Column]) -> DataFrame:
+        """Return what tasks get: documents, or ids and N-Triples, with the columns to keep."""
+        if self._document is not None:
+            source = sql.lit(None) if self._source is None else frame[self._source]
+            data = frame[self._document].alias(DOCUMENT)
+            return frame.select(data, source.cast("string").alias(SOURCE), *kept)
+        id = frame[self._id].cast("string").alias(ID)
+        if self._triples is None:
+            terms = [frame[name].cast("string") for name in self._terms]
+            line, other = _line(terms)
+            if frame.isStreaming:
+                others = sql.when(other.isNotNull(), sql.array(other)).alias(OTHERS)
+                return frame.select(id, line.alias(TEXTS), others, *kept).repartition(ID)
+            part = (sql.monotonically_increasing_id() / _LINES).cast("bigint").alias(_PART)
+            rows = frame.select(id, part, line.alias(TEXTS), other.alias(OTHERS), *kept)
+            names = [name for name in rows.columns[4:] if name != CORRUPT]
+            keys = [ID, _PART, *([CORRUPT] if CORRUPT in rows.columns else [])]
+            parts = rows.groupBy(*keys).agg(
+                sql.array_join(sql.collect_list(TEXTS), "").alias(TEXTS),
+                sql.collect_list(OTHERS).alias(OTHERS),
+                *(sql.first(name).alias(name) for name in names),
+            )
+            return parts.repartition(ID).sortWithinPartitions(ID, _PART)
+        texts = frame[self._triples]
+        if isinstance(frame.select(texts).schema[0].dataType, ArrayType):
+
+            def terms_of(one: Column) -> list[Column]:
+                return [one[name].cast("string") for name in self._terms]
+
+            lines = sql.array_join(sql.transform(texts, lambda one: _line(terms_of(one))[0]), "")
+            others = sql.filter(
+                sql.transform(texts, lambda one: _line(terms_of(one))[1]),
+                lambda other: other.isNotNull(),
+            )
+            given = frame.select(id, lines.alias(TEXTS), others.alias(OTHERS), *kept)
+        else:
+            given = frame.select(id, texts.alias(TEXTS), *kept)
+        if self._grouped:
+            return given
+        whole = given.repartition(ID)
+        return whole if frame.isStreaming else whole.sortWithinPartitions(ID)
+
+
+def _line(terms: Sequence[Column]) -> tuple[Column, Column]:
+    """Return a triple as a line of N-Triples, or as a struct where it may not be one line.
+
+    What is a line here has no more and no other terms than the three columns: the rest is looked at
+    by `semantic.tables.problem_of_terms`. One of the two is null.
+    """
+    subject, predicate, object_ = terms
+
+    def is_plain(term: Column) -> Column:
+        return ~(term.contains("\n") | term.contains("\r"))
+
+    def is_iri(term: Column) -> Column:
+        ends = sql.locate(">", term) == sql.length(term)
+        return term.startswith("<") & ends & is_plain(term)
+
+    def is_blank(term: Column) -> Column:
+        other = term.contains("<") | term.contains("#")
+        return term.startswith("_:") & ~other & is_plain(term)
+
+    is_text = object_.startswith('"') & ~object_.contains("#") & is_plain(object_)
+    is_line = (
+        (is_iri(subject) | is_blank(subject))
+        & is_iri(predicate)
+        & (is_iri(object_) | is_blank(object_) | is_text)
+    )
+    named = zip(terms, COLUMNS[1:], strict=True)
+    other = sql.struct(*(term.alias(name) for term, name in named))
+    line = sql.concat_ws(" ", *terms, sql.lit(".\n"))
+    is_one = sql.coalesce(is_line, sql.lit(False))
+    return sql.when(is_one, line), sql.when(~is_one, other)
+
+
+_STRUCT = (
+    METRICS_SQL.replace(" bigint", ": bigint")
+    .replace("engine ", "engine: ")
+    .replace("milliseconds ", "milliseconds: ")
+)
+
+
+def observed(rows: DataFrame, metrics: Metrics) -> DataFrame:
+    """Return the matches of rows, with what tasks did observed."""
+    if metrics is not None:
+        names = [part.split()[0] for part in METRICS_SQL.split(", ")]
+        sums = [
+            (sql.max if name == "engine" else sql.sum)(f"{METRICS}.{name}").alias(name)
+            for name in names
+        ]
+        first, *others = sums
+        rows = rows.observe(metrics, first, *others)
+    return rows.where(sql.col(METRICS).isNull()).drop(METRICS)

@@ -1,0 +1,283 @@
+"""Documents to publications, before they are matched; and rows of one publication to one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import Observation
+from pyspark.sql import functions as sql
+
+from graphmatch.spark import matches, publications
+from graphmatch.spark.documents import How, _Documents, _Lines, _together, together
+from graphmatch.spark.java import SparkError
+from graphmatch.spark.start import explained
+from graphmatch.spark.tasks import DOCUMENT, ID, KEPT, SOURCE, Mode
+from semantic.errors import InputError
+from semantic.reading import Cut
+from semantic.tables import COLUMNS
+from tests.graphmatch.spark.comparing import (
+    ROOT,
+    asked,
+    locally,
+    nquads,
+    on_spark,
+    rows_of,
+    shuffled,
+    small,
+    table,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FEED = ROOT / "data" / "feeds" / "science.atom"
+TTL = '<urn:a> <urn:p> [ <urn:q> "ä" ] .'
+QUADS = "<urn:a> <urn:p> <urn:b> <urn:g> .\nbad\n<urn:a> <urn:p> <urn:c> <urn:h> .\n"
+TRIG = "GRAPH <urn:t> { <urn:a> <urn:p> 1 } GRAPH <urn:u> { } GRAPH <urn:t> { <urn:a> <urn:p> 2 }"
+GIVEN: list[tuple[str | None, str | None, str | None]] = [
+    ("urn:mine", "1", TTL),
+    ("urn:all", "2", QUADS),
+    (None, "3", QUADS),
+    (None, "4", FEED.read_text(encoding="utf-8")),
+    (None, "5", TTL),
+    ("urn:gone", "6", None),
+    (None, None, TTL),
+    ("urn:bad", "8", "<urn:a> <urn:p"),
+    (None, "9", TRIG),
+    (None, "10", ""),
+]
+"""Ids, sources and documents."""
+
+
+def batch(rows: Iterable[tuple[Any, ...]], *names: str) -> pa.RecordBatch:
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    arrays: Any = [pa.array(column) for column in columns]
+    return pa.RecordBatch.from_arrays(arrays, names=list(names))
+
+
+def said(batches: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
+    return [row for one in batches for row in one.to_pylist()]
+
+
+def read(*rows: tuple[Any, ...], how: How | None = None) -> list[dict[str, Any]]:
+    """Read documents as tasks do: ids, sources, documents, and what is kept."""
+    numbered = [(*row, number) for number, row in enumerate(rows)]
+    given = batch(numbered, ID, SOURCE, DOCUMENT, f"{KEPT}0")
+    return said(_Documents(how or How(), 1)(iter([given])))
+
+
+# -- Documents ------------------------------------------------------------------------------------
+
+
+def test_documents() -> None:
+    rows = read(*GIVEN)
+    found = [(row[f"{KEPT}0"], row[ID]) for row in rows if row[ID] is not None]
+    assert found[:4] == [(0, "urn:mine"), (1, "urn:all"), (2, "urn:g"), (2, "urn:h")]
+    feed = [id for number, id in found if number == 3]
+    assert len(feed) > 3
+    assert all(id.startswith("https://notebook.example/") for id in feed)
+    assert [one for one in found if one[0] > 3] == [(4, "5"), (6, "<table>"), (8, "urn:t")]
+    of = {(row[f"{KEPT}0"], row[ID]): row["triples"] for row in rows}
+    assert of[0, "urn:mine"] == '<urn:a> <urn:p> _:b0 .\n_:b0 <urn:q> "ä" .\n'
+    assert of[1, "urn:all"].count("\n") == 2
+    assert of[8, "urn:t"].count("\n") == 2
+    refused = {row[f"{KEPT}0"]: row["_corrupt"] for row in rows if row["_corrupt"]}
+    assert {number: text.split(" ")[0] for number, text in refused.items()} == {
+        1: "2:2:1:",
+        2: "3:2:1:",
+        5: "6:",
+        7: "8:1:9:",
+        9: "10:",
+    }
+    assert refused[5] == "6: there is no document. Leave out rows without one."
+    assert all(row["triples"] is None for row in rows if row["_corrupt"])
+    assert read(*GIVEN) == rows, "the same each time"
+
+
+def test_how_they_are_read() -> None:
+    relative = (None, "a", "<a> <p> <b> . <c> <p> 1 .")
+    (row,) = read(relative)
+    assert row["_corrupt"].startswith("a:1:")
+    how = How(Cut.SUBJECT, "ttl", "http://x/")
+    assert [row[ID] for row in read(relative, how=how)] == ["http://x/a", "http://x/c"]
+    assert [row[ID] for row in read(("urn:i", *relative[1:]), how=how)] == ["urn:i"]
+    dropping, failing = How(mode=Mode.DROPMALFORMED), How(mode=Mode.FAILFAST)
+    assert read(relative, how=dropping) == []
+    with pytest.raises(InputError, match="a:1:"):
+        read(relative, how=failing)
+
+
+def test_very_many_publications_of_one_document() -> None:
+    text = "".join(f"<urn:a> <urn:p> <urn:b> <urn:{n}> .\n" for n in range(3000))
+    rows = read((None, "a.nq", text), (None, "b.nq", text))
+    assert [row[ID] for row in rows] == [f"urn:{n}" for n in range(3000)] * 2
+    assert [row[f"{KEPT}0"] for row in rows] == [0] * 3000 + [1] * 3000
+
+
+# -- Lines, and rows of triples -------------------------------------------------------------------
+
+LINES = [
+    "<urn:a> <urn:p> _:x <urn:g> .",
+    "_:x <urn:p> <<( <urn:a> <urn:p> _:x )>> <urn:g> .",
+    "<urn:a> <urn:p> <urn:h> .",
+    "# a comment",
+    "no line",
+    "",
+    '<urn:a> <urn:p> "ü"@en <urn:h> .\r',
+]
+
+
+@given(st.lists(st.sampled_from("ab"), min_size=7, max_size=7), st.integers(0, 7))
+def test_lines_anywhere_in_any_batch(files: list[str], cut: int) -> None:
+    rows = list(zip(LINES, files, strict=True))
+    parts = [part for part in (rows[:cut], rows[cut:]) if part]
+    read_ = _Lines(How())
+    found = said(read_(iter([batch(part, DOCUMENT, SOURCE) for part in parts])))
+    whole: list[dict[str, Any]] = []
+    for line, file in rows:
+        whole += said(read_(iter([batch([(line, file)], DOCUMENT, SOURCE)])))
+
+    def lines(found: list[dict[str, Any]]) -> set[tuple[str, str]]:
+        return {(row[ID], line) for row in found if row[ID] for line in row["triples"].splitlines()}
+
+    def refused(found: list[dict[str, Any]]) -> list[str]:
+        return [row["_corrupt"] for row in found if row["_corrupt"]]
+
+    assert lines(found) == lines(whole)
+    assert refused(found) == refused(whole)
+    assert refused(found)[0].startswith(f"{files[4]} ('no line'): ")
+    assert {id for id, _ in lines(found)} == {"urn:g", "urn:h", files[2]}
+    blank = {text for _, line in lines(found) for text in line.split() if text.startswith("_:")}
+    assert len(blank) == len(set(files[:2])), "one name in a file, another in another"
+
+
+def test_rows_that_are_put_together() -> None:
+    rows = [
+        ("g", "<urn:a>", "<urn:p>", "_:x", 1),
+        ("h", "<urn:a>", "<urn:p>", '"1"', 2),
+        (None, "<urn:a>", "<urn:p>", '"1"', 3),
+        ("g", "_:x", "<urn:p>", '"2"@en', 4),
+        ("h", "<urn:a>", "<urn:p>", None, 5),
+    ]
+    batches = [batch(part, *COLUMNS, "k") for part in (rows[:2], rows[2:])]
+    found = said(_together(iter(batches)))
+    assert [(row[ID], row["triples"], row["k"]) for row in found[:2]] == [
+        ("g", '<urn:a> <urn:p> _:x .\n_:x <urn:p> "2"@en .\n', 1),
+        ("h", '<urn:a> <urn:p> "1" .\n', 2),
+    ]
+    assert [(row["_corrupt"] is None, row["k"]) for row in found[2:]] == [(False, None)] * 2
+    assert said(_together(iter([]))) == []
+    empty = batches[0].slice(0, 0)
+    assert said(_together(iter([empty]))) == []
+
+
+# -- On Spark -------------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+def test_documents_on_spark(spark: SparkSession) -> None:
+    """The same rows as here, with columns that are kept; then they are matched."""
+    rows = [(*row, {"n": [number]}) for number, row in enumerate(GIVEN)]
+    given = table(spark, rows, "id string, name string, doc string, about map<string, array<int>>")
+    how = publications("doc", source="name", publication="id", keep=["about"])
+    read_ = given.transform(how)
+    assert read_.columns == ["publication", "triples", "_corrupt", "about"]
+    did = Observation()
+    found = read_.transform(
+        matches(asked(s="ASK { ?s <urn:p> ?o }"), triples="triples", keep=["about"], metrics=did)
+    )
+    here = read(*GIVEN)
+    wanted = [
+        (row[ID], row["_corrupt"], row[f"{KEPT}0"])
+        for row in here
+        if row["_corrupt"] or "<urn:p>" in row["triples"]
+    ]
+    rows_ = [(r["publication"], r["_corrupt"], r["about"]["n"][0]) for r in found.collect()]
+    assert sorted(rows_, key=str) == sorted(wanted, key=str)
+    assert did.get["refused"] == sum(row["_corrupt"] is not None for row in here) == 5
+    assert did.get["publications"] == len(here) - 5
+
+
+def test_lines_on_spark(spark: SparkSession, tmp_path: Path) -> None:
+    engine, made = small()
+    rows = shuffled(rows_of(made))
+    for number in range(3):  # blank nodes of several files are several
+        part = [r for r in rows if "_:" in r[1] + r[3]] if number == 0 else []
+        nquads(
+            tmp_path / f"{number}.nq",
+            part + [r for r in rows if "_:" not in r[1] + r[3]][number::3],
+        )
+    lines = spark.read.text(str(tmp_path)).select("value", sql.col("_metadata.file_path"))
+    read_ = publications("value", source="file_path", lines=True)
+    did = Observation()
+    found = (
+        lines.repartition(5)
+        .transform(read_)
+        .transform(matches(engine, triples="triples", grouped=False, metrics=did))
+    )
+    assert on_spark(found) == locally(engine, made)
+    assert did.get["publications"] == len(made)
+    assert did.get["triples"] == len(rows)
+
+
+@pytest.mark.long
+def test_tables_that_are_put_together(spark: SparkSession) -> None:
+    engine, made = small()
+    rows = [(*row, f"{row[0]}!") for row in shuffled(rows_of(made))]
+    types = ", ".join(f"{name} string" for name in (*COLUMNS, "k"))
+    given = table(spark, rows, types).repartition(4)
+    whole = together(given, keep=["k"])
+    found = whole.transform(matches(engine, triples="triples", keep=["k"]))
+    assert on_spark(found.drop("k")) == locally(engine, made)
+    assert found.where("k != concat(publication, '!')").count() == 0
+    assert together(given.limit(0), keep=["k"]).count() == 0
+
+
+@pytest.mark.long
+def test_modes_on_spark(spark: SparkSession) -> None:
+    given = table(
+        spark, [(TTL, "a"), (QUADS, "b"), ("<urn:a>", "c.ttl")], "content string, path string"
+    )
+
+    def refused(mode: str, *, lines: bool = False) -> int:
+        how = publications(mode=mode, lines=lines)
+        return given.transform(how).where("_corrupt IS NOT NULL").count()
+
+    assert (refused("PERMISSIVE"), refused("DROPMALFORMED")) == (2, 0)
+    assert (refused("PERMISSIVE", lines=True), refused("DROPMALFORMED", lines=True)) == (3, 0)
+    for lines in (False, True):
+        with pytest.raises(PySparkException) as caught:
+            refused("FAILFAST", lines=lines)
+        assert "not valid" in str(explained(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"format": "zip"}, InputError, "no RDF syntax is called 'zip'"),
+        ({"base": "x"}, InputError, "the base 'x' is not an absolute IRI"),
+        ({"mode": "LOUD"}, ValueError, "LOUD"),
+        ({"lines": True, "keep": ["day"]}, SparkError, "of lines nothing is kept"),
+        ({"keep": ["day", "triples"]}, SparkError, "triples"),
+    ],
+)
+def test_options_that_mean_nothing(
+    options: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        publications(**options)
+
+
+def test_a_column_that_is_not_there(spark: SparkSession) -> None:
+    several: tuple[dict[str, Any], ...]
+    several = ({}, {"document": "id"}, {"document": "id", "source": None, "keep": ["day"]})
+    for options in several:
+        with pytest.raises(AnalysisException, match=r"`content`|`path`|`day`"):
+            spark.range(1).transform(publications(**options))

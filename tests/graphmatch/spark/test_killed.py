@@ -1,0 +1,216 @@
+"""``graphmatch spark watch`` as a process: it goes on where it was, whatever ended it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from shutil import copytree
+from typing import TYPE_CHECKING
+
+import pytest
+
+from semantic import read_publications
+from tests.graphmatch.spark.comparing import ROOT, asked, locally, on_spark, unheard
+from tests.graphmatch.spark.watching import Watched, offers
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.long
+
+AT_ONCE = 2
+_SECONDS = 300
+"""A stream that takes longer hangs."""
+
+
+@contextmanager
+def started(watched: Watched, *more: object) -> Iterator[subprocess.Popen[bytes]]:
+    """Start the command as the leader of a group of processes; at the end the group is killed."""
+    command = [sys.executable, "-m", "graphmatch.cli", "spark"]
+    few = "spark.sql.shuffle.partitions=3"  # each has a state of its own
+    options = ["--at-once", AT_ONCE, "--master", "local[2]", "--conf", few, *more]
+    options += [] if "--once" in more else ["--every", "1 second"]
+    with said(watched).open("ab") as stderr:
+        process = subprocess.Popen(
+            [*command, *map(str, watched.arguments(*options))],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stderr=stderr,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        kill(process)
+
+
+def said(watched: Watched) -> Path:
+    """Return where the command's standard error goes."""
+    return watched.folder / "said.txt"
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and all that it started: Java, and Python's workers."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def batches_of(watched: Watched) -> int:
+    return len(list((watched.folder / "output-checkpoint" / "commits").glob("[0-9]*")))
+
+
+def wait_for(done: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + _SECONDS
+    while not done() and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def filled(watched: Watched, files: int) -> None:
+    """Put files there: offers, what came before, faults."""
+    random = Random(files)
+    texts = [offers(random, range(40 * n, 40 * n + 40)) for n in range(files)]
+    for number, text in enumerate(texts):
+        again = texts[random.randrange(number)] if number % 3 == 2 else ""
+        fault = "this is no line\n" if number % 4 == 0 else ""
+        watched.drop(f"{number:03}.nq", fault + text)
+        watched.drop(
+            f"{number:03}-again.nq", again or f'<urn:x> <urn:price> "{number}" <urn:a> .\n'
+        )
+
+
+def same(spark: SparkSession, watched: Watched, files: int) -> None:
+    """Hold what was written against the local engine, each publication once."""
+    rows = watched.written(spark)
+    first = {}
+    for file in sorted(watched.incoming.glob("*.nq")):
+        for publication in read_publications(str(file), on_problem=unheard):
+            first.setdefault(publication.id, publication)
+    found = on_spark(rows.where("_corrupt IS NULL AND publication != 'urn:a'"))
+    del first["urn:a"]  # of several that came at once, any one
+    assert found == locally(asked(**watched.queries), first.values())
+    assert rows.where("publication = 'urn:a'").count() == len(watched.queries)
+    refused = sorted(
+        row[0] for row in rows.where("_corrupt IS NOT NULL").select("_corrupt").collect()
+    )
+    assert [Path(text.partition(":")[0]).name for text in refused] == [
+        f"{number:03}.nq" for number in range(0, files, 4)
+    ]
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_killed_three_times_while_files_come(
+    spark: SparkSession, tmp_path: Path, seed: int
+) -> None:
+    random, files = Random(seed), 10
+    watched, undisturbed = Watched(tmp_path / "killed"), Watched(tmp_path / "undisturbed")
+    filled(watched, files)
+    copytree(watched.incoming, undisturbed.incoming, dirs_exist_ok=True)
+    coming = sorted(watched.incoming.iterdir(), key=lambda file: file.stat().st_mtime)
+    aside = tmp_path / "aside"
+    watched.incoming.rename(aside)
+    watched.incoming.mkdir()
+    names = [file.name for file in coming]
+    for _ in range(3):
+        with started(watched) as process:
+            before = batches_of(watched)
+            for name in names[:6]:
+                (aside / name).rename(watched.incoming / name)
+                time.sleep(random.uniform(0, 0.5))
+            del names[:6]
+            wait_for(lambda before=before: batches_of(watched) > before, process)  # type: ignore[misc]
+            time.sleep(random.uniform(0, 4))
+            assert process.poll() is None, said(watched).read_text()
+            kill(process)
+        assert process.returncode == -signal.SIGKILL
+    for name in names:
+        (aside / name).rename(watched.incoming / name)
+    for one in (watched, undisturbed):
+        with started(one, "--once") as process:
+            process.wait(timeout=_SECONDS)
+        assert process.returncode == 1, "lines were refused"
+        assert "Traceback" not in said(one).read_text()
+    same(spark, undisturbed, files)
+    same(spark, watched, files)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_by_a_signal(spark: SparkSession, tmp_path: Path, number: signal.Signals) -> None:
+    """It ends soon, says so in words, and goes on when it is started again."""
+    watched = Watched(tmp_path / "stopped")
+    filled(watched, 4)
+    with started(watched) as process:
+        wait_for(lambda: batches_of(watched) > 0, process)
+        os.kill(process.pid, number)
+        begun = time.monotonic()
+        process.wait(timeout=_SECONDS)
+    text = said(watched).read_text(encoding="utf-8")
+    assert process.returncode in (0, 1), text
+    assert time.monotonic() - begun < 60
+    assert "Traceback" not in text
+    assert text.splitlines()[-1].startswith(("altogether: ", "nothing has come"))
+    with started(watched, "--once") as process:
+        process.wait(timeout=_SECONDS)
+    same(spark, watched, 4)
+
+
+def test_subscriptions_and_ontology_change_while_it_runs(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    watched = Watched(tmp_path / "changing")
+    ontology = watched.folder / "known.ttl"
+    ontology.write_text(
+        "<urn:p> <http://www.w3.org/2000/01/rdf-schema#subPropertyOf> <urn:above> ."
+    )
+    watched.ask("above", "ASK { ?x <urn:above> ?y }")
+    line = '<urn:x> <urn:p> 1 <urn:g{0}> .\n<urn:x> <urn:price> "{0}" <urn:g{0}> .\n'.format
+
+    def text() -> str:
+        return said(watched).read_text(encoding="utf-8")
+
+    with started(watched, "-o", ontology) as process:
+
+        def come(number: int) -> None:
+            before = batches_of(watched)
+            watched.drop(f"{number}.nq", line(number).replace(" 1 ", ' "1" '))
+            wait_for(lambda: batches_of(watched) > before, process)
+
+        def hear(words: str, times: int = 1) -> None:
+            wait_for(lambda: text().count(words) >= times, process)
+
+        come(0)
+        watched.ask("more", "ASK { ?x <urn:p> ?y }")
+        hear("the subscriptions or the ontology have changed")
+        come(1)
+        ontology.write_text("this is no ontology")
+        hear("the subscriptions and the ontology before stay in force")
+        come(2)
+        ontology.write_text("<urn:p> a <urn:q> .")
+        hear("the subscriptions or the ontology have changed", 2)
+        come(3)
+        for path in watched.asked.iterdir():
+            path.unlink()
+        hear("the subscriptions and the ontology before stay in force", 2)
+        come(4)
+        assert process.poll() is None, text()
+        os.kill(process.pid, signal.SIGTERM)
+        process.wait(timeout=_SECONDS)
+    assert "known.ttl" in text()
+    found: dict[str, set[str]] = {}
+    for row in watched.written(spark).collect():
+        found.setdefault(row["publication"], set()).add(row["subscription"])
+    plain = {"price", "anything"}
+    assert found == {
+        "urn:g0": plain | {"above"},
+        "urn:g1": plain | {"above", "more"},
+        "urn:g2": plain | {"above", "more"},
+        "urn:g3": plain | {"more"},
+        "urn:g4": plain | {"more"},
+    }
