@@ -76,6 +76,16 @@ def test_which_engine_is_in_force(root: Root) -> None:
     assert _opened.cache_info().currsize <= 2
 
 
+def test_the_folder_of_a_session_of_connect(root: Root) -> None:
+    """A worker may be told the folder above it, in which there are others' folders, too."""
+    above = root.folder
+    for name in ("before", "own"):
+        root.folder = above / name
+        root.folder.mkdir()
+        root.put(1000, "a")
+    assert root.ids(10**9) == ["a"]
+
+
 def test_what_is_not_as_it_has_to_be(root: Root) -> None:
     with pytest.raises(SparkError, match=r"worker: there is no snapshot in .*Start Spark again"):
         root.snapshots.opened(NOW)

@@ -1,0 +1,56 @@
+"""Matching on workers that share nothing but HDFS, with each other and with the driver."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.graphmatch.spark.comparing import ONTOLOGY, SUBSCRIPTIONS
+from tests.graphmatch.spark.peers import matching
+from tests.graphmatch.spark.peers.cluster import Cluster
+from tests.graphmatch.spark.peers.jvm import spark_environment
+from tests.graphmatch.spark.peers.programs import ROOT, run
+
+pytestmark = pytest.mark.long
+
+SETTINGS = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.executor.memory": "1g",
+    "spark.sql.shuffle.partitions": "3",
+}
+
+
+def test_two_workers(file_system: str, cluster: Cluster, tmp_path: Path) -> None:
+    """Matches are complete, both in a program and by the command; each worker got the engine."""
+    uri = f"{file_system}/matching"
+    said = run("hdfs", uri, cluster.url, str(tmp_path), module=matching.__name__)
+    sys.stdout.write(said)
+    assert len(said.splitlines()) == 3
+
+    output = f"{uri}/out/command"
+    arguments = [f"{uri}/docs", "--output", output, "--master", cluster.url, "-s", SUBSCRIPTIONS]
+    for path in ONTOLOGY:
+        arguments += ["-o", path]
+    for name, value in SETTINGS.items():
+        arguments += ["--conf", f"{name}={value}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "graphmatch.cli", "spark", "filter", *map(str, arguments)],
+        cwd=ROOT,
+        env=os.environ | spark_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    sys.stdout.write(done.stdout + done.stderr)
+    assert done.returncode in (0, 1), done.stderr[-5000:]
+    assert "Traceback" not in done.stderr
+    sys.stdout.write(run("written", uri, output, module=matching.__name__))
+    for own in cluster.folders:
+        assert len(list(own.glob("app-*/*/stderr"))) >= 2, "both ran there"
+        assert not list(own.rglob("part-*")), "nothing is written but to HDFS"
