@@ -138,7 +138,7 @@ def test_an_engine_that_comes_while_a_micro_batch_runs(folder: Folder) -> None:
     ids = [f"g{n}" for n in range(30)]
     folder.drop([(id, *TRIPLE) for id in ids])
     folder.drop([(f"{id}!", *TRIPLE) for id in ids])
-    slow = sql.udf(_later, "string")
+    slow = sql.udf(_later, "string", useArrow=False)
     given = folder.triples().withColumn("publication", slow("publication"))
     query = folder.started(given.transform(how))
     try:
