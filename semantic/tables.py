@@ -11,7 +11,7 @@ which whoever has such a table has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from itertools import pairwise
@@ -39,10 +39,7 @@ _SHOWN = 40
 _WRITING = 'Write <IRI>, _:name, "text", "text"@en or "5"^^<IRI of a datatype>.'
 _KINDS: tuple[tuple[type, ...], ...] = ((NamedNode, BlankNode), (NamedNode,), (object,))
 """What a subject, a predicate and an object may be."""
-_IRI = r'^<[^<>"\x00-\x20]*>$'
-_NODE = rf'{_IRI}|^_:[^<>"\x00-\x20]*$'
-_MORE = r"[\r\n]|(^|[\x00-\x20.])#"
-"""What an object has that may be more than one term: another line, a comment."""
+_BETWEEN = "\r"
 _REMEDIES = ("A subject is an IRI or a blank node.", "A predicate is an IRI.", _WRITING)
 
 
@@ -70,43 +67,31 @@ class TripleTable:
         import numpy as np
         import pyarrow as pa
 
-        pc: Any = import_module("pyarrow.compute")
-        is_line = self._is_line()
-        for row in np.flatnonzero(~is_line).tolist():
-            if (problem := self.problem(row)) is not None:
-                on_problem(problem)
-            else:  # a term, though it looked like something else
-                is_line[row] = True
-        numbers = np.flatnonzero(is_line)
+        has_id = np.array(self._columns[0].is_valid(), np.bool_)
+        for row in np.flatnonzero(~has_id).tolist():
+            if (fault := self.problem(row)) is not None:
+                on_problem(fault)
+        numbers = np.flatnonzero(has_id)
         ids = self._columns[0].dictionary_encode()
         places = ids.indices.to_numpy(zero_copy_only=False)[numbers].astype(np.int64)
         order = np.argsort(places, kind="stable")
         places, numbers = places[order], numbers[order]
-        texts = [column.take(pa.array(numbers)) for column in self._columns[1:]]
-        end, between = (pa.scalar(text, pa.large_string()) for text in (".\n", " "))
-        joined = pc.binary_join_element_wise(*texts, end, between)
-        _, offsets, data = joined.buffers()
-        ends = np.frombuffer(offsets, np.int64)
+        ends, data = _rows([column.take(pa.array(numbers)) for column in self._columns[1:]])
         begins = np.flatnonzero(np.diff(places, prepend=-1)).tolist()
         for first, last in pairwise([*begins, len(places)]):
-            lines = data[int(ends[first]) : int(ends[last])].to_pybytes()
-            yield ids.dictionary[int(places[first])].as_py(), lines, numbers[first:last]
+            rows = data[int(ends[first]) : int(ends[last])].to_pybytes()
+            own = numbers[first:last]
 
-    def _is_line(self) -> NDArray[np.bool_]:
-        """Say which rows are a line that is read as their three texts, or not at all."""
-        import numpy as np
+            def problem(number: int, _: str, own: NDArray[np.int64] = own) -> Problem | None:
+                return self.problem(int(own[number]))
 
-        pc: Any = import_module("pyarrow.compute")
-        id, subject, predicate, object_ = self._columns
-        found = id.is_valid()
-        for fits in (
-            pc.match_substring_regex(subject, _NODE),
-            pc.match_substring_regex(predicate, _IRI),
-            pc.invert(pc.match_substring_regex(object_, _MORE)),
-            pc.greater(pc.binary_length(object_), 0),
-        ):
-            found = pc.and_(found, fits.fill_null(False))
-        return np.array(found, np.bool_)
+            lines, bad = lines_of_rows(rows, problem)
+            if bad:
+                for fault in bad.values():
+                    on_problem(fault)
+                own = np.delete(own, list(bad))
+            if lines:
+                yield ids.dictionary[int(places[first])].as_py(), lines, own
 
     def problem(self, row: int) -> Problem | None:
         """Return what is wrong with a row that is no triple of a publication, if anything is."""
@@ -123,6 +108,46 @@ class TripleTable:
             return replace(fault, where=Place(_TABLE, item=fault.where.source))
         row = int(numbers[line - 1])
         return self.problem(row) or replace(fault, where=Place(_TABLE, item=f"row {row + 1}"))
+
+
+def lines_of_rows(
+    rows: bytes, problem: Callable[[int, str], Problem | None]
+) -> tuple[bytes, dict[int, Problem]]:
+    r"""Return lines of N-Triples for rows, and by number (from 0) what is wrong with others.
+
+    Parameters
+    ----------
+    rows
+        In each are three terms, parted by carriage returns, and a line feed ends it: so no text can
+        be taken for more than one term.
+    problem
+        Says what is wrong with a row that may be no triple, if anything is: of its number and text.
+
+    Examples
+    --------
+    >>> lines_of_rows(b'<urn:a>\r<urn:b>\r"c"\n', lambda number, row: None)
+    (b'<urn:a> <urn:b> "c" .\n', {})
+    """
+    lines, others = _native.lines_of_rows(rows)
+    bad: dict[int, Problem] = {}
+    parts, begin = [], 0
+    for number, place, text in others:
+        row = text.decode()
+        if (fault := problem(number, row)) is not None:
+            bad[number] = fault
+        else:  # a triple, though it looked like something else
+            parts += [lines[begin:place], f"{row.replace(_BETWEEN, ' ')} .\n".encode()]
+            begin = place
+    return b"".join([*parts, lines[begin:]]) if parts else lines, bad
+
+
+def problem_of_row(text: str, where: Place) -> Problem | None:
+    """Return what is wrong with a row of `lines_of_rows`, if anything is."""
+    terms = text.split(_BETWEEN)
+    if len(terms) == len(_KINDS):
+        return problem_of_terms([term or None for term in terms], where)
+    what = f"a term has a line break: {text[:_SHOWN]!r}"
+    return Problem(what, where, r"Write it as \n or \r.")
 
 
 def problem_of_terms(texts: Sequence[str | None], where: Place) -> Problem | None:
@@ -173,6 +198,24 @@ def _texts(table: pa.Table, name: str) -> Any:
         raise InputError(Problem(what, Place(_TABLE), "Give terms as N-Triples has them."))
     whole = column.cast(kind).cast(pa.large_string()).combine_chunks()
     return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
+
+
+def _rows(columns: Sequence[Any]) -> tuple[NDArray[np.int64], Any]:
+    """Return columns as rows of `lines_of_rows`: where each ends, and the buffer of all."""
+    import numpy as np
+    import pyarrow as pa
+
+    pc: Any = import_module("pyarrow.compute")
+    between, end = (pa.scalar(text, pa.large_string()) for text in (_BETWEEN, "\n"))
+    while True:
+        several = [pc.fill_null(column, "") for column in columns]
+        joined = pc.binary_join_element_wise(*several, between)
+        joined = pc.binary_join_element_wise(joined, end, pa.scalar("", pa.large_string()))
+        _, offsets, data = joined.buffers()
+        ends = np.frombuffer(offsets, np.int64)[: len(joined) + 1]
+        if not len(joined) or data[: int(ends[-1])].to_pybytes().count(b"\n") == len(joined):
+            return ends, data
+        columns = [pc.replace_substring(column, "\n", _BETWEEN) for column in several]
 
 
 def publications_of_table(

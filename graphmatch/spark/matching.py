@@ -1,10 +1,10 @@
 """Publications of a DataFrame to matches: a transform, of batches and of streams alike.
 
-Triples are made lines of N-Triples, and those of one publication one text, by Spark itself, before
-they come to Python: rows one by one are what costs most on that way. Then they are shuffled by
-publication, and sorted by it where Spark can do that (not in a stream); rows that are whole
-publications or documents stay where they are. Tasks get Arrow batches (``mapInArrow``) and hand
-them to the compiled core (`graphmatch.spark.tasks`). Nothing is cached, no setting is changed.
+Rows that are whole publications or documents stay where they are. Triples are made one text a
+publication by Spark itself (in a stream: by the task, of its micro-batch), before they come to
+Python: rows one by one are what costs most on that way. Tasks get Arrow batches (``mapInArrow``)
+and hand them to the compiled core (`graphmatch.spark.tasks`). Nothing is cached, no setting is
+changed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from graphmatch.spark.tasks import (
     METRICS,
     METRICS_SQL,
     NOW,
-    OTHERS,
+    ROWS,
     SOURCE,
     TEXTS,
     Matching,
@@ -39,16 +39,12 @@ from graphmatch.spark.tasks import (
 )
 from semantic.reading import Cut, check_base
 from semantic.syntax import format_of_media_type
-from semantic.tables import COLUMNS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation, SparkSession
 
     Metrics: TypeAlias = str | Observation | None
 
-_LINES = 20_000
-"""So many triples of one publication are one text, at most."""
-_PART = "_part"
 RESULT = ("publication", "subscription", "solution", "graph", CORRUPT)
 """The columns of matches, before those that are kept."""
 
@@ -194,12 +190,10 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
         given = self._given(frame, kept).withColumn(NOW, sql.current_timestamp())
         if self._now is not None:
             given = given.withColumn(FIXED, sql.lit(self._now))
-        ordered = not (self._grouped or frame.isStreaming)
         work = Matching(
             self._shipped[1],
             self._reading if self._document is not None else None,
-            self._grouped,
-            ordered,
+            self._grouped or not frame.isStreaming,
             len(self._keep),
             self._solutions,
             self._mode,
@@ -218,71 +212,33 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
             return frame.select(data, source.cast("string").alias(SOURCE), *kept)
         id = frame[self._id].cast("string").alias(ID)
         if self._triples is None:
-            terms = [frame[name].cast("string") for name in self._terms]
-            line, other = _line(terms)
-            if frame.isStreaming:
-                others = sql.when(other.isNotNull(), sql.array(other)).alias(OTHERS)
-                return frame.select(id, line.alias(TEXTS), others, *kept).repartition(ID)
-            part = (sql.monotonically_increasing_id() / _LINES).cast("bigint").alias(_PART)
-            rows = frame.select(id, part, line.alias(TEXTS), other.alias(OTHERS), *kept)
-            names = [name for name in rows.columns[4:] if name != CORRUPT]
-            keys = [ID, _PART, *([CORRUPT] if CORRUPT in rows.columns else [])]
-            parts = rows.groupBy(*keys).agg(
-                sql.array_join(sql.collect_list(TEXTS), "").alias(TEXTS),
-                sql.collect_list(OTHERS).alias(OTHERS),
-                *(sql.first(name).alias(name) for name in names),
-            )
-            return parts.repartition(ID).sortWithinPartitions(ID, _PART)
-        texts = frame[self._triples]
-        if isinstance(frame.select(texts).schema[0].dataType, ArrayType):
-
-            def terms_of(one: Column) -> list[Column]:
-                return [one[name].cast("string") for name in self._terms]
-
-            lines = sql.array_join(sql.transform(texts, lambda one: _line(terms_of(one))[0]), "")
-            others = sql.filter(
-                sql.transform(texts, lambda one: _line(terms_of(one))[1]),
-                lambda other: other.isNotNull(),
-            )
-            given = frame.select(id, lines.alias(TEXTS), others.alias(OTHERS), *kept)
+            rows = _row([frame[name].cast("string") for name in self._terms]).alias(ROWS)
+        elif isinstance(frame.select(self._triples).schema[0].dataType, ArrayType):
+            rows = sql.array_join(sql.transform(frame[self._triples], self._row_of), "").alias(ROWS)
         else:
-            given = frame.select(id, texts.alias(TEXTS), *kept)
+            rows = frame[self._triples].alias(TEXTS)
+        given = frame.select(id, rows, *kept)
         if self._grouped:
             return given
-        whole = given.repartition(ID)
-        return whole if frame.isStreaming else whole.sortWithinPartitions(ID)
+        if frame.isStreaming:
+            return given.repartition(ID)
+        name = given.columns[1]
+        keys = [ID, *([CORRUPT] if CORRUPT in given.columns else [])]
+        return given.groupBy(*keys).agg(
+            sql.array_join(sql.collect_list(name), "" if name == ROWS else "\n").alias(name),
+            *(sql.first(kept).alias(kept) for kept in given.columns if kept not in (*keys, name)),
+        )
+
+    def _row_of(self, triple: Column) -> Column:
+        return _row([triple[name].cast("string") for name in self._terms])
 
 
-def _line(terms: Sequence[Column]) -> tuple[Column, Column]:
-    """Return a triple as a line of N-Triples, or as a struct where it may not be one line.
-
-    What is a line here has no more and no other terms than the three columns: the rest is looked at
-    by `semantic.tables.problem_of_terms`. One of the two is null.
-    """
-    subject, predicate, object_ = terms
-
-    def is_plain(term: Column) -> Column:
-        return ~(term.contains("\n") | term.contains("\r"))
-
-    def is_iri(term: Column) -> Column:
-        ends = sql.locate(">", term) == sql.length(term)
-        return term.startswith("<") & ends & is_plain(term)
-
-    def is_blank(term: Column) -> Column:
-        other = term.contains("<") | term.contains("#")
-        return term.startswith("_:") & ~other & is_plain(term)
-
-    is_text = object_.startswith('"') & ~object_.contains("#") & is_plain(object_)
-    is_line = (
-        (is_iri(subject) | is_blank(subject))
-        & is_iri(predicate)
-        & (is_iri(object_) | is_blank(object_) | is_text)
-    )
-    named = zip(terms, COLUMNS[1:], strict=True)
-    other = sql.struct(*(term.alias(name) for term, name in named))
-    line = sql.concat_ws(" ", *terms, sql.lit(".\n"))
-    is_one = sql.coalesce(is_line, sql.lit(False))
-    return sql.when(is_one, line), sql.when(~is_one, other)
+def _row(terms: Sequence[Column]) -> Column:
+    """Return a triple as a row of `semantic.tables.lines_of_rows`: one line, with three terms."""
+    subject, predicate, object_ = (sql.coalesce(term, sql.lit("")) for term in terms)
+    between, end = sql.lit("\r"), sql.lit("\n")
+    row = sql.concat(subject, between, predicate, between, object_)
+    return sql.concat(sql.replace(row, end, between), end)
 
 
 _STRUCT = (

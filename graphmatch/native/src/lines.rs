@@ -414,6 +414,71 @@ fn is_plain_datatype(iri: &[u8]) -> bool {
     is_iri(iri)
 }
 
+/// A row that may be no line: its number, where in the lines it would be, and its text.
+pub type Other<'a> = (usize, usize, &'a [u8]);
+
+/// Lines of N-Triples for rows of a table.
+///
+/// In a row three terms are parted by carriage returns, and a line feed ends it, so that no text of
+/// a term can be taken for more than itself. Rows that may be read as other terms than these, or as
+/// none, are left out: whoever calls this looks at them.
+pub fn lines_of_rows(rows: &[u8]) -> (Vec<u8>, Vec<Other<'_>>) {
+    let mut lines = Vec::with_capacity(rows.len() + rows.len() / 32);
+    let mut others = Vec::new();
+    for (number, row) in rows.split_inclusive(|&byte| byte == b'\n').enumerate() {
+        let row = row.strip_suffix(b"\n").unwrap_or(row);
+        if let Some([subject, predicate, object]) = parted(row)
+            && (is_one_iri(subject) || is_one_blank_node(subject))
+            && is_one_iri(predicate)
+            && (is_one_iri(object) || is_one_blank_node(object) || is_one_literal(object))
+        {
+            for term in [subject, predicate, object] {
+                lines.extend_from_slice(term);
+                lines.push(b' ');
+            }
+            lines.extend_from_slice(b".\n");
+        } else {
+            others.push((number, lines.len(), row));
+        }
+    }
+    (lines, others)
+}
+
+/// The three terms of a row, if it has three.
+fn parted(row: &[u8]) -> Option<[&[u8]; 3]> {
+    let (subject, rest) = row.split_at_checked(memchr(b'\r', row)?)?;
+    let rest = &rest[1..];
+    let (predicate, rest) = rest.split_at_checked(memchr(b'\r', rest)?)?;
+    let object = &rest[1..];
+    memchr(b'\r', object).is_none().then_some([subject, predicate, object])
+}
+
+/// Whether a text is an IRI or is none, but is not more than one term.
+fn is_one_iri(text: &[u8]) -> bool {
+    text.first() == Some(&b'<') && memchr(b'>', text) == Some(text.len() - 1)
+}
+
+/// The same of a blank node.
+fn is_one_blank_node(text: &[u8]) -> bool {
+    text.starts_with(b"_:")
+        && !text.iter().any(|&byte| byte <= b' ' || matches!(byte, b'<' | b'>' | b'"' | b'#'))
+}
+
+/// The same of a literal: after its text there is neither space nor a comment.
+fn is_one_literal(text: &[u8]) -> bool {
+    let Some(mut rest) = text.strip_prefix(b"\"") else { return false };
+    while let Some(end) = memchr2(b'"', b'\\', rest) {
+        if rest[end] == b'"' {
+            let kind = &rest[end + 1..];
+            return kind.is_empty()
+                || kind[0] == b'@' && !kind.iter().any(|&byte| byte <= b' ' || byte == b'#')
+                || kind.strip_prefix(b"^^").is_some_and(is_one_iri);
+        }
+        rest = rest.get(end + 2..).unwrap_or_default();
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -664,5 +729,53 @@ mod tests {
             }
             println!("{} bytes, {share} % known: {best} ns", text.len());
         }
+    }
+
+    fn of_rows(rows: &[&str]) -> (String, Vec<usize>) {
+        let text = rows.concat();
+        let (lines, others) = lines_of_rows(text.as_bytes());
+        (String::from_utf8(lines).unwrap(), others.into_iter().map(|other| other.0).collect())
+    }
+
+    #[test]
+    fn rows_are_lines() {
+        let (lines, others) = of_rows(&[
+            "<a>\r<b>\r<c>\n",
+            "_:a\r<b>\r_:c\n",
+            "<a>\r<b>\r\"see <x> #5 . \\\" # \t it\"@en-GB\n",
+            "<a>\r<b>\r\"5\"^^<http://x#y>\n",
+        ]);
+        assert_eq!(
+            lines,
+            "<a> <b> <c> .\n_:a <b> _:c .\n<a> <b> \"see <x> #5 . \\\" # \t it\"@en-GB .\n\
+             <a> <b> \"5\"^^<http://x#y> .\n"
+        );
+        assert!(others.is_empty());
+    }
+
+    #[test]
+    fn rows_that_may_be_other_terms_are_left_out() {
+        let odd = [
+            "<a> <b>\r<c>\r\n",
+            "<a>\r<b>\r<c>\r<d>\n",
+            "<a>\r<b>\n",
+            "\n",
+            "<a>\r<b> \"c\r\"\n",
+            "<a>\r<b>\r\"c\" . # \"\n",
+            "<a>\r<b>\r\"c\"^^<d> <e>\n",
+            "<a>\r<b>\r\"c\\\"\n",
+            "<a>\r<b>\r\"c\\\n",
+            "_:a <b>\r<c>\r<d>\n",
+            "<a>\r_:b\r<c>\n",
+            "<<( <a> <b> <c> )>>\r<b>\r<c>\n",
+            "\"a\"\r<b>\r<c>\n",
+            "<a>\r<b>\r<c>#\n",
+            "<a>\r<b>\r5\n",
+        ];
+        for row in odd {
+            assert_eq!(of_rows(&[row]), (String::new(), vec![0]), "{row:?}");
+        }
+        let (_, others) = of_rows(&odd);
+        assert_eq!(others, (0..odd.len()).collect::<Vec<_>>());
     }
 }

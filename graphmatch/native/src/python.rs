@@ -12,6 +12,7 @@ use crate::events::{Attribute, Cells, Statements};
 use crate::guard::is_plain_rdf_xml;
 use crate::hierarchy::Map;
 use crate::limits::Limits;
+use crate::lines;
 use crate::matching::Worker;
 use crate::mentions::Mentions;
 use crate::objects::{object_of, write_text};
@@ -1610,6 +1611,17 @@ fn term<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     object_of(py, text.as_bytes())
 }
 
+/// Lines of N-Triples for rows of three terms, and the rows that may be none.
+#[pyfunction]
+fn lines_of_rows<'py>(
+    py: Python<'py>,
+    rows: &[u8],
+) -> (Bound<'py, PyBytes>, Vec<(usize, usize, Bound<'py, PyBytes>)>) {
+    let (lines, others) = py.detach(|| lines::lines_of_rows(rows));
+    let others = others.into_iter().map(|(row, at, text)| (row, at, PyBytes::new(py, text)));
+    (PyBytes::new(py, &lines), others.collect())
+}
+
 /// Adds the classes and functions.
 pub fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Core>()?;
@@ -1624,6 +1636,7 @@ pub fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Parser>()?;
     module.add_class::<Query>()?;
     module.add_function(wrap_pyfunction!(term, module)?)?;
+    module.add_function(wrap_pyfunction!(lines_of_rows, module)?)?;
     let py = module.py();
     module.add("EvaluationFailedError", py.get_type::<EvaluationFailedError>())?;
     module.add("RefusedError", py.get_type::<RefusedError>())?;
