@@ -34,6 +34,7 @@ from pyspark.sql import functions as sql
 
 from graphmatch import _native
 from graphmatch.spark.java import SparkError
+from graphmatch.spark.snapshots import is_connect
 from graphmatch.subscription import Subscription
 from semantic.errors import Place, Problem, SubscriptionError
 from semantic.filter_evaluation import holds
@@ -78,8 +79,12 @@ def require_frames(spark: SparkSession) -> None:
     Raises
     ------
     SparkError
-        When the side that runs in Java is not there.
+        When the side that runs in Java is not there, or the session is one of Spark Connect.
     """
+    if is_connect(spark):
+        what = "GraphFrames' functions need a session in this process"
+        remedy = "Run them where Spark's driver is."
+        raise SparkError(what, "Spark Connect", remedy)
     jvm: Any = spark.sparkContext._jvm
     try:
         jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(_CLASS)

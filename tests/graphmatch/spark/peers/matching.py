@@ -7,7 +7,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphmatch.spark import matches, publications
+import pytest
+
+from graphmatch.spark import connected_parts, matches, publications
+from graphmatch.spark.java import SparkError
 from semantic import read_publications
 from tests.graphmatch.spark.comparing import (
     FILES,
@@ -157,6 +160,8 @@ def connect(url: str, folder: str) -> None:
     assert {key[1] for key in after} == {"all"}
     assert after.total() == len(publications)
 
+    with pytest.raises(SparkError, match="need a session in this process"):
+        connected_parts(table(spark, rows))
     for way in ("triples", "documents"):
         _replaced(spark, Path(folder, way), way)
     spark.stop()
