@@ -1,0 +1,419 @@
+"""From the log to matches and deliveries.
+
+One thread takes publications from the log, in order; brings the engine up to date with all
+subscriptions that were committed meanwhile; matches; and commits in one transaction the matches,
+the deliveries that they cause, and that the publications are matched. Killed at any moment, it goes
+on where it was: the log is the truth, the engine a cache.
+
+That cache is saved as a snapshot whose name has the ontology's fingerprint and the counter of
+changes that it knows; a start opens it and catches up.
+
+Several processes may match one log in PostgreSQL: each claims publications for a while.
+
+Cost: of a publication with 10 matches, some 0.5 ms to match and write all of it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from sqlalchemy import bindparam, insert, or_, select, update
+
+from graphmatch.broker.service import PUSHED, Broker, end_subscription, millis, send_at
+from graphmatch.broker.store import StoreError, counted
+from graphmatch.broker.tables import deliveries, matches, publications, subscriptions
+from graphmatch.engine import Engine
+from graphmatch.report import CoreMatches
+from graphmatch.saving import SavedError
+from semantic.errors import GraphMatchError, Problem
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, RowMapping, Select
+
+    from graphmatch.matcher import MatchReport
+
+AT_ONCE = 100
+"""So many publications are matched and committed together, at most."""
+_CLAIM = timedelta(seconds=60)
+_IDLE_SECONDS = 0.5
+"""After so long the log is looked at though nobody said that there is something in it."""
+_LOADED = 50_000
+"""So many subscriptions are read at once."""
+_SAVE_SECONDS = 300.0
+_SUFFIX = ".gm"
+
+log = logging.getLogger("graphmatch.broker")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one publication matched.
+
+    Parameters
+    ----------
+    seq
+        Its number in the log.
+    matches
+        Numbers of subscriptions, with solutions as JSON and whether there are more.
+    problem
+        What was wrong with it.
+    """
+
+    seq: int
+    matches: tuple[tuple[int, str, bool], ...]
+    problem: str | None = None
+
+
+class Matcher:
+    """Matches the log, in a thread of its own.
+
+    Parameters
+    ----------
+    broker
+        Has the store, the engine and the clock.
+    snapshots
+        The folder of snapshots; ``None``: subscriptions are read from the store at each start.
+    fingerprint
+        Of the ontology and its options: snapshots of others are not opened.
+    version
+        Which ontology that is: matches are told apart by it.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        snapshots: Path | None = None,
+        fingerprint: str = "",
+        version: int = 0,
+    ) -> None:
+        self.broker = broker
+        self._snapshots, self._fingerprint, self._version = snapshots, fingerprint, version
+        self._known = 0
+        """All changes up to this one are in the engine."""
+        self._saved = 0
+        self._wake, self._stop = Event(), Event()
+        self._thread: Thread | None = None
+        self.told: Callable[[Sequence[int]], None] = lambda _: None
+        """Called after a commit with the numbers of the subscriptions that matched."""
+
+    # -- the engine -------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """Bring all subscriptions into the engine: from a snapshot, and what changed since."""
+        for known, path in sorted(self._stored(), reverse=True):
+            try:
+                engine = Engine.open(
+                    path,
+                    clock=self.broker.engine._clock,
+                    on_problem=self.broker.engine._on_problem,
+                    operators=self.broker.engine.operators,
+                )
+            except SavedError as error:
+                log.warning("%s", error)
+                continue
+            self.broker.engine, self._known, self._saved = engine, known, known
+            break
+        self.catch_up()
+
+    def _stored(self) -> list[tuple[int, Path]]:
+        """Return the snapshots of this ontology, by the last change that each knows."""
+        if self._snapshots is None or not self._snapshots.is_dir():
+            return []
+        found = []
+        for path in self._snapshots.glob(f"engine-{self._fingerprint}-*{_SUFFIX}"):
+            number = path.stem.rpartition("-")[2]
+            if number.isdecimal():
+                found.append((int(number), path))
+        return found
+
+    def save(self) -> None:
+        """Save a snapshot, and delete those before."""
+        if self._snapshots is None or self._saved == self._known:
+            return
+        before = self._stored()
+        known = self._known
+        name = f"engine-{self._fingerprint}-{known}{_SUFFIX}"
+        try:
+            self._snapshots.mkdir(parents=True, exist_ok=True)
+            self.broker.engine.save(self._snapshots / name)
+        except (SavedError, OSError) as error:  # it is a cache
+            log.warning("%s", error)
+            return
+        self._saved = known
+        for number, path in before:
+            if number != known:
+                path.unlink(missing_ok=True)
+
+    def catch_up(self) -> None:
+        """Take what was subscribed, changed and ended since into the engine."""
+        table, engine = subscriptions.c, self.broker.engine
+        chosen = select(table.number, table.change, table.state, table.query)
+        while True:
+            newer = chosen.where(table.change > self._known).order_by(table.change).limit(_LOADED)
+            rows = self.broker.store.read_now(partial(_rows, newer))
+            new: list[tuple[str, str]] = []
+            for number, _, state, query in rows:
+                id = str(number)
+                if id in engine:
+                    engine.unsubscribe(id)
+                if state == "active":
+                    new.append((id, query))
+            for error in engine.subscribe_many(new):
+                self._refused(error)
+            if rows:
+                self._known = rows[-1].change
+            if len(rows) < _LOADED:
+                return
+
+    def _refused(self, error: GraphMatchError) -> None:
+        """End a subscription that the ontology of now does not allow."""
+        problem = error.problem
+        number = int(problem.where.source)
+        log.warning("subscription %d: %s", number, problem.what)
+        now = millis(self.broker.clock())
+        self.broker.store.write_now(
+            lambda db: end_subscription(db, number, f"refused: {problem.what}", now)
+        )
+
+    # -- the loop ---------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start matching."""
+        self._thread = Thread(target=self._run, name="matcher")
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the publications at hand; save a snapshot."""
+        self._stop.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+        self.save()
+
+    def wake(self) -> None:
+        """Say that there is something to match."""
+        self._wake.set()
+
+    def _run(self) -> None:
+        saved = self.broker.clock()
+        while not self._stop.is_set():
+            self._wake.clear()
+            try:
+                while self.step() and not self._stop.is_set():
+                    pass
+                self.catch_up()
+            except StoreError as error:
+                log.error("%s", error)  # noqa: TRY400 -- it is said in full
+                self._stop.wait(_IDLE_SECONDS)
+                continue
+            if (now := self.broker.clock()) - saved > timedelta(seconds=_SAVE_SECONDS):
+                self.save()
+                saved = now
+            self._wake.wait(_IDLE_SECONDS)
+
+    def step(self) -> int:
+        """Match some publications of the log and commit what was found; return how many."""
+        store = self.broker.store
+        rows = store.read_now(self._waiting) if store.is_sqlite else store.write_now(self._claimed)
+        if not rows:
+            return 0
+        self.catch_up()  # after the rows were read: they see what was committed before them
+        found = [self.match(row["id"], row["data"], row["seq"]) for row in rows]
+        after = {row["seq"]: row for row in rows}
+        numbers = store.write_now(lambda db: self._commit(db, found, after))
+        if numbers:
+            self.told(numbers)
+        return len(rows)
+
+    def _waiting(self, db: Connection) -> Sequence[RowMapping]:
+        table = publications.c
+        chosen = select(table.seq, table.id, table.data, table.received_at)
+        waiting = chosen.where(table.matched_at.is_(None)).order_by(table.seq).limit(AT_ONCE)
+        return db.execute(waiting).mappings().all()
+
+    def _claimed(self, db: Connection) -> Sequence[RowMapping]:
+        """Claim publications that no other process has claimed."""
+        table, now = publications.c, self.broker.clock()
+        free = or_(table.claimed_until.is_(None), table.claimed_until < millis(now))
+        waiting = select(table.seq).where(table.matched_at.is_(None), free).order_by(table.seq)
+        some = waiting.limit(AT_ONCE).with_for_update(skip_locked=True)
+        claim = (
+            update(publications)
+            .where(table.seq.in_(some))
+            .values(claimed_until=millis(now + _CLAIM))
+            .returning(table.seq, table.id, table.data, table.received_at)
+        )
+        rows = db.execute(claim).mappings().all()
+        return sorted(rows, key=lambda row: row["seq"])
+
+    def match(self, id: str, data: bytes, seq: int) -> Found:
+        """Return what a publication of the log matches."""
+        said: list[Problem] = []
+        found: list[tuple[int, str, bool]] = []
+        for report in self.broker.engine.filter(data, "nt", "document", name=id):
+            said += report.problems
+            found += self._matches(report)
+        return Found(seq, tuple(found), str(said[0]) if said else None)
+
+    def _matches(self, report: MatchReport) -> list[tuple[int, str, bool]]:
+        assert isinstance(report.matches, CoreMatches)
+        most = self.broker.limits.solutions
+        found = []
+        for id, solutions, graph in report.matches.texts():
+            if not id.isdecimal():
+                continue  # a query that is being checked
+            if graph is not None:
+                lines = [" ".join(map(str, triple)) + " ." for triple in graph[:most]]
+                found.append((int(id), json.dumps({"graph": lines}), len(graph) > most))
+                continue
+            some = [{name: str(term) for name, term in one.items()} for one in solutions[:most]]
+            text = json.dumps(some, ensure_ascii=False, separators=(",", ":"))
+            found.append((int(id), text, len(solutions) > most))
+        return found
+
+    def _commit(
+        self, db: Connection, found: Sequence[Found], rows: Mapping[int, RowMapping]
+    ) -> tuple[int, ...]:
+        """Write what was found; return the subscriptions that have something new."""
+        now = self.broker.clock()
+        numbers = {number for one in found for number, _, _ in one.matches}
+        known = _by_number(db, numbers)
+        if not self.broker.store.is_sqlite:  # another process may have had them after all
+            still = select(publications.c.seq).where(
+                publications.c.seq.in_(list(rows)), publications.c.matched_at.is_(None)
+            )
+            left = set(db.scalars(still.with_for_update()))
+            found = [one for one in found if one.seq in left]
+        new: list[dict[str, Any]] = []
+        outgoing: list[dict[str, Any]] = []
+        digests = _open_digests(db, known)
+        for one in found:
+            for number, solutions, cut in one.matches:
+                row = known.get(number)
+                if row is None or row["after"] >= one.seq:
+                    continue
+                made = {
+                    "subscription": number,
+                    "publication": one.seq,
+                    "generation": row["generation"],
+                    "solutions": solutions,
+                    "cut": cut,
+                    "engine": self._version,
+                    "at": millis(now),
+                    "delivery": None,
+                }
+                if row["sink"]["kind"] in PUSHED:
+                    made["delivery"] = self._delivery(row, now, outgoing, digests)
+                new.append(made)
+        _numbered(db, outgoing, new)
+        if outgoing:
+            db.execute(insert(deliveries), outgoing)
+        if new:
+            db.execute(insert(matches), new)
+        told = tuple(dict.fromkeys(made["subscription"] for made in new))
+        _counted_matches(db, new, millis(now))
+        done = update(publications).values(matched_at=millis(now))
+        db.execute(done.where(publications.c.seq.in_([one.seq for one in found])))
+        for one in found:
+            if one.problem is not None:
+                mine = publications.c.seq == one.seq
+                db.execute(update(publications).where(mine).values(problem=one.problem))
+        return told
+
+    def _delivery(
+        self,
+        row: RowMapping,
+        now: datetime,
+        outgoing: list[dict[str, Any]],
+        digests: dict[int, dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Return the delivery that a match goes with: one of its own, or the open digest."""
+        number = row["number"]
+        if row["digest"] and number in digests:
+            return digests[number]
+        due = send_at(now, row["digest"], row["quiet"])
+        made = {
+            "subscription": number,
+            "kind": "digest" if row["digest"] else "match",
+            "host": host_of(row["sink"]),
+            "state": "waiting",
+            "attempt": 0,
+            "due_at": millis(due),
+            "created_at": millis(now),
+        }
+        outgoing.append(made)
+        if row["digest"]:
+            digests[number] = made
+        return made
+
+
+def host_of(sink: Mapping[str, Any]) -> str:
+    """Return what a sink's breaker is kept for: a host, or all of e-mail."""
+    if sink["kind"] == "email":
+        return "smtp:"
+    parts = urlsplit(sink.get("url", ""))
+    return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+
+
+def _rows(chosen: Select[Any], db: Connection) -> Sequence[Any]:
+    return db.execute(chosen).all()
+
+
+def _by_number(db: Connection, numbers: set[int]) -> dict[int, RowMapping]:
+    """Return the active subscriptions among some."""
+    table = subscriptions.c
+    chosen = select(
+        table.number, table.after, table.generation, table.sink, table.digest, table.quiet
+    )
+    found: dict[int, RowMapping] = {}
+    several = sorted(numbers)
+    for begin in range(0, len(several), 10_000):
+        some = table.number.in_(several[begin : begin + 10_000])
+        rows = db.execute(chosen.where(some, table.state == "active")).mappings()
+        found |= {row["number"]: row for row in rows}
+    return found
+
+
+def _open_digests(db: Connection, known: Mapping[int, RowMapping]) -> dict[int, dict[str, Any]]:
+    """Return the digests that wait for their time, by subscription."""
+    several = [number for number, row in known.items() if row["digest"]]
+    if not several:
+        return {}
+    table = deliveries.c
+    waiting = (table.kind == "digest", table.state == "waiting", table.attempt == 0)
+    chosen = select(table.id, table.subscription).where(*waiting, table.claimed_until.is_(None))
+    rows = db.execute(chosen.where(table.subscription.in_(several)))
+    return {number: {"id": id} for id, number in rows}
+
+
+def _numbered(db: Connection, outgoing: list[dict[str, Any]], new: list[dict[str, Any]]) -> None:
+    """Give deliveries and matches their numbers, in the order of commits."""
+    if outgoing:
+        last = counted(db, "delivery", len(outgoing))
+        for id, one in enumerate(outgoing, last - len(outgoing) + 1):
+            one["id"] = id
+    if new:
+        last = counted(db, "match", len(new))
+        for seq, made in enumerate(new, last - len(new) + 1):
+            made["seq"] = seq
+            made["delivery"] = made["delivery"]["id"] if made["delivery"] else None
+
+
+def _counted_matches(db: Connection, new: Sequence[Mapping[str, Any]], now: int) -> None:
+    """Note with the subscriptions how often they matched, and when."""
+    counts = Counter(made["subscription"] for made in new)
+    if counts:
+        table = subscriptions.c
+        more = update(subscriptions).where(table.number == bindparam("one"))
+        values = more.values(matched=table.matched + bindparam("more"), matched_at=now)
+        db.execute(values, [{"one": number, "more": count} for number, count in counts.items()])

@@ -1,0 +1,866 @@
+"""The broker without its network: who subscribes to what, what was published, tokens and tickets.
+
+The life of a subscription: it is taken in with a *ticket*, which is shown once and proves who may
+change it (so nobody needs an account), and a validity, after which it ends. Before that its sink is
+told; it may be renewed, paused and changed. A publication that is acknowledged is in the log, and
+is matched by those subscriptions that were committed before it.
+
+Source: the service of Zeng and others, "Sub-Order" (the seeds' paper 3), section 5.1: subscribe,
+unsubscribe, renew, a ticket, a validity of a day by default, anonymous publishing.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from uuid import UUID
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from sqlalchemy import delete, func, insert, select, update
+
+from graphmatch.broker.store import Store, counted, counter
+from graphmatch.broker.tables import (
+    audit,
+    owners,
+    publications,
+    requests,
+    subscriptions,
+    tokens,
+)
+from graphmatch.engine import Engine
+from graphmatch.topics import Topics, known_concepts
+from semantic.attributes.constraints import attribute_query
+from semantic.clock import Clock, utc_now
+from semantic.errors import GraphMatchError, Place, Problem, Severity, SubscriptionError
+from semantic.limits import DEFAULT_LIMITS
+from semantic.reading import Cut, read_publications
+from semantic.terms import written
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, RowMapping
+
+    from semantic.publication import Publication
+
+SINKS = ("webhook", "sse", "inbox", "feed", "email", "ntfy")
+PUSHED = frozenset({"webhook", "inbox", "email", "ntfy"})
+"""Sinks that matches are sent to; of the others they are fetched."""
+SCOPES = frozenset({"publish", "subscribe", "feeds", "admin"})
+_TEXT_KEYS = ("topics", "words", "not-words", "match")
+_SECRET_BYTES = 32
+
+
+class RefusedError(GraphMatchError):
+    """What was asked for means nothing, or is more than a limit allows."""
+
+
+class NotThereError(GraphMatchError):
+    """There is no such thing, or it is another's."""
+
+
+class ConflictError(GraphMatchError):
+    """The same key was used for something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerLimits:
+    """What one may ask for.
+
+    Parameters
+    ----------
+    body_bytes
+        Of one request.
+    payload_bytes
+        Of one delivery; what is more is left out, with a link to all of it.
+    solutions
+        That are kept of one match.
+    subscriptions
+        Of one owner, and of all who have no token together.
+    publications
+        Of one request.
+    validity, longest_validity
+        Of a subscription for which nothing is said, and at most.
+    announced
+        How long before its end a sink is told; a tenth of the validity where that is less.
+    kept
+        How long publications and matches can be asked for.
+    replayed
+        How far back events can be fetched.
+    host_requests
+        Deliveries to one host at once.
+    query_characters
+        Of a subscription.
+    """
+
+    body_bytes: int = 10_000_000
+    payload_bytes: int = 20_000
+    solutions: int = 100
+    subscriptions: int = 1_000_000
+    publications: int = 10_000
+    validity: timedelta = timedelta(days=1)
+    longest_validity: timedelta = timedelta(days=366)
+    announced: timedelta = timedelta(hours=12)
+    kept: timedelta = timedelta(days=30)
+    replayed: timedelta = timedelta(days=7)
+    host_requests: int = 2
+    query_characters: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who asks: the owner of a token, or somebody without one.
+
+    Parameters
+    ----------
+    owner
+        The owner's number; ``None`` for those without a token.
+    scopes
+        What the token is for.
+    """
+
+    owner: int | None = None
+    scopes: frozenset[str] = frozenset()
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether it may do all."""
+        return "admin" in self.scopes
+
+    def may(self, scope: str) -> bool:
+        """Whether its token is for something."""
+        return self.is_admin or scope in self.scopes
+
+
+ANYBODY = Principal()
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """A subscription that was taken in.
+
+    Parameters
+    ----------
+    id
+        Its id.
+    ticket
+        What proves that it is one's own: it is told here and never again.
+    secret
+        What a webhook's signatures are checked by.
+    expires_at
+        When it ends.
+    """
+
+    id: str
+    ticket: str
+    secret: str | None
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What was published, after its commit.
+
+    Parameters
+    ----------
+    publications
+        The number in the log and the id of each.
+    problems
+        What of the document was refused.
+    """
+
+    publications: tuple[tuple[int, str], ...]
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What may be said of a subscription beside what it is for; ``None``: nothing is said.
+
+    Parameters
+    ----------
+    name
+        What its matches are called, for people.
+    sink
+        ``kind`` and what that needs: ``url``, ``address``, ``token``, and ``why``, whether reasons
+        are sent.
+    expires_in
+        How long it is valid; 0: without end, where the limits allow it.
+    digest
+        Matches are told together: ``{"every": seconds}`` or ``{"at": ["08:00"], "zone": …}``.
+    quiet
+        When nothing is sent: ``{"from": "22:00", "to": "07:00", "zone": "Europe/Berlin"}``.
+    """
+
+    name: str | None = None
+    sink: Mapping[str, Any] | None = None
+    expires_in: timedelta | None = None
+    digest: Mapping[str, Any] | None = None
+    quiet: Mapping[str, Any] | None = None
+
+
+class Broker:
+    """What clients may do; each call is committed when it returns.
+
+    Parameters
+    ----------
+    store
+        Where all is.
+    engine
+        Knows the ontology; queries are checked by it, and `graphmatch.broker.matching` has the
+        subscriptions in it.
+    clock
+        The time.
+    limits
+        What one may ask for.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> from tempfile import TemporaryDirectory
+    >>> async def main(store):
+    ...     broker = Broker(store, Engine())
+    ...     made = await broker.subscribe({"query": "ASK { ?s a <urn:C> }"}, Settings())
+    ...     await broker.publish(b"<urn:a> a <urn:C> .", format="ttl", name="urn:p")
+    ...     return made.id[:4], len(made.ticket)
+    >>> with TemporaryDirectory() as folder:
+    ...     store = Store(f"{folder}/broker.db")
+    ...     print(asyncio.run(main(store)))
+    ...     store.close()
+    ('sub_', 47)
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        engine: Engine,
+        clock: Clock = utc_now,
+        limits: BrokerLimits | None = None,
+    ) -> None:
+        self.store, self.engine, self.clock = store, engine, clock
+        self.limits = limits or BrokerLimits()
+        self.woken: Callable[[], None] = lambda: None
+        """Called after something was published or changed: matching need not wait."""
+
+    # -- subscriptions ----------------------------------------------------------------------
+
+    async def subscribe(
+        self, given: Mapping[str, Any], settings: Settings, by: Principal = ANYBODY
+    ) -> Created:
+        """Take a subscription in.
+
+        Parameters
+        ----------
+        given
+            ``query`` (SPARQL), ``where`` (attributes) or ``topics`` and ``words``: what a line of
+            a file of subscriptions has.
+
+        Raises
+        ------
+        SubscriptionError
+            When it cannot be a subscription.
+        RefusedError
+            When the settings mean nothing, or a limit is reached.
+        """
+        query = self.query(given)
+        sink, secret = checked_sink(settings.sink or {"kind": "sse"})
+        digest, quiet = checked_digest(settings.digest), checked_quiet(settings.quiet)
+        now = self.clock()
+        expires = self._end(now, settings.expires_in)
+        id, ticket = f"sub_{secrets.token_hex(8)}", f"gmt_{secrets.token_urlsafe(_SECRET_BYTES)}"
+        name = _name(settings.name, given)
+
+        def work(db: Connection) -> None:
+            mine = subscriptions.c.owner == by.owner
+            if by.owner is None:
+                mine = subscriptions.c.owner.is_(None)
+            alive = subscriptions.c.state.in_(("active", "paused"))
+            count = db.scalar(select(func.count()).where(mine, alive)) or 0
+            if count >= self.limits.subscriptions:
+                what = f"there are {count:,} subscriptions already"
+                raise RefusedError(Problem(what, Place("subscriptions"), "Unsubscribe others."))
+            db.execute(
+                insert(subscriptions).values(
+                    id=id,
+                    owner=by.owner,
+                    name=name,
+                    given=dict(given),
+                    query=query,
+                    ticket=digest_of(ticket),
+                    sink=sink,
+                    digest=digest,
+                    quiet=quiet,
+                    state="active",
+                    created_at=millis(now),
+                    expires_at=None if expires is None else millis(expires),
+                    generation=1,
+                    change=counted(db, "change"),
+                    after=counter(db, "publication"),
+                    matched=0,
+                )
+            )
+
+        await self.store.write(work)
+        self.woken()
+        return Created(id, ticket, secret, expires)
+
+    def query(self, given: Mapping[str, Any]) -> str:
+        """Return the SPARQL of a subscription, checked.
+
+        Raises
+        ------
+        SubscriptionError
+            When it cannot be a subscription.
+        RefusedError
+            When nothing or several things are asked for, or it is too long.
+        """
+        place = Place("subscription")
+        forms = [key for key in ("query", "where") if key in given]
+        if given.keys() & {*_TEXT_KEYS}:
+            forms.append("topics")
+        unknown = given.keys() - {"query", "where", *_TEXT_KEYS}
+        if len(forms) != 1 or unknown:
+            what = f"there is no field {min(unknown)!r}" if unknown else "it is not said what for"
+            remedy = "Give query, or where, or topics and words; one of them."
+            raise RefusedError(Problem(what, place, remedy))
+        if forms == ["query"]:
+            text = given["query"]
+        elif forms == ["where"]:
+            text = attribute_query("subscription", given["where"])
+        else:
+            row = {key: given[key] for key in _TEXT_KEYS if key in given}
+            text = Topics.of_row(row, place).query(known_concepts(self.engine.ontology))
+        if not isinstance(text, str) or len(text) > self.limits.query_characters:
+            what = f"the query is no text of at most {self.limits.query_characters:,} characters"
+            raise RefusedError(Problem(what, place, "Shorten it."))
+        trial = f"check-{secrets.token_hex(8)}"
+        try:
+            self.engine.subscribe(trial, text)
+        except SubscriptionError as error:
+            where = replace(error.problem.where, source="subscription")
+            raise SubscriptionError(replace(error.problem, where=where)) from error
+        self.engine.unsubscribe(trial)
+        return text
+
+    async def change(
+        self,
+        id: str,
+        by: Principal,
+        ticket: str | None,
+        *,
+        given: Mapping[str, Any] | None = None,
+        settings: Settings | None = None,
+        state: str | None = None,
+    ) -> str | None:
+        """Change a subscription, renew it, or pause it; return the secret of a new webhook.
+
+        Matches go on under the same id; a changed query sees what is published from now on.
+
+        Raises
+        ------
+        NotThereError
+            When there is none, or it is another's.
+        SubscriptionError, RefusedError
+            As `subscribe`.
+        """
+        settings = settings or Settings()
+        now = self.clock()
+        values: dict[str, Any] = {}
+        secret: str | None = None
+        if given is not None:
+            values |= {"given": dict(given), "query": self.query(given)}
+        if settings.name is not None:
+            values["name"] = _name(settings.name, {})
+        if settings.sink is not None:
+            values["sink"], secret = checked_sink(settings.sink)
+        if settings.digest is not None:
+            values["digest"] = checked_digest(settings.digest)
+        if settings.quiet is not None:
+            values["quiet"] = checked_quiet(settings.quiet)
+        if settings.expires_in is not None:
+            end = self._end(now, settings.expires_in)
+            values |= {"expires_at": None if end is None else millis(end), "announced_at": None}
+        if state is not None:
+            if state not in ("active", "paused"):
+                what = f"{state!r} is no state that can be asked for"
+                raise RefusedError(Problem(what, Place("state"), "Say active or paused."))
+            values |= {"state": state, "reason": None}
+
+        def work(db: Connection) -> None:
+            row = self._own(db, id, by, ticket)
+            if row["state"] == "ended":
+                what, remedy = "the subscription has ended", "Subscribe again."
+                raise RefusedError(Problem(what, Place(id), remedy))
+            more = dict(values)
+            if given is not None:
+                more["generation"] = row["generation"] + 1
+            if given is not None or (state == "active" and row["state"] != "active"):
+                more["after"] = counter(db, "publication")
+            more["change"] = counted(db, "change")
+            mine = subscriptions.c.number == row["number"]
+            db.execute(update(subscriptions).where(mine).values(**more))
+
+        await self.store.write(work)
+        self.woken()
+        return secret
+
+    async def unsubscribe(self, id: str, by: Principal, ticket: str | None) -> None:
+        """End a subscription; its matches can be asked for as long as others."""
+
+        def work(db: Connection) -> None:
+            row = self._own(db, id, by, ticket)
+            end_subscription(db, row["number"], "unsubscribed", millis(self.clock()))
+
+        await self.store.write(work)
+        self.woken()
+
+    async def subscription(self, id: str, by: Principal, ticket: str | None) -> RowMapping:
+        """Return the row of a subscription; `NotThereError` where it is another's."""
+        return await self.store.read(lambda db: self._own(db, id, by, ticket))
+
+    def _own(self, db: Connection, id: str, by: Principal, ticket: str | None) -> RowMapping:
+        """Return the row of a subscription that is the principal's, or that the ticket is for."""
+        found = select(subscriptions).where(subscriptions.c.id == id)
+        row = db.execute(found).mappings().one_or_none()
+        if row is not None:
+            known = ticket is not None and secrets.compare_digest(row["ticket"], digest_of(ticket))
+            if known or by.is_admin or (by.owner is not None and row["owner"] == by.owner):
+                return row
+        what = "there is no such subscription, or it is another's"
+        remedy = "Send its ticket, or the token of its owner."
+        raise NotThereError(Problem(what, Place(id), remedy))
+
+    def _end(self, now: datetime, length: timedelta | None) -> datetime | None:
+        length = self.limits.validity if length is None else length
+        if length > self.limits.longest_validity or length < timedelta(0):
+            what = f"a validity of {length}"
+            remedy = f"At most {self.limits.longest_validity.days} days; renew it before they end."
+            raise RefusedError(Problem(what, Place("expires_in"), remedy))
+        return now + (length or self.limits.longest_validity)
+
+    # -- publishing -------------------------------------------------------------------------
+
+    async def publish(
+        self,
+        data: bytes,
+        *,
+        format: str | None = None,
+        name: str | None = None,
+        cut: Cut | str = Cut.AUTO,
+        base: str | None = None,
+        key: str | None = None,
+        by: Principal = ANYBODY,
+    ) -> Accepted:
+        """Take the publications of a document into the log.
+
+        Parameters
+        ----------
+        data
+            A document of any syntax of RDF, or a feed.
+        format
+            Its media type or extension, where the content does not tell.
+        name
+            What its publication is called, where it names none itself.
+        cut, base
+            As `semantic.read_publications` has them.
+        key
+            What the publisher calls this request: the same one again gives the same answer, and
+            publishes nothing.
+
+        Raises
+        ------
+        InputError
+            When the format is unknown.
+        RefusedError
+            When there is no publication in it, or more than the limit.
+        ConflictError
+            When the key was used for another document.
+        """
+        taken, problems = self.read(data, format=format, name=name, cut=cut, base=base)
+        if not taken and not problems:
+            problems = (Problem("no publication in it", Place(name or "body"), "Send some."),)
+        if not taken and problems:
+            raise RefusedError(problems[0])
+        return await self.take_in(taken, problems, source="http", key=key, of=data, by=by)
+
+    def read(
+        self,
+        data: bytes,
+        *,
+        format: str | None = None,
+        name: str | None = None,
+        cut: Cut | str = Cut.AUTO,
+        base: str | None = None,
+    ) -> tuple[list[Publication], tuple[Problem, ...]]:
+        """Return the publications of a document, and what of it was refused."""
+        problems: list[Problem] = []
+        document = BytesIO(data)
+        document.name = name or f"urn:uuid:{uuid_of(data)}"
+        found: list[Publication] = []
+        for publication in read_publications(
+            document,
+            cut=cut,
+            format=format,
+            base_iri=base,
+            on_problem=problems.append,
+            limits=DEFAULT_LIMITS,
+        ):
+            found.append(publication)
+            if len(found) > self.limits.publications:
+                what = f"more than {self.limits.publications:,} publications"
+                raise RefusedError(Problem(what, Place("body"), "Send several requests."))
+        refused = (one for one in problems if one.severity is Severity.REFUSED)
+        return found, tuple(refused)
+
+    async def take_in(
+        self,
+        several: Sequence[Publication],
+        problems: tuple[Problem, ...] = (),
+        *,
+        source: str,
+        key: str | None = None,
+        of: bytes = b"",
+        by: Principal = ANYBODY,
+        also: Callable[[Connection], None] | None = None,
+    ) -> Accepted:
+        """Commit publications to the log, and in the same transaction what else is to hold.
+
+        Parameters
+        ----------
+        source
+            Where they come from: ``http``, the address of a feed, a topic of Kafka.
+        key, of
+            The key of the request, and its body.
+        also
+            Called in the transaction: offsets, items that were seen.
+        """
+        now = millis(self.clock())
+        rows = [_row(one, source, by.owner, now) for one in several]
+        asked_by, body = by.owner or 0, sha256(of).digest()
+
+        def work(db: Connection) -> Accepted:
+            if key is not None:
+                same = (requests.c.owner == asked_by) & (requests.c.key == key)
+                before = db.execute(select(requests).where(same)).mappings().one_or_none()
+                if before is not None and before["hash"] != body:
+                    what, remedy = "this key was used for another body", "Use a new key."
+                    raise ConflictError(Problem(what, Place("Idempotency-Key"), remedy))
+                if before is not None:
+                    said = before["said"]
+                    return Accepted(
+                        tuple((seq, id) for seq, id in said["publications"]),
+                        tuple(_problem(one) for one in said["problems"]),
+                    )
+            last = counted(db, "publication", len(rows)) if rows else 0
+            for number, row in enumerate(rows, last - len(rows) + 1):
+                row["seq"] = number
+            if rows:
+                db.execute(insert(publications), rows)
+            told = tuple((row["seq"], row["id"]) for row in rows)
+            if key is not None:
+                said = {"publications": told, "problems": [_said(one) for one in problems]}
+                values = {"owner": asked_by, "key": key, "hash": body, "said": said, "at": now}
+                db.execute(insert(requests).values(values))
+            if also is not None:
+                also(db)
+            return Accepted(told, problems)
+
+        accepted = await self.store.write(work)
+        self.woken()
+        return accepted
+
+    # -- tokens -----------------------------------------------------------------------------
+
+    async def new_token(self, owner: str, scopes: Sequence[str], name: str = "") -> str:
+        """Return a new API token of an owner, who is made where there is none of that name.
+
+        Raises
+        ------
+        RefusedError
+            When a scope is unknown.
+        """
+        if unknown := set(scopes) - SCOPES:
+            what, remedy = (
+                f"no scope is called {min(unknown)!r}",
+                f"Say {', '.join(sorted(SCOPES))}.",
+            )
+            raise RefusedError(Problem(what, Place("scopes"), remedy))
+        token, now = f"gmk_{secrets.token_urlsafe(_SECRET_BYTES)}", millis(self.clock())
+
+        def work(db: Connection) -> None:
+            number = db.scalar(select(owners.c.id).where(owners.c.name == owner))
+            if number is None:
+                made = insert(owners).values(name=owner, created_at=now).returning(owners.c.id)
+                number = db.scalar(made)
+            db.execute(
+                insert(tokens).values(
+                    owner=number,
+                    name=name,
+                    hash=digest_of(token),
+                    scopes=" ".join(sorted(scopes)),
+                    created_at=now,
+                )
+            )
+
+        await self.store.write(work)
+        return token
+
+    async def revoke_tokens(self, owner: str) -> int:
+        """Make all tokens of an owner invalid; return how many."""
+        now = millis(self.clock())
+
+        def work(db: Connection) -> int:
+            theirs = select(owners.c.id).where(owners.c.name == owner).scalar_subquery()
+            mine = (tokens.c.owner == theirs) & tokens.c.revoked_at.is_(None)
+            return db.execute(update(tokens).where(mine).values(revoked_at=now)).rowcount
+
+        return await self.store.write(work)
+
+    async def principal(self, token: str | None) -> Principal:
+        """Return whose a token is.
+
+        Raises
+        ------
+        NotThereError
+            When it is none, or was revoked.
+        """
+        if token is None:
+            return ANYBODY
+        valid = (tokens.c.hash == digest_of(token)) & tokens.c.revoked_at.is_(None)
+        row = await self.store.read(
+            lambda db: db.execute(select(tokens).where(valid)).mappings().one_or_none()
+        )
+        if row is None:
+            what, remedy = "the token is unknown", "Ask whoever runs the broker for one."
+            raise NotThereError(Problem(what, Place("Authorization"), remedy))
+        return Principal(row["owner"], frozenset(row["scopes"].split()))
+
+    # -- what ends --------------------------------------------------------------------------
+
+    async def note(self, what: str, subject: str | None = None, who: str | None = None) -> None:
+        """Write a line to the audit log."""
+        values = {"at": millis(self.clock()), "what": what, "subject": subject, "who": who}
+        await self.store.write(lambda db: db.execute(insert(audit).values(values)))
+
+    async def forget(self) -> None:
+        """Delete what is older than the limits say, some at a time."""
+        kept = millis(self.clock() - self.limits.kept)
+
+        def work(db: Connection) -> None:
+            db.execute(delete(requests).where(requests.c.at < kept))
+
+        await self.store.write(work)
+
+
+def end_subscription(db: Connection, number: int, reason: str, now: int) -> None:
+    """End a subscription: engines forget it, and its ticket is for reading only."""
+    values = {
+        "state": "ended",
+        "reason": reason,
+        "expires_at": now,
+        "change": counted(db, "change"),
+    }
+    db.execute(update(subscriptions).where(subscriptions.c.number == number).values(values))
+
+
+# -- what may be said ---------------------------------------------------------------------------
+
+
+def checked_sink(sink: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
+    """Return a sink as it is kept, and the secret of a webhook, which was made where none is given.
+
+    Raises
+    ------
+    RefusedError
+        When it is none.
+    """
+    kind = sink.get("kind")
+    place = Place("sink")
+    if kind not in SINKS:
+        what = f"{kind!r} is no kind of sink"
+        raise RefusedError(Problem(what, place, f"Say one of {', '.join(SINKS)}."))
+    keys = {
+        "webhook": {"url", "secret", "why"},
+        "inbox": {"url", "why"},
+        "ntfy": {"url", "token", "why"},
+        "email": {"address", "why"},
+    }.get(kind, set())
+    if unknown := sink.keys() - keys - {"kind"}:
+        what = f"a sink of this kind has no {min(unknown)!r}"
+        raise RefusedError(Problem(what, place, f"It has {', '.join(sorted({'kind', *keys}))}."))
+    kept = dict(sink)
+    if "url" in keys:
+        url = urlsplit(str(sink.get("url", "")))
+        if url.scheme not in ("http", "https") or not url.hostname or url.username is not None:
+            what, remedy = (
+                "no address to send to",
+                "Give an http: or https: URL without a password.",
+            )
+            raise RefusedError(Problem(what, Place("sink.url"), remedy))
+    if "address" in keys:
+        address = str(sink.get("address", ""))
+        local, at, domain = address.rpartition("@")
+        odd = any(c.isspace() or c in '<>",;:\\()[]' for c in address)
+        if not (local and at and domain) or odd or len(address) > 254:
+            what = "no address of e-mail"
+            raise RefusedError(Problem(what, Place("sink.address"), "Write name@example.org."))
+    if not isinstance(sink.get("why", True), bool):
+        raise RefusedError(Problem("`why` is true or false", place, "Say one of them."))
+    secret: str | None = None
+    if kind == "webhook":
+        from graphmatch.broker.transport import check_secret, new_secret
+
+        secret = str(sink["secret"]) if "secret" in sink else new_secret()
+        check_secret(secret)
+        kept["secret"] = secret
+    return kept, secret
+
+
+def checked_quiet(quiet: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the hours in which nothing is sent; an empty mapping takes them away."""
+    if not quiet:
+        return None
+    if quiet.keys() != {"from", "to", "zone"} and quiet.keys() != {"from", "to"}:
+        remedy = 'Write {"from": "22:00", "to": "07:00", "zone": "Europe/Berlin"}.'
+        raise RefusedError(Problem("no hours", Place("quiet"), remedy))
+    return {
+        "from": _minutes(quiet["from"], "quiet.from"),
+        "to": _minutes(quiet["to"], "quiet.to"),
+        "zone": _zone(quiet.get("zone", "UTC"), "quiet.zone"),
+    }
+
+
+def checked_digest(digest: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return when matches are told together; an empty mapping takes that away."""
+    if not digest:
+        return None
+    if digest.keys() == {"every"} and isinstance(digest["every"], int):
+        if 60 <= digest["every"] <= 31 * 86400:
+            return {"every": digest["every"]}
+    elif digest.keys() in ({"at"}, {"at", "zone"}) and isinstance(digest["at"], list):
+        times = sorted({_minutes(one, "digest.at") for one in digest["at"]})
+        if 0 < len(times) <= 24:
+            return {"at": times, "zone": _zone(digest.get("zone", "UTC"), "digest.zone")}
+    remedy = 'Write {"every": seconds}, a minute to 31 days, or {"at": ["08:00"], "zone": "UTC"}.'
+    raise RefusedError(Problem("no times of a digest", Place("digest"), remedy))
+
+
+def send_at(
+    now: datetime, digest: Mapping[str, Any] | None, quiet: Mapping[str, Any] | None
+) -> datetime:
+    """Return when a match that is found now is to be sent.
+
+    Examples
+    --------
+    >>> at = datetime(2026, 1, 1, 23, 30, tzinfo=UTC)
+    >>> send_at(at, None, checked_quiet({"from": "22:00", "to": "07:00"})).isoformat()
+    '2026-01-02T07:00:00+00:00'
+    >>> send_at(at, checked_digest({"at": ["08:00"]}), None).isoformat()
+    '2026-01-02T08:00:00+00:00'
+    """
+    due = now
+    if digest and "every" in digest:
+        seconds = int(digest["every"])
+        due = datetime.fromtimestamp((int(now.timestamp()) // seconds + 1) * seconds, UTC)
+    elif digest:
+        due = min(_next(now, minutes, digest["zone"]) for minutes in digest["at"])
+    if quiet:
+        local = due.astimezone(ZoneInfo(quiet["zone"]))
+        at, begin, end = local.hour * 60 + local.minute, quiet["from"], quiet["to"]
+        is_quiet = begin <= at < end if begin <= end else at >= begin or at < end
+        if is_quiet:
+            due = _next(due, end, quiet["zone"])
+    return due
+
+
+def _next(after: datetime, minutes: int, zone: str) -> datetime:
+    """Return the next time at which the clocks of a zone show some minutes after midnight."""
+    local = after.astimezone(ZoneInfo(zone))
+    found = local.replace(hour=minutes // 60, minute=minutes % 60, second=0, microsecond=0)
+    if found <= local:
+        found = (found + timedelta(days=1)).replace(hour=minutes // 60, minute=minutes % 60)
+    return found.astimezone(UTC)
+
+
+def _minutes(text: object, where: str) -> int:
+    try:
+        time = datetime.strptime(str(text), "%H:%M")
+    except ValueError as error:
+        raise RefusedError(Problem(f"{text!r} is no time", Place(where), "Write 07:00.")) from error
+    return time.hour * 60 + time.minute
+
+
+def _zone(name: object, where: str) -> str:
+    try:
+        return ZoneInfo(str(name)).key
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        what = f"no zone is called {name!r}"
+        raise RefusedError(Problem(what, Place(where), "Write Europe/Berlin, say.")) from error
+
+
+def _name(name: str | None, given: Mapping[str, Any]) -> str:
+    """Return what a subscription is called: what its owner says, or what it is for."""
+    if name is None:
+        words = [*_list(given.get("topics")), *_list(given.get("words"))]
+        name = ", ".join(map(str, words)) or "subscription"
+    return " ".join(str(name).split())[:200] or "subscription"
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+# -- small things -------------------------------------------------------------------------------
+
+
+def millis(time: datetime) -> int:
+    """Return a time as the store has it."""
+    return int(time.timestamp() * 1000)
+
+
+def time_of(value: int) -> datetime:
+    """Return a time of the store."""
+    return datetime.fromtimestamp(value / 1000, UTC)
+
+
+def digest_of(secret: str) -> bytes:
+    """Return what is kept of a token or a ticket."""
+    return sha256(secret.encode("utf-8", "surrogatepass")).digest()
+
+
+def uuid_of(data: bytes) -> str:
+    """Return a UUID of a document: equal ones have equal ones."""
+    return str(UUID(bytes=sha256(data).digest()[:16], version=5))
+
+
+def n_triples(publication: Publication) -> bytes:
+    """Return what the log has of a publication."""
+    return b"".join(
+        f"{' '.join(map(written, triple))} .\n".encode() for triple in publication.given
+    )
+
+
+def _row(publication: Publication, source: str, owner: int | None, now: int) -> dict[str, Any]:
+    data = n_triples(publication)
+    return {
+        "id": publication.id,
+        "hash": sha256(data).digest(),
+        "data": data,
+        "title": publication.title,
+        "link": publication.link,
+        "source": source,
+        "owner": owner,
+        "received_at": now,
+    }
+
+
+def _said(problem: Problem) -> dict[str, Any]:
+    return {"what": problem.what, "where": asdict(problem.where), "remedy": problem.remedy}
+
+
+def _problem(said: Mapping[str, Any]) -> Problem:
+    return Problem(said["what"], Place(**said["where"]), said["remedy"])

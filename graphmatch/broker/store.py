@@ -1,0 +1,323 @@
+"""The broker's store: what is acknowledged is in it, in SQLite or PostgreSQL.
+
+One thread writes. What several callers ask for at once is committed together (group commit), and
+each is told after that commit: with SQLite's ``synchronous=FULL`` and PostgreSQL's defaults an
+answer outlives a power cut. What fails alone (a savepoint each) does not hold up the others.
+Readers have connections of their own, which cannot write.
+
+Cost: some 380 commits a second on a small disk, each of up to `GROUP` works.
+
+Limits: one process has a SQLite file. SQLite before 3.51.3 can damage a file that several
+connections write and checkpoint (https://sqlite.org/wal.html): here one does.
+Processes that share a PostgreSQL database number one after the other (`counted`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any, Generic, TypeVar
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, create_engine, event, make_url, select, text
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    SQLAlchemyError,
+)
+from sqlalchemy.pool import QueuePool, StaticPool
+
+from graphmatch.broker.tables import meta
+from semantic.errors import GraphMatchError, Place, Problem
+
+GROUP = 200
+"""So many works are committed together, at most."""
+READERS = 4
+_LOCK = 0x676D
+_BUSY_SECONDS = 30
+T = TypeVar("T")
+
+
+class StoreError(GraphMatchError):
+    """The store cannot be opened, or cannot be written: nothing was acknowledged."""
+
+
+@dataclass(slots=True)
+class _Work(Generic[T]):
+    run: Callable[[Connection], T]
+    told: Future[T]
+    result: T | None = None
+    error: Exception | None = None
+
+
+class Store:
+    """A database, opened and brought up to date.
+
+    Parameters
+    ----------
+    url
+        The name of a SQLite file, which is made where it is not there, or the URL of a database:
+        ``postgresql://user@host/name``, ``sqlite:///file``.
+
+    Raises
+    ------
+    StoreError
+        When it cannot be opened, is held by another process, or is of a later version.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sqlalchemy import select
+    >>> from graphmatch.broker.tables import owners
+    >>> with TemporaryDirectory() as folder:
+    ...     store = Store(f"{folder}/broker.db")
+    ...     row = owners.insert().values(name="a", created_at=0)
+    ...     _ = store.write_now(lambda db: db.execute(row))
+    ...     names = store.read_now(lambda db: db.scalars(select(owners.c.name)).all())
+    ...     store.close()
+    >>> names
+    ['a']
+    """
+
+    def __init__(self, url: str) -> None:
+        if "://" not in url:
+            url = f"sqlite:///{url}"
+        try:
+            self._url = make_url(url)
+        except ArgumentError as error:
+            what = "no URL of a database"
+            raise _error(
+                what, url, "Write postgresql://user@host/name or a file's name."
+            ) from error
+        self.is_sqlite = self._url.get_backend_name() == "sqlite"
+        self.name = self._url.render_as_string(hide_password=True)
+        self._lock: int | None = None
+        if self.is_sqlite:
+            self._hold()
+            self._writer = create_engine(self._url, poolclass=StaticPool)
+            self._readers = create_engine(self._url, poolclass=QueuePool, pool_size=READERS)
+            event.listen(self._writer, "connect", _sqlite_writer)
+            event.listen(self._writer, "begin", _begin)
+            event.listen(self._readers, "connect", _sqlite_reader)
+        else:
+            if self._url.drivername == "postgresql":
+                self._url = self._url.set(drivername="postgresql+psycopg")
+            options: dict[str, Any] = {"pool_pre_ping": True, "pool_recycle": 300}
+            self._writer = create_engine(self._url, pool_size=1, max_overflow=0, **options)
+            self._readers = create_engine(self._url, pool_size=READERS, **options)
+            event.listen(self._readers, "begin", _read_only)
+        self._writing = ThreadPoolExecutor(1, "store-writer")
+        self._reading = ThreadPoolExecutor(READERS, "store-reader")
+        self._waiting: list[_Work[Any]] = []
+        self._guard = Lock()
+        self._taken: list[_Work[Any]] = []
+        try:
+            self._writing.submit(self._upgrade).result()
+        except SQLAlchemyError as error:
+            self.close()
+            raise _error(f"cannot be opened: {_reason(error)}", self.name, _CHECK) from error
+
+    def close(self) -> None:
+        """Finish what is asked for, and let the database go."""
+        self._writing.shutdown()
+        self._reading.shutdown()
+        self._writer.dispose()
+        self._readers.dispose()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _hold(self) -> None:
+        """Have no other process open the same SQLite file."""
+        database = self._url.database
+        if not database or database == ":memory:":
+            what = "a database in memory keeps nothing"
+            raise _error(what, self.name, "Give the name of a file.")
+        try:
+            from fcntl import LOCK_EX, LOCK_NB, flock
+        except ImportError:  # pragma: no cover -- there is no such lock on Windows
+            return
+        lock = Path(database).with_name(Path(database).name + ".lock")
+        try:
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise _error(f"cannot be opened: {error.strerror}", self.name, _CHECK) from error
+        try:
+            flock(self._lock, LOCK_EX | LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._lock)
+            remedy = "Stop that one, or use PostgreSQL, which several processes may share."
+            raise _error("another process has it open", self.name, remedy) from error
+
+    def _upgrade(self) -> None:
+        """Bring the tables up to this version."""
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).with_name("migrations")))
+        with self._writer.begin() as connection:
+            if not self.is_sqlite:
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK + 1})
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+
+    # -- writing ----------------------------------------------------------------------------
+
+    async def write(self, work: Callable[[Connection], T]) -> T:
+        """Do a work in the next commit; return what it returns, once it is committed.
+
+        Parameters
+        ----------
+        work
+            Called in the writing thread, in a savepoint of its own: what it did is undone where it
+            raises. It must be short.
+
+        Raises
+        ------
+        StoreError
+            When it cannot be committed: the disk is full, the database is gone.
+        """
+        return await asyncio.wrap_future(self._asked(work))
+
+    def write_now(self, work: Callable[[Connection], T]) -> T:
+        """Do the same for a caller in a thread, who waits."""
+        return self._asked(work).result()
+
+    def _asked(self, work: Callable[[Connection], T]) -> Future[T]:
+        one = _Work(work, Future[T]())
+        with self._guard:
+            self._waiting.append(one)
+        self._writing.submit(self._commit).add_done_callback(self._failed)
+        return one.told
+
+    def _commit(self) -> None:
+        """Do what is waiting in one transaction, and then tell those who asked."""
+        with self._guard:
+            self._taken, self._waiting = self._waiting[:GROUP], self._waiting[GROUP:]
+        if not self._taken:
+            return  # a commit before had it
+        try:
+            with self._writer.begin() as connection:
+                for one in self._taken:
+                    try:
+                        with connection.begin_nested():
+                            one.result = one.run(connection)
+                    except GraphMatchError as error:
+                        one.error = error
+                    except DBAPIError as error:
+                        if error.connection_invalidated or not _is_own(error):
+                            raise
+                        one.error = error
+        except SQLAlchemyError as error:
+            what = f"nothing was written: {_reason(error)}"
+            lost = _error(
+                what, self.name, "Make room on the disk or start the database; try again."
+            )
+            lost.__cause__ = error
+            for one in self._taken:
+                one.error = lost
+        done, self._taken = self._taken, []
+        for one in done:
+            if one.error is not None:
+                one.told.set_exception(one.error)
+            else:
+                one.told.set_result(one.result)
+
+    def _failed(self, done: Future[None]) -> None:
+        """Hand a fault in a work to those who wait for the commit that it spoilt."""
+        if (error := done.exception()) is not None:
+            several, self._taken = self._taken, []
+            for one in several:
+                one.told.set_exception(error)
+
+    # -- reading ----------------------------------------------------------------------------
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """Do a work that only reads, in a thread: it sees all that was committed before."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._reading, self.read_now, work)
+
+    def read_now(self, work: Callable[[Connection], T]) -> T:
+        """Do the same for a caller in a thread, who waits.
+
+        Raises
+        ------
+        StoreError
+            When the database is gone.
+        """
+        try:
+            with self._readers.connect() as connection:
+                return work(connection)
+        except SQLAlchemyError as error:
+            what = f"cannot be read: {_reason(error)}"
+            raise _error(what, self.name, "Start the database; try again.") from error
+
+
+def counted(connection: Connection, key: str, by: int = 1) -> int:
+    """Raise a counter and return it; nobody else counts until this transaction is committed."""
+    found = connection.scalar(
+        meta.update()
+        .where(meta.c.key == key)
+        .values(value=meta.c.value + by)
+        .returning(meta.c.value)
+    )
+    if found is None:
+        connection.execute(meta.insert().values(key=key, value=by))
+        return by
+    return int(found)
+
+
+def counter(connection: Connection, key: str) -> int:
+    """Return a counter; 0 where it was never raised."""
+    return int(connection.scalar(select(meta.c.value).where(meta.c.key == key)) or 0)
+
+
+_CHECK = "Check the name, the permissions, and whether the database runs."
+
+
+def _error(what: str, where: str, remedy: str) -> StoreError:
+    return StoreError(Problem(what, Place(where), remedy))
+
+
+def _reason(error: SQLAlchemyError) -> str:
+    """Return what the database says, without the statement and its values."""
+    own = getattr(error, "orig", None) or error
+    return str(own).strip().splitlines()[0].rstrip(".") if str(own).strip() else type(own).__name__
+
+
+def _is_own(error: DBAPIError) -> bool:
+    """Whether a statement failed for what it says, and not for the state of the database."""
+    return isinstance(error, IntegrityError | DataError)
+
+
+def _sqlite_writer(connection: Any, _: object) -> None:
+    connection.isolation_level = None  # SQLAlchemy begins; savepoints need that
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        f"busy_timeout={_BUSY_SECONDS * 1000}",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _sqlite_reader(connection: Any, _: object) -> None:
+    connection.execute("PRAGMA query_only=ON")
+    connection.execute(f"PRAGMA busy_timeout={_BUSY_SECONDS * 1000}")
+
+
+def _read_only(connection: Connection) -> None:
+    with suppress(SQLAlchemyError):
+        connection.exec_driver_sql("SET TRANSACTION READ ONLY")
