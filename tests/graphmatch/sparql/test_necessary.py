@@ -85,7 +85,10 @@ def operands(draw: st.DrawFn, depth: int) -> str:
     match kind:
         case "sum":
             sign = draw(st.sampled_from(("+", " + ", " -", "-", " * ", "*")))
-            return f"{draw(inner)}{sign}{draw(st.sampled_from(('1', '5', '?x')))}"
+            left = draw(inner)
+            if left.endswith("@en"):
+                left += " "  # the parser takes a sign after it for a part of the tag
+            return f"{left}{sign}{draw(st.sampled_from(('1', '5', '?x')))}"
         case "call":
             return draw(
                 st.sampled_from(("STR(?x)", "STRLEN(?y)", "COALESCE(?w, ?x, 1)", "IF(?x=1,?y,5)"))
