@@ -1,8 +1,9 @@
 """Backup and restore: the whole store as one compressed file, from SQLite and PostgreSQL alike.
 
 The file is JSON Lines, compressed by gzip: first what it is, then a row a line, each table after
-those that it refers to. All rows are of one moment (one transaction); the service may run meanwhile.
-A backup of SQLite can be restored into PostgreSQL, and the other way: that is how one moves. Tokens
+those that it refers to. All rows are of one moment (one transaction); the service may run
+meanwhile. A backup of SQLite can be restored into PostgreSQL, and the other way: that is how one
+moves. Tokens
 and tickets are in it as digests only; the secrets of webhooks are in it as they are, so keep it as
 safe as the store.
 

@@ -13,27 +13,27 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from threading import Event
+from typing import TYPE_CHECKING
 
-from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
-from aiokafka.errors import CommitFailedError, IllegalGenerationError, KafkaError
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from sqlalchemy import insert, select, update
 
-from graphmatch.broker.service import ConflictError
+from graphmatch.broker.service import ConflictError, RefusedError
+from graphmatch.broker.store import StoreError
 from graphmatch.broker.tables import consumed
-from semantic.errors import InputError, Place, Problem, Severity
+from semantic.errors import InputError, Place, Problem
 
 if TYPE_CHECKING:
-    from aiokafka import ConsumerRecord
     from sqlalchemy import Connection
 
     from graphmatch.broker.service import Broker
     from semantic.publication import Publication
 
 RECORDS = 500
-"""So many records of a partition are committed together, at most."""
-_WAIT_MS = 500
-_AGAIN_SECONDS = 5.0
+"""So many records are taken at once, at most."""
+_WAIT_SECONDS = 0.5
+_AGAIN_SECONDS = 2.0
 
 log = logging.getLogger("graphmatch.broker")
 
@@ -68,126 +68,136 @@ class KafkaSource:
         group: str = "graphmatch",
         format: str | None = None,
     ) -> None:
-        self._broker, self._servers, self._topic = broker, servers, topic
-        self._group, self._format = group, format
-        self._stop = asyncio.Event()
+        self._broker, self._topic, self._format = broker, topic, format
+        self._settings: dict[str, str | int | bool] = {
+            "bootstrap.servers": servers,
+            "group.id": group,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": False,
+        }
+        self._stop = Event()
 
     def stop(self) -> None:
         """End after the records at hand."""
         self._stop.set()
 
     async def run(self) -> None:
-        """Read until `stop`; where Kafka is gone, try again."""
-        while not self._stop.is_set():
-            consumer = AIOKafkaConsumer(
-                bootstrap_servers=self._servers,
-                group_id=self._group,
-                enable_auto_commit=False,
-                auto_offset_reset="earliest",
-            )
-            consumer.subscribe([self._topic], listener=_Begins(self._broker, consumer))
-            try:
-                await consumer.start()
-                while not self._stop.is_set():
-                    found = await consumer.getmany(timeout_ms=_WAIT_MS, max_records=RECORDS)
-                    for partition, records in found.items():
-                        await self._take_in(consumer, partition, records)
-            except KafkaError as error:
-                log.warning("Kafka (%s): %s", self._servers, error)
-                await self._pause()
-            finally:
-                await consumer.stop()
+        """Read until `stop`; where Kafka or the store is gone, go on when it is back."""
+        await asyncio.to_thread(self._run, asyncio.get_running_loop())
 
-    async def _pause(self) -> None:
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        consumer = Consumer(self._settings)
+        consumer.subscribe([self._topic], on_assign=self._assigned)
         try:
-            await asyncio.wait_for(self._stop.wait(), _AGAIN_SECONDS)
-        except TimeoutError:
-            return
+            while not self._stop.is_set():
+                by_partition: dict[int, list[Message]] = {}
+                for message in consumer.consume(RECORDS, _WAIT_SECONDS):
+                    if (error := message.error()) is not None:
+                        log.warning("Kafka: %s", error.str())
+                    elif (partition := message.partition()) is not None:
+                        by_partition.setdefault(partition, []).append(message)
+                for partition, records in by_partition.items():
+                    self._take_in(loop, consumer, partition, records)
+        finally:
+            consumer.close()
 
-    async def _take_in(
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        """Begin where the log ends."""
+        known = self._broker.store.read_now(
+            lambda db: {
+                (row.topic, row.partition): row.offset for row in db.execute(select(consumed))
+            }
+        )
+        for one in partitions:
+            one.offset = known.get((one.topic, one.partition), one.offset)
+        consumer.assign(partitions)
+
+    def _take_in(
         self,
-        consumer: AIOKafkaConsumer,
-        partition: TopicPartition,
-        records: Sequence[ConsumerRecord],
+        loop: asyncio.AbstractEventLoop,
+        consumer: Consumer,
+        partition: int,
+        records: Sequence[Message],
     ) -> None:
         """Commit some records of a partition, and that they were read."""
-        read = await asyncio.to_thread(self._read, records)
-        publications, problems = read
-        first, end = records[0].offset, records[-1].offset + 1
+        publications, problems = self._read(records)
+        first, end = (records[0].offset() or 0), (records[-1].offset() or 0) + 1
+        source = f"kafka:{self._topic}"
+        here = (consumed.c.topic == self._topic) & (consumed.c.partition == partition)
 
         def also(db: Connection) -> None:
-            table = consumed.c
-            mine = (table.topic == partition.topic) & (table.partition == partition.partition)
-            known = db.scalar(select(table.offset).where(mine).with_for_update())
+            known = db.scalar(select(consumed.c.offset).where(here).with_for_update())
             if known is not None and known > first:
-                what = f"records before {known} were read by another process"
-                raise _ReadBeforeError(Problem(what, Place(partition.topic), "Nothing to do."))
+                what = f"records before {known} are in the log already"
+                raise _ReadBeforeError(Problem(what, Place(source), "Nothing is to be done."))
             if known is None:
-                values = {"topic": partition.topic, "partition": partition.partition}
-                db.execute(insert(consumed).values(**values, offset=end))
+                values = {"topic": self._topic, "partition": partition, "offset": end}
+                db.execute(insert(consumed).values(values))
             else:
-                db.execute(update(consumed).where(mine).values(offset=end))
+                db.execute(update(consumed).where(here).values(offset=end))
 
+        taking = self._broker.take_in(publications, problems, source=source, also=also)
+        begin = TopicPartition(self._topic, partition, first)
         try:
-            source = f"kafka:{partition.topic}"
-            await self._broker.take_in(publications, problems, source=source, also=also)
+            asyncio.run_coroutine_threadsafe(taking, loop).result()
         except _ReadBeforeError:
-            await _Begins(self._broker, consumer).seek([partition])
+            self._sought(consumer, begin)
+            return
+        except StoreError as error:  # nothing was written: read them again
+            log.warning("%s", error)
+            self._stop.wait(_AGAIN_SECONDS)
+            self._sought(consumer, begin)
             return
         for problem in problems:
-            log.warning("%s", problem)
-            await self._broker.note(f"refused: {problem.what}", str(problem.where), source)
+            noting = self._broker.note(f"refused: {problem.what}", str(problem.where), source)
+            asyncio.run_coroutine_threadsafe(noting, loop).result()
         try:
-            await consumer.commit({partition: end})
-        except (CommitFailedError, IllegalGenerationError):
-            log.info("partition %d was given to another process", partition.partition)
+            consumer.commit(offsets=[TopicPartition(self._topic, partition, end)])
+        except KafkaException as error:
+            log.info("Kafka: offsets of %s were not noted: %s", self._topic, error)
 
-    def _read(
-        self, records: Iterable[ConsumerRecord]
-    ) -> tuple[list[Publication], tuple[Problem, ...]]:
+    def _sought(self, consumer: Consumer, begin: TopicPartition) -> None:
+        """Go on behind the last record of a partition that is in the log."""
+        here = (consumed.c.topic == begin.topic) & (consumed.c.partition == begin.partition)
+        offset = self._broker.store.read_now(
+            lambda db: db.scalar(select(consumed.c.offset).where(here))
+        )
+        try:
+            consumer.seek(TopicPartition(begin.topic, begin.partition, offset or begin.offset))
+        except KafkaException as error:  # it is another process's now
+            log.info("Kafka: %s", error)
+
+    def _read(self, records: Iterable[Message]) -> tuple[list[Publication], tuple[Problem, ...]]:
         """Return the publications of records, and what was refused."""
         found: list[Publication] = []
         problems: list[Problem] = []
         for record in records:
-            place = f"urn:kafka:{record.topic}:{record.partition}:{record.offset}"
-            if not record.value:
+            place = f"urn:kafka:{record.topic()}:{record.partition()}:{record.offset()}"
+            data = record.value()
+            if not data:
                 continue  # a tombstone
-            given: dict[str, Any] = dict(record.headers)
-            kind = given.get("content-type")
-            name = record.key.decode("utf-8", "replace") if record.key else ""
+            name = (record.key() or b"").decode("utf-8", "replace")
+            is_iri = ":" in name and not any(map(str.isspace, name))
             try:
                 several, refused = self._broker.read(
-                    record.value,
-                    format=self._format if kind is None else bytes(kind).decode("latin-1"),
-                    name=name if ":" in name and not any(map(str.isspace, name)) else place,
+                    data,
+                    format=_content_type(record) or self._format,
+                    name=name if is_iri else place,
                 )
-            except InputError as error:
+            except (InputError, RefusedError) as error:
                 several, refused = [], (error.problem,)
             found += several
             problems += refused
             if not several and not refused:
-                what = "no publication in the record"
-                problems.append(Problem(what, Place(place), "Send RDF.", Severity.REFUSED))
+                problems.append(Problem("no publication in it", Place(place), "Send RDF."))
         return found, tuple(problems)
 
 
-class _Begins(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
-    """Has a consumer begin its partitions where the store says."""
-
-    def __init__(self, broker: Broker, consumer: AIOKafkaConsumer) -> None:
-        self._broker, self._consumer = broker, consumer
-
-    async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
-        """Nothing is to be done: what was read is committed."""
-
-    async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
-        """Begin where the log ends."""
-        await self.seek(assigned)
-
-    async def seek(self, partitions: Iterable[TopicPartition]) -> None:
-        """Go on behind the last record that is in the log."""
-        rows = await self._broker.store.read(lambda db: db.execute(select(consumed)).all())
-        known = {(topic, partition): offset for topic, partition, offset in rows}
-        for one in partitions:
-            if (offset := known.get((one.topic, one.partition))) is not None:
-                self._consumer.seek(one, offset)
+def _content_type(record: Message) -> str | None:
+    headers = record.headers() or []
+    pairs = headers.items() if isinstance(headers, dict) else headers
+    for name, value in pairs:
+        if name.lower() == "content-type" and value:
+            return value.decode("latin-1") if isinstance(value, bytes) else value
+    return None
