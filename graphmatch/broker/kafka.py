@@ -74,7 +74,7 @@ class KafkaSource:
             "group.id": group,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
-            "enable.partition.eof": False,
+            "session.timeout.ms": 6000,  # so long nobody reads the partitions of a process that died
         }
         self._stop = Event()
 

@@ -85,8 +85,8 @@ def test_what_is_no_backup(stores: tuple[Store, Store], tmp_path: Path) -> None:
     """It is refused, and nothing of it is taken in."""
     full, empty = stores
     path = tmp_path / "saved.gz"
+    backup(full, path)
     with pytest.raises(StoreError, match="the store is not empty"):
-        backup(full, path)
         restore(path, full)
     whole = path.read_bytes()
     lines = gzip.decompress(whole).splitlines(keepends=True)
