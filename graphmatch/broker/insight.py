@@ -151,8 +151,14 @@ class Rehearsal:
 
 
 @dataclass(slots=True)
-class _Scan:
-    """Goes over stored publications until time is up."""
+class Scan:
+    """Goes over stored publications until time is up.
+
+    Attributes
+    ----------
+    looked, complete
+        How many it gave, and whether these are all.
+    """
 
     stored: Iterable[Stored]
     until: float
@@ -310,7 +316,7 @@ def try_subscription(
     with rehearsal.asking(queries) as (trying, refused):
         if _WHOLE in refused:
             return Trial(refused[_WHOLE])
-        scan = _Scan(stored, until, timer)
+        scan = Scan(stored, until, timer)
         days, looked, missed = Counter[date](), Counter[date](), Counter[int]()
         hits: list[tuple[Stored, MatchReport]] = []
         close: defaultdict[int, list[Stored]] = defaultdict(list)
@@ -546,13 +552,13 @@ def what_if(
         found = copy.filter(one.text, "nt", Cut.DOCUMENT, name=one.id)
         return frozenset(id for report in found for id in report.subscriptions)
 
-    scan = _Scan(stored, begin + limit_seconds / 2, timer)
+    scan = Scan(stored, begin + limit_seconds / 2, timer)
     before = [(one, matched(one)) for one in scan]
     problems.clear()
     copy.replace_ontology(ontology, annotator)
     reported = tuple(problems)
     gained, lost = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
-    again = _Scan((one for one, _ in before), begin + limit_seconds, timer)
+    again = Scan((one for one, _ in before), begin + limit_seconds, timer)
     matches_before = matches_after = 0
     for one, (_, old) in zip(again, before, strict=False):
         new = matched(one)
