@@ -91,7 +91,7 @@ def conditions(query: str) -> tuple[Condition, ...]:
         return ()
     end = _closing(tokens, begin)
     body = tokens[begin + 1 : end]
-    if not body or body[0].says("SELECT"):
+    if end == len(tokens) or not body or body[0].says("SELECT"):
         return ()
     head, tail = query[: tokens[begin].end], query[tokens[end].begin :]
     elements = list(_elements(body))
@@ -121,7 +121,9 @@ def _group(tokens: Sequence[_Token]) -> int | None:
             depth += 1
         elif token.kind == "sign" and token.text in _CLOSE:
             depth -= 1
-    is_construct = any(token.says("CONSTRUCT") for token in tokens[: braces[0]] if braces)
+    if not braces:
+        return None
+    is_construct = any(token.says("CONSTRUCT") for token in tokens[: braces[0]])
     return next(iter(braces[is_construct:]), None)
 
 
