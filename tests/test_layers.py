@@ -45,6 +45,7 @@ LAYERS = (
     ("graphmatch.spark.matching", "graphmatch.spark.documents"),
     ("graphmatch.spark.source",),
     ("graphmatch.spark",),
+    ("graphmatch.broker",),
     ("graphmatch.command", "graphmatch.bench"),
     ("graphmatch.cli",),
 )
