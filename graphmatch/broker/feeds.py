@@ -31,7 +31,7 @@ import hashlib
 import random as randomness
 import re
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -358,9 +358,10 @@ class Poller:
 
     # -- which feeds -----------------------------------------------------------------------------
 
-    async def start(self) -> None:
-        """Load the feeds of the store."""
-        self._feeds = {feed.url: feed for feed in await self._store.load()}
+    async def start(self, only: Container[str] | None = None) -> None:
+        """Load the feeds of the store; those that are not in `only` stay there untouched."""
+        found = await self._store.load()
+        self._feeds = {feed.url: feed for feed in found if only is None or feed.url in only}
 
     @property
     def feeds(self) -> Mapping[str, Feed]:
@@ -421,21 +422,30 @@ class Poller:
             tasks = [group.create_task(self.poll(feed.url)) for feed in self.due()]
         return [fetched for task in tasks if (fetched := task.result()) is not None]
 
-    async def run(self, stop: asyncio.Event) -> None:
+    async def run(self, stop: asyncio.Event, *, once: bool = False) -> None:
         """Fetch feeds as their times come until `stop` is set; a slow one holds up no other.
 
         At the end, what is being fetched is dropped, and what is being handed over is finished.
+
+        Parameters
+        ----------
+        once
+            Fetch only what is due now.
         """
         flying: dict[str, asyncio.Task[Fetched | None]] = {}
         ending = asyncio.create_task(stop.wait())
         try:
+            due = self.due()
             while not stop.is_set():
-                for feed in self.due():
+                for feed in due:
                     if feed.url not in flying:
                         flying[feed.url] = asyncio.create_task(self.poll(feed.url))
+                if once and not flying:
+                    break
                 await self._wait(ending, flying)
                 for url in [url for url, task in flying.items() if task.done()]:
                     flying.pop(url).result()
+                due = [] if once else self.due()
         finally:
             ending.cancel()
             for task in flying.values():
@@ -462,7 +472,9 @@ class Poller:
 
     async def poll(self, url: str) -> Fetched | None:
         """Fetch one feed now; ``None`` where it is followed no longer, or its host has to rest."""
-        feed, now = self._feeds[url], self._clock()
+        feed, now = self._feeds.get(url), self._clock()
+        if feed is None:
+            return None
         until = self._paused.get(_host(feed.address))
         if until is not None and until > now:
             await self.change(url, next_at=self._later(until, now))

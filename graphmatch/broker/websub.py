@@ -202,7 +202,7 @@ def sign(secret: str, body: bytes, method: str = "sha256") -> str:
     Examples
     --------
     >>> sign("key", b"body")[:20]
-    'sha256=4e04c7341b444'
+    'sha256=515aae133b435'
     """
     return f"{method}={hmac.new(secret.encode(), body, method).hexdigest()}"
 
