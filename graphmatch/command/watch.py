@@ -29,7 +29,7 @@ from graphmatch.command.options import (
 if TYPE_CHECKING:
     import aiohttp
 
-    from graphmatch.broker.feeds import Fetched, FeedStore
+    from graphmatch.broker.feeds import FeedStore, Fetched
     from graphmatch.command.filter import Tally
     from graphmatch.command.output import Writer
     from graphmatch.command.session import Session
