@@ -31,7 +31,7 @@ from sqlalchemy import bindparam, insert, or_, select, update
 
 from graphmatch.broker.service import PUSHED, Broker, end_subscription, millis, send_at
 from graphmatch.broker.store import StoreError, counted
-from graphmatch.broker.tables import deliveries, matches, publications, subscriptions
+from graphmatch.broker.tables import WAITING, deliveries, matches, publications, subscriptions
 from graphmatch.engine import Engine
 from graphmatch.report import CoreMatches
 from graphmatch.saving import SavedError
@@ -390,7 +390,7 @@ def _open_digests(db: Connection, known: Mapping[int, RowMapping]) -> dict[int, 
     if not several:
         return {}
     table = deliveries.c
-    waiting = (table.kind == "digest", table.state == "waiting", table.attempt == 0)
+    waiting = (table.kind == "digest", WAITING, table.attempt == 0)
     chosen = select(table.id, table.subscription).where(*waiting, table.claimed_until.is_(None))
     rows = db.execute(chosen.where(table.subscription.in_(several)))
     return {number: {"id": id} for id, number in rows}

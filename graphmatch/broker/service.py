@@ -712,10 +712,10 @@ def checked_sink(sink: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
         raise RefusedError(Problem("`why` is true or false", place, "Say one of them."))
     secret: str | None = None
     if kind == "webhook":
-        from graphmatch.broker.transport import check_secret, new_secret
+        from graphmatch.broker.signatures import key_of, new_secret
 
         secret = str(sink["secret"]) if "secret" in sink else new_secret()
-        check_secret(secret)
+        key_of(secret)
         kept["secret"] = secret
     return kept, secret
 
