@@ -45,6 +45,10 @@ LAYERS = (
     ("graphmatch.spark.matching", "graphmatch.spark.documents"),
     ("graphmatch.spark.source",),
     ("graphmatch.spark",),
+    ("graphmatch.broker.signatures", "graphmatch.broker.safe_http"),
+    ("graphmatch.broker.transport",),
+    ("graphmatch.broker.retries",),
+    ("graphmatch.broker",),
     ("graphmatch.command", "graphmatch.bench"),
     ("graphmatch.cli",),
 )

@@ -499,7 +499,7 @@ class Email:
         mail["Message-ID"] = f"<{message.id}@{self.server.sender.rpartition('@')[2]}>"
         mail["Auto-Submitted"] = "auto-generated"
         if message.unsubscribe and _LINK.fullmatch(message.unsubscribe):
-            mail["List-Unsubscribe"] = f"<{message.unsubscribe}>"
+            mail["List-Unsubscribe"] = f"<{message.unsubscribe.replace('=?', '=%3F')}>"
         link = f"\n\n{message.link}" if message.link else ""
         text = f"{message.text}{link}\n\n-- \n{_line(message.name)}\n"
         mail.set_content(text.encode("utf-8", "replace").decode())
@@ -563,8 +563,12 @@ class Email:
 
 
 def _line(text: str) -> str:
-    """Return a text as one line for a header: no line breaks, no control characters."""
-    line = _CONTROLS.sub(" ", text).strip()
+    """Return a text as one line for a header: no line breaks, no control characters.
+
+    Nor encoded words (RFC 2047): Python's `email` makes headers of what is in them, or refuses it
+    where it has that mended (CVE-2024-6923).
+    """
+    line = _CONTROLS.sub(" ", text).strip().replace("=?", "= ?")
     if len(line) > SUBJECT_CHARACTERS:
         line = line[: SUBJECT_CHARACTERS - 1] + "…"
     return line.encode("utf-8", "replace").decode()
