@@ -302,6 +302,9 @@ class Matcher:
                 row = known.get(number)
                 if row is None or row["after"] >= one.seq:
                     continue
+                end = row["expires_at"]
+                if end is not None and end <= rows[one.seq]["received_at"]:
+                    continue  # it has ended, and nobody has looked yet
                 made = {
                     "subscription": number,
                     "publication": one.seq,
@@ -373,7 +376,13 @@ def _by_number(db: Connection, numbers: set[int]) -> dict[int, RowMapping]:
     """Return the active subscriptions among some."""
     table = subscriptions.c
     chosen = select(
-        table.number, table.after, table.generation, table.sink, table.digest, table.quiet
+        table.number,
+        table.after,
+        table.generation,
+        table.sink,
+        table.digest,
+        table.quiet,
+        table.expires_at,
     )
     found: dict[int, RowMapping] = {}
     several = sorted(numbers)

@@ -121,6 +121,9 @@ class Store:
             raise _error(
                 what, url, "Write postgresql://user@host/name or a file's name."
             ) from error
+        if self._url.get_backend_name() not in ("sqlite", "postgresql"):
+            what = f"no database is called {self._url.get_backend_name()}"
+            raise _error(what, self._url.render_as_string(), "Use postgresql:// or a file's name.")
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
         self.name = self._url.render_as_string(hide_password=True)
         self._lock: int | None = None

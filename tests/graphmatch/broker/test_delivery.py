@@ -161,9 +161,7 @@ def test_410_disables_the_subscription(tmp_path: Path) -> None:
             hook.answer = status(410)
             made = await broker.subscribe(hook.url(), digest={"every": 86400})
             await broker.publish("a")
-            await broker.broker.change(
-                made.id, broker_admin(), None, settings=Settings(digest={})
-            )
+            await broker.broker.change(made.id, broker_admin(), None, settings=Settings(digest={}))
             await broker.subscribe(other.url())
             await broker.publish("b")  # the digest waits beside it
             await until(lambda: _ended(broker, 1))
@@ -281,10 +279,10 @@ def test_two_requests_at_once_to_a_host(tmp_path: Path) -> None:
 
 
 def test_one_dead_host_does_not_hold_up_the_others(tmp_path: Path) -> None:
-    """The acceptance test with 100 hosts is in the benchmark; this one has 20, and a loose bound."""
+    """A request to the dead one takes three seconds: who waited for it would be that late."""
 
-    async def taken(folder: Path, *, dead: bool) -> float:
-        async with receivers(20) as several, rig(folder, utc_now, seconds=1.0) as broker:
+    async def taken(folder: Path, *, dead: bool) -> list[float]:
+        async with receivers(20) as several, rig(folder, utc_now, seconds=3.0) as broker:
             for one in several:
                 await broker.subscribe(one.url())
             if dead:
@@ -293,22 +291,23 @@ def test_one_dead_host_does_not_hold_up_the_others(tmp_path: Path) -> None:
             for n in range(25):
                 begun[f"urn:g-a{n}"] = time.perf_counter()
                 await broker.publish(f"a{n}")
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(0.02)
             alive = several[1:]
             await until(lambda: all(len(one.got) == 25 for one in alive))
-            late = [
-                got.at - begun[json.loads(got.body)["matches"][0]["publication"]["id"]]
-                for one in alive
-                for got in one.got
-            ]
-            assert len(several[0].got) == (several[0].answer is None) * 25 or len(
-                several[0].got
-            ) <= 6
-            return quantiles(late, n=20)[-1]
+            assert not dead or len(several[0].got) == 2
+            return quantiles(
+                [
+                    got.at - begun[json.loads(got.body)["matches"][0]["publication"]["id"]]
+                    for one in alive
+                    for got in one.got
+                ],
+                n=20,
+            )
 
     without = asyncio.run(taken(tmp_path / "without", dead=False))
     beside = asyncio.run(taken(tmp_path / "beside", dead=True))
-    assert beside < without * 1.1 + 0.15
+    assert beside[9] < without[9] * 2 + 0.05  # the median; other programs run here, too
+    assert beside[18] < 1.0
 
 
 def test_a_host_that_fails_is_spared(tmp_path: Path) -> None:
@@ -451,7 +450,7 @@ def test_payloads_have_a_limit_and_say_what_is_left_out(tmp_path: Path) -> None:
             assert len(solutions["matches"][0]["solutions"]) == 10
             assert digest["total"] == 250
             assert 50 < len(digest["matches"]) <= 100
-            assert digest["link"].endswith("/v1/deliveries/2")
+            assert digest["link"] == f"http://127.0.0.1:8000/v1/deliveries/{digest['id'][-1]}"
             assert long["matches"][0]["solutions"] == []
             assert long["matches"][0]["more"] is True
 
@@ -608,30 +607,27 @@ def test_expiry_is_announced_once_and_then_final(tmp_path: Path) -> None:
 
 def test_what_is_old_is_deleted_and_what_waits_is_kept(tmp_path: Path) -> None:
     async def main() -> None:
-        clock = FakeClock()
+        month = 31 * 86400  # a digest's time has just come: the next is in 31 days
+        clock = FakeClock(datetime.fromtimestamp(NOON.timestamp() // month * month + 60, UTC))
         async with receivers() as [hook], rig(tmp_path, clock) as broker:
-            year = timedelta(days=300)
             gone = await broker.subscribe(hook.url())
             await broker.broker.publish(b"<urn:x> a <urn:D> .", format="ttl", key="k")
             await broker.publish("a", "b")
             await until(all_are(broker, "delivered"))
             await broker.broker.unsubscribe(gone.id, broker_admin(), None)
-            await broker.subscribe(
-                hook.url(), digest={"every": 31 * 86400}, expires_in=year, sink={"why": True}
-            )
-            clock.forward(days=20)
+            more: Any = {"expires_in": timedelta(days=300)}
+            await broker.subscribe(hook.url(), digest={"every": 31 * 86400}, **more)
             await broker.publish("c")
             await broker.broker.note("something")
-            [waiting] = [r for r in await broker.rows(deliveries) if r["state"] == "waiting"]
-            clock.now = datetime.fromtimestamp(waiting["due_at"] / 1000, UTC) - timedelta(hours=1)
-            clock.now = max(clock.now, NOON + timedelta(days=50, minutes=1))
+            clock.forward(days=30, hours=1)
+            assert len(await broker.rows(publications)) == 4
             await broker.dispatcher.sweep(forget=True)
-            assert [row["subscription"] for row in await broker.rows(subscriptions)] == [] or [
-                row["number"] for row in await broker.rows(subscriptions)
-            ] == [2]
-            kept = [row["id"] for row in await broker.rows(publications)]
-            assert kept in (["urn:g-c"], [])
-            assert len(await broker.rows(matches)) == len(kept)
+            assert [row["number"] for row in await broker.rows(subscriptions)] == [2]
+            assert [row["id"] for row in await broker.rows(publications)] == ["urn:g-c"]
+            assert len(await broker.rows(matches)) == 1
+            [waiting] = await broker.rows(deliveries)
+            assert waiting["state"] == "waiting"
+            assert not await broker.rows(audit)
             assert not await broker.rows(requests)
 
     asyncio.run(main())
@@ -697,9 +693,7 @@ def test_claims_of_a_process_that_was_killed_come_back(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(
-    "kills", [5, pytest.param(200, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("kills", [5, pytest.param(200, marks=pytest.mark.long)])
 def test_nothing_is_lost_by_kill_9(tmp_path: Path, kills: int) -> None:
     """A process publishes, matches and sends; it is killed at random moments and started again."""
 
@@ -710,15 +704,21 @@ def test_nothing_is_lost_by_kill_9(tmp_path: Path, kills: int) -> None:
             root = Path(__file__).parents[3]
             command = [sys.executable, __file__, str(tmp_path), hook.url(), str(published)]
             environment = {**os.environ, "PYTHONPATH": str(root)}
+            nursery = subprocess.Popen(
+                command, cwd=root, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+            assert nursery.stdin is not None
+            assert nursery.stdout is not None
             for kill in range(kills + 1):
                 before = len(hook.got)
-                process = subprocess.Popen(command, cwd=root, env=environment)
+                nursery.stdin.write(b"\n")
+                nursery.stdin.flush()
+                process = int(await asyncio.to_thread(nursery.stdout.readline))
                 if kill < kills:
                     some = before + chance.randrange(1, 40)
                     await until(lambda some=some: len(hook.got) >= some, 60, every=0.001)  # type: ignore[misc]
                     await asyncio.sleep(chance.random() * 0.02)
-                    process.send_signal(signal.SIGKILL)
-                    process.wait()
+                    os.kill(process, signal.SIGKILL)
                 else:
                     acknowledged = set(published.read_text().split())
 
@@ -726,8 +726,8 @@ def test_nothing_is_lost_by_kill_9(tmp_path: Path, kills: int) -> None:
                         return names <= {name for name, _ in told(hook)}
 
                     await until(all_there, 60)
-                    process.terminate()
-                    await asyncio.to_thread(process.wait)
+                    os.kill(process, signal.SIGTERM)
+            await asyncio.to_thread(nursery.communicate)
             assert len(acknowledged) > 5 * kills
             ids: dict[str, set[str]] = {}
             for name, id in told(hook):
@@ -736,7 +736,8 @@ def test_nothing_is_lost_by_kill_9(tmp_path: Path, kills: int) -> None:
             assert {len(several) for several in ids.values()} == {1}
             store = Store(str(tmp_path / "broker.db"))
             count = store.read_now(lambda db: len(db.execute(matches.select()).all()))
-            numbered = store.read_now(lambda db: len(db.execute(publications.select()).all()))
+            done = publications.select().where(publications.c.matched_at.is_not(None))
+            numbered = store.read_now(lambda db: len(db.execute(done).all()))
             store.close()
             assert count == numbered  # each publication gave its match once
 
@@ -816,5 +817,17 @@ def test_a_claim_that_lapsed_is_taken_by_another(database: str) -> None:
     asyncio.run(main())
 
 
+def nurse(*arguments: str) -> None:
+    """Start the program at each line, and say its number: imports are done once."""
+    for _ in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            sys.stdin.close()
+            asyncio.run(publish_and_send(*arguments))
+            os._exit(0)
+        print(child, flush=True)
+        os.waitpid(child, 0)
+
+
 if __name__ == "__main__":
-    asyncio.run(publish_and_send(*sys.argv[1:]))
+    nurse(*sys.argv[1:])
