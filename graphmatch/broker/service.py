@@ -693,13 +693,9 @@ def checked_sink(sink: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
         what = f"a sink of this kind has no {min(unknown)!r}"
         raise RefusedError(Problem(what, place, f"It has {', '.join(sorted({'kind', *keys}))}."))
     kept = dict(sink)
-    if "url" in keys:
-        if not _is_address(sink.get("url")):
-            what, remedy = (
-                "no address to send to",
-                "Give an http: or https: URL without a password.",
-            )
-            raise RefusedError(Problem(what, Place("sink.url"), remedy))
+    if "url" in keys and not _is_address(sink.get("url")):
+        remedy = "Give an http: or https: URL without a password."
+        raise RefusedError(Problem("no address to send to", Place("sink.url"), remedy))
     if "address" in keys:
         address = str(sink.get("address", ""))
         local, at, domain = address.rpartition("@")
