@@ -693,14 +693,9 @@ def checked_sink(sink: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
         what = f"a sink of this kind has no {min(unknown)!r}"
         raise RefusedError(Problem(what, place, f"It has {', '.join(sorted({'kind', *keys}))}."))
     kept = dict(sink)
-    if "url" in keys:
-        url = urlsplit(str(sink.get("url", "")))
-        if url.scheme not in ("http", "https") or not url.hostname or url.username is not None:
-            what, remedy = (
-                "no address to send to",
-                "Give an http: or https: URL without a password.",
-            )
-            raise RefusedError(Problem(what, Place("sink.url"), remedy))
+    if "url" in keys and not _is_address(sink.get("url")):
+        remedy = "Give an http: or https: URL without a password."
+        raise RefusedError(Problem("no address to send to", Place("sink.url"), remedy))
     if "address" in keys:
         address = str(sink.get("address", ""))
         local, at, domain = address.rpartition("@")
@@ -708,6 +703,8 @@ def checked_sink(sink: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
         if not (local and at and domain) or odd or len(address) > 254:
             what = "no address of e-mail"
             raise RefusedError(Problem(what, Place("sink.address"), "Write name@example.org."))
+    if not isinstance(sink.get("token", ""), str):
+        raise RefusedError(Problem("a token is a text", Place("sink.token"), "Write it in quotes."))
     if not isinstance(sink.get("why", True), bool):
         raise RefusedError(Problem("`why` is true or false", place, "Say one of them."))
     secret: str | None = None
@@ -718,6 +715,18 @@ def checked_sink(sink: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
         key_of(secret)
         kept["secret"] = secret
     return kept, secret
+
+
+def _is_address(url: object) -> bool:
+    """Whether something can be sent to a URL: it has a host and, where it says one, a port."""
+    if not isinstance(url, str):
+        return False
+    try:
+        parts = urlsplit(url)
+        is_whole = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return is_whole and parts.scheme in ("http", "https") and parts.username is None
 
 
 def checked_quiet(quiet: Mapping[str, Any] | None) -> dict[str, Any] | None:
