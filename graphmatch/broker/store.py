@@ -201,7 +201,9 @@ class Store:
     def _commit(self) -> None:
         """Do what is waiting in one transaction, and then tell those who asked."""
         with self._guard:
-            self._taken, self._waiting = self._waiting[:GROUP], self._waiting[GROUP:]
+            several, self._waiting = self._waiting[:GROUP], self._waiting[GROUP:]
+            # Whoever went away before now is left out; from here on nobody can.
+            self._taken = [one for one in several if one.told.set_running_or_notify_cancel()]
         if not self._taken:
             return  # a commit before had it
         try:
