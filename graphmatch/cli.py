@@ -29,7 +29,11 @@ from graphmatch.command.options import (
     grouped,
 )
 
-_LATER = {"bench": "graphmatch.command.bench", "spark": "graphmatch.command.spark"}
+_LATER = {
+    "bench": "graphmatch.command.bench",
+    "serve": "graphmatch.command.serve",
+    "spark": "graphmatch.command.spark",
+}
 """Commands with many options of their own, to the modules that have them as ``app``."""
 
 

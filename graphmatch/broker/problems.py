@@ -151,6 +151,7 @@ def handle(app: FastAPI, constraints: str) -> None:
         elif status == HTTPStatus.METHOD_NOT_ALLOWED:
             what = f"nothing is done here with {request.method}"
             problem = Problem(what, place, "The header Allow says what is.")
+            headers["Allow"] = ", ".join(_allowed(app, request.url.path))
         else:
             problem = Problem(str(error.detail), place, "See /docs.")
         return problem_answer(status, problem, headers)
@@ -177,6 +178,15 @@ def handle(app: FastAPI, constraints: str) -> None:
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(DBAPIError, not_kept)
     app.add_exception_handler(Exception, fault)
+
+
+def _allowed(app: FastAPI, path: str) -> list[str]:
+    """Return the methods of a path: the router knows those of the first route that fits."""
+    found = set()
+    for template, methods in app.openapi()["paths"].items():
+        if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", template), path):
+            found |= {method.upper() for method in methods}
+    return sorted(found | ({"HEAD"} if "GET" in found else set()))
 
 
 def _invalid(error: Mapping[str, Any]) -> Problem:
