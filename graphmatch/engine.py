@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias, TypeVar
 from pyoxigraph import RdfFormat
 
 from graphmatch import _native
-from graphmatch.knowledge import Change, Entailment, Knowledge, Known
+from graphmatch.knowledge import Change, Entailment, Knowledge, Known, Prepared
 from graphmatch.matcher import (
     Call,
     Capabilities,
@@ -100,6 +100,8 @@ _FILINGS = 1024
 """So many filings are kept for explanations."""
 _AT_ONCE = 8192
 """So many subscriptions are taken in between two publications."""
+_OUT_OF_USE = 10
+"""When so many times the documents that are remembered had no room, these are dropped."""
 
 
 class Engine(Matcher):
@@ -190,6 +192,10 @@ class Engine(Matcher):
         """How subscriptions are filed that somebody asked about, until something changes."""
         self._saved: tuple[Options, bytes] | None = None
         """What is known, as it is saved: while it stays."""
+        self._remember = 0
+        self._remembered: dict[_Key, _Remembered] = {}
+        """What Python did for documents that are matched again: in a `sibling` that is to."""
+        self._without_room = 0
 
     def _know(self, ontology: Ontology, annotator: Annotator | None) -> Knowledge:
         known = self._made(ontology, annotator)
@@ -219,6 +225,7 @@ class Engine(Matcher):
         change = self._core.set_ontology(knowledge, **knowledge.stated(self._known))
         self._known, self._saved = knowledge, None
         self._filings.clear()
+        self._remembered.clear()
         return change
 
     @property
@@ -292,6 +299,7 @@ class Engine(Matcher):
         if not knowledge.words and self._core.has_term(str(WORDS)):
             begins = not knowledge.reads_items
             knowledge.words = True
+            self._remembered.clear()
             if begins:
                 self._adopt(knowledge)
 
@@ -605,10 +613,20 @@ class Engine(Matcher):
         publication: Publication | None,
         now: datetime,
         source: str,
+        key: _Key | None = None,
+        prepared: Prepared | None = None,
     ) -> MatchReport:
-        """Return the report of a publication, after Python's steps where these are needed."""
-        problems: tuple[Problem, ...] = ()
-        runs, steps = 0, 0
+        """Return the report of a publication, after Python's steps where these are needed.
+
+        Parameters
+        ----------
+        key
+            What these steps are remembered under, if they are.
+        prepared
+            What they gave, if they were done already.
+        """
+        problems, runs = (prepared.problems, prepared.runs) if prepared else ((), 0)
+        steps = 0
         asked: Asked | None = None
         while not isinstance(found, _native.Report):
             if isinstance(found, _native.Waiting):
@@ -622,6 +640,8 @@ class Engine(Matcher):
             steps |= found.steps
             prepared = knowledge.prepare(publication, steps, now)
             problems, runs = prepared.problems, prepared.runs
+            if key is not None:
+                self._keep(key, _Remembered(publication, prepared, found.version))
             found = self._core.match_triples(
                 plain(publication.id),
                 prepared.triples,
@@ -717,6 +737,10 @@ class Engine(Matcher):
         """Match a document in memory: in one call where it is one publication."""
         now = self._clock()
         cut, base = reading.cut.value, reading.base
+        key = self._key(data, name, reading, now) if self._remember else None
+        if key is not None and (known := self._remembered.get(key)) is not None:
+            yield self._match_again(known, now, name)
+            return
         found = self._core.match_bytes(
             data, plain(name), now_text(now), reading.extension, cut, base
         )
@@ -724,9 +748,38 @@ class Engine(Matcher):
             outcome, faults = found
             reading.tell(faults, name)
             if outcome is not None:
-                yield self._reported(outcome, None, now, name)
+                yield self._reported(outcome, None, now, name, None if faults else key)
             return
         yield from self._filter_pieces(iter([data]), name, reading, waits=False)
+
+    def _key(self, data: bytes, name: str, reading: _Reading, now: datetime) -> _Key:
+        """Return all that Python's steps for a document depend on, but what the engine knows."""
+        time = now if self._knowledge.functions is not None else None
+        return name, data, reading.cut, reading.extension, reading.base, time
+
+    def _keep(self, key: _Key, known: _Remembered) -> None:
+        """Remember what was done; when there is no room for many, what is there is out of use."""
+        if len(self._remembered) < self._remember:
+            self._remembered[key] = known
+            return
+        self._without_room += 1
+        if self._without_room > _OUT_OF_USE * self._remember:
+            self._remembered.clear()
+            self._without_room = 0
+
+    def _match_again(self, known: _Remembered, now: datetime, name: str) -> MatchReport:
+        """Match a publication for which Python's steps were done before."""
+        publication, prepared = known.publication, known.prepared
+        found = self._core.match_triples(
+            plain(publication.id),
+            prepared.triples,
+            now_text(now),
+            prepared.stated,
+            prepared.shown,
+            prepared.done,
+            known.version,
+        )
+        return self._reported(found, publication, now, name, None, prepared)
 
     def _filter_stream(
         self, stream: Readable, name: str, reading: _Reading
@@ -976,6 +1029,87 @@ class Engine(Matcher):
             evaluation = knowledge.evaluation(enriched.publication, now, asked.native)
         return evaluation, provenance
 
+    # -- others like it ---------------------------------------------------------------------
+
+    def sibling(
+        self, *, clock: Clock = utc_now, on_problem: OnProblem = warn_problem, remember: int = 0
+    ) -> Engine:
+        """Return an engine without subscriptions that knows what this one knows.
+
+        Ontology, annotator, operators and limits are shared, so it says of a subscription what this
+        one would say. Cost: that of handing the ontology to the core, 0.1 s for DBpedia's.
+
+        Parameters
+        ----------
+        clock, on_problem
+            As a new engine has them.
+        remember
+            For so many documents in memory, given to `filter` as bytes, what their texts name is
+            kept, some 20 KB each: for those that are matched again and again.
+
+        Examples
+        --------
+        >>> engine = Engine()
+        >>> engine.subscribe("alice", "ASK { ?x a <urn:Laptop> }")
+        >>> sibling = engine.sibling()
+        >>> len(sibling), sibling.ontology is engine.ontology
+        (0, True)
+        """
+        with self._changing:
+            knowledge, labels = self._knowledge, self._labels
+            own = knowledge.own_annotator is not None
+            known = knowledge.ontology, knowledge.annotator, own
+        calls = Operators(self.operators, on_problem, self._operators.seconds)
+        core = _native.Core(list(PREFIXES.items()), self._limits, calls.rows)
+        engine = Engine.__new__(Engine)
+        engine._begin(core, self._entailment, clock, on_problem, self._limits, calls)
+        engine._labels, engine._remember = labels, remember
+        engine._adopt(Knowledge(lambda: known, self._entailment, core=core))
+        return engine
+
+    def copy(self, *, clock: Clock = utc_now, on_problem: OnProblem = warn_problem) -> Engine:
+        """Return an engine like this one, by way of a snapshot; changes of one spare the other.
+
+        Parameters
+        ----------
+        clock, on_problem
+            As a new engine has them.
+
+        Raises
+        ------
+        SavedError
+            When there is no room for the snapshot.
+
+        Examples
+        --------
+        >>> engine = Engine()
+        >>> engine.subscribe("alice", "ASK { ?x a <urn:Laptop> }")
+        >>> copy = engine.copy()
+        >>> engine.unsubscribe("alice")
+        >>> "alice" in copy
+        True
+        """
+        from tempfile import TemporaryDirectory
+
+        with TemporaryDirectory() as folder, self._changing:
+            self.save(path := Path(folder, "engine"))
+            calls = self._operators
+            engine = Engine.open(
+                path,
+                clock=clock,
+                on_problem=on_problem,
+                limits=self._limits,
+                operators=calls.all,
+                operator_seconds=calls.seconds,
+            )
+            own = self.annotator is not None
+            known = self.ontology, self._knowledge.annotator, own
+            engine._labels = self._labels
+        engine._known = Knowledge(lambda: known, self._entailment, core=engine._core)
+        options = known[0].roots.options
+        engine._core.know(engine._known, options.fold if options.folds else None)
+        return engine
+
     # -- saving -----------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
@@ -1065,6 +1199,19 @@ class Engine(Matcher):
         engine._saved = options, known
         core.know(engine._known, options.synonyms.fold if options.synonyms.folds else None)
         return engine
+
+
+_Key: TypeAlias = tuple[str, bytes, Cut, str | None, str | None, datetime | None]
+"""A document's name, its bytes, how it is read, and what ``NOW()`` is to mapping functions."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    """A publication, what Python did for it, and for which state of the core."""
+
+    publication: Publication
+    prepared: Prepared
+    version: int
 
 
 @dataclass(frozen=True, slots=True)

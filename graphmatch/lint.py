@@ -115,10 +115,14 @@ _HARMLESS = frozenset({"OPTIONAL", "UNION", "ORDER BY", "LIMIT or OFFSET", "BIND
 
 @dataclass(frozen=True, slots=True)
 class Warned(Problem):
-    """A problem with a code of `CODES`; its place is the subscription's id."""
+    """A problem with a code of `CODES`; its place is the subscription's id.
+
+    `other` is the id of the subscription that it duplicates.
+    """
 
     severity: Severity = Severity.WARNING
     code: str = ""
+    other: str = ""
 
 
 _Finding: TypeAlias = tuple[str, str]
@@ -158,18 +162,19 @@ class Linter:
         """Return what is probably wrong with a subscription; see `lint`."""
         asked = _Asked(subscription, self._trees.parse(subscription.query), self._known)
         warnings = [(code, *found) for code, rule in _RULES.items() for found in rule(asked)]
-        warnings += (("duplicate", *found) for found in self._duplicate(subscription))
         place = Place(subscription.id)
-        return tuple(
-            Warned(what, place, remedy, code=code) for code, what, remedy in dict.fromkeys(warnings)
+        return (
+            *(Warned(what, place, remedy, code=c) for c, what, remedy in dict.fromkeys(warnings)),
+            *self._duplicate(subscription),
         )
 
-    def _duplicate(self, subscription: Subscription) -> Iterator[_Finding]:
+    def _duplicate(self, subscription: Subscription) -> Iterator[Warned]:
         """Yield a warning where a subscription before asks the same."""
         first = self._first.setdefault(_same(subscription.query.text), subscription.id)
         if first != subscription.id:
             what = f"it asks the same as {first}, but for names of variables and layout"
-            yield what, "Keep one of the two."
+            place, code = Place(subscription.id), "duplicate"
+            yield Warned(what, place, "Keep one of the two.", code=code, other=first)
 
 
 def _same(text: str) -> str:

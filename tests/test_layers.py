@@ -45,7 +45,7 @@ LAYERS = (
     ("graphmatch.spark.matching", "graphmatch.spark.documents"),
     ("graphmatch.spark.source",),
     ("graphmatch.spark",),
-    ("graphmatch.command", "graphmatch.bench"),
+    ("graphmatch.command", "graphmatch.bench", "graphmatch.broker"),
     ("graphmatch.cli",),
 )
 """From the ground up; a module imports from its own layer and those below."""

@@ -10,10 +10,7 @@ from graphmatch.command.console import reader_language, visible
 from graphmatch.command.filter import check, nothing_to_match, read
 from graphmatch.command.options import Knowing, Reading, Subscribing, Verbosity
 from graphmatch.command.session import Session
-from graphmatch.explain.explanation import Explanation
-from graphmatch.explain.indexing import Placement
 from semantic.errors import GraphMatchError, Place, Problem
-from semantic.terms import Triple
 
 
 def run(
@@ -42,7 +39,7 @@ def run(
             found = True
             explanation = engine.explain(subscription, each, reader_language(os.environ))
             if json:
-                session.out.write_json(_json(explanation))
+                session.out.write_json(explanation.as_json())
                 continue
             internals = explanation.internals if verbosity.verbose else ()
             lines = [str(explanation), *(f"  {line}" for line in internals)]
@@ -67,44 +64,3 @@ def _nothing_read(reading: Reading, wanted: str | None) -> GraphMatchError:
         what = f"no publication has the id {wanted}"
         remedy = "Leave --publication out to see them all."
     return GraphMatchError(Problem(what, place, remedy))
-
-
-def _json(explanation: Explanation) -> dict[str, object]:
-    return {
-        "subscription": explanation.subscription,
-        "publication": explanation.publication,
-        "matches": explanation.match is not None,
-        "filing": explanation.filed.describe(explanation.prefixes),
-        "index": [_placement(placement) for placement in explanation.placements],
-        "evidence": [
-            {
-                "pattern": evidence.pattern.write({}),
-                "triple": evidence.triple and _triple(evidence.triple),
-                "value": evidence.value and str(evidence.value),
-                "because": evidence.reasons,
-            }
-            for evidence in explanation.evidence
-        ],
-        "calls": list(explanation.calls),
-        "failure": explanation.failure or None,
-        "nearest": [
-            {"triple": _triple(near.triple), "because": near.reasons, "but": near.why or None}
-            for near in explanation.nearest
-        ],
-    }
-
-
-def _placement(placement: Placement) -> dict[str, object]:
-    return {
-        "access pattern": placement.access,
-        "second pattern": placement.second,
-        "frequency": placement.frequency,
-        "met": placement.met,
-        "sampled": placement.sampled,
-        "rows": placement.postings,
-        "same template": placement.alike,
-    }
-
-
-def _triple(triple: Triple) -> str:
-    return " ".join(map(str, triple))

@@ -17,9 +17,10 @@ from rich.text import Text
 
 from graphmatch.command.console import CommandConsole, plural, reader_language
 from graphmatch.command.options import Delivering, Knowing, Reading, Subscribing, Verbosity
-from graphmatch.command.output import Proof, TextWriter, Writer, described, reasons, writer, written
+from graphmatch.command.output import Proof, TextWriter, Writer, described, writer, written
 from graphmatch.command.session import Session
 from graphmatch.engine import Engine
+from graphmatch.explain.evidence import distinct_reasons
 from graphmatch.matcher import Match, MatchReport
 from semantic.clock import utc_now
 from semantic.errors import InputError, Place, Problem
@@ -282,7 +283,7 @@ class _FirstWriter(TextWriter):
 
     def write(self, publication: Publication, matches: Sequence[Match], evidence: Proof) -> None:
         """Write a match of one publication."""
-        best = max(matches, key=lambda match: len(reasons(evidence[match.subscription])))
+        best = max(matches, key=lambda match: len(distinct_reasons(evidence[match.subscription])))
         lines = self.lines(publication, [best], evidence)
         self._room -= len(lines)
         if self._room >= 0:

@@ -11,21 +11,19 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from shutil import copymode
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 from rich.text import Text
 
 from graphmatch.command.console import CommandConsole, styled, to_json, visible
 from graphmatch.engine import Engine
+from graphmatch.explain.evidence import Evidence, distinct_reasons
 from graphmatch.matcher import Match
 from semantic.errors import InputError, Place, Problem
 from semantic.publication import Publication
 from semantic.terms import Term, compact
 from semantic.vocabulary import DC, DCTERMS, LABEL, RSS, TYPE, XSD
-
-if TYPE_CHECKING:
-    from graphmatch.explain.evidence import Evidence
 
 _TITLES = (RSS["title"], DCTERMS["title"], DC["title"], LABEL)
 _DATES = (DC["date"], DCTERMS["date"], DCTERMS["issued"], DCTERMS["modified"])
@@ -89,7 +87,7 @@ def _text(term: Term | None) -> str:
 # --- Forms ---------------------------------------------------------------------------------------
 
 
-Proof: TypeAlias = "Mapping[str, Sequence[Evidence]]"
+Proof: TypeAlias = Mapping[str, Sequence[Evidence]]
 """Subscription id to the triples that met its patterns."""
 
 
@@ -139,7 +137,7 @@ class TextWriter(Writer):
             lines.append(styled("  ", (f"▸ {match.subscription}", "green"), (about, "dim")))
             bindings = _bindings(match, publication, prefixes)
             lines += (styled(f"      {line}") for line in bindings)
-            because = reasons(evidence.get(match.subscription, ()))
+            because = distinct_reasons(evidence.get(match.subscription, ()))
             lines += (styled("      ", (f"because {reason}", "dim")) for reason in because)
         return [*lines, Text()]
 
@@ -293,12 +291,6 @@ def _short(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def reasons(evidence: Sequence[Evidence]) -> list[str]:
-    """Return why the triples that met a subscription's patterns hold, each reason once."""
-    found = (r for e in evidence for r in e.reasons if r != "in the ontology")
-    return list(dict.fromkeys(found))
-
-
 # --- As JSON -------------------------------------------------------------------------------------
 
 
@@ -313,7 +305,7 @@ def as_json(
         "subscription": match.subscription,
         "solutions": [_terms(solution) for solution in match.solutions],
         "graph": match.graph and [f"{' '.join(map(str, triple))} ." for triple in match.graph],
-        "because": reasons(evidence),
+        "because": distinct_reasons(evidence),
     }
 
 

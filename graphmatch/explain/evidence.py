@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pyoxigraph import BlankNode, NamedNode, Variable
@@ -44,6 +44,26 @@ class Evidence:
         written = self.pattern.write(prefixes)
         return written if isinstance(self.pattern, TriplePattern) else f"FILTER({written})"
 
+    def as_json(self) -> dict[str, object]:
+        """Return it as what JSON has, its terms as N-Triples writes them."""
+        return {
+            "pattern": self.pattern.write({}),
+            "triple": self.triple and in_ntriples(self.triple),
+            "value": self.value and str(self.value),
+            "because": list(self.reasons),
+        }
+
+
+def in_ntriples(triple: Triple) -> str:
+    """Write a triple with its terms as N-Triples has them."""
+    return " ".join(map(str, triple))
+
+
+def distinct_reasons(evidence: Iterable[Evidence]) -> list[str]:
+    """Return why the triples that met a subscription's patterns hold, each reason once."""
+    found = (r for each in evidence for r in each.reasons if r != "in the ontology")
+    return list(dict.fromkeys(found))
+
 
 def evidence(
     filed: Filed, match: Match, evaluation: Evaluation, provenance: Provenance
@@ -57,7 +77,7 @@ def evidence(
         if any(row.get(name, term) != term for name, term in first.items()):
             continue
         for branch in filed.branches:
-            found = tuple(_evidence(branch, row, evaluation, provenance))
+            found = tuple(proofs(branch, row, evaluation, provenance))
             if loose:
                 found = tuple(e for e in found if _variables(e.pattern) <= known)
             if any(e.triple is not None and provenance.holds(e.triple) for e in found):
@@ -65,7 +85,7 @@ def evidence(
                 return
 
 
-def _evidence(
+def proofs(
     branch: Branch, row: Solution, evaluation: Evaluation, provenance: Provenance
 ) -> Iterator[Evidence]:
     """Yield the evidence for one branch with the bindings of a row, if it holds."""

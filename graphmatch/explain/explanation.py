@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from graphmatch._native import Evaluation
-from graphmatch.explain.evidence import Evidence, evidence, first
+from graphmatch.explain.evidence import Evidence, evidence, first, proofs
 from graphmatch.explain.indexing import Filed, Placement
 from graphmatch.explain.nearest import Near, Nearest, Wording
 from graphmatch.explain.provenance import Provenance
@@ -39,6 +39,8 @@ class Explanation:
         For no match, the first thing that failed.
     nearest
         What came closest to what failed.
+    held
+        For no match, the triples of one solution of the conditions before the first that failed.
     calls
         What operators were called for it, in which order, and what they gave; as lines.
     """
@@ -51,6 +53,7 @@ class Explanation:
     evidence: tuple[Evidence, ...] = ()
     failure: str = ""
     nearest: tuple[Near, ...] = ()
+    held: tuple[Evidence, ...] = ()
     prefixes: Mapping[str, str] = field(default_factory=lambda: PREFIXES)
     calls: tuple[str, ...] = ()
 
@@ -63,6 +66,21 @@ class Explanation:
     def __str__(self) -> str:
         """Return the answer as lines."""
         return "\n".join(self._lines())
+
+    def as_json(self) -> dict[str, object]:
+        """Return the answer as what JSON has: what ``graphmatch explain --json`` writes."""
+        return {
+            "subscription": self.subscription,
+            "publication": self.publication,
+            "matches": self.match is not None,
+            "filing": list(self.filed.describe(self.prefixes)),
+            "index": [placement.as_json() for placement in self.placements],
+            "evidence": [each.as_json() for each in self.evidence],
+            "calls": list(self.calls),
+            "failure": self.failure or None,
+            "held": [each.as_json() for each in self.held],
+            "nearest": [near.as_json() for near in self.nearest],
+        }
 
     def _lines(self) -> Iterator[str]:
         verb = "matches" if self.match else "does not match"
@@ -111,11 +129,17 @@ def explain(
     failures = [_failure(b, evaluation, nearest, Wording(b, prefixes)) for b in filed.branches]
     found = [failed for failed in failures if failed is not None]
     if len(found) < len(failures) or not found:
-        return replace(blank, failure=_rest_failed(filed))
-    text, misses = found[0]
+        held = (
+            tuple(proofs(branch, {}, evaluation, provenance))
+            for branch, failed in zip(filed.branches, failures, strict=True)
+            if failed is None
+        )
+        return replace(blank, failure=_rest_failed(filed), held=next(held, ()))
+    text, misses, before = found[0]
     if len(found) > 1:
         text += f" (and likewise in each of the other {len(found) - 1} branches)"
-    return replace(blank, failure=text, nearest=misses)
+    held_ = tuple(proofs(before, {}, evaluation, provenance)) if before.patterns else ()
+    return replace(blank, failure=text, nearest=misses, held=held_)
 
 
 def _rest_failed(filed: Filed) -> str:
@@ -127,23 +151,24 @@ def _rest_failed(filed: Filed) -> str:
 
 def _failure(
     branch: Branch, evaluation: Evaluation, nearest: Nearest, words: Wording
-) -> tuple[str, tuple[Near, ...]] | None:
-    """Return the first thing that fails of a branch, and what came nearest to it."""
+) -> tuple[str, tuple[Near, ...], Branch] | None:
+    """Return the first thing that fails of a branch, what came nearest, and what held before."""
     for number, pattern in enumerate(branch.patterns):
         before = branch.patterns[:number]
         if first(evaluation, Branch((pattern,))) is None:
             what = "nothing" if words.of_attributes else "no triple"
             text = f"{what} meets {words.pattern(pattern)}"
-            return text, nearest.to_pattern(pattern)
+            return text, nearest.to_pattern(pattern), Branch(before)
         if first(evaluation, Branch((*before, pattern))) is None:
-            return _not_together(pattern, before, evaluation, nearest, words)
+            text, misses = _not_together(pattern, before, evaluation, nearest, words)
+            return text, misses, Branch(before)
     for number, filter_ in enumerate(branch.filters):
         met = Branch(branch.patterns, branch.filters[:number])
         if first(evaluation, Branch(branch.patterns, branch.filters[: number + 1])) is None:
             near = list(nearest.to_filter(met, filter_))
             value = f"{words.variable(filter_.variable)} is {words.term(near[0][0])}"
             text = f"{words.filter(filter_)} is not true: {value}"
-            return text, tuple(miss for _, miss in near)
+            return text, tuple(miss for _, miss in near), met
     return None
 
 

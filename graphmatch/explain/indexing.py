@@ -169,6 +169,18 @@ class Placement:
         shared = "no other row" if self.alike == 1 else f"{self.alike - 1:,} other rows"
         yield f"query template: shared with {shared}"
 
+    def as_json(self) -> dict[str, object]:
+        """Return it as what JSON has."""
+        return {
+            "access pattern": self.access,
+            "second pattern": self.second,
+            "frequency": self.frequency,
+            "met": self.met,
+            "sampled": self.sampled,
+            "rows": self.postings,
+            "same template": self.alike,
+        }
+
     def _figures(self) -> str:
         percent = f"{100 * self.frequency:.3g} %"
         if self.frequency < _LEAST_SHARE:

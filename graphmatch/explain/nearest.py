@@ -26,7 +26,7 @@ from itertools import islice
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from graphmatch._native import Evaluation
-from graphmatch.explain.evidence import LOOKED_AT, instance, solutions
+from graphmatch.explain.evidence import LOOKED_AT, in_ntriples, instance, solutions
 from graphmatch.explain.provenance import Provenance
 from semantic.attributes.names import attribute, isa_name_of, name_of, steps
 from semantic.filter_evaluation import folded, text_of
@@ -71,6 +71,11 @@ class Near:
     triple: Triple
     why: str = ""
     reasons: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as what JSON has."""
+        triple, reasons = in_ntriples(self.triple), list(self.reasons)
+        return {"triple": triple, "because": reasons, "but": self.why or None}
 
 
 class Nearest:

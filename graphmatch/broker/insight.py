@@ -1,0 +1,728 @@
+"""What a subscriber wants to know before and after: trials, why not, what if, health.
+
+Functions over an engine and stored publications, newest first; they know neither HTTP nor a
+database. Nothing here changes the engine that is asked about: queries are tried in a `Rehearsal`,
+another engine of the same ontology, in which ``NOW()`` is the time at which a publication came. So
+a trial says what matching said, or would have said.
+
+Cost: a publication is read and annotated when it is first asked about, 0.4 ms for a feed item of
+4 KB; while it is remembered, a question costs 0.04 ms a publication. Near misses are found in the
+same pass: the query is matched once more without each of its conditions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from enum import Enum
+from itertools import chain, islice
+from threading import RLock
+from time import perf_counter
+from typing import TypeAlias
+
+from pyoxigraph import NamedNode
+
+from graphmatch.broker.conditions import Condition, conditions
+from graphmatch.engine import Engine
+from graphmatch.explain.evidence import distinct_reasons
+from graphmatch.explain.explanation import Explanation
+from graphmatch.lint import Linter
+from graphmatch.matcher import MatchReport
+from semantic.annotation.annotate import Annotator
+from semantic.clock import utc_now
+from semantic.errors import Problem, SubscriptionError
+from semantic.ontology.ontology import Ontology
+from semantic.publication import Publication
+from semantic.reading import Cut, read_publications
+from semantic.terms import Node
+
+Timer: TypeAlias = Callable[[], float]
+"""Returns seconds, from any beginning."""
+
+REMEMBERED = 2_000
+"""So many publications a rehearsal keeps annotated: some 40 MB."""
+_WHOLE = "the whole query"
+_NEVER = frozenset(
+    {
+        *("unknown-term", "unbound-variable", "never-comparable", "no-arithmetic"),
+        *("invalid-literal", "invalid-regex", "contradictory-filters", "channel-and-item"),
+    }
+)
+"""Warnings of the linter because of which a subscription, or a part of it, can't match."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A publication that came in before.
+
+    Parameters
+    ----------
+    id
+        What it was matched under.
+    text
+        Its triples, in N-Triples.
+    received
+        When it came, with its zone.
+    title, link
+        Those of a feed item.
+    """
+
+    id: str
+    text: bytes
+    received: datetime
+    title: str | None = None
+    link: str | None = None
+
+    def read(self) -> Publication:
+        """Return the publication."""
+        (found,) = read_publications(self.text, cut=Cut.DOCUMENT, format="nt")
+        return found.called(self.id)
+
+
+class Rehearsal:
+    """An engine of the same ontology in which queries are tried on stored publications.
+
+    It may be kept as long as the engine: when the engine's ontology has been replaced, the next
+    question makes it anew. It answers one question at a time, from any thread.
+
+    Parameters
+    ----------
+    engine
+        The one that matches; only its ontology and options are used.
+    remember
+        For so many publications annotations are kept.
+    timer
+        Says how long something took.
+    """
+
+    def __init__(
+        self, engine: Engine, *, remember: int = REMEMBERED, timer: Timer = perf_counter
+    ) -> None:
+        self.timer = timer
+        self._model, self._remember = engine, remember
+        self._now = utc_now()
+        self._changing = RLock()
+        self._made: Engine | None = None
+
+    @property
+    def engine(self) -> Engine:
+        """The engine in which queries are tried."""
+        if self._made is None or self._made.ontology is not self._model.ontology:
+            self._made = self._model.sibling(
+                clock=lambda: self._now, on_problem=lambda _: None, remember=self._remember
+            )
+        return self._made
+
+    @contextmanager
+    def asking(
+        self, queries: Iterable[tuple[str, str]]
+    ) -> Iterator[tuple[Engine, dict[str, Problem]]]:
+        """Have some queries subscribed, by their ids; yield the engine and what was refused."""
+        with self._changing:
+            engine = self.engine
+            refused: dict[str, Problem] = {}
+            taken: list[str] = []
+            try:
+                for id, query in queries:
+                    try:
+                        engine.subscribe(id, query)
+                    except SubscriptionError as error:
+                        refused[id] = error.problem
+                    else:
+                        taken.append(id)
+                yield engine, refused
+            finally:
+                for id in taken:
+                    engine.unsubscribe(id)
+
+    def reports(self, stored: Iterable[Stored]) -> Iterator[tuple[Stored, MatchReport]]:
+        """Match publications, each at the time at which it came."""
+        for one in stored:
+            self.at(one)
+            for report in self.engine.filter(one.text, "nt", Cut.DOCUMENT, name=one.id):
+                yield one, report
+
+    def at(self, one: Stored) -> None:
+        """Let the clock be at the arrival of a publication."""
+        self._now = one.received
+
+
+@dataclass(slots=True)
+class Scan:
+    """Goes over stored publications until time is up.
+
+    Attributes
+    ----------
+    looked, complete
+        How many it gave, and whether these are all.
+    """
+
+    stored: Iterable[Stored]
+    until: float
+    timer: Timer
+    looked: int = 0
+    complete: bool = False
+
+    def __iter__(self) -> Iterator[Stored]:
+        for one in self.stored:
+            if self.timer() >= self.until:
+                return
+            self.looked += 1
+            yield one
+        self.complete = True
+
+
+# -- trying a query -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A publication that a query matches, and why."""
+
+    id: str
+    received: datetime
+    title: str | None
+    link: str | None
+    because: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NearMiss:
+    """A publication that a query matches without one of its conditions.
+
+    Parameters
+    ----------
+    condition
+        The one, as the query has it.
+    failure, but
+        What fails of it, and by how much the nearest missed it; empty where time ran out.
+    """
+
+    id: str
+    received: datetime
+    title: str | None
+    link: str | None
+    condition: str
+    failure: str = ""
+    but: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A condition of a query, and how many more publications it would match without it."""
+
+    condition: str
+    line: int
+    column: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """How many publications of a day, in the zone of their times, matched."""
+
+    day: date
+    matched: int
+    looked: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a query gave on stored publications.
+
+    Parameters
+    ----------
+    problem
+        Why the text is no subscription, with line and column; nothing was matched then.
+    looked, complete
+        How many publications were looked at, and whether these are all.
+    matched
+        How many matched.
+    unknown
+        Of how many operators left it open.
+    failed
+        Of how many the query could not be evaluated within the limits.
+    days
+        The days of those that were looked at, the newest first.
+    newest
+        The newest that matched.
+    missed
+        The conditions without which it would match more, the rarest first.
+    near
+        Near misses: of the rarest conditions first, and of these the newest.
+    """
+
+    problem: Problem | None = None
+    looked: int = 0
+    complete: bool = True
+    matched: int = 0
+    unknown: int = 0
+    failed: int = 0
+    days: tuple[Day, ...] = ()
+    newest: tuple[Hit, ...] = ()
+    missed: tuple[Missed, ...] = ()
+    near: tuple[NearMiss, ...] = ()
+
+
+def try_subscription(
+    engine: Engine,
+    query: str,
+    stored: Iterable[Stored],
+    *,
+    limit_seconds: float,
+    newest: int = 10,
+    near: int = 5,
+    language: str = "en",
+    rehearsal: Rehearsal | None = None,
+) -> Trial:
+    """Say what a query would have matched: what `Engine.filter` says of each publication.
+
+    Parameters
+    ----------
+    query
+        The text of a query, finished or not.
+    stored
+        Publications, the newest first.
+    limit_seconds
+        After this time no more are looked at.
+    newest, near
+        How many matches and near misses are described; with ``near=0`` none are looked for.
+    language
+        The reader's: in which labels terms are shown.
+    rehearsal
+        One that is kept for the engine, for questions that are asked one after the other.
+
+    Examples
+    --------
+    >>> from datetime import UTC
+    >>> line = b'<urn:%d> <http://purl.org/dc/elements/1.1/subject> "Food" .'
+    >>> stored = [Stored(f"urn:{n}", line % n, datetime(2026, 1, n, tzinfo=UTC)) for n in (2, 1)]
+    >>> trial = try_subscription(Engine(), 'ASK { ?x dc:subject "Food" }', stored, limit_seconds=1)
+    >>> trial.matched, trial.looked, [hit.id for hit in trial.newest]
+    (2, 2, ['urn:2', 'urn:1'])
+    >>> str(try_subscription(Engine(), "ASK { ?x", stored, limit_seconds=1).problem.where)
+    'the query:1:9'
+    """
+    rehearsal = rehearsal or Rehearsal(engine)
+    timer = rehearsal.timer
+    until = timer() + limit_seconds
+    problem, parts = _conditions(engine, query, near)
+    if problem is not None:
+        return Trial(problem)
+    queries = [(_WHOLE, query), *((str(n), part.without) for n, part in enumerate(parts))]
+    with rehearsal.asking(queries) as (trying, refused):
+        if _WHOLE in refused:
+            return Trial(refused[_WHOLE])
+        scan = Scan(stored, until, timer)
+        days, looked, missed = Counter[date](), Counter[date](), Counter[int]()
+        hits: list[tuple[Stored, MatchReport]] = []
+        close: defaultdict[int, list[Stored]] = defaultdict(list)
+        unknown = failed = 0
+        for one, report in rehearsal.reports(scan):
+            day = one.received.date()
+            looked[day] += 1
+            unknown += any(each.subscription == _WHOLE for each in report.unknown)
+            failed += any(each.what.startswith(f"{_WHOLE}: ") for each in report.problems)
+            matched = report.subscriptions
+            if _WHOLE in matched:
+                days[day] += 1
+                if len(hits) < newest:
+                    hits.append((one, report))
+                continue
+            for number in map(int, matched):
+                missed[number] += 1
+                if len(close[number]) < near:
+                    close[number].append(one)
+        rarest = sorted(missed, key=lambda number: (missed[number], number))
+        nearest = {s.id: (s, n) for n in reversed(rarest) for s in reversed(close[n])}
+        chosen = list(islice(reversed(nearest.values()), near))
+        describing = _Describing(rehearsal, trying, until, language)
+        return Trial(
+            None,
+            scan.looked,
+            scan.complete,
+            days.total(),
+            unknown,
+            failed,
+            tuple(Day(day, days[day], looked[day]) for day in sorted(looked, reverse=True)),
+            tuple(describing.hit(*hit) for hit in hits),
+            tuple(_missed(parts[number], missed[number]) for number in rarest),
+            tuple(describing.near_miss(one, parts[number]) for one, number in chosen),
+        )
+
+
+def _conditions(
+    engine: Engine, query: str, near: int
+) -> tuple[Problem | None, tuple[Condition, ...]]:
+    """Return why a text is no query, or its conditions."""
+    try:
+        engine.parser.query("the query", query)
+    except SubscriptionError as error:
+        return error.problem, ()
+    return None, conditions(query) if near else ()
+
+
+def _missed(part: Condition, count: int) -> Missed:
+    return Missed(part.text, part.line, part.column, count)
+
+
+@dataclass(frozen=True, slots=True)
+class _Describing:
+    """Says of publications why they match, or what is amiss, until time is up."""
+
+    rehearsal: Rehearsal
+    engine: Engine
+    until: float
+    language: str
+
+    def _is_late(self) -> bool:
+        return self.rehearsal.timer() >= self.until
+
+    def hit(self, one: Stored, report: MatchReport) -> Hit:
+        """Return a match with its reasons."""
+        because: list[str] = []
+        if not self._is_late():
+            self.rehearsal.at(one)
+            matches = [match for match in report if match.subscription == _WHOLE]
+            found = self.engine.evidence(one.read(), matches, self.language, report.calls)
+            because = distinct_reasons(found[_WHOLE])
+        return Hit(one.id, one.received, one.title, one.link, tuple(because))
+
+    def near_miss(self, one: Stored, part: Condition) -> NearMiss:
+        """Return a near miss with what fails first."""
+        failure, but = "", ""
+        if not self._is_late():
+            self.rehearsal.at(one)
+            said = self.engine.explain(_WHOLE, one.read(), self.language)
+            failure, but = said.failure, said.nearest[0].why if said.nearest else ""
+        return NearMiss(one.id, one.received, one.title, one.link, part.text, failure, but)
+
+
+# -- why, and why not -----------------------------------------------------------------------
+
+
+def why(
+    engine: Engine,
+    subscription: str,
+    stored: Stored,
+    *,
+    language: str = "en",
+    rehearsal: Rehearsal | None = None,
+) -> dict[str, object]:
+    """Say why a subscription matched a publication, or what failed first: as what JSON has.
+
+    Returns
+    -------
+    What ``graphmatch explain --json`` writes (docs/reference/command.md), without how the engine
+    indexes it; with ``labels``, those of the terms that it speaks of, by IRI.
+
+    Raises
+    ------
+    UnknownError
+        When there is no subscription with this id.
+
+    Examples
+    --------
+    >>> from datetime import UTC
+    >>> line = b'<urn:1> <http://purl.org/dc/elements/1.1/subject> "Food" .'
+    >>> stored = Stored("urn:1", line, datetime(2026, 1, 1, tzinfo=UTC))
+    >>> engine = Engine()
+    >>> engine.subscribe("alice", 'ASK { ?x dc:subject "food" }')
+    >>> told = why(engine, "alice", stored)
+    >>> told["matches"], told["failure"]
+    (False, 'no triple meets ?x dc:subject "food"')
+    >>> told["nearest"][0]["but"]
+    'the text is the same but for upper and lower case'
+    """
+    rehearsal = rehearsal or Rehearsal(engine)
+    query = engine.filing(subscription).subscription.query.text
+    with rehearsal.asking([(subscription, query)]) as (trying, refused):
+        if subscription in refused:  # a unit or class is unknown now: it waits for an ontology
+            return _suspended(subscription, stored, refused[subscription])
+        rehearsal.at(stored)
+        said = trying.explain(subscription, stored.read(), language)
+        told = said.as_json()
+        del told["index"]
+        return {**told, "labels": _labels(said, trying.ontology, language)}
+
+
+def _suspended(subscription: str, stored: Stored, problem: Problem) -> dict[str, object]:
+    return {
+        "subscription": subscription,
+        "publication": stored.id,
+        "matches": False,
+        "filing": [],
+        "evidence": [],
+        "calls": [],
+        "failure": f"{problem.what}: it matches nothing now",
+        "held": [],
+        "nearest": [],
+        "labels": {},
+    }
+
+
+def _labels(said: Explanation, ontology: Ontology, language: str) -> dict[str, str]:
+    """Return the labels of what an explanation speaks of, by IRI."""
+    proved = (*said.evidence, *said.held)
+    terms: list[Node | None] = [each.value for each in proved]
+    terms += chain.from_iterable(each.triple for each in proved if each.triple is not None)
+    terms += chain.from_iterable(near.triple for near in said.nearest)
+    for branch in said.filed.branches:
+        terms += chain.from_iterable(branch.patterns)
+    named = dict.fromkeys(term for term in terms if isinstance(term, NamedNode))
+    found = ((term, ontology.shown_names.labels(term, language)) for term in named)
+    return {term.value: labels[0].value for term, labels in found if labels}
+
+
+# -- another ontology -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What a subscription gains or loses: how many publications, and the newest of them."""
+
+    gained: int = 0
+    lost: int = 0
+    newest_gained: tuple[str, ...] = ()
+    newest_lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What another ontology would change.
+
+    Parameters
+    ----------
+    looked, complete
+        How many publications were matched by both ontologies, and whether these are all.
+    matches_before, matches_after
+        How many matches they have.
+    changed
+        The subscriptions that gain or lose something, those with the most first.
+    problems
+        Subscriptions that could not be used any more, and what the change reports.
+    """
+
+    looked: int
+    complete: bool
+    matches_before: int
+    matches_after: int
+    changed: Mapping[str, Changed]
+    problems: tuple[Problem, ...] = ()
+
+
+def what_if(
+    engine: Engine,
+    ontology: Ontology,
+    stored: Iterable[Stored],
+    *,
+    limit_seconds: float,
+    annotator: Annotator | None = None,
+    newest: int = 10,
+    timer: Timer = perf_counter,
+) -> Difference:
+    """Say which subscriptions would gain or lose publications if the ontology were replaced.
+
+    A copy of the engine matches the publications, goes over to the new ontology as
+    `Engine.replace_ontology` does, and matches them again. Cost: a snapshot of the engine, the
+    texts of the publications in memory, and matching them twice.
+
+    Parameters
+    ----------
+    stored
+        Publications, the newest first.
+    limit_seconds
+        After half of this time no more are matched by the old ontology, and after the whole by the
+        new one; what only the old one matched is left out.
+    annotator
+        As `Engine.replace_ontology` has it.
+    newest
+        How many ids are named of what a subscription gains, and loses.
+    """
+    now = [utc_now()]
+    problems: list[Problem] = []
+    begin = timer()
+    copy = engine.copy(clock=lambda: now[0], on_problem=problems.append)
+
+    def matched(one: Stored) -> frozenset[str]:
+        now[0] = one.received
+        found = copy.filter(one.text, "nt", Cut.DOCUMENT, name=one.id)
+        return frozenset(id for report in found for id in report.subscriptions)
+
+    scan = Scan(stored, begin + limit_seconds / 2, timer)
+    before = [(one, matched(one)) for one in scan]
+    problems.clear()
+    copy.replace_ontology(ontology, annotator)
+    reported = tuple(problems)
+    gained, lost = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+    again = Scan((one for one, _ in before), begin + limit_seconds, timer)
+    matches_before = matches_after = 0
+    for one, (_, old) in zip(again, before, strict=False):
+        new = matched(one)
+        matches_before, matches_after = matches_before + len(old), matches_after + len(new)
+        for id in new - old:
+            gained[id].append(one.id)
+        for id in old - new:
+            lost[id].append(one.id)
+    order = sorted({*gained, *lost}, key=lambda id: (-len(gained[id]) - len(lost[id]), id))
+    changed = {
+        id: Changed(
+            len(gained[id]), len(lost[id]), tuple(gained[id][:newest]), tuple(lost[id][:newest])
+        )
+        for id in order
+    }
+    complete = scan.complete and again.complete
+    return Difference(again.looked, complete, matches_before, matches_after, changed, reported)
+
+
+# -- health ---------------------------------------------------------------------------------
+
+
+class Kind(Enum):
+    """What a finding of `health` is about."""
+
+    SINK = "failing sink"
+    NEVER = "can never match"
+    SILENT = "has not matched"
+    DUPLICATE = "duplicate"
+    DOUBTFUL = "doubtful"
+    NOT_EXAMINED = "not examined"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that somebody should look at.
+
+    Parameters
+    ----------
+    kind
+        What it is about.
+    subscriptions
+        The ids of those that it concerns; of duplicates the one that is older comes first.
+    text, remedy
+        What it is, and what to do.
+    code
+        The linter's, if it found it (docs/reference/errors.md).
+    """
+
+    kind: Kind
+    subscriptions: tuple[str, ...]
+    text: str
+    remedy: str
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkState:
+    """A sink that takes nothing at present.
+
+    Parameters
+    ----------
+    subscription
+        Whose sink it is.
+    address
+        Where it delivers to.
+    since
+        Since when each attempt has failed.
+    attempts
+        How many these are.
+    answer
+        What the last one got.
+    """
+
+    subscription: str
+    address: str
+    since: datetime
+    attempts: int
+    answer: str
+
+
+def health(
+    engine: Engine,
+    *,
+    now: datetime,
+    subscribed: Mapping[str, datetime],
+    last_matched: Mapping[str, datetime],
+    failing: Iterable[SinkState] = (),
+    days: int = 30,
+    limit_seconds: float = 10.0,
+    timer: Timer = perf_counter,
+) -> list[Finding]:
+    """Return what is probably wrong with subscriptions and their sinks, the worst first.
+
+    Parameters
+    ----------
+    subscribed, last_matched
+        When subscriptions began, and when they matched last.
+    failing
+        The sinks that take nothing.
+    days
+        A subscription that is as old and has not matched for so long is reported.
+    limit_seconds
+        After this time no more subscriptions are examined by the linter: 10 ms for each query that
+        differs in more than its constants.
+
+    Examples
+    --------
+    >>> from datetime import UTC
+    >>> engine = Engine()
+    >>> engine.subscribe("alice", "ASK { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }")
+    >>> now, then = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
+    >>> for found in health(engine, now=now, subscribed={"alice": then}, last_matched={}):
+    ...     print(found.kind.value, found.subscriptions, found.text)
+    can never match ('alice',) ?d > 5 and ?d < 4 can't both hold
+    has not matched ('alice',) no match in 59 days, since it began
+    """
+    found = [*_failing(failing, now), *_linted(engine, timer() + limit_seconds, timer)]
+    found += _silent(engine, now, subscribed, last_matched, timedelta(days))
+    order = list(Kind)
+    return sorted(found, key=lambda finding: order.index(finding.kind))
+
+
+def _linted(engine: Engine, until: float, timer: Timer) -> Iterator[Finding]:
+    linter = Linter(engine.ontology)
+    subscriptions = engine.subscriptions
+    for number, subscription in enumerate(subscriptions):
+        if timer() >= until:
+            rest = len(subscriptions) - number
+            text = f"{rest:,} subscriptions have not been examined: there was no time"
+            yield Finding(Kind.NOT_EXAMINED, (), text, "Allow more time.")
+            return
+        for warned in linter.lint(subscription):
+            kind = Kind.NEVER if warned.code in _NEVER else Kind.DOUBTFUL
+            about: tuple[str, ...] = (subscription.id,)
+            if warned.other:
+                kind, about = Kind.DUPLICATE, (warned.other, subscription.id)
+            yield Finding(kind, about, warned.what, warned.remedy, warned.code)
+
+
+def _silent(
+    engine: Engine,
+    now: datetime,
+    subscribed: Mapping[str, datetime],
+    last_matched: Mapping[str, datetime],
+    most: timedelta,
+) -> Iterator[Finding]:
+    for id, began in subscribed.items():
+        last = last_matched.get(id)
+        quiet = now - (last or began)
+        if quiet >= most and id in engine:
+            when = "since it began" if last is None else f"since {last:%Y-%m-%d}"
+            text = f"no match in {quiet.days} days, {when}"
+            yield Finding(Kind.SILENT, (id,), text, "Try it on stored publications, or end it.")
+
+
+def _failing(states: Iterable[SinkState], now: datetime) -> Iterator[Finding]:
+    by_address: defaultdict[str, list[SinkState]] = defaultdict(list)
+    for state in states:
+        by_address[state.address].append(state)
+    for address, several in by_address.items():
+        first, last = min(s.since for s in several), max(several, key=lambda s: s.since)
+        hours = (now - first) / timedelta(hours=1)
+        attempts = sum(s.attempts for s in several)
+        text = f"{address} has taken nothing for {hours:.0f} h, {attempts} attempts: {last.answer}"
+        about = tuple(dict.fromkeys(s.subscription for s in several))
+        yield Finding(Kind.SINK, about, text, "Mend the sink, or name another.")

@@ -1,0 +1,698 @@
+"""What is said of stored publications is what matching said, counted one by one."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode
+from typer.testing import CliRunner
+
+from graphmatch import Engine, SubscriptionParser, read_subscriptions
+from graphmatch.broker.conditions import conditions
+from graphmatch.broker.example import (
+    Fact,
+    Sort,
+    facts,
+    generalisations,
+    subscription_of,
+    volumes,
+)
+from graphmatch.broker.insight import (
+    Finding,
+    Kind,
+    Rehearsal,
+    SinkState,
+    Stored,
+    Trial,
+    health,
+    try_subscription,
+    what_if,
+    why,
+)
+from graphmatch.cli import app
+from graphmatch.matcher import UnknownError
+from graphmatch.operators.operator import operator
+from semantic import Ontology, Publication, read_publications
+from semantic.annotation.annotate import Annotator
+from semantic.errors import SubscriptionError
+from semantic.reading import Cut
+from semantic.terms import Term, Triple, written
+from semantic.vocabulary import BROADER, DC, DCTERMS, RSS, SUBCLASS, SUBPROPERTY, TYPE
+from tests.oracle import to_sparql
+from tests.strategies import CLASSES, PROPERTIES, Profile, Scenario, pairs_of, scenarios
+
+ROOT = Path(__file__).parents[3]
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+PARSER = SubscriptionParser()
+NEWS = "https://graphmatch.example/news#"
+HOUR = timedelta(hours=1)
+MINUTE = 60.0
+
+
+def lines(triples: Sequence[Triple]) -> bytes:
+    return "".join(f"{' '.join(map(written, t))} .\n" for t in triples).encode()
+
+
+def stored_of(publications: Sequence[Publication]) -> list[Stored]:
+    """Return publications as if one had come every seven hours, the last one first."""
+    return [
+        Stored(p.id, lines(p.triples), NOW - 7 * n * HOUR, p.title, p.link)
+        for n, p in enumerate(publications)
+    ]
+
+
+@cache
+def samples() -> tuple[Stored, ...]:
+    found = read_publications(ROOT / "data/feeds", on_problem=lambda _: None)
+    return tuple(stored_of(list(found)))
+
+
+@cache
+def news() -> Ontology:
+    return Ontology.load(ROOT / "ontologies/news.ttl")
+
+
+def texts() -> dict[str, str]:
+    read = read_subscriptions(ROOT / "data/subscriptions")
+    return {s.id: s.query.text for s in read if s.id.startswith("feeds")}
+
+
+@cache
+def rehearsal() -> Rehearsal:
+    return Rehearsal(Engine(news()))
+
+
+def tried(query: str, **options: int) -> Trial:
+    kept = rehearsal()
+    asked = {"limit_seconds": MINUTE, **options}
+    return try_subscription(kept.engine, query, samples(), rehearsal=kept, **asked)
+
+
+def live(engine: Engine, stored: Sequence[Stored], clock: list[datetime]) -> list[tuple[str, ...]]:
+    """Match publications as a broker does when they come; return the subscriptions of each."""
+    found = []
+    for one in stored:
+        clock[0] = one.received
+        reports = engine.filter(one.text, "nt", Cut.DOCUMENT, name=one.id)
+        found.append(tuple(id for report in reports for id in report.subscriptions))
+    return found
+
+
+def matching(query: str, ontology: Ontology, stored: Sequence[Stored]) -> list[str]:
+    """Match one query with an engine of its own; return the publications' ids."""
+    clock = [NOW]
+    engine = Engine(ontology, clock=lambda: clock[0], on_problem=lambda _: None)
+    engine.subscribe("q", query)
+    return [one.id for one, ids in zip(stored, live(engine, stored, clock), strict=True) if ids]
+
+
+# -- trials -----------------------------------------------------------------------------------
+
+
+def test_that_a_trial_says_what_was_delivered_live() -> None:
+    clock = [NOW]
+    engine = Engine(news(), clock=lambda: clock[0])
+    for id, text in texts().items():
+        engine.subscribe(id, text)
+    delivered = live(engine, samples(), clock)
+    total = 0
+    for id, text in texts().items():
+        expected = [s for s, ids in zip(samples(), delivered, strict=True) if id in ids]
+        trial = tried(text)
+        assert (trial.matched, trial.looked, trial.complete) == (
+            len(expected),
+            len(samples()),
+            True,
+        )
+        assert [(hit.id, hit.title) for hit in trial.newest] == [
+            (s.id, s.title) for s in expected[:10]
+        ]
+        days = Counter(s.received.date() for s in expected)
+        assert {day.day: day.matched for day in trial.days if day.matched} == days
+        assert sum(day.looked for day in trial.days) == len(samples())
+        total += len(expected)
+    assert total > 40
+
+
+@settings(max_examples=12)
+@given(scenarios(Profile(everything=True)))
+def test_that_a_trial_of_generated_queries_says_what_was_delivered(scenario: Scenario) -> None:
+    ontology = Ontology(scenario.ontology, pairs_of(scenario.synonyms), on_problem=lambda _: None)
+    stored = stored_of(scenario.publications)
+    kept = Rehearsal(Engine(ontology))
+    for query in map(to_sparql, scenario.queries):
+        expected = matching(query, ontology, stored)
+        trial = try_subscription(
+            kept.engine, query, stored, limit_seconds=MINUTE, rehearsal=kept, near=3
+        )
+        assert [hit.id for hit in trial.newest] == expected
+        assert trial.matched == len(expected)
+        for missed in trial.missed:
+            (part,) = [c for c in conditions(query) if c.text == missed.condition][:1]
+            more = set(matching(part.without, ontology, stored)) - set(expected)
+            assert missed.count == len(more)
+
+
+def test_that_reasons_are_told() -> None:
+    trial = tried(f"SELECT ?item {{ ?item dcterms:subject <{NEWS}Climate> }}", newest=2)
+    assert len(trial.newest) == 2
+    assert trial.matched > 2
+    assert any("⊑" in reason for hit in trial.newest for reason in hit.because)
+
+
+def test_that_now_is_when_a_publication_came() -> None:
+    item = NamedNode("http://e/1")
+    date = Literal("2026-05-20T00:00:00Z", datatype=NamedNode(f"{XSD}dateTime"))
+    text = lines([(item, TYPE, RSS["item"]), (item, DC["date"], date)])
+    late = Stored("late", text, datetime(2026, 6, 20, tzinfo=UTC))
+    early = Stored("early", text, datetime(2026, 5, 21, tzinfo=UTC))
+    query = 'ASK { ?i dc:date ?d FILTER(?d > NOW() - "P7D"^^xsd:dayTimeDuration) }'
+    trial = try_subscription(Engine(), query, [late, early], limit_seconds=MINUTE)
+    assert [hit.id for hit in trial.newest] == ["early"]
+
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+def test_that_the_engine_is_left_alone() -> None:
+    engine = Engine(news())
+    engine.subscribe("the whole query", "ASK { ?x a <urn:C> }")
+    before = engine.ontology
+    try_subscription(engine, "ASK { ?x a rss:item }", samples(), limit_seconds=MINUTE)
+    assert [s.id for s in engine.subscriptions] == ["the whole query"]
+    assert engine.ontology is before
+
+
+def test_that_no_beginning_of_a_query_crashes() -> None:
+    text = texts()["feeds-elections-with-audio"] + "GROUP BY ?item HAVING(COUNT(*) > 1)"
+    refused = 0
+    for end in range(len(text)):
+        trial = tried(text[:end], near=1, newest=1) if end % 5 == 0 else None
+        if trial is not None and trial.problem is not None:
+            refused += 1
+            assert trial.problem.where.line is not None or end < 3
+            assert trial.looked == 0
+        for part in conditions(text[:end]):  # also of what is no query
+            assert part.text
+    assert refused > 50
+
+
+def test_that_time_is_kept() -> None:
+    seconds = iter(range(1_000))
+    kept = Rehearsal(Engine(news()), timer=lambda: float(next(seconds)))
+    trial = try_subscription(
+        kept.engine, "ASK { ?x a rss:item }", samples(), limit_seconds=5, rehearsal=kept
+    )
+    assert trial.looked == 4
+    assert not trial.complete
+    assert [hit.because for hit in trial.newest] == [()] * trial.matched
+
+
+def test_that_what_operators_leave_open_is_counted() -> None:
+    @operator("urn:op:fails")
+    def fails(_: Term) -> bool:
+        raise ValueError("no")
+
+    engine = Engine(operators=[fails], on_problem=lambda _: None)
+    query = "ASK { ?x a rss:item FILTER(<urn:op:fails>(?x)) }"
+    trial = try_subscription(engine, query, samples()[:3], limit_seconds=MINUTE)
+    assert (trial.matched, trial.unknown) == (0, 3)
+
+
+# -- a rehearsal that is kept -----------------------------------------------------------------
+
+
+class Counting(Annotator):
+    """Counts how often texts are annotated."""
+
+    calls = 0
+
+    def concepts(self, *args: object, **options: object) -> tuple[Triple, ...]:
+        type(self).calls += 1
+        return super().concepts(*args, **options)  # type: ignore[arg-type]
+
+
+def test_that_an_item_is_annotated_once() -> None:
+    Counting.calls = 0
+    engine = Engine(news(), annotator=Counting(news().labels()))
+    kept, few = Rehearsal(engine), samples()[:10]
+    query = f"SELECT ?item {{ ?item dcterms:subject <{NEWS}Climate> }}"
+    once = [
+        try_subscription(engine, query, few, limit_seconds=MINUTE, rehearsal=kept, newest=0)
+        for _ in range(3)
+    ]
+    assert once[0] == once[1] == once[2]
+    assert Counting.calls == 10
+    assert kept.engine.annotator is engine.annotator
+
+
+def test_that_words_are_found_after_a_query_without_words() -> None:
+    engine = Engine(news())
+    kept = Rehearsal(engine)
+    query = 'SELECT ?item { ?item gm:words ?w FILTER(CONTAINS(?w, " home win ")) }'
+
+    def matched(query: str) -> int:
+        found = try_subscription(engine, query, samples(), limit_seconds=MINUTE, rehearsal=kept)
+        return found.matched
+
+    assert matched("ASK { ?x a rss:item }") == len(samples())
+    assert matched(query) == len(matching(query, news(), samples())) > 0
+
+
+def test_that_a_new_ontology_is_followed() -> None:
+    engine = Engine(Ontology())
+    kept = Rehearsal(engine)
+    query = f"SELECT ?item {{ ?item dcterms:subject <{NEWS}Climate> }}"
+
+    def matched() -> int:
+        found = try_subscription(engine, query, samples(), limit_seconds=MINUTE, rehearsal=kept)
+        return found.matched
+
+    assert matched() == 0
+    engine.replace_ontology(news())
+    assert matched() == len(matching(query, news(), samples())) > 0
+
+
+def test_that_a_sibling_forgets_what_is_out_of_use() -> None:
+    sibling = Engine(news()).sibling(remember=3)
+    sibling.subscribe("q", f"ASK {{ ?x dcterms:subject <{NEWS}Climate> }}")
+    expected = matching(f"ASK {{ ?x dcterms:subject <{NEWS}Climate> }}", news(), samples())
+    for _ in range(40):
+        found = [
+            one.id
+            for one in samples()
+            for report in sibling.filter(one.text, "nt", Cut.DOCUMENT, name=one.id)
+            if len(report)
+        ]
+        assert found == expected
+
+
+# -- near misses ------------------------------------------------------------------------------
+
+
+def test_that_near_misses_fail_by_one_condition_only() -> None:
+    seen = 0
+    for text in texts().values():
+        trial = tried(text, near=4)
+        whole = set(matching(text, news(), samples()))
+        parts = {part.text: part for part in conditions(text)}
+        for miss in trial.near:
+            seen += 1
+            one = [s for s in samples() if s.id == miss.id]
+            assert miss.id not in whole
+            assert matching(parts[miss.condition].without, news(), one) == [miss.id]
+            assert miss.failure
+    assert seen > 40
+
+
+@settings(max_examples=25)
+@given(scenarios(Profile(blank_nodes=False), publications=1))
+def test_that_a_condition_is_one_pattern_or_filter(scenario: Scenario) -> None:
+    for query in map(to_sparql, scenario.queries):
+        (branch,) = PARSER.parse("q", query).branches
+        whole = Counter(map(str, branch.patterns)) + Counter(f.write({}) for f in branch.filters)
+        found = conditions(query)
+        assert found
+        for part in found:
+            try:
+                less = PARSER.parse("q", part.without)
+            except SubscriptionError:
+                continue  # nothing is left
+            if not less.branches:
+                continue
+            (other,) = less.branches
+            rest = Counter(map(str, other.patterns)) + Counter(f.write({}) for f in other.filters)
+            unbound = [f for f in branch.filters if f.variable not in other.variables]
+            assert rest <= whole
+            is_twice = len(found) > whole.total()
+            assert (whole - rest).total() in range(1 - is_twice, 2 + len(unbound))
+
+
+@pytest.mark.parametrize(
+    ("group", "texts", "last"),
+    [
+        ("?x a ex:C . # no . here\n ?x ex:p 1.5, '}.' .", 3, "?x ex:p '}.'"),
+        ("?x ex:p/^ex:q* ?y ; !(ex:r|ex:s) ?z", 2, "?x !(ex:r|ex:s) ?z"),
+        ("?x ex:p [ ex:q ?y ; ex:r 2 ] ; ex:s (1 2)", 2, "?x ex:s (1 2)"),
+        ("?x ex:p ?y FILTER(?y > 1 || ?y < 0 && true)", 2, "FILTER(?y > 1 || ?y < 0 && true)"),
+        ("?x ex:p ?y FILTER regex(?y, 'a && b') ?y ex:q ?z", 3, "?y ex:q ?z"),
+        ("{ ?x ex:p ?y } UNION { ?x ex:q ?y } UNION { ?x ex:r ?y } ?x a ex:C", 2, "?x a ex:C"),
+        ("VALUES (?x ?y) { (ex:a 1) } ?x ex:p ?y MINUS { ?x ex:q ?y }", 3, "MINUS { ?x ex:q ?y }"),
+        ("?x ex:p ?y OPTIONAL { ?x ex:q ?z } BIND(?y AS ?w) FILTER(?y<3)", 2, "FILTER(?y<3)"),
+        (
+            "GRAPH ?g { ?x ex:p ?y } ?x ex:p 'a'@en-GB, 'b'^^xsd:string",
+            3,
+            "?x ex:p 'b'^^xsd:string",
+        ),
+        ("?x ex:p ?y FILTER NOT EXISTS { ?x ex:q ?y FILTER(?y > 1) }", 2, None),
+    ],
+)
+@pytest.mark.parametrize("form", ["SELECT * WHERE", "ASK", "CONSTRUCT { ?x ex:made ?y } WHERE"])
+def test_that_conditions_are_cut_out(form: str, group: str, texts: int, last: str | None) -> None:
+    query = f"PREFIX ex: <http://e/>\n{form} {{ {group} }} LIMIT 5"
+    query = query.removesuffix(" LIMIT 5") if form == "ASK" else query
+    PARSER.query("q", query)
+    found = conditions(query)
+    assert len(found) == texts
+    assert last is None or found[-1].text == last
+    for part in found:
+        assert part.line >= 2
+        try:
+            PARSER.query("q", part.without)
+        except SubscriptionError as error:
+            assert "can be met by nothing at all" in str(error)  # noqa: PT017 - not always
+
+
+def test_that_a_subquery_and_no_query_have_no_conditions() -> None:
+    assert conditions("SELECT * { { SELECT ?x { ?x a <urn:C> } } }") != ()
+    assert conditions("SELECT * { SELECT ?x { ?x a <urn:C> } }") == ()
+    for broken in (
+        "",
+        "}",
+        "SELECT",
+        "SELECT * {",
+        "ASK { FILTER",
+        "ASK WHERE",
+        "{{}",
+        "ASK { ; , }",
+    ):
+        conditions(broken)
+
+
+# -- another ontology -------------------------------------------------------------------------
+
+
+def both(
+    queries: dict[str, str], old: Ontology, new: Ontology, stored: Sequence[Stored]
+) -> dict[str, tuple[set[str], set[str]]]:
+    """Return what each query gains and loses, by an engine for each query and ontology."""
+    found = {}
+    for id, query in queries.items():
+        before, after = (set(matching(query, o, stored)) for o in (old, new))
+        if before != after:
+            found[id] = after - before, before - after
+    return found
+
+
+@settings(max_examples=10)
+@given(scenarios(Profile(everything=True)), st.data())
+def test_that_what_if_says_what_both_engines_say(scenario: Scenario, data: st.DataObject) -> None:
+    taken = data.draw(st.integers(0, len(scenario.ontology)))
+    pairs = pairs_of(scenario.synonyms)
+    full = Ontology(scenario.ontology, pairs, on_problem=lambda _: None)
+    less = Ontology(scenario.ontology[:taken], on_problem=lambda _: None)
+    stored = stored_of(scenario.publications)
+    queries = {str(n): to_sparql(query) for n, query in enumerate(scenario.queries)}
+    for old, new in ((full, less), (less, full)):
+        engine = Engine(old, on_problem=lambda _: None)
+        for id, query in queries.items():
+            engine.subscribe(id, query)
+        difference = what_if(engine, new, stored, limit_seconds=MINUTE)
+        expected = both(queries, old, new, stored)
+        assert difference.complete
+        assert {
+            id: (set(c.newest_gained), set(c.newest_lost)) for id, c in difference.changed.items()
+        } == expected
+        assert engine.ontology is old
+        assert len(engine) == len(queries)
+
+
+def test_that_what_if_finds_what_a_link_does() -> None:
+    links = [t for t in news().stated if t[1] == BROADER and str(t[0]) == f"<{NEWS}ClimateChange>"]
+    assert links
+    queries = texts()
+    engine = Engine(news())
+    for id, text in queries.items():
+        engine.subscribe(id, text)
+    new = news().update(removed=links)
+    difference = what_if(engine, new, samples(), limit_seconds=MINUTE, newest=100)
+    found = {id: (set(c.newest_gained), set(c.newest_lost)) for id, c in difference.changed.items()}
+    assert found == both(queries, news(), new, samples())
+    assert "feeds-environment" in found
+    assert difference.looked == len(samples())
+    assert difference.matches_before > difference.matches_after > 0
+
+
+def test_that_what_if_keeps_time() -> None:
+    seconds = iter(range(1_000))
+    engine = Engine(news())
+    engine.subscribe("q", "ASK { ?x a rss:item }")
+    difference = what_if(
+        engine, Ontology(), samples(), limit_seconds=20, timer=lambda: float(next(seconds))
+    )
+    assert 0 < difference.looked < 20
+    assert not difference.complete
+    assert difference.matches_before == difference.matches_after == difference.looked
+
+
+def test_that_a_copy_is_an_engine_of_its_own() -> None:
+    engine = Engine(news())
+    engine.subscribe("q", f"ASK {{ ?x dcterms:subject <{NEWS}Climate> }}")
+    copy = engine.copy()
+    copy.replace_ontology(Ontology())
+    engine.subscribe("r", "ASK { ?x a rss:item }")
+    clock = [NOW]
+    assert {"q"} not in map(set, live(copy, samples(), clock))
+    assert any({"q", "r"} == set(ids) for ids in live(engine, samples(), clock))
+    assert len(copy) == 1
+
+
+# -- why --------------------------------------------------------------------------------------
+
+
+def test_that_why_says_what_matching_says() -> None:
+    engine = Engine(news())
+    for id, text in texts().items():
+        engine.subscribe(id, text)
+    kept = Rehearsal(engine)
+    matched = 0
+    for id, text in list(texts().items())[::3]:
+        expected = matching(text, news(), samples()[:12])
+        for one in samples()[:12]:
+            told = why(engine, id, one, rehearsal=kept)
+            assert json.loads(json.dumps(told))["subscription"] == id
+            assert told["publication"] == one.id
+            assert told["matches"] is (one.id in expected)
+            assert bool(told["failure"]) is not told["matches"]
+            matched += one.id in expected
+    assert matched > 3
+
+
+def test_that_why_not_says_what_held_and_what_failed() -> None:
+    item = NamedNode("http://e/1")
+    said: list[Triple] = [
+        (item, TYPE, RSS["item"]),
+        (item, RSS["title"], Literal("Soup")),
+        (item, DCTERMS["subject"], NamedNode(f"{NEWS}ClimateChange")),
+    ]
+    stored = Stored("p", lines(said), NOW)
+    engine = Engine(news())
+    query = f"ASK {{ ?i dcterms:subject <{NEWS}Climate> ; rss:title ?t FILTER(?t = 'Stew') }}"
+    engine.subscribe("alice", query)
+    told = why(engine, "alice", stored, language="de")
+    held = [json.loads(json.dumps(each))["triple"] for each in _list(told["held"])]
+    assert held == [
+        f"{item} {DCTERMS['subject']} <{NEWS}Climate>",
+        f'{item} {RSS["title"]} "Soup"',
+    ]
+    assert "Stew" in str(told["failure"])
+    labels = told["labels"]
+    assert isinstance(labels, dict)
+    assert (
+        labels[f"{NEWS}Climate"]
+        == news().shown_names.labels(NamedNode(f"{NEWS}Climate"), "de")[0].value
+    )
+    with pytest.raises(UnknownError):
+        why(engine, "bob", stored)
+
+
+def _list(value: object) -> list[object]:
+    assert isinstance(value, list)
+    return value
+
+
+# -- from an example --------------------------------------------------------------------------
+
+
+def climate() -> Stored:
+    query = f"ASK {{ ?x dcterms:subject <{NEWS}Climate> }}"
+    ids = matching(query, news(), samples())
+    return next(s for s in samples() if s.id == ids[0])
+
+
+def all_facts() -> Iterator[tuple[Stored, Fact]]:
+    engine = Engine(news())
+    for one in samples():
+        for fact in facts(engine, one.read()):
+            yield one, fact
+
+
+def test_that_an_item_has_each_of_its_facts() -> None:
+    found = list(all_facts())
+    assert {fact.sort for _, fact in found} >= {
+        Sort.TYPE,
+        Sort.CONCEPT,
+        Sort.CATEGORY,
+        Sort.PUBLISHER,
+    }
+    for one in samples()[::4]:
+        own = [fact for other, fact in found if other is one]
+        whole = subscription_of(own, news().prefixes)
+        assert matching(whole, news(), [one]) == [one.id], whole
+
+
+def test_that_a_fact_is_what_is_nearest_to_the_data() -> None:
+    shown = {f.pattern(prefixes=news().prefixes) for f in facts(Engine(news()), climate().read())}
+    topics = [text for text in shown if "dcterms:subject" in text and "isPartOf" not in text]
+    assert topics
+    concepts = news().concepts
+    values = [
+        f.value for f in facts(Engine(news()), climate().read()) if f.path == (DCTERMS["subject"],)
+    ]
+    assert not any(a in concepts.ancestors(b) for a in values for b in values if a != b)
+
+
+def test_that_volumes_are_those_of_counting_one_by_one() -> None:
+    engine, kept = Engine(news()), rehearsal()
+    steps = [
+        step
+        for fact in facts(engine, climate().read())
+        if fact.sort in (Sort.CONCEPT, Sort.CATEGORY, Sort.PUBLISHER)
+        for step in generalisations(engine, fact)
+    ][:14]
+    found = volumes(engine, steps, samples(), limit_seconds=MINUTE, rehearsal=kept)
+    counted = [len(matching(subscription_of([s]), news(), samples())) for s in steps]
+    assert list(found.counts) == counted
+    assert (found.looked, found.complete) == (len(samples()), True)
+    assert min(counted) > 0
+    beside = Fact((TYPE,), RSS["channel"], Sort.TYPE)
+    none = volumes(engine, steps, samples(), limit_seconds=MINUTE, beside=[beside])
+    assert set(none.counts) == {0}
+
+
+@settings(max_examples=20)
+@given(scenarios(publications=2, queries=1), st.sampled_from(("rdfs", "none")))
+def test_that_each_step_up_has_what_is_below(scenario: Scenario, entailment: str) -> None:
+    ontology = Ontology(scenario.ontology, pairs_of(scenario.synonyms), on_problem=lambda _: None)
+    engine = Engine(ontology, entailment=entailment, on_problem=lambda _: None)
+    stored = stored_of(scenario.publications)
+    for publication in scenario.publications:
+        for fact in facts(engine, publication):
+            steps = generalisations(engine, fact)
+            counts = volumes(engine, steps, stored, limit_seconds=MINUTE).counts
+            assert all(counts[0] <= count for count in counts), (fact, steps, counts)
+            assert counts[0] > 0 or fact.path[0] in (SUBCLASS, SUBPROPERTY), fact
+
+
+def test_the_steps_up_from_a_type_a_topic_and_a_property() -> None:
+    a, b, c = CLASSES[:3]
+    p, q = PROPERTIES[:2]
+    ontology = Ontology([(a, SUBCLASS, b), (b, SUBCLASS, c), (p, SUBPROPERTY, q)])
+    engine = Engine(ontology)
+    up = [s.pattern() for s in generalisations(engine, Fact((TYPE,), a, Sort.TYPE))]
+    assert up == [f"?item a {x} ." for x in (a, b, c)]
+    about = generalisations(engine, Fact((p,), a, Sort.CONCEPT))
+    assert [(s.path, s.value, s.below) for s in about] == [
+        ((p,), a, False),
+        ((p,), b, True),
+        ((p,), c, True),
+        ((q,), a, False),
+    ]
+
+
+def test_that_a_made_subscription_passes_the_check(tmp_path: Path) -> None:
+    engine = Engine(news())
+    chosen = [f for f in facts(engine, climate().read()) if f.sort is not Sort.VALUE]
+    steps = [generalisations(engine, fact)[-1] for fact in chosen]
+    for number, several in enumerate((chosen, steps, chosen[::-1])):
+        path = tmp_path / f"made-{number}.rq"
+        path.write_text(subscription_of(several, news().prefixes), encoding="utf-8")
+        options = ["check", str(path), "-o", str(ROOT / "ontologies/news.ttl")]
+        result = CliRunner().invoke(app, options)
+        assert result.exit_code == 0, result.output
+        assert "1 accepted, 0 refused, 0 warnings" in result.output
+    assert subscription_of(chosen) == subscription_of(chosen[::-1])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Literal('a "quoted"\nline \\'),
+        Literal("Klima", language="de"),
+        Literal("007", datatype=NamedNode(f"{XSD}integer")),
+        Literal("+7", datatype=NamedNode(f"{XSD}integer")),
+        Literal("none", datatype=NamedNode(f"{XSD}integer")),
+        Literal("1.5", datatype=NamedNode("http://e/own")),
+        NamedNode("https://schema.org/A_(b),c."),
+        NamedNode("http://e/x?y=1#z"),
+        NamedNode(f"{NEWS}Climate"),
+    ],
+)
+def test_that_any_value_can_be_asked_for(value: NamedNode | Literal) -> None:
+    item = NamedNode("http://e/1")
+    stored = Stored("p", lines([(item, DC["subject"], value)]), NOW)
+    fact = Fact((DC["subject"],), value, Sort.CATEGORY)
+    query = subscription_of([fact], news().prefixes)
+    (branch,) = PARSER.parse("q", query).branches
+    assert branch.patterns[0].object == value
+    assert matching(query, Ontology(), [stored]) == ["p"]
+
+
+# -- health -----------------------------------------------------------------------------------
+
+
+def found_by(kind: Kind, findings: Sequence[Finding]) -> list[tuple[str, ...]]:
+    return [finding.subscriptions for finding in findings if finding.kind is kind]
+
+
+def test_health() -> None:
+    engine = Engine(news())
+    engine.subscribe("good", f"ASK {{ ?x dcterms:subject <{NEWS}Climate> }}")
+    engine.subscribe("same", f"ASK {{ ?other dcterms:subject <{NEWS}Climate> }}")
+    engine.subscribe("typo", f"ASK {{ ?x dcterms:subject <{NEWS}Climat> }}")
+    engine.subscribe("all", "ASK { ?x a rss:item }")
+    old, new = NOW - timedelta(days=40), NOW - timedelta(days=5)
+    failing = [
+        SinkState("good", "https://a.example", NOW - 3 * HOUR, 4, "503"),
+        SinkState("all", "https://a.example", NOW - 2 * HOUR, 3, "timed out"),
+    ]
+    findings = health(
+        engine,
+        now=NOW,
+        subscribed={"good": old, "same": old, "typo": old, "all": new, "gone": old},
+        last_matched={"good": new, "same": old - HOUR},
+        failing=failing,
+    )
+    assert found_by(Kind.SINK, findings) == [("good", "all")]
+    assert found_by(Kind.NEVER, findings) == [("typo",)]
+    assert found_by(Kind.DUPLICATE, findings) == [("good", "same")]
+    assert found_by(Kind.SILENT, findings) == [("same",), ("typo",)]
+    assert found_by(Kind.DOUBTFUL, findings) == [("all",)]
+    assert [f.kind for f in findings] == sorted((f.kind for f in findings), key=list(Kind).index)
+    assert "7 attempts: timed out" in findings[0].text
+
+
+def test_that_health_keeps_time() -> None:
+    engine = Engine()
+    for number in range(9):
+        engine.subscribe(str(number), "ASK { ?x a <urn:C> }")
+    seconds = iter(range(100))
+    findings = health(
+        engine,
+        now=NOW,
+        subscribed={},
+        last_matched={},
+        limit_seconds=4,
+        timer=lambda: float(next(seconds)),
+    )
+    assert len(found_by(Kind.DUPLICATE, findings)) == 2
+    (last,) = [f for f in findings if f.kind is Kind.NOT_EXAMINED]
+    assert last.text.startswith("6 subscriptions")
