@@ -29,12 +29,16 @@ from graphmatch.command.options import (
     grouped,
 )
 
-_LATER = {"bench": "graphmatch.command.bench", "spark": "graphmatch.command.spark"}
+_LATER = {
+    "bench": "graphmatch.command.bench",
+    "spark": "graphmatch.command.spark",
+    "watch": "graphmatch.command.watch",
+}
 """Commands with many options of their own, to the modules that have them as ``app``."""
 
 
 class Commands(TyperGroup):
-    """The commands; ``filter`` does not wait for the options of ``bench`` and ``spark``."""
+    """The commands; ``filter`` does not wait for the options of those in `_LATER`."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands."""

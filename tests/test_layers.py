@@ -45,7 +45,8 @@ LAYERS = (
     ("graphmatch.spark.matching", "graphmatch.spark.documents"),
     ("graphmatch.spark.source",),
     ("graphmatch.spark",),
-    ("graphmatch.command", "graphmatch.bench", "graphmatch.broker"),
+    ("graphmatch.broker",),
+    ("graphmatch.command", "graphmatch.bench"),
     ("graphmatch.cli",),
 )
 """From the ground up; a module imports from its own layer and those below."""

@@ -12,14 +12,16 @@ ROOT = Path(__file__).parents[1]
 FEED = "data/feeds/science.atom"
 SLOW = frozenset(
     {
-        "bitarray", "duckdb", "lark", "lxml", "matplotlib", "networkx", "numba", "owlready2",
+        "aiohttp", "bitarray", "duckdb", "lark", "listparser", "lxml", "matplotlib", "networkx",
+        "numba", "owlready2",
         "pandas", "pint", "pyarrow", "pydantic", "pyspark", "rdflib", "ucumvert",
     }
 )  # fmt: skip
 """Packages that take long to load, each for something that a filter of feeds seldom does."""
 OTHERS = frozenset(
     {
-        "graphmatch.command.bench", "graphmatch.command.spark",
+        "graphmatch.broker.feeds", "graphmatch.command.bench", "graphmatch.command.spark",
+        "graphmatch.command.watch",
         "graphmatch.explain.nearest", "graphmatch.mapping", "graphmatch.saving", "rich.progress",
         "semantic.attributes.bulk", "semantic.attributes.events", "semantic.feeds.json_feed",
         "semantic.tables", "sqlite3", "tomllib",

@@ -198,25 +198,38 @@ def filter_all(
     """
     tally = Tally()
     for report in _reports(session, engine, reading, seen):
-        tally.publications += 1
-        if not report:
-            continue
-        publication = report.read()
-        if cutoff is not None and is_older(publication, cutoff):
-            tally.older += 1
-            continue
-        matches = report.matches if seen is None else seen.new(publication, report.matches)
-        tally.known += len(report) - len(matches)
-        tally.matches += len(matches)
-        tally.matched += bool(matches)
-        if matches:
-            evidence: Proof = {}
-            if results.says_why:
-                evidence = engine.evidence(
-                    publication, matches, reader_language(os.environ), report.calls
-                )
-            results.write(publication, matches, evidence)
+        write_report(engine, report, results, tally, cutoff, seen)
     return tally
+
+
+def write_report(
+    engine: Engine,
+    report: MatchReport,
+    results: Writer,
+    tally: Tally,
+    cutoff: datetime | None = None,
+    seen: Seen | None = None,
+) -> Sequence[Match]:
+    """Write the matches of one publication, and count them; return those that were written."""
+    tally.publications += 1
+    if not report:
+        return ()
+    publication = report.read()
+    if cutoff is not None and is_older(publication, cutoff):
+        tally.older += 1
+        return ()
+    matches = report.matches if seen is None else seen.new(publication, report.matches)
+    tally.known += len(report) - len(matches)
+    tally.matches += len(matches)
+    tally.matched += bool(matches)
+    if matches:
+        evidence: Proof = {}
+        if results.says_why:
+            evidence = engine.evidence(
+                publication, matches, reader_language(os.environ), report.calls
+            )
+        results.write(publication, matches, evidence)
+    return matches
 
 
 def is_older(publication: Publication, cutoff: datetime) -> bool:

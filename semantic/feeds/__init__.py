@@ -6,6 +6,6 @@ XML, and mends it; `rss`, `atom` and `json_feed` find the fields of a `model`, t
 `elements`; `triples` names the items, and writes them.
 """
 
-from semantic.feeds.read import FeedFormat, read_feed, sniff_feed
+from semantic.feeds.read import FeedFormat, open_feed, read_feed, sniff_feed
 
-__all__ = ["FeedFormat", "read_feed", "sniff_feed"]
+__all__ = ["FeedFormat", "open_feed", "read_feed", "sniff_feed"]

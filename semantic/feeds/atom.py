@@ -46,6 +46,10 @@ def atom_channel(root: Element) -> Channel:
         language=language_of(root) or fields.first("dc:language"),
         creators=fields.people("author"),
         base=base_of("", root),
+        self_link=fields.href("link", "self"),
+        hubs=fields.hrefs("link", rel="hub"),
+        period=fields.first("sy:updateperiod"),
+        frequency=fields.first("sy:updatefrequency"),
     )
 
 

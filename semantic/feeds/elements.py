@@ -28,6 +28,7 @@ NAMESPACES = {
     "itunes": "http://www.itunes.com/dtds/podcast-1.0.dtd",
     "media": "http://search.yahoo.com/mrss/",
     "rdf": RDF.iri,
+    "sy": "http://purl.org/rss/1.0/modules/syndication/",
     "xhtml": "http://www.w3.org/1999/xhtml",
 }
 """What prefixes usually mean, also where a document does not declare them."""
@@ -116,8 +117,12 @@ class Fields:
 
     def href(self, name: str, rel: str = "alternate") -> str:
         """Return Atom's first link of a relation; a link without one is to the thing itself."""
-        links = (link for link in self.all(name) if link.get("rel", "alternate") == rel)
-        return next(filter(None, (link.get("href", "").strip() for link in links)), "")
+        return next(iter(self.hrefs(name, rel=rel)), "")
+
+    def hrefs(self, *names: str, rel: str) -> tuple[str, ...]:
+        """Return every different Atom link of a relation."""
+        links = (link for link in self.all(*names) if link.get("rel", "alternate") == rel)
+        return distinct(link.get("href", "").strip() for link in links)
 
     def people(self, name: str) -> tuple[str, ...]:
         """Return the names of Atom's persons, or what else they are known by."""

@@ -120,6 +120,8 @@ def read_json_feed(text: str, report: Report) -> tuple[Channel, list[Item]]:
         description=feed.text("description"),
         language=feed.text("language"),
         creators=feed.names(),
+        self_link=feed.text("feed_url"),
+        hubs=distinct(hub.text("url") for hub in feed.objects("hubs")),
     )
     return channel, list(_items(members, channel, report))
 

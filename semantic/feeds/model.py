@@ -27,6 +27,11 @@ class Channel:
         What the feed calls itself by: Atom's id, JSON Feed's feed_url.
     base
         What relative links are resolved against (``xml:base`` of the root).
+    self_link, hubs
+        The feed's own address, and its WebSub hubs, as the feed has them.
+    ttl, period, frequency, skip_hours, skip_days
+        How often it is to be fetched: RSS's minutes, the syndication module's period and how often
+        in it, and the hours and days (in GMT) when it is not to be.
     """
 
     id: str = ""
@@ -36,6 +41,13 @@ class Channel:
     language: str = ""
     creators: tuple[str, ...] = ()
     base: str = ""
+    self_link: str = ""
+    hubs: tuple[str, ...] = ()
+    ttl: str = ""
+    period: str = ""
+    frequency: str = ""
+    skip_hours: tuple[str, ...] = ()
+    skip_days: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from semantic.feeds.atom import atom_channel, atom_entry
 from semantic.feeds.document import read_document
 from semantic.feeds.elements import NAMESPACES, RSS_090, short_name
 from semantic.feeds.encodings import in_utf8
-from semantic.feeds.model import Report
+from semantic.feeds.model import Channel, Report
 from semantic.feeds.rss import natives, rss_channel, rss_item
 from semantic.feeds.triples import ItemWriter, absolute_iri
 from semantic.limits import DEFAULT_LIMITS, Limits
@@ -113,6 +113,25 @@ def read_feed(
     >>> [item.id for item in read_feed(feed, "news.rss")]
     ['http://example.org/1']
     """
+    return open_feed(data, source, on_problem=on_problem, limits=limits)[1]
+
+
+def open_feed(
+    data: bytes,
+    source: str,
+    *,
+    on_problem: OnProblem = warn_problem,
+    limits: Limits = DEFAULT_LIMITS,
+) -> tuple[Channel, Iterator[Publication]]:
+    """Read a feed as `read_feed` does; return what it says of itself, and its items.
+
+    Examples
+    --------
+    >>> feed = b"<rss><channel><ttl>60</ttl><item><title>Hello</title></item></channel></rss>"
+    >>> channel, items = open_feed(feed, "news.rss")
+    >>> channel.ttl, [item.title for item in items]
+    ('60', ['Hello'])
+    """
     report = Report(source, on_problem)
     if len(data) > limits.document_bytes:
         what = f"it has more than {limits.document_bytes:,} bytes"
@@ -128,7 +147,7 @@ def read_feed(
         from semantic.feeds.json_feed import read_json_feed
 
         channel, items = read_json_feed(data.decode(), report)
-        return ItemWriter(channel, report).publications(items)
+        return channel, ItemWriter(channel, report).publications(items)
     if kind is FeedFormat.RSS:
         data = _without_namespace(data)
     document = read_document(data, report, limits)
@@ -140,9 +159,9 @@ def read_feed(
         for number, (line, element) in enumerate(document.items, 1)
     ]
     if kind is not FeedFormat.RSS1:
-        return ItemWriter(channel, report).publications(items)
+        return channel, ItemWriter(channel, report).publications(items)
     writer = ItemWriter(channel, report, absolute_iri(channel.id))
-    return writer.publications(items, natives(document, channel, report))
+    return channel, writer.publications(items, natives(document, channel, report))
 
 
 def _without_namespace(data: bytes) -> bytes:

@@ -66,6 +66,13 @@ def rss_channel(root: Element) -> Channel:
         description=fields.markup("description", "abstract", "itunes:summary", "itunes:subtitle"),
         language=fields.first("language", "dc:language") or language_of(channel, root),
         base=base_of("", root, channel),
+        self_link=fields.href("atom:link", "self"),
+        hubs=fields.hrefs("atom:link", "link", rel="hub"),
+        ttl=fields.first("ttl"),
+        period=fields.first("sy:updateperiod"),
+        frequency=fields.first("sy:updatefrequency"),
+        skip_hours=fields.within("skiphours").texts("hour"),
+        skip_days=fields.within("skipdays").texts("day"),
     )
 
 

@@ -20,7 +20,7 @@ from semantic.limits import Limits
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import SynonymOptions
 
-LOADING = {"filter", "index", "check", "explain", "ontology"}
+LOADING = {"filter", "index", "check", "explain", "ontology", "watch"}
 
 
 def test_every_command_with_an_ontology_has_the_options_of_loading() -> None:

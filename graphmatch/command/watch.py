@@ -1,0 +1,257 @@
+"""``graphmatch watch``: feeds are fetched as their times come, and what matches is shown."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import MISSING, dataclass, field
+from datetime import datetime
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+from urllib.parse import quote
+
+import typer
+
+from graphmatch.command.options import (
+    Knowing,
+    Since,
+    Subscribing,
+    Verbosity,
+    grouped,
+    option,
+)
+
+if TYPE_CHECKING:
+    import aiohttp
+
+    from graphmatch.broker.feeds import FeedStore, Fetched
+    from graphmatch.command.filter import Tally
+    from graphmatch.command.output import Writer
+    from graphmatch.command.session import Session
+    from graphmatch.engine import Engine
+    from graphmatch.matcher import Match
+    from semantic.publication import Publication
+
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+
+_NEEDED = ("aiohttp", "listparser")
+_NOTIFY_SECONDS = (1.0, 5.0, 0.0)
+"""How long to wait after each notification that failed; the last one is given up."""
+_SAFE = "!#$%&'()*+,/:;=?@[]~"
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """Which feeds are watched, and where matches go, as the command line says it."""
+
+    panel: ClassVar = "Feeds"
+    feeds: list[Path] = option(
+        MISSING, "OPML, or a text with an address a line; repeatable.", "--feeds", metavar="FILE"
+    )
+    state: Path | None = option(
+        None,
+        "Remember there what was seen and when to fetch again; without it, all is new each time.",
+        metavar="FILE",
+    )
+    once: bool = option(False, "Fetch the feeds whose time has come, and end.")
+    form: Literal["text", "jsonl"] = option("text", "How matches are written.", "--as")
+    since: Since | None = option(
+        None, "Leave out items with an older date.", parser=Since.parse, metavar="DATE|7d|24h"
+    )
+    notify: str | None = option(
+        None, "The address of a topic of ntfy, which gets each item that matches.", metavar="URL"
+    )
+
+
+@app.command()
+@partial(grouped, without={"now"})
+def watch(
+    watching: Watching, subscribing: Subscribing, knowing: Knowing, verbosity: Verbosity
+) -> int:
+    """Fetch feeds as their times come, and show the items that match.
+
+    Ctrl-C ends it; with `--state` it goes on from there.
+
+    Example: `graphmatch watch --feeds feeds.opml -o ontologies/news.ttl -s data/subscriptions
+    --state feeds.db`
+    """
+    from graphmatch.command.filter import Tally, nothing_to_match
+    from graphmatch.command.output import writer
+    from graphmatch.command.session import Session
+
+    _check(watching)
+    from graphmatch.broker.feed_list import read_feed_list
+    from graphmatch.broker.feed_store import SqliteFeedStore
+
+    with Session(verbosity) as session:
+        listed = {
+            feed.url: feed.title
+            for path in watching.feeds
+            for feed in read_feed_list(path, session.report)
+        }
+        engine = session.engine(knowing)
+        session.take_in(engine, subscribing)
+        if not len(engine):
+            raise nothing_to_match()
+        session.show_warnings()
+        made = writer(watching.form, session.out, engine)
+        with SqliteFeedStore(watching.state) as store:
+            watch = _Watch(session, engine, made, watching, Tally())
+            asyncio.run(watch.run(listed, store))
+        return watch.status
+
+
+def _check(watching: Watching) -> None:
+    """Check that what is needed is installed, and the address of notifications."""
+    from semantic.errors import InputError, Place, Problem
+
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        what = f"it needs {' and '.join(missing)}"
+        remedy = "pip install 'graphmatch[broker]'"
+        raise InputError(Problem(what, Place("graphmatch watch"), remedy))
+    if watching.notify is not None and not watching.notify.startswith(("http://", "https://")):
+        what, remedy = (
+            f"{watching.notify!r} is no address",
+            "Give one such as https://ntfy.sh/news.",
+        )
+        raise InputError(Problem(what, Place("--notify"), remedy))
+
+
+@dataclass(slots=True)
+class _Watch:
+    """One run."""
+
+    session: Session
+    engine: Engine
+    writer: Writer
+    watching: Watching
+    tally: Tally
+    refused: int = 0
+    http: aiohttp.ClientSession | None = None
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def status(self) -> int:
+        """The exit status so far."""
+        from graphmatch.command.session import DONE, REFUSED
+
+        return REFUSED if self.refused or self.session.refused else DONE
+
+    async def run(self, listed: dict[str, str], store: FeedStore) -> None:
+        """Fetch what is listed until somebody ends it, or once."""
+        import aiohttp
+
+        from graphmatch.broker.feeds import Poller
+        from graphmatch.command.console import plural
+
+        subscriptions = plural(len(self.engine), "subscription")
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as self.http:
+            poller = Poller(self.http, store, self.take)
+            await poller.start(listed)
+            for url, title in listed.items():
+                await poller.add(url, title)
+            self.session.note(f"watching {plural(len(listed), 'feed')}, {subscriptions}")
+            with _signals(self.stop):
+                await poller.run(self.stop, once=self.watching.once)
+        self.session.note(
+            f"{plural(self.tally.publications, 'new item')}, {subscriptions}: "
+            f"{plural(self.tally.matches, 'match', 'matches')} in "
+            f"{plural(self.tally.matched, 'item')}, {self.refused + self.session.refused} refused"
+        )
+
+    async def take(self, fetched: Fetched) -> None:
+        """Show what of a feed is wrong, and what of its new items matches."""
+        from graphmatch.command.filter import write_report
+        from semantic.clock import utc_now
+
+        if fetched.feed.errors <= 1:  # of several errors in a row, the first
+            for problem in fetched.problems:
+                self.session.report(problem)
+        now = utc_now()
+        since = self.watching.since
+        cutoff: datetime | None = None if since is None else since.cutoff(now)
+        for item in fetched.items:
+            report = await asyncio.to_thread(self.engine.match, item.publication)
+            matches = write_report(self.engine, report, self.writer, self.tally, cutoff)
+            if matches and self.watching.notify is not None:
+                await self.notify(self.watching.notify, item.publication, matches)
+        self.session.show_warnings()
+        self.refused += self.session.refused
+        self.session.problems.clear()  # a run may take months
+
+    async def notify(self, topic: str, publication: Publication, matches: Sequence[Match]) -> None:
+        """Send an item to a topic of ntfy; report where that fails."""
+        import aiohttp
+
+        from graphmatch.command.output import described
+        from semantic.errors import Place, Problem
+
+        item = described(publication)
+        link = item.link or publication.id
+        headers = {"Title": _header(item.title or publication.id)}
+        if link.startswith(("http://", "https://")):
+            headers["Click"] = quote(link, safe=_SAFE)
+        names = ", ".join(match.subscription for match in matches)
+        said = ""
+        for seconds in _NOTIFY_SECONDS:
+            try:
+                async with self._http.post(
+                    topic,
+                    data=f"{names}\n{link}".encode(),
+                    headers=headers,
+                    timeout=aiohttp.ClientTimeout(total=15),
+                ) as response:
+                    if response.status < 300:
+                        return
+                    said = f"the server answers {response.status}"
+                    if response.status < 500 and response.status != 429:
+                        break
+            except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+                said = str(error) or type(error).__name__
+            await asyncio.sleep(seconds)
+        what = f"a notification cannot be sent: {said}"
+        remedy = "The match was shown; check the address."
+        self.session.report(Problem(what, Place(topic, item=publication.id), remedy))
+
+    @property
+    def _http(self) -> aiohttp.ClientSession:
+        assert self.http is not None
+        return self.http
+
+
+def _header(text: str) -> str:
+    r"""Return a text as a header may hold it: encoded as RFC 2047 says where it is not ASCII.
+
+    Examples
+    --------
+    >>> _header("Rain\r\nX: y"), _header("Brühe")
+    ('Rain X: y', '=?utf-8?B?QnLDvGhl?=')
+    """
+    line = " ".join(text.split())[:200]
+    if line.isascii() and line.isprintable():
+        return line
+    return f"=?utf-8?B?{b64encode(line.encode('utf-8', 'replace')).decode()}?="
+
+
+@contextmanager
+def _signals(stop: asyncio.Event) -> Iterator[None]:
+    """Set an event when somebody ends the run, instead of interrupting what is under way."""
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    try:
+        for number in numbers:
+            loop.add_signal_handler(number, stop.set)
+    except (NotImplementedError, RuntimeError, ValueError):  # on Windows, or in another thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)

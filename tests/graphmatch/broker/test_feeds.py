@@ -1,0 +1,1034 @@
+"""Feeds are fetched by the rules of their servers, and each item comes once."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import random
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeVar
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from graphmatch.broker.feed_list import ListedFeed, parse_feed_list, read_feed_list
+from graphmatch.broker.feed_store import KEPT_DAYS, FeedStoreError, SqliteFeedStore
+from graphmatch.broker.feeds import (
+    BODY_BYTES,
+    CAP,
+    FLOOR,
+    GONE,
+    JITTER,
+    MOST_REDIRECTS,
+    PER_HOST,
+    PERMANENT_SEEN,
+    RETRY_AFTER_CAP,
+    SAFETY_NET,
+    USUAL,
+    Feed,
+    FeedItem,
+    Fetched,
+    Poller,
+    after_skipped,
+)
+from semantic.errors import InputError, Problem, Severity
+from semantic.feeds import read_feed
+
+START = datetime(2026, 1, 5, 0, 30, tzinfo=UTC)  # a Monday
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+T = TypeVar("T")
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Clock:
+    """A clock that goes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@dataclass(frozen=True)
+class Request:
+    """A line of the server's log."""
+
+    at: datetime
+    path: str
+    headers: dict[str, str]
+    status: int
+    overlap: int
+
+
+def rss(*items: str, extra: str = "", guids: Sequence[str] | None = None) -> str:
+    names = guids or items
+    inner = "".join(
+        f"<item><title>{title}</title><guid isPermaLink='false'>{name}</guid></item>"
+        for title, name in zip(items, names, strict=True)
+    )
+    link = "<link>https://e.org/</link>"
+    return f"<rss version='2.0'><channel><title>T</title>{link}{extra}{inner}</channel></rss>"
+
+
+class Server:
+    """A server on loopback whose pages are functions, and that keeps a log."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.pages: dict[str, Answer] = {}
+        self.log: list[Request] = []
+        self.port = 0
+        self._under_way = 0
+        self._runner: web.AppRunner | None = None
+
+    async def __aenter__(self) -> Server:
+        app = web.Application()
+        app.router.add_route("*", "/{tail:.*}", self._serve)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        assert site._server is not None
+        self.port = site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._runner is not None
+        await self._runner.cleanup()
+
+    def url(self, path: str, host: str = "127.0.0.1") -> str:
+        return f"http://{host}:{self.port}{path}"
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        self._under_way += 1
+        overlap, at = self._under_way, self.clock()
+        status = 0
+        try:
+            response = await self.pages[request.path](request)
+            status = response.status
+            return response
+        finally:
+            self._under_way -= 1
+            headers = dict(request.headers)
+            self.log.append(Request(at, request.path, headers, status, overlap))
+
+    def page(self, path: str, text: str | bytes = "", status: int = 200, **headers: str) -> str:
+        """Serve the same answer each time."""
+        body = text.encode() if isinstance(text, str) else text
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+
+        async def answer(_: web.Request) -> web.Response:
+            return web.Response(body=body, status=status, headers=named)
+
+        self.pages[path] = answer
+        return self.url(path)
+
+    def times(self, path: str) -> list[datetime]:
+        return [request.at for request in self.log if request.path == path]
+
+
+@dataclass
+class World:
+    """A server, a poller and a clock."""
+
+    clock: Clock
+    server: Server
+    poller: Poller
+    store: SqliteFeedStore
+    fetched: list[Fetched] = field(default_factory=list)
+
+    async def take(self, fetched: Fetched) -> None:
+        self.fetched.append(fetched)
+
+    def titles(self) -> list[str | None]:
+        return [item.publication.title for each in self.fetched for item in each.items]
+
+    async def go(self, length: timedelta, grain: timedelta | None = None) -> None:
+        """Poll for so long; with a grain, those together whose times are as near."""
+        end = self.clock.now + length
+        while (at := self.poller.next_at()) is not None and at <= end:
+            if grain is not None:
+                at = START - -(at - START) // grain * grain
+            self.clock.now = max(self.clock.now, at)
+            await self.poller.poll_due()
+        self.clock.now = end
+
+    async def poll(self, url: str) -> Feed:
+        """Poll one feed now."""
+        await self.poller.poll(url)
+        return self.poller.feeds[url]
+
+    def wait(self, url: str) -> timedelta:
+        """How long the feed is left alone."""
+        at = self.poller.feeds[url].next_at
+        assert at is not None
+        return at - self.clock()
+
+
+def simulate(
+    test: Callable[[World], Coroutine[Any, Any, T]],
+    path: Path | None = None,
+    *,
+    clock: Clock | None = None,
+    seed: int | None = None,
+    seconds: float = 5,
+) -> T:
+    """Run a test in a world of its own; without a seed, nothing is left to chance."""
+
+    async def run() -> T:
+        time = clock or Clock()
+        async with AsyncExitStack() as stack:
+            server = await stack.enter_async_context(Server(time))
+            jar = aiohttp.DummyCookieJar()
+            http = await stack.enter_async_context(aiohttp.ClientSession(cookie_jar=jar))
+            store = stack.enter_context(SqliteFeedStore(path, time))
+            number = (lambda: 0.0) if seed is None else random.Random(seed).random
+            world: World
+
+            async def take(fetched: Fetched) -> None:
+                await world.take(fetched)
+
+            poller = Poller(http, store, take, clock=time, random=number, seconds=seconds)
+            await poller.start()
+            world = World(time, server, poller, store)
+            return await test(world)
+
+    return asyncio.run(run())
+
+
+# --- Conditional requests ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("etag", ['"a-1"', 'W/"ä b"', "not quoted", '"'])
+def test_validators_are_sent_back_as_they_came(etag: str) -> None:
+    modified = "Mon, 5 Jan 2026 00:00:00 +0000"  # not as the RFC has it
+
+    async def test(world: World) -> None:
+        url = world.server.page("/a", rss("one"), ETag=etag, Last_Modified=modified)
+        await world.poller.add(url)
+        await world.poll(url)
+        world.server.page("/a", status=304)
+        await world.poll(url)
+        await world.poll(url)
+        first, *others = world.server.log
+        assert not {"If-None-Match", "If-Modified-Since"} & first.headers.keys()
+        for request in others:
+            assert request.headers["If-None-Match"] == etag
+            assert request.headers["If-Modified-Since"] == modified
+        assert world.titles() == ["one"]
+        assert world.poller.feeds[url].errors == 0
+
+    simulate(test)
+
+
+def test_validators_of_one_address_are_not_sent_to_another() -> None:
+    async def test(world: World) -> None:
+        url = world.server.page("/a", status=302, Location="/b")
+        world.server.page("/b", rss("one"), ETag='"1"')
+        await world.poller.add(url)
+        await world.poll(url)
+        await world.poll(url)
+        world.server.page("/a", status=302, Location="/c")
+        world.server.page("/c", rss("two"), ETag='"1"')
+        await world.poll(url)
+        sent = [(r.path, r.headers.get("If-None-Match")) for r in world.server.log]
+        first, second, third = sent[:2], sent[2:4], sent[4:]
+        assert first == [("/a", None), ("/b", None)]
+        assert second == [("/a", None), ("/b", '"1"')]
+        assert third == [("/a", None), ("/c", None)]
+
+    simulate(test)
+
+
+def test_validators_of_a_document_that_was_cut_are_not_kept() -> None:
+    async def test(world: World) -> None:
+        url = world.server.page("/a", rss("one", "two")[:-60], ETag='"1"')
+        await world.poller.add(url)
+        await world.poll(url)
+        world.server.page("/a", rss("one", "two"), ETag='"1"')
+        await world.poll(url)
+        assert "If-None-Match" not in world.server.log[1].headers
+        assert world.titles() == ["one", "two"]
+        assert [p.severity for p in world.fetched[0].problems] == [Severity.REFUSED]
+
+    simulate(test)
+
+
+# --- How often -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("headers", "extra", "expected"),
+    [
+        ({}, "", USUAL),
+        ({"Cache_Control": "public, max-age=7200"}, "", 2 * HOUR),
+        ({"Cache_Control": "max-age=7200", "Age": "1800"}, "", 1.5 * HOUR),
+        ({"Cache_Control": "max-age=60"}, "", FLOOR),
+        ({"Cache_Control": "max-age=0"}, "", USUAL),
+        ({"Cache_Control": "no-cache, max-age=7200"}, "", USUAL),
+        ({"Cache_Control": "max-age=99999999"}, "", CAP),
+        ({"Expires": format_datetime(START + 3 * HOUR, usegmt=True)}, "", 3 * HOUR),
+        ({"Expires": "0"}, "", USUAL),
+        ({}, "<ttl>180</ttl>", 3 * HOUR),
+        ({}, "<ttl>1</ttl>", FLOOR),
+        ({}, "<ttl>soon</ttl>", USUAL),
+        ({"Cache_Control": "max-age=3600"}, "<ttl>180</ttl>", 3 * HOUR),
+        ({}, "<sy:updatePeriod>daily</sy:updatePeriod>", DAY),
+        (
+            {},
+            "<sy:updatePeriod>daily</sy:updatePeriod><sy:updateFrequency>4</sy:updateFrequency>",
+            6 * HOUR,
+        ),
+        ({}, "<skipHours><hour>1</hour><hour>2</hour></skipHours>", 2.5 * HOUR),
+        ({}, "<skipDays><day>Monday</day></skipDays>", 23.5 * HOUR),
+        (
+            {},
+            f"<skipHours>{''.join(f'<hour>{n}</hour>' for n in range(24))}</skipHours>",
+            USUAL,
+        ),
+    ],
+)
+def test_a_feed_is_left_alone_for_as_long_as_it_says(
+    headers: dict[str, str], extra: str, expected: timedelta
+) -> None:
+    async def test(world: World) -> timedelta:
+        headers.setdefault("Date", format_datetime(world.clock(), usegmt=True))
+        url = world.server.page("/a", rss("one", extra=extra), **headers)
+        await world.poller.add(url)
+        await world.poll(url)
+        return world.wait(url)
+
+    assert simulate(test) == expected
+
+
+def test_what_the_body_says_holds_when_nothing_has_changed() -> None:
+    async def test(world: World) -> None:
+        url = world.server.page("/a", rss("one", extra="<ttl>180</ttl>"), ETag='"1"')
+        await world.poller.add(url)
+        await world.poll(url)
+        world.server.page("/a", status=304)
+        await world.poll(url)
+        assert world.wait(url) == 3 * HOUR
+
+    simulate(test)
+
+
+def test_times_get_longer_by_chance_never_shorter() -> None:
+    async def test(world: World) -> list[timedelta]:
+        waits = []
+        url = world.server.page("/a", rss("one"))
+        await world.poller.add(url)
+        for _ in range(40):
+            await world.poll(url)
+            waits.append(world.wait(url))
+        return waits
+
+    waits = simulate(test, seed=1)
+    assert min(waits) >= USUAL
+    assert max(waits) <= USUAL * (1 + JITTER)
+    assert len(set(waits)) > 30
+
+
+def test_a_feed_with_a_hub_is_polled_seldom_while_the_lease_lasts() -> None:
+    async def test(world: World) -> None:
+        link = "<atom:link rel='hub' href='https://hub.example/'/>"
+        url = world.server.page("/a", rss("one", extra=link))
+        await world.poller.add(url)
+        feed = await world.poll(url)
+        assert (feed.hub, feed.topic, world.wait(url)) == ("https://hub.example/", url, USUAL)
+        await world.poller.change(url, pushed_until=world.clock() + DAY)
+        await world.poll(url)
+        assert world.wait(url) == SAFETY_NET
+        world.clock.now += 2 * DAY
+        await world.poll(url)
+        assert world.wait(url) == USUAL
+
+    simulate(test)
+
+
+# --- Errors --------------------------------------------------------------------------------------
+
+
+def test_errors_are_backed_off_from_and_a_feed_is_never_given_up() -> None:
+    async def test(world: World) -> None:
+        url = world.server.page("/a", status=500)
+        await world.poller.add(url)
+        await world.go(12 * DAY)
+        times = world.server.times("/a")
+        gaps = [later - before for before, later in pairwise(times)]
+        doubled = [min(FLOOR * 2**n, CAP) for n in range(len(gaps))]
+        assert gaps == doubled
+        assert gaps.count(CAP) > 5
+        world.server.page("/a", rss("one"))
+        await world.go(CAP)
+        assert world.titles() == ["one"]
+        assert world.poller.feeds[url].errors == 0
+
+    simulate(test)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize(
+    ("retry_after", "expected"),
+    [
+        ("7200", 2 * HOUR),
+        ("5", FLOOR),
+        ("99999999", RETRY_AFTER_CAP),
+        (format_datetime(START + 5 * HOUR, usegmt=True), 5 * HOUR),
+        (format_datetime(START - 5 * HOUR, usegmt=True), FLOOR),
+        ("later", FLOOR),
+    ],
+)
+def test_retry_after_is_obeyed(status: int, retry_after: str, expected: timedelta) -> None:
+    async def test(world: World) -> timedelta:
+        url = world.server.page("/a", status=status, Retry_After=retry_after)
+        await world.poller.add(url)
+        await world.poll(url)
+        return world.wait(url)
+
+    assert simulate(test) == expected
+
+
+def test_too_many_requests_holds_for_the_whole_host() -> None:
+    async def test(world: World) -> None:
+        here = world.server.page("/a", status=429, Retry_After="7200")
+        world.server.page("/b", rss("two"))
+        there, elsewhere = world.server.url("/b"), world.server.url("/b", "localhost")
+        await world.poller.add(here)
+        await world.poller.poll_due()
+        await world.poller.add(there)
+        await world.poller.add(elsewhere)
+        await world.poller.poll_due()
+        assert [r.headers["Host"].split(":")[0] for r in world.server.log if r.path == "/b"] == [
+            "localhost"
+        ]
+        assert world.wait(there) == 2 * HOUR
+        await world.go(2 * HOUR)
+        assert len(world.server.times("/b")) > 1
+
+    simulate(test)
+
+
+def test_what_is_gone_is_asked_for_once_a_week() -> None:
+    async def test(world: World) -> None:
+        url = world.server.page("/a", status=410)
+        await world.poller.add(url)
+        await world.go(15 * DAY)
+        assert world.server.times("/a") == [START, START + GONE, START + 2 * GONE]
+
+    simulate(test)
+
+
+def test_what_is_no_feed_is_an_error_and_its_validators_are_not_kept() -> None:
+    async def test(world: World) -> None:
+        url = world.server.page("/a", "<!DOCTYPE html><html></html>", ETag='"1"')
+        await world.poller.add(url)
+        feed = await world.poll(url)
+        assert (feed.errors, feed.status, feed.etag) == (1, 200, None)
+        assert world.wait(url) == FLOOR
+        assert len(world.fetched[0].problems) == 1
+
+    simulate(test)
+
+
+def test_a_slow_server_is_given_up_and_holds_up_no_other() -> None:
+    async def test(world: World) -> None:
+        async def slow(_: web.Request) -> web.Response:
+            await asyncio.sleep(3)
+            return web.Response(text=rss("slow"))
+
+        async def trickle(request: web.Request) -> web.StreamResponse:
+            response = web.StreamResponse()
+            await response.prepare(request)
+            for _ in range(30):
+                await response.write(b" ")
+                await asyncio.sleep(0.1)
+            return response
+
+        world.server.pages |= {"/a": slow, "/b": trickle}
+        world.server.page("/c", rss("fast"))
+        for path, host in (("/a", "127.0.0.1"), ("/b", "127.0.0.1"), ("/c", "localhost")):
+            await world.poller.add(world.server.url(path, host))
+        await world.poller.poll_due()
+        assert world.titles() == ["fast"]
+        assert world.fetched[0].feed.url.endswith("/c")
+        for path in ("/a", "/b"):
+            feed = world.poller.feeds[world.server.url(path)]
+            assert feed.errors == 1
+            assert feed.problem == "no answer within 0.3 s"
+
+    simulate(test, seconds=0.3)
+
+
+def test_that_a_body_is_bounded_compressed_or_not() -> None:
+    async def test(world: World) -> None:
+        bomb = gzip.compress(b" " * (200 * BODY_BYTES // 10), 1)
+        urls = [
+            world.server.page("/bomb", bomb, Content_Encoding="gzip"),
+            world.server.page("/long", b" " * (BODY_BYTES + 1)),
+            world.server.page("/not-gzip", b"no", Content_Encoding="gzip"),
+        ]
+
+        async def endless(request: web.Request) -> web.StreamResponse:
+            response = web.StreamResponse()
+            await response.prepare(request)
+            while True:
+                await response.write(b" " * 65536)
+
+        world.server.pages["/endless"] = endless
+        urls.append(world.server.url("/endless"))
+        for url in urls:
+            await world.poller.add(url)
+            feed = await world.poll(url)
+            assert feed.errors == 1, url
+            large = f"it has more than {BODY_BYTES:,} bytes"
+            assert feed.problem is not None
+            assert feed.problem == large or "not-gzip" in url
+
+    simulate(test)
+
+
+def test_that_only_two_requests_are_under_way_to_a_host() -> None:
+    async def test(world: World) -> None:
+        async def answer(_: web.Request) -> web.Response:
+            await asyncio.sleep(0.01)
+            return web.Response(text=rss("one"))
+
+        for number in range(20):
+            world.server.pages[f"/{number}"] = answer
+            await world.poller.add(world.server.url(f"/{number}"))
+        await world.poller.poll_due()
+        assert len(world.server.log) == 20
+        assert max(request.overlap for request in world.server.log) == PER_HOST
+
+    simulate(test)
+
+
+# --- Redirects -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [301, 308])
+def test_a_permanent_redirect_is_kept_when_it_was_seen_so_often(status: int) -> None:
+    async def test(world: World) -> None:
+        url = world.server.page("/a", status=status, Location="/b")
+        world.server.page("/b", rss("one"))
+        await world.poller.add(url)
+        for _ in range(PERMANENT_SEEN - 1):
+            assert (await world.poll(url)).address == url
+        assert (await world.poll(url)).address == world.server.url("/b")
+        await world.poll(url)
+        assert len(world.server.times("/a")) == PERMANENT_SEEN
+        assert world.titles() == ["one"]
+
+    simulate(test)
+
+
+@pytest.mark.parametrize("status", [302, 303, 307])
+def test_a_temporary_redirect_is_not_kept(status: int) -> None:
+    async def test(world: World) -> None:
+        url = world.server.page("/a", status=status, Location="/b")
+        world.server.page("/b", status=301, Location="/c")  # for good, of what is not kept
+        world.server.page("/c", rss("one"))
+        await world.poller.add(url)
+        for _ in range(PERMANENT_SEEN + 2):
+            assert (await world.poll(url)).address == url
+        assert world.titles() == ["one"]
+
+    simulate(test)
+
+
+def test_that_a_permanent_redirect_has_to_be_seen_in_a_row() -> None:
+    async def test(world: World) -> None:
+        url = world.server.page("/a", status=301, Location="/b")
+        world.server.page("/b", rss("one"))
+        await world.poller.add(url)
+        for _ in range(PERMANENT_SEEN - 1):
+            await world.poll(url)
+        world.server.page("/a", rss("one"))
+        await world.poll(url)
+        world.server.page("/a", status=301, Location="/b")
+        assert (await world.poll(url)).address == url
+
+    simulate(test)
+
+
+@pytest.mark.parametrize("location", ["/a", "/b", "file:///etc/passwd", "", "http://[", None])
+def test_a_redirect_that_leads_nowhere_is_an_error(location: str | None) -> None:
+    async def test(world: World) -> None:
+        headers = {} if location is None else {"Location": location}
+        url = world.server.page("/a", status=302, **headers)
+        world.server.page("/b", status=302, Location="/a")
+        await world.poller.add(url)
+        feed = await world.poll(url)
+        assert feed.errors == 1
+        assert "redirect" in (feed.problem or "")
+        assert len(world.server.log) <= 2
+
+    simulate(test)
+
+
+def test_that_redirects_are_bounded() -> None:
+    async def test(world: World) -> None:
+        for number in range(20):
+            world.server.page(f"/{number}", status=302, Location=f"/{number + 1}")
+        url = world.server.url("/0")
+        await world.poller.add(url)
+        feed = await world.poll(url)
+        assert feed.problem == f"it is redirected more than {MOST_REDIRECTS} times"
+        assert len(world.server.log) == MOST_REDIRECTS + 1
+
+    simulate(test)
+
+
+def test_a_feed_that_moved_to_another_is_fetched_once() -> None:
+    async def test(world: World) -> None:
+        new = world.server.page("/b", rss("one"))
+        old = world.server.page("/a", status=301, Location="/b")
+        await world.poller.add(new)
+        await world.poller.add(old)
+        for _ in range(PERMANENT_SEEN):
+            await world.poll(old)
+        assert world.poller.feeds[old].same_as == new
+        assert [feed.url for feed in world.poller.due()] == [new]
+        await world.poller.remove(new)
+        assert [feed.url for feed in world.poller.due()] == [old]
+
+    simulate(test)
+
+
+# --- Each item once ------------------------------------------------------------------------------
+
+
+def note(_: Problem) -> None:
+    """Pass over a problem."""
+
+
+def read(feed: str) -> list[FeedItem]:
+    return [FeedItem.of(item) for item in read_feed(feed.encode(), "a.rss", on_problem=note)]
+
+
+def keys(*feeds: str) -> list[tuple[bytes, bytes]]:
+    return [(item.guid, item.version) for feed in feeds for item in read(feed)]
+
+
+def test_what_a_version_is() -> None:
+    plain = rss("one")
+    dated = plain.replace("</item>", "<pubDate>Mon, 5 Jan 2026 00:00:00 GMT</pubDate></item>")
+    renamed = plain.replace("<title>T</title>", "<title>U</title>")
+    moved = plain.replace("https://e.org/", "https://f.org/")
+    assert len(set(keys(plain, dated, renamed))) == 1
+    assert len({version for _, version in keys(plain, moved)}) == 1
+    assert len(set(keys(plain, rss("two", guids=["one"])))) == 2
+    assert len({guid for guid, _ in keys(plain, rss("two", guids=["one"]))}) == 1
+
+
+def test_that_items_with_one_guid_keep_their_keys_when_the_oldest_leaves() -> None:
+    both = keys(rss("new", "old", guids=["same", "same"]))
+    assert keys(rss("new", guids=["same"])) == both[:1]
+
+
+def test_that_blank_nodes_have_no_name() -> None:
+    enclosure = "<enclosure url='not an iri:' type='a'/></item>"
+    feed = rss("one").replace("</item>", enclosure)
+    first, second = ([i.version for i in read(feed)] for _ in range(2))
+    assert first == second
+
+
+def test_each_version_of_an_item_comes_once_across_restarts(tmp_path: Path) -> None:
+    clock = Clock()
+    states = [
+        rss("one"),
+        rss("two", "one"),
+        rss("two, corrected", "one", guids=["two", "one"]),
+        rss("two", "one"),
+        rss("three", "two", "one"),
+    ]
+    found: list[str | None] = []
+    for state in states:
+
+        async def test(world: World, state: str = state) -> None:
+            world.server.page("/a", state)
+            known = list(world.poller.feeds)
+            url = known[0] if known else "http://127.0.0.1:1/a"
+            await world.poller.add(url)
+            await world.poller.change(url, moved=world.server.url("/a"))
+            await world.poll(url)
+            clock.now += DAY
+            found.extend(world.titles())
+
+        simulate(test, tmp_path / "state.db", clock=clock)
+    assert found == ["one", "two", "two, corrected", "three"]
+
+
+def test_that_nothing_is_lost_when_handing_over_fails() -> None:
+    async def test(world: World) -> None:
+        url = world.server.page("/a", rss("one"), ETag='"1"')
+        await world.poller.add(url)
+        real = world.take
+
+        async def fail(_: Fetched) -> None:
+            raise OSError("the disk is full")
+
+        world.take = fail  # type: ignore[method-assign]
+        with pytest.raises(OSError, match="disk"):
+            await world.poll(url)
+        assert world.poller.feeds[url].etag is None
+        world.take = real  # type: ignore[method-assign]
+        await world.poll(url)
+        assert world.titles() == ["one"]
+
+    simulate(test)
+
+
+def test_a_push_and_a_fetch_at_the_same_time_bring_an_item_once() -> None:
+    async def test(world: World) -> None:
+        url = world.server.page("/a", rss("two", "one"))
+        await world.poller.add(url)
+        pushed = [world.poller.pushed(url, rss("two").encode()) for _ in range(3)]
+        await asyncio.gather(world.poller.poll(url), *pushed)
+        assert Counter(world.titles()) == {"one": 1, "two": 1}
+        broken = await world.poller.pushed(url, b"no feed")
+        assert broken is not None
+        assert len(broken.problems) == 1
+
+    simulate(test)
+
+
+def test_that_old_versions_are_forgotten_only_when_the_whole_feed_was_read(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        url = world.server.page("/a", rss("two", "one"))
+        await world.poller.add(url)
+        await world.poll(url)
+        world.clock.now += (KEPT_DAYS + 1) * DAY
+        await world.poller.pushed(url, rss("three").encode())
+        world.server.page("/a", rss("three", "two", "one"))
+        await world.poll(url)
+        world.clock.now += (KEPT_DAYS + 1) * DAY
+        world.server.page("/a", rss("four", "three"))
+        await world.poll(url)
+        assert world.titles() == ["two", "one", "three", "four"]
+        items = read(rss("four", "three", "two", "one"))
+        unknown = await world.store.unknown(url, items)
+        assert [item.publication.title for item in unknown] == ["two", "one"]
+
+    simulate(test)
+
+
+def test_a_file_of_another_run_or_of_something_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with (
+        SqliteFeedStore(path),
+        pytest.raises(FeedStoreError, match="another run holds it"),
+    ):
+        SqliteFeedStore(path)
+    other = tmp_path / "notes.txt"
+    other.write_text("no database, but long enough to be taken for one" * 50)
+    with pytest.raises(FeedStoreError, match="cannot be used"):
+        SqliteFeedStore(other)
+
+
+def test_a_state_is_kept_whole() -> None:
+    feed = Feed(
+        "https://e.org/",
+        moved="https://f.org/",
+        etag='W/"ä"',
+        next_at=START,
+        pushed_until=START,
+        read_at=START,
+        skip_hours=(1, 2),
+        skip_days=(0,),
+        errors=3,
+    )
+    assert Feed.from_json(feed.as_json()) == feed
+    assert after_skipped(START, (0,), (0,)) == START.replace(day=6, hour=1, minute=0)
+
+
+# --- The loop ------------------------------------------------------------------------------------
+
+
+def test_that_run_goes_on_until_it_is_stopped() -> None:
+    async def test(world: World) -> None:
+        stop, time = asyncio.Event(), world.clock
+        world.server.page("/a", rss("one"))
+
+        async def sleep(seconds: float) -> None:
+            await asyncio.sleep(0.05)  # for those under way
+            time.now += timedelta(seconds=seconds)
+
+        world.poller._sleep = sleep
+        running = asyncio.create_task(world.poller.run(stop))
+        await asyncio.sleep(0.02)
+        await world.poller.add(world.server.url("/a"))  # wakes it
+        while len(world.server.log) < 4:
+            await asyncio.sleep(0.01)
+        stop.set()
+        await asyncio.wait_for(running, 2)
+        gaps = [b - a for a, b in pairwise(world.server.times("/a"))]
+        assert set(gaps) == {USUAL}
+        assert world.titles() == ["one"]
+
+    simulate(test)
+
+
+def test_that_what_is_handed_over_at_the_end_is_finished() -> None:
+    async def test(world: World) -> None:
+        stop, begun = asyncio.Event(), asyncio.Event()
+        url = world.server.page("/a", rss("one"))
+
+        async def hang(_: web.Request) -> web.Response:
+            await asyncio.sleep(4)
+            return web.Response(text=rss("never"))
+
+        async def take(fetched: Fetched) -> None:
+            begun.set()
+            await asyncio.sleep(0.1)
+            world.fetched.append(fetched)
+
+        world.take = take  # type: ignore[method-assign]
+        world.server.pages["/b"] = hang
+        await world.poller.add(url)
+        await world.poller.add(world.server.url("/b"))
+        running = asyncio.create_task(world.poller.run(stop))
+        await begun.wait()
+        stop.set()
+        await asyncio.wait_for(running, 1)
+        assert world.titles() == ["one"]
+        assert (await world.store.unknown(url, read(rss("one")))) == []
+        assert world.poller.feeds[world.server.url("/b")].next_at is None
+
+    simulate(test)
+
+
+# --- A day ---------------------------------------------------------------------------------------
+
+
+class Site:
+    """A feed of the simulated day: what its server does, and the items that it had."""
+
+    def __init__(self, number: int, kind: str, chance: random.Random) -> None:
+        self.path, self.kind, self.chance = f"/{number}", kind, chance
+        self.published: list[str] = []
+        self.revision = 0
+        self.requests = 0
+
+    def body(self, clock: Clock) -> str:
+        """Return the feed: an item for each third hour that has begun."""
+        hours = int((clock() - START) / HOUR)
+        self.published = [f"{self.path} {n}" for n in range(hours // 3 + 1)]
+        extra = "<ttl>120</ttl>" if self.kind == "ttl" else ""
+        return rss(*reversed(self.published), extra=extra)
+
+    async def answer(self, request: web.Request, clock: Clock) -> web.StreamResponse:
+        self.requests += 1
+        body = self.body(clock)
+        etag = f'"{len(self.published)}"'
+        match self.kind:
+            case "conditional":
+                if request.headers.get("If-None-Match") == etag:
+                    return web.Response(status=304)
+                return web.Response(text=body, headers={"ETag": etag})
+            case "cached":
+                return web.Response(text=body, headers={"Cache-Control": "max-age=10800"})
+            case "limited":
+                if self.requests % 3 == 2:
+                    return web.Response(status=503, headers={"Retry-After": "5400"})
+            case "failing":
+                if self.requests % 2:
+                    return web.Response(status=self.chance.choice((500, 502, 404)))
+            case "slow":
+                if self.requests % 8 == 1:
+                    await asyncio.sleep(1)
+            case "cut":
+                if self.requests % 2:
+                    return web.Response(text=body[: -len(body) // 3], headers={"ETag": etag})
+            case "moved":
+                if not request.path.endswith("/new"):
+                    return web.Response(status=301, headers={"Location": f"{self.path}/new"})
+            case "gone":
+                return web.Response(status=410)
+            case "closed":
+                assert request.transport is not None
+                request.transport.abort()
+        return web.Response(text=body)
+
+
+GRAIN = 5 * MINUTE
+KINDS = (
+    ["plain"] * 6
+    + ["conditional"] * 5
+    + ["cached", "cached", "ttl", "ttl", "limited", "failing", "cut", "moved", "gone"]
+)
+
+
+def test_a_day_of_two_hundred_feeds(tmp_path: Path) -> None:
+    """Each item comes once, though the poller is started anew; each rule holds in the log."""
+    clock, chance = Clock(), random.Random(1)
+    kinds = [
+        *(KINDS[number % len(KINDS)] for number in range(196)),
+        "slow",
+        "slow",
+        "slow",
+        "closed",
+    ]
+    sites = [Site(number, kind, chance) for number, kind in enumerate(kinds)]
+    found: Counter[str] = Counter()
+    log: list[Request] = []
+    feeds: dict[str, Feed] = {}
+
+    async def part(world: World) -> None:
+        for site in sites:
+
+            async def answer(request: web.Request, site: Site = site) -> web.StreamResponse:
+                return await site.answer(request, clock)
+
+            world.server.pages[site.path] = world.server.pages[f"{site.path}/new"] = answer
+            url = f"http://feeds.example{site.path}"
+            await world.poller.add(url)
+        await world.go(6 * HOUR, GRAIN)
+        found.update(title or "" for title in world.titles())
+        log.extend(world.server.log)
+        feeds.update(world.poller.feeds)
+
+    for _ in range(4):
+        simulate_elsewhere(part, tmp_path / "state.db", clock)
+
+    by_path = defaultdict[str, list[Request]](list)
+    for request in log:
+        by_path[request.path.removesuffix("/new")].append(request)
+    expected = {title for site in sites if site.kind not in ("gone", "closed")
+                for title in site.published}  # fmt: skip
+    assert max(found.values()) == 1
+    assert set(found) <= expected
+    # What was published since the last time that a feed was read has not come yet.
+    assert len(expected) - len(found) <= len(sites)
+    assert len(found) > 1000
+
+    for site in sites:
+        requests = sorted(by_path[site.path], key=lambda request: request.at)
+        if site.kind == "closed":  # aiohttp asks again at once where a connection was used before
+            requests = list({request.at: request for request in requests}.values())
+        first = [request for request in requests if not request.path.endswith("/new")]
+        gaps = [(a, b.at - a.at) for a, b in pairwise(first)]
+        most = 24 * HOUR / FLOOR
+        assert len(requests) <= most
+        assert all(gap >= FLOOR for _, gap in gaps)
+        match site.kind:
+            case "plain" | "conditional":
+                assert all(USUAL <= gap <= USUAL * (1 + JITTER) + GRAIN for _, gap in gaps)
+                assert len(first) >= 21
+            case "cached":
+                assert all(gap >= 3 * HOUR for _, gap in gaps)
+            case "ttl":
+                assert all(gap >= 2 * HOUR for _, gap in gaps)
+            case "limited":
+                assert any(request.status == 503 for request in requests)
+                assert all(gap >= 1.5 * HOUR for a, gap in gaps if a.status == 503)
+            case "moved":
+                assert len(first) == PERMANENT_SEEN
+                assert len(requests) > 15
+            case "gone":
+                assert len(requests) == 1
+            case "closed":
+                assert 5 <= len(requests) <= 8
+        if site.kind == "conditional":
+            assert all("If-None-Match" in request.headers for request in requests[1:])
+            assert Counter(request.status for request in requests)[304] >= 10
+
+
+def simulate_elsewhere(
+    test: Callable[[World], Coroutine[Any, Any, None]], path: Path, clock: Clock
+) -> None:
+    """Run a part of the day, in which ``feeds.example`` is the server of that part."""
+
+    async def inner(world: World) -> None:
+        class Resolver(aiohttp.abc.AbstractResolver):
+            async def resolve(self, host: str, port: int = 0, family: Any = 0) -> Any:
+                return [
+                    {"hostname": host, "host": "127.0.0.1", "port": world.server.port,
+                     "family": 2, "proto": 0, "flags": 0}
+                ]  # fmt: skip
+
+            async def close(self) -> None:
+                pass
+
+        connector = aiohttp.TCPConnector(resolver=Resolver())
+        async with aiohttp.ClientSession(connector=connector) as http:
+            world.poller = Poller(
+                http,
+                world.store,
+                lambda fetched: world.take(fetched),
+                clock=clock,
+                random=random.Random(2).random,
+                seconds=0.5,
+                per_host=20,
+            )
+            await world.poller.start()
+            await test(world)
+
+    simulate(inner, path, clock=clock)
+
+
+# --- Lists ---------------------------------------------------------------------------------------
+
+
+def test_a_list_of_addresses(tmp_path: Path) -> None:
+    path = tmp_path / "feeds.txt"
+    path.write_text("\ufeff# mine\nhttps://e.org/a\n\nftp://e.org/\nhttps://e.org/a\nhttp://:80/\n")
+    problems: list[Problem] = []
+    assert read_feed_list(path, problems.append) == [ListedFeed("https://e.org/a")]
+    assert [p.where.line for p in problems] == [4, 6]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1"])
+def test_opml(encoding: str) -> None:
+    text = f"""<?xml version="1.0" encoding="{encoding}"?>
+    <opml version="2.0"><head><title>Ä</title></head><body>
+    <outline text="Küche"><outline text="Brühe &amp; Brot" type="rss" xmlUrl="https://e.org/ä?a=1&amp;b=2"/>
+    <outline text="bad" type="rss" xmlUrl="javascript:alert(1)"/></outline>
+    <outline text="more" type="include" url="https://e.org/more.opml"/>
+    <outline text="again" xmlUrl="https://e.org/b"/><outline xmlUrl="https://e.org/b"/>
+    </body></opml>"""
+    problems: list[Problem] = []
+    found = parse_feed_list(text.encode(encoding), "feeds.opml", problems.append)
+    assert found == [
+        ListedFeed("https://e.org/ä?a=1&b=2", "Brühe & Brot"),
+        ListedFeed("https://e.org/b", "again"),
+    ]
+    told = {(p.where.item, p.severity.name) for p in problems}
+    assert told == {(None, "WARNING"), ("bad", "REFUSED")}
+
+
+def test_that_a_broken_list_is_read_as_far_as_it_goes() -> None:
+    text = b"<opml><body><outline text='a & b' xmlUrl='https://e.org/a'/><outline xmlUrl="
+    problems: list[Problem] = []
+    found = parse_feed_list(text, "feeds.opml", problems.append)
+    assert [feed.url for feed in found] == ["https://e.org/a"]
+    assert [p.severity for p in problems] == [Severity.WARNING]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"<!DOCTYPE a [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><opml><outline xmlUrl='&e;'/>",
+        b"<!DOCTYPE a [<!ENTITY a 'xxxxxxxxxxxxxxxxxxxx'>"
+        + b"".join(b"<!ENTITY a%d '%s'>" % (n, b"&a%d;" % (n - 1) * 20) for n in range(1, 9))
+        + b"]><opml>&a8;</opml>",
+        b"<outline>" * 100_000,
+        b"<rss><channel/></rss>",
+        b"# nothing",
+        b"",
+    ],
+    ids=["external", "bomb", "deep", "feed", "comment", "empty"],
+)
+def test_that_a_hostile_or_empty_list_is_refused(text: bytes) -> None:
+    with pytest.raises(InputError):
+        parse_feed_list(text, "feeds.opml", lambda _: None)
