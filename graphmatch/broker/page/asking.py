@@ -50,7 +50,7 @@ from semantic.errors import GraphMatchError, OntologyError, Place, Problem, Subs
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.terms import Term, compact
-from semantic.vocabulary import DCTERMS, TYPE
+from semantic.vocabulary import DCTERMS, RSS, TYPE
 
 PREVIEW_SECONDS = 1.5
 LADDER_SECONDS = 1.5
@@ -67,6 +67,8 @@ FOUND = 60
 LANGUAGE = "en"
 _DAYS = 14
 _SUFFIXES = frozenset({".csv", ".jsonld", ".n3", ".nt", ".owl", ".owx", ".rdf", ".ttl", ".xml"})
+_DESCRIPTION = 20_000
+_TAG = re.compile(r"<[^<>]{0,2000}>")
 _IRI = re.compile(r"<([^<>\s\"]+)>")
 T = TypeVar("T")
 
@@ -568,11 +570,8 @@ def _row(ontology: Ontology, triple: Any, is_added: bool) -> TripleView:
 def _summary(publication: Publication) -> str:
     """Return the description of a feed item, as plain text."""
     for _, property_, object_ in publication.triples:
-        if isinstance(property_, NamedNode) and property_.value.endswith("rss/1.0/description"):
-            text = (
-                re.sub(r"<[^<>]{0,2000}>", " ", object_.value) if hasattr(object_, "value") else ""
-            )
-            return " ".join(text.split())[:600]
+        if property_ == RSS["description"] and isinstance(object_, Literal):
+            return " ".join(_TAG.sub(" ", object_.value[:_DESCRIPTION]).split())[:600]
     return ""
 
 

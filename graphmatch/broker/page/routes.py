@@ -52,6 +52,7 @@ from graphmatch.broker.store import StoreError
 from semantic.errors import GraphMatchError, Place, Problem
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from sqlalchemy import RowMapping
 
 STREAMS = 100
@@ -101,6 +102,7 @@ class Page:
     stopped: Callable[[], bool] = lambda: False
     asking: Asking = field(init=False)
     static: Mapping[str, tuple[bytes, str]] = field(init=False)
+    templates: Environment = field(init=False)
     streams: int = 0
 
     def __post_init__(self) -> None:
@@ -110,8 +112,6 @@ class Page:
         self.static = {path.name: (path.read_bytes(), _TYPES[path.suffix]) for path in found}
         versions = {name: sha256(data).hexdigest()[:12] for name, (data, _) in self.static.items()}
         self.templates = environment(versions)
-
-    templates: Any = None
 
     def show(
         self, request: Request, name: str, viewer: Viewer | None, status: int = 200, **values: Any
@@ -524,7 +524,7 @@ async def item(seq: int, request: Request, page: ThePage, by: TheViewer) -> Resp
 
 
 @router.get("/items/{seq}/graph.json")
-async def graph(seq: int, page: ThePage, by: TheViewer) -> Response:
+async def graph(seq: int, page: ThePage, _by: TheViewer) -> Response:
     """Return an item's graph for Cytoscape."""
     row = await _item(page, seq)
     found = await page.asking.ask(page.asking.graph, reading.stored(row))

@@ -66,8 +66,8 @@ def when(value: int | datetime | None) -> Markup:
     if value is None:
         return Markup("–")  # noqa: RUF001 -- a dash, for people
     time = _time(value)
-    text = '<time datetime="{}">{}</time>'
-    return Markup(text).format(time.isoformat(timespec="seconds"), f"{time:%Y-%m-%d %H:%M} UTC")
+    iso, text = time.isoformat(timespec="seconds"), f"{time:%Y-%m-%d %H:%M} UTC"
+    return Markup('<time datetime="{}">{}</time>').format(iso, text)
 
 
 def ago(value: int | datetime | None, now: datetime) -> str:
