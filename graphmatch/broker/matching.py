@@ -31,7 +31,7 @@ from sqlalchemy import bindparam, insert, or_, select, update
 
 from graphmatch.broker.service import PUSHED, Broker, end_subscription, millis, send_at
 from graphmatch.broker.store import StoreError, counted
-from graphmatch.broker.tables import deliveries, matches, publications, subscriptions
+from graphmatch.broker.tables import WAITING, deliveries, matches, publications, subscriptions
 from graphmatch.engine import Engine
 from graphmatch.report import CoreMatches
 from graphmatch.saving import SavedError
@@ -302,6 +302,9 @@ class Matcher:
                 row = known.get(number)
                 if row is None or row["after"] >= one.seq:
                     continue
+                end = row["expires_at"]
+                if end is not None and end <= rows[one.seq]["received_at"]:
+                    continue  # it has ended, and nobody has looked yet
                 made = {
                     "subscription": number,
                     "publication": one.seq,
@@ -373,7 +376,13 @@ def _by_number(db: Connection, numbers: set[int]) -> dict[int, RowMapping]:
     """Return the active subscriptions among some."""
     table = subscriptions.c
     chosen = select(
-        table.number, table.after, table.generation, table.sink, table.digest, table.quiet
+        table.number,
+        table.after,
+        table.generation,
+        table.sink,
+        table.digest,
+        table.quiet,
+        table.expires_at,
     )
     found: dict[int, RowMapping] = {}
     several = sorted(numbers)
@@ -390,7 +399,7 @@ def _open_digests(db: Connection, known: Mapping[int, RowMapping]) -> dict[int, 
     if not several:
         return {}
     table = deliveries.c
-    waiting = (table.kind == "digest", table.state == "waiting", table.attempt == 0)
+    waiting = (table.kind == "digest", WAITING, table.attempt == 0)
     chosen = select(table.id, table.subscription).where(*waiting, table.claimed_until.is_(None))
     rows = db.execute(chosen.where(table.subscription.in_(several)))
     return {number: {"id": id} for id, number in rows}

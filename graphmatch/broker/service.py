@@ -694,8 +694,7 @@ def checked_sink(sink: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
         raise RefusedError(Problem(what, place, f"It has {', '.join(sorted({'kind', *keys}))}."))
     kept = dict(sink)
     if "url" in keys:
-        url = urlsplit(str(sink.get("url", "")))
-        if url.scheme not in ("http", "https") or not url.hostname or url.username is not None:
+        if not _is_address(sink.get("url")):
             what, remedy = (
                 "no address to send to",
                 "Give an http: or https: URL without a password.",
@@ -708,16 +707,30 @@ def checked_sink(sink: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
         if not (local and at and domain) or odd or len(address) > 254:
             what = "no address of e-mail"
             raise RefusedError(Problem(what, Place("sink.address"), "Write name@example.org."))
+    if not isinstance(sink.get("token", ""), str):
+        raise RefusedError(Problem("a token is a text", Place("sink.token"), "Write it in quotes."))
     if not isinstance(sink.get("why", True), bool):
         raise RefusedError(Problem("`why` is true or false", place, "Say one of them."))
     secret: str | None = None
     if kind == "webhook":
-        from graphmatch.broker.transport import check_secret, new_secret
+        from graphmatch.broker.signatures import key_of, new_secret
 
         secret = str(sink["secret"]) if "secret" in sink else new_secret()
-        check_secret(secret)
+        key_of(secret)
         kept["secret"] = secret
     return kept, secret
+
+
+def _is_address(url: object) -> bool:
+    """Whether something can be sent to a URL: it has a host and, where it says one, a port."""
+    if not isinstance(url, str):
+        return False
+    try:
+        parts = urlsplit(url)
+        is_whole = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return is_whole and parts.scheme in ("http", "https") and parts.username is None
 
 
 def checked_quiet(quiet: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -7,9 +7,11 @@ Readers have connections of their own, which cannot write.
 
 Cost: some 380 commits a second on a small disk, each of up to `GROUP` works.
 
-Limits: one process has a SQLite file. SQLite before 3.51.3 can damage a file that several
-connections write and checkpoint (https://sqlite.org/wal.html): here one does.
-Processes that share a PostgreSQL database number one after the other (`counted`).
+Limits: one process has a SQLite file. Of processes that share a PostgreSQL database one commits
+at a time, as all count (`counted`): they would wait for each other's counters in any case, and in
+another order for ever. So what a work reads still holds when it is committed.
+SQLite before 3.51.3 can damage a file that several connections write and checkpoint
+(https://sqlite.org/wal.html): here one does.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from sqlalchemy.exc import (
     DataError,
     DBAPIError,
     IntegrityError,
+    ProgrammingError,
     SQLAlchemyError,
 )
 from sqlalchemy.pool import QueuePool, StaticPool
@@ -57,6 +60,26 @@ class _Work(Generic[T]):
     told: Future[T]
     result: T | None = None
     error: Exception | None = None
+
+
+class _OwnFault:
+    """Keeps what a work raises for who asked for it, unless it tells that the database is gone."""
+
+    def __init__(self, work: _Work[Any]) -> None:
+        self._work = work
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        if isinstance(error, DBAPIError):
+            own = isinstance(error, IntegrityError | DataError | ProgrammingError)
+            if error.connection_invalidated or not own:
+                return False
+        self._work.error = error
+        return True
 
 
 class Store:
@@ -98,6 +121,9 @@ class Store:
             raise _error(
                 what, url, "Write postgresql://user@host/name or a file's name."
             ) from error
+        if self._url.get_backend_name() not in ("sqlite", "postgresql"):
+            what = f"no database is called {self._url.get_backend_name()}"
+            raise _error(what, self._url.render_as_string(), "Use postgresql:// or a file's name.")
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
         self.name = self._url.render_as_string(hide_password=True)
         self._lock: int | None = None
@@ -114,12 +140,12 @@ class Store:
             options: dict[str, Any] = {"pool_pre_ping": True, "pool_recycle": 300}
             self._writer = create_engine(self._url, pool_size=1, max_overflow=0, **options)
             self._readers = create_engine(self._url, pool_size=READERS, **options)
+            event.listen(self._writer, "begin", _one_at_a_time)
             event.listen(self._readers, "begin", _read_only)
         self._writing = ThreadPoolExecutor(1, "store-writer")
         self._reading = ThreadPoolExecutor(READERS, "store-reader")
         self._waiting: list[_Work[Any]] = []
         self._guard = Lock()
-        self._taken: list[_Work[Any]] = []
         try:
             self._writing.submit(self._upgrade).result()
         except SQLAlchemyError as error:
@@ -195,48 +221,35 @@ class Store:
         one = _Work(work, Future[T]())
         with self._guard:
             self._waiting.append(one)
-        self._writing.submit(self._commit).add_done_callback(self._failed)
+        self._writing.submit(self._commit)
         return one.told
 
     def _commit(self) -> None:
         """Do what is waiting in one transaction, and then tell those who asked."""
         with self._guard:
-            self._taken, self._waiting = self._waiting[:GROUP], self._waiting[GROUP:]
-        if not self._taken:
+            taken, self._waiting = self._waiting[:GROUP], self._waiting[GROUP:]
+        # whoever has gone meanwhile asks for nothing; from here on nobody can go
+        taken = [one for one in taken if one.told.set_running_or_notify_cancel()]
+        if not taken:
             return  # a commit before had it
         try:
             with self._writer.begin() as connection:
-                for one in self._taken:
-                    try:
-                        with connection.begin_nested():
-                            one.result = one.run(connection)
-                    except GraphMatchError as error:
-                        one.error = error
-                    except DBAPIError as error:
-                        if error.connection_invalidated or not _is_own(error):
-                            raise
-                        one.error = error
+                for one in taken:
+                    with _OwnFault(one), connection.begin_nested():
+                        one.result = one.run(connection)
         except SQLAlchemyError as error:
             what = f"nothing was written: {_reason(error)}"
             lost = _error(
                 what, self.name, "Make room on the disk or start the database; try again."
             )
             lost.__cause__ = error
-            for one in self._taken:
+            for one in taken:
                 one.error = lost
-        done, self._taken = self._taken, []
-        for one in done:
+        for one in taken:
             if one.error is not None:
                 one.told.set_exception(one.error)
             else:
                 one.told.set_result(one.result)
-
-    def _failed(self, done: Future[None]) -> None:
-        """Hand a fault in a work to those who wait for the commit that it spoilt."""
-        if (error := done.exception()) is not None:
-            several, self._taken = self._taken, []
-            for one in several:
-                one.told.set_exception(error)
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -293,11 +306,6 @@ def _reason(error: SQLAlchemyError) -> str:
     return str(own).strip().splitlines()[0].rstrip(".") if str(own).strip() else type(own).__name__
 
 
-def _is_own(error: DBAPIError) -> bool:
-    """Whether a statement failed for what it says, and not for the state of the database."""
-    return isinstance(error, IntegrityError | DataError)
-
-
 def _sqlite_writer(connection: Any, _: object) -> None:
     connection.isolation_level = None  # SQLAlchemy begins; savepoints need that
     for pragma in (
@@ -316,6 +324,10 @@ def _begin(connection: Connection) -> None:
 def _sqlite_reader(connection: Any, _: object) -> None:
     connection.execute("PRAGMA query_only=ON")
     connection.execute(f"PRAGMA busy_timeout={_BUSY_SECONDS * 1000}")
+
+
+def _one_at_a_time(connection: Connection) -> None:
+    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
 
 
 def _read_only(connection: Connection) -> None:

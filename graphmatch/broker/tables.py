@@ -20,6 +20,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    literal_column,
     text,
 )
 
@@ -169,9 +170,18 @@ deliveries = Table(
 ``kind`` is ``match``, ``digest``, ``expiring``, ``expired`` or ``disabled``; ``state`` is
 ``waiting``, ``delivered`` or ``failed``.
 """
+WAITING = deliveries.c.state == literal_column("'waiting'")
+"""Written out: SQLite uses the indexes below for a value that it sees, not for a parameter."""
 Index(
     "deliveries_due",
+    deliveries.c.host,
     deliveries.c.due_at,
+    sqlite_where=text("state = 'waiting'"),
+    postgresql_where=text("state = 'waiting'"),
+)
+Index(
+    "deliveries_open",
+    deliveries.c.subscription,
     sqlite_where=text("state = 'waiting'"),
     postgresql_where=text("state = 'waiting'"),
 )

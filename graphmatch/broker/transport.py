@@ -35,6 +35,9 @@ from functools import partial
 from http import HTTPStatus
 from http.client import responses
 from typing import Literal, Protocol
+from urllib.parse import urljoin
+
+from pyoxigraph import RdfFormat, parse
 
 from graphmatch.broker.safe_http import (
     ForbiddenAddressError,
@@ -65,6 +68,12 @@ _MAILBOX = re.compile(r"(?!.*=\?)[^\s\x00-\x1f\x7f\"(),:;<>@\[\]\\]{1,64}@[A-Za-
 _LINK = re.compile(r"https?://[!-;=?-~]+")
 _TAG = re.compile(r"[A-Za-z0-9_+-]+")
 _HELD = (429, 503)
+_INBOX = "http://www.w3.org/ns/ldp#inbox"
+_LINK_VALUE = re.compile(r"<([^>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:\"[^\"]*\"|[^\s,;]+))?)*)")
+_REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s,;]+))", re.IGNORECASE)
+_HOPS = 3
+_TARGET_BYTES = 200_000
+"""So much is read of what may name its inbox."""
 
 
 class Verdict(Enum):
@@ -293,6 +302,89 @@ def retry_after(value: str | None, now: datetime) -> float | None:
         aware = until if until.tzinfo else until.replace(tzinfo=UTC)
         seconds = (aware - now).total_seconds()
     return min(max(seconds, 0.0), RETRY_AFTER_SECONDS)
+
+
+# --- To an inbox ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    """Posts the payload, JSON-LD, to an inbox of Linked Data Notifications.
+
+    Parameters
+    ----------
+    target
+        What the subscriber named: an inbox, or something that names its inbox.
+    inbox
+        What was found before; ``None``: it is looked for.
+    found
+        Told what was found.
+    clock
+        When it is, for dates in ``Retry-After``.
+    """
+
+    client: HttpClient
+    target: str
+    inbox: str | None = None
+    found: Callable[[str], None] = lambda _: None
+    clock: Clock = utc_now
+
+    async def send(self, message: Message) -> Outcome:
+        """Post the payload, and take any 2xx for a yes."""
+        begin = time.monotonic()
+        inbox = self.inbox
+        if inbox is None:
+            try:
+                inbox = await inbox_of(self.client, self.target)
+            except ForbiddenAddressError as error:
+                return Outcome(Verdict.REFUSED, error.problem.what)
+            except UnreachableError as error:
+                taken = time.monotonic() - begin
+                return Outcome(Verdict.RETRY, error.problem.what, seconds=taken, host_failed=True)
+            self.found(inbox)
+        headers = {"Content-Type": "application/ld+json", "webhook-id": message.id}
+        return await _post(self.client, inbox, message.payload, headers, self.clock, [])
+
+
+async def inbox_of(client: HttpClient, target: str) -> str:
+    """Return the inbox of something: what its ``Link`` says, or its RDF; else it is one itself.
+
+    Source: https://www.w3.org/TR/ldn/#discovery.
+
+    Raises
+    ------
+    ForbiddenAddressError, UnreachableError
+        As `HttpClient.request` has them.
+    """
+    reply = await client.request("HEAD", target, redirects=_HOPS)
+    if inbox := _linked(reply, _INBOX):
+        return inbox
+    accept = {"Accept": "text/turtle, application/ld+json;q=0.9"}
+    reply = await client.request(
+        "GET", target, headers=accept, most=_TARGET_BYTES, redirects=_HOPS, whole=False
+    )
+    if inbox := _linked(reply, _INBOX):
+        return inbox
+    syntax = RdfFormat.from_media_type(reply.headers.get("Content-Type", ""))
+    if reply.status != HTTPStatus.OK or reply.cut or syntax is None:
+        return target
+    try:
+        for triple in parse(reply.body, syntax, base_iri=reply.url):
+            about = getattr(triple.subject, "value", "").partition("#")[0]
+            if triple.predicate.value == _INBOX and about in (target, reply.url):
+                return str(getattr(triple.object, "value", target))
+    except (SyntaxError, ValueError, OSError):
+        pass  # it is not RDF
+    return target
+
+
+def _linked(reply: Reply, relation: str) -> str | None:
+    """Return where a ``Link`` of an answer leads (RFC 8288)."""
+    for header in reply.headers.getall("Link", []):
+        for to, parameters in _LINK_VALUE.findall(header):
+            if (said := _REL.search(parameters)) and relation in (said[1] or said[2]).split():
+                return str(urljoin(reply.url, to))
+    return None
 
 
 # --- By email ------------------------------------------------------------------------------------

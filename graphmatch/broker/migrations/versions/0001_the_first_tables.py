@@ -197,7 +197,10 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("deliveries", schema=None) as batch_op:
         batch_op.create_index(
-            "deliveries_due", ["due_at"], sqlite_where=_DUE, postgresql_where=_DUE
+            "deliveries_due", ["host", "due_at"], sqlite_where=_DUE, postgresql_where=_DUE
+        )
+        batch_op.create_index(
+            "deliveries_open", ["subscription"], sqlite_where=_DUE, postgresql_where=_DUE
         )
         batch_op.create_index("deliveries_subscription", ["subscription", "id"])
 

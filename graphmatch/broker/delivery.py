@@ -1,0 +1,812 @@
+"""The dispatcher of the outbox: sends what waits, each delivery until it is taken or given up.
+
+A delivery is claimed for a while, sent, and its outcome is written back, many in one commit. Killed
+between sending and writing, the broker sends it again: at least once, each time under the same
+``webhook-id``. What was claimed by a process that is gone comes back when its claim lapses; with
+SQLite, which one process has, at the next start.
+
+One dead host does not hold up others. Hosts take turns; each has two requests at once, and as many
+more deliveries claimed as it lately took in a second, at most `WINDOW`. Of a host that fails one
+delivery is claimed at a time, of one whose breaker is open none, and all that fail have half of
+the room together. What has been due for `GIVEN_UP` at a host that does not answer has failed.
+
+Retries and breakers are those of `graphmatch.broker.retries`, what is sent that of
+`graphmatch.broker.notifications`. An answer 410 pauses the subscription.
+
+Cost: finding hosts that something is due for takes a few microseconds for each that something waits
+for, each second and after each commit of matches; a delivery some 1 ms of one core.
+
+Limits: a host is that of the sink; inboxes that several targets name on another host are not
+counted together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import islice
+from random import Random
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sqlalchemy import bindparam, insert, or_, select, text, update
+
+from graphmatch.broker import expiry
+from graphmatch.broker.matching import host_of
+from graphmatch.broker.notifications import Contents, Delivery, Reasons, contents, message, reasons
+from graphmatch.broker.retries import FAILURES, WAITS, Breaker, BreakerState, next_try
+from graphmatch.broker.safe_http import HttpClient, TransportError
+from graphmatch.broker.service import PUSHED, Broker, NotThereError, millis, send_at, time_of
+from graphmatch.broker.store import StoreError, counted
+from graphmatch.broker.tables import (
+    WAITING,
+    audit,
+    deliveries,
+    hosts,
+    publications,
+    subscriptions,
+)
+from graphmatch.broker.transport import (
+    Email,
+    Inbox,
+    Message,
+    Ntfy,
+    Outcome,
+    Sender,
+    SmtpServer,
+    Verdict,
+    Webhook,
+)
+from semantic.clock import Clock, utc_now
+from semantic.errors import GraphMatchError, Place, Problem
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, RowMapping, ScalarSelect
+
+
+WINDOW = 100
+"""So many deliveries to one host are claimed, at most."""
+AT_ONCE = 1000
+"""So many requests run at once, at most."""
+LEASE = timedelta(minutes=3)
+GIVEN_UP = sum(WAITS, timedelta())
+"""So long a delivery waits for a host that is spared."""
+WHY_SECONDS = 2.0
+"""So long reasons are looked for, for the deliveries of one round."""
+_MARGIN = timedelta(seconds=45)
+"""A request that begins so long before a claim ends is over before that."""
+_SLOW_SECONDS = 1.0
+_POLL_SECONDS = 1.0
+_SWEEP_SECONDS = 10.0
+_FORGET_SECONDS = 3600.0
+_KNOWN_HOSTS = 10_000
+_CLOSED = Breaker()
+_GATHER_SECONDS = 0.005
+"""So long outcomes wait for others, to be written with them."""
+
+_HEADS = text(
+    """
+    WITH RECURSIVE heads(host) AS (
+      SELECT min(host) FROM deliveries WHERE state = 'waiting'
+      UNION ALL
+      SELECT (SELECT min(host) FROM deliveries WHERE state = 'waiting' AND host > heads.host)
+      FROM heads WHERE heads.host IS NOT NULL)
+    SELECT host, (
+      SELECT due_at FROM deliveries AS one
+      WHERE one.host = heads.host AND one.state = 'waiting'
+        AND (one.claimed_until IS NULL OR one.claimed_until <= :now)
+      ORDER BY due_at LIMIT 1) AS due_at
+    FROM heads WHERE host IS NOT NULL
+    """
+)
+"""Each host that something waits for, and when the first of that is due: a seek for each host."""
+
+log = logging.getLogger("graphmatch.broker")
+
+
+class Senders(Protocol):
+    """Ways to subscribers."""
+
+    def of(self, sink: Mapping[str, Any], found: Callable[[str], None]) -> Sender:
+        """Return the way to a sink; ``found`` is told the inbox of a target."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSenders:
+    """The ways to subscribers over the network.
+
+    Parameters
+    ----------
+    client
+        For webhooks, inboxes and ntfy.
+    smtp
+        For email.
+    clock
+        When it is, for signatures.
+    """
+
+    client: HttpClient
+    smtp: SmtpServer | None = None
+    clock: Clock = utc_now
+
+    def of(self, sink: Mapping[str, Any], found: Callable[[str], None]) -> Sender:
+        """Return the way to a sink.
+
+        Raises
+        ------
+        TransportError
+            When there is none.
+        """
+        kind = sink["kind"]
+        if kind == "webhook":
+            return Webhook(self.client, sink["url"], [sink["secret"]], self.clock)
+        if kind == "ntfy":
+            return Ntfy(self.client, sink["url"], sink.get("token"), clock=self.clock)
+        if kind == "inbox":
+            return Inbox(self.client, sink["url"], sink.get("inbox"), found, self.clock)
+        if self.smtp is None:
+            what, remedy = "the broker has no SMTP server", "Configure one, or use another sink."
+            raise TransportError(Problem(what, Place("sink"), remedy))
+        return Email(self.smtp, sink["address"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    delivery: Delivery
+    message: Message
+    sink: Mapping[str, Any]
+    quiet: Mapping[str, Any] | None
+
+
+@dataclass(slots=True)
+class _Host:
+    name: str
+    breaker: Breaker
+    window: int
+    claimed: int = 0
+    busy: int = 0
+    queue: deque[_Item] = field(default_factory=deque)
+
+
+@dataclass(slots=True)
+class _Written:
+    """What is to be written together."""
+
+    outcomes: list[dict[str, Any]] = field(default_factory=list)
+    gone: list[tuple[int, Mapping[str, Any], str]] = field(default_factory=list)
+    failed: list[tuple[int, int, str]] = field(default_factory=list)
+    released: list[tuple[int, int]] = field(default_factory=list)
+    moved: list[tuple[int, str]] = field(default_factory=list)
+    inboxes: list[tuple[int, Mapping[str, Any], str]] = field(default_factory=list)
+    breakers: dict[str, Breaker] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        several = (self.outcomes, self.released, self.moved, self.inboxes, self.breakers)
+        return any(several)
+
+
+class Dispatcher:
+    """Sends the deliveries of a broker's outbox, in the loop that `run` is awaited in.
+
+    Parameters
+    ----------
+    broker
+        Has the store, the engine, for reasons, and the limits.
+    senders
+        Ways to subscribers, such as `NetworkSenders`.
+    clock
+        The time; the broker's, where none is given.
+    random
+        Makes retries a little longer or shorter.
+    base
+        The broker's own URL, for links.
+
+    Examples
+    --------
+    ::
+
+        async with HttpClient() as client:
+            dispatcher = Dispatcher(broker, NetworkSenders(client), base="https://broker.example")
+            matcher.told = dispatcher.wake
+            running = asyncio.create_task(dispatcher.run())
+            ...
+            await dispatcher.stop()
+            await running
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        senders: Senders,
+        clock: Clock | None = None,
+        random: Random | None = None,
+        *,
+        base: str = "http://127.0.0.1:8000",
+    ) -> None:
+        self.broker, self.senders, self.base = broker, senders, base.rstrip("/")
+        self.clock = clock or broker.clock
+        self.sent = 0
+        """How many requests were made."""
+        self._random = random or Random()  # noqa: S311 -- no secret depends on it
+        self._slots = broker.limits.host_requests
+        self._hosts: dict[str, _Host] = {}
+        self._ready: dict[str, None] = {}
+        """Hosts that something may be due for, in the order of their turns."""
+        self._breakers: dict[str, Breaker] = {}
+        """Those of hosts that failed."""
+        self._active = 0
+        self._next: int | None = None
+        self._news = True
+        self._look_at = self._look_not_before = 0.0
+        self._written = _Written()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._explaining: asyncio.Future[Reasons] | None = None
+        self._explainer = ThreadPoolExecutor(1, "explainer")
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._woken, self._some, self._stopping = asyncio.Event(), asyncio.Event(), False
+        self._stopped = asyncio.Event()
+
+    # -- the loop ---------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Send what is due, until `stop`."""
+        self._loop = asyncio.get_running_loop()
+        writing = asyncio.create_task(self._write())
+        sweeping = asyncio.create_task(self._sweep())
+        try:
+            await self._begin()
+            while not self._stopping:
+                self._woken.clear()
+                try:
+                    seconds = await self._round()
+                except StoreError as error:
+                    log.error("%s", error)  # noqa: TRY400 -- it is said in full
+                    seconds = _POLL_SECONDS
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._woken.wait(), seconds)
+            await self._stopped.wait()
+        finally:
+            sweeping.cancel()
+            for task in self._tasks:
+                task.cancel()
+            self._stopping = True
+            self._some.set()
+            await asyncio.gather(sweeping, writing, return_exceptions=True)
+            self._explainer.shutdown(wait=False)
+
+    async def stop(self, seconds: float = 5.0) -> None:
+        """Claim nothing more, let requests end for a while, and give back what is not sent."""
+        self._stopping = True
+        self._woken.set()
+        for host in self._hosts.values():
+            self._give_back(host)
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        for host in self._hosts.values():
+            self._give_back(host)
+        self._stopped.set()
+
+    def wake(self, _numbers: Sequence[int] = ()) -> None:
+        """Say that there may be something to send; any thread may call it."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # it is closed
+                self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        self._news = True
+        self._woken.set()
+
+    async def retry(self, delivery: int) -> None:
+        """Have a delivery that waits or has failed sent now; its attempts are counted on.
+
+        Raises
+        ------
+        NotThereError
+            When there is none, or it was taken.
+        """
+        now = millis(self.clock())
+        again = update(deliveries).where(
+            deliveries.c.id == delivery, deliveries.c.state != "delivered"
+        )
+        values = {"state": "waiting", "due_at": now, "done_at": None}
+
+        def work(db: Connection) -> None:
+            if not db.execute(again.values(**values)).rowcount:
+                what, remedy = "there is no such delivery, or it was taken", "Look at its match."
+                raise NotThereError(Problem(what, Place(str(delivery)), remedy))
+
+        await self.broker.store.write(work)
+        self._wake()
+
+    async def sweep(self, *, forget: bool = False) -> None:
+        """Announce and end subscriptions whose time has come; delete what is old.
+
+        Parameters
+        ----------
+        forget
+            Whether to look for what is older than it is kept.
+        """
+        now, broker = self.clock(), self.broker
+        ended = await expiry.expire(broker, now)
+        if ended:
+            broker.woken()
+        await expiry.give_up(broker, now, GIVEN_UP, FAILURES)
+        if forget:
+            await expiry.forget(broker, now)
+        self._wake()
+
+    async def _sweep(self) -> None:
+        forgot = -_FORGET_SECONDS
+        while True:
+            forget = time.monotonic() - forgot >= _FORGET_SECONDS
+            try:
+                await self.sweep(forget=forget)
+            except StoreError as error:
+                log.error("%s", error)  # noqa: TRY400 -- it is said in full
+            else:
+                forgot = time.monotonic() if forget else forgot
+            await asyncio.sleep(_SWEEP_SECONDS)
+
+    async def _begin(self) -> None:
+        """Know the breakers; take back what a process before had claimed."""
+        store = self.broker.store
+        await self._read_breakers()
+        if store.is_sqlite:  # it alone has the file; 0, as a digest that was claimed is closed
+            claimed = WAITING & (deliveries.c.claimed_until > 0)
+            await store.write(
+                lambda db: db.execute(update(deliveries).where(claimed).values(claimed_until=0))
+            )
+
+    async def _read_breakers(self) -> None:
+        chosen = select(hosts).where(hosts.c.failures > 0)
+        for row in await self.broker.store.read(lambda db: db.execute(chosen).mappings().all()):
+            until = row["open_until"]
+            found = Breaker(row["failures"], None if until is None else time_of(until))
+            mine = self._breakers.get(row["host"], Breaker())
+            if found.failures > mine.failures:
+                self._breakers[row["host"]] = found
+                if row["host"] in self._hosts:
+                    self._hosts[row["host"]].breaker = found
+
+    # -- claiming ---------------------------------------------------------------------------
+
+    async def _round(self) -> float:
+        """Claim what is due; return for how many seconds there is nothing more to claim."""
+        now, begin = self.clock(), time.monotonic()
+        if self._next is not None and self._next <= millis(now):
+            self._news = True
+        if begin >= self._look_at or (self._news and begin >= self._look_not_before):
+            await self._look(now)
+        wanted, wait = self._wanted(now)
+        if wanted:
+            rows = await self.broker.store.write(partial(self._claimed, wanted=wanted, now=now))
+            got = Counter(row.host for row in rows)
+            for name, count in wanted.items():
+                self._granted(name, count, got[name])
+            if rows:
+                self._start(self._prepare(rows))
+            return 0.0
+        if self._news:
+            wait = min(wait, self._look_not_before - time.monotonic())
+        elif self._next is not None:
+            wait = min(wait, (self._next - millis(now)) / 1000)
+        return max(0.0, min(wait, self._look_at - time.monotonic()))
+
+    async def _look(self, now: datetime) -> None:
+        """See which hosts something is due for."""
+        self._news, begin = False, time.monotonic()
+        rows = await self.broker.store.read(
+            lambda db: db.execute(_HEADS, {"now": millis(now)}).all()
+        )
+        if not self.broker.store.is_sqlite:
+            await self._read_breakers()
+        taken = time.monotonic() - begin
+        self._look_at, self._look_not_before = begin + _POLL_SECONDS + 20 * taken, begin + 5 * taken
+        later: list[int] = []
+        for name, due in rows:
+            breaker = self._breakers.get(name, _CLOSED)
+            if due is not None and due > millis(now):
+                later.append(due)
+            elif breaker.open_until is not None and breaker.open_until > now:
+                later.append(millis(breaker.open_until) + 1)
+            elif due is not None:
+                self._ready.setdefault(name)
+        self._next = min(later, default=None)
+        if len(self._hosts) > _KNOWN_HOSTS:
+            self._hosts = {name: host for name, host in self._hosts.items() if host.claimed}
+
+    def _host(self, name: str) -> _Host:
+        if name not in self._hosts:
+            breaker = self._breakers.get(name, Breaker())
+            self._hosts[name] = _Host(name, breaker, self._slots)
+        return self._hosts[name]
+
+    def _wanted(self, now: datetime) -> tuple[dict[str, int], float]:
+        """Return how many deliveries to claim of which hosts, and when to look again."""
+        wanted: dict[str, int] = {}
+        wait = _POLL_SECONDS
+        most = max(1, AT_ONCE // self._slots)
+        room, failing = most - self._active, most // 2
+        failing -= sum(1 for host in self._hosts.values() if host.claimed and host.breaker.failures)
+        crowded = len(self._ready) - self._active > room
+        for name in list(islice(self._ready, 4 * most)):
+            host = self._host(name)
+            state = host.breaker.state(now)
+            is_failing = host.breaker.failures > 0
+            if state is BreakerState.OPEN:
+                assert host.breaker.open_until is not None
+                until = millis(host.breaker.open_until) + 1
+                self._next = min(self._next or until, until)
+                del self._ready[name]
+                continue
+            window = 1 if is_failing else host.window
+            free = window - host.claimed
+            if free <= 0 or (host.claimed and (crowded or free < window // 2)):
+                continue
+            if not host.claimed:
+                if room <= 0 or (is_failing and failing <= 0):
+                    continue
+                room -= 1
+                failing -= is_failing
+            wanted[name] = free
+            self._ready[name] = self._ready.pop(name)  # to the end of the line
+        return wanted, wait
+
+    def _granted(self, name: str, count: int, got: int) -> None:
+        """Note how many of a host's deliveries were claimed, of so many that were wanted."""
+        host = self._hosts[name]
+        if got < count:
+            self._ready.pop(name, None)
+        if got and not host.claimed:
+            self._active += 1
+        host.claimed += got
+
+    def _claimed(self, db: Connection, wanted: Mapping[str, int], now: datetime) -> list[Delivery]:
+        """Claim deliveries that no other process has claimed."""
+        table, until = deliveries.c, millis(now + LEASE)
+        free = or_(table.claimed_until.is_(None), table.claimed_until <= millis(now))
+        some = (
+            select(table.id)
+            .where(table.host == bindparam("one"), WAITING, table.due_at <= millis(now), free)
+            .order_by(table.due_at)
+            .limit(bindparam("most"))
+        )
+        if not self.broker.store.is_sqlite:
+            some = some.with_for_update(skip_locked=True)
+        claim = (
+            update(deliveries)
+            .where(table.id.in_(some))
+            .values(claimed_until=until)
+            .returning(
+                table.id,
+                table.subscription,
+                table.kind,
+                table.host,
+                table.attempt,
+                table.created_at,
+            )
+        )
+        found: list[Delivery] = []
+        for name, count in wanted.items():
+            rows = db.execute(claim, {"one": name, "most": count}).mappings()
+            found += sorted(
+                (Delivery(**row, claimed_until=until) for row in rows), key=lambda one: one.id
+            )
+        return found
+
+    # -- preparing --------------------------------------------------------------------------
+
+    async def _prepare(self, rows: Sequence[Delivery]) -> None:
+        """Make messages of deliveries, and send them."""
+        left = {row.id: row for row in rows}
+        try:
+            known = await self.broker.store.read(partial(contents, several=rows))
+            why = await self._why(rows, known)
+            for row in rows:
+                item = self._item(row, known, why)
+                del left[row.id]
+                if item is None:
+                    self._done(self._hosts[row.host])
+                else:
+                    self._hosts[row.host].queue.append(item)
+        except StoreError as error:
+            log.error("%s", error)  # noqa: TRY400 -- it is said in full
+        finally:
+            for row in left.values():
+                self._written.released.append((row.id, row.claimed_until))
+                self._done(self._hosts[row.host])
+            self._some.set()
+        for name in dict.fromkeys(row.host for row in rows):
+            self._pump(self._hosts[name])
+
+    def _item(self, row: Delivery, known: Contents, why: Reasons) -> _Item | None:
+        """Return what to send; ``None`` where nothing is, which is then written."""
+        subscription = known.subscriptions[row.subscription]
+        sink = subscription["sink"]
+        if subscription["reason"] == "unsubscribed":
+            self._not_sent(row, "the subscription was ended")
+            return None
+        if sink["kind"] not in PUSHED:
+            self._not_sent(row, "matches of this subscription are fetched now")
+            return None
+        if (host := host_of(sink)) != row.host:
+            self._written.moved.append((row.id, host))
+            return None
+        said = message(row, known, why, self.base, self.broker.limits.payload_bytes)
+        if said is None:
+            self._not_sent(row, "its matches are no longer kept")
+            return None
+        return _Item(row, said, sink, subscription["quiet"])
+
+    def _not_sent(self, row: Delivery, why: str) -> None:
+        now = millis(self.clock())
+        self._written.outcomes.append(_outcome(row, "failed", row.attempt, now, now, None, why))
+
+    async def _why(self, rows: Sequence[Delivery], known: Contents) -> Reasons:
+        """Return the reasons that sinks ask for, as far as they are found in time."""
+        wanted: dict[int, set[int]] = {}
+        for row in rows:
+            subscription = known.subscriptions[row.subscription]
+            sink = subscription["sink"]
+            if not sink.get("why", sink["kind"] == "email"):
+                continue
+            for one in known.matches.get(row.id, ()):
+                if one["generation"] == subscription["generation"]:
+                    wanted.setdefault(one["publication"], set()).add(row.subscription)
+        if not wanted or (self._explaining is not None and not self._explaining.done()):
+            return {}
+        assert self._loop is not None
+        self._explaining = self._loop.run_in_executor(self._explainer, self._explained, wanted)
+        try:
+            return await asyncio.wait_for(asyncio.shield(self._explaining), 2 * WHY_SECONDS)
+        except TimeoutError:
+            log.warning("reasons are left out: they took more than %g seconds", 2 * WHY_SECONDS)
+        except GraphMatchError as error:
+            log.warning("reasons are left out: %s", error)
+        return {}
+
+    def _explained(self, wanted: Mapping[int, set[int]]) -> Reasons:
+        until = time.monotonic() + WHY_SECONDS
+        chosen = select(publications.c.seq, publications.c.id, publications.c.data)
+        some = chosen.where(publications.c.seq.in_(list(wanted)))
+        found: dict[tuple[int, int], list[dict[str, Any]]] = {}
+        for seq, id, data in self.broker.store.read_now(lambda db: db.execute(some).all()):
+            if time.monotonic() > until:
+                break
+            for number, why in reasons(self.broker.engine, id, data, wanted[seq]).items():
+                found[seq, number] = why
+        return found
+
+    # -- sending ----------------------------------------------------------------------------
+
+    def _pump(self, host: _Host) -> None:
+        """Send what of a host is claimed, as far as it has room."""
+        slots = 1 if host.breaker.failures else self._slots
+        while host.queue and host.busy < slots and not self._stopping:
+            item = host.queue.popleft()
+            if time_of(item.delivery.claimed_until) - self.clock() < _MARGIN:
+                row = item.delivery  # another may claim it soon
+                self._written.released.append((row.id, row.claimed_until))
+                self._some.set()
+                self._done(host)
+                continue
+            before = host.breaker
+            host.breaker = before.probing(self.clock())
+            if host.breaker is not before:
+                self._note(host)
+            host.busy += 1
+            self.sent += 1
+            self._start(self._send(host, item))
+        if self._stopping:
+            self._give_back(host)
+
+    async def _send(self, host: _Host, item: _Item) -> None:
+        """Send one message, and note its outcome."""
+        outcome: Outcome | None = Outcome(Verdict.RETRY, "the broker failed inside")
+        try:
+            sender = self.senders.of(item.sink, partial(self._found_inbox, item))
+            outcome = await sender.send(item.message)
+        except GraphMatchError as error:
+            outcome = Outcome(Verdict.REFUSED, error.problem.what)
+        except asyncio.CancelledError:
+            outcome = None
+            raise
+        finally:
+            host.busy -= 1
+            self._settle(host, item, outcome)
+            self._done(host)
+            self._some.set()
+            self._pump(host)
+
+    def _settle(self, host: _Host, item: _Item, outcome: Outcome | None) -> None:
+        """Note what became of an attempt; `None`: it was broken off, and may have arrived."""
+        row, now, written = item.delivery, self.clock(), self._written
+        if outcome is None:
+            at, tries = millis(now), max(row.attempt, 1)
+            written.outcomes.append(_outcome(row, "waiting", tries, at, None, None, None))
+            return
+        before, tries = host.breaker, row.attempt + 1
+        host.breaker = before.after(outcome, now)
+        if host.breaker != before:
+            self._note(host)
+        if outcome.host_failed or outcome.seconds > _SLOW_SECONDS:
+            host.window = self._slots
+        elif outcome.verdict is Verdict.DELIVERED:
+            host.window = min(host.window + 1, WINDOW)
+        if host.breaker.failures:
+            self._give_back(host)
+        at, status, reason = millis(now), outcome.status, outcome.reason
+        if outcome.verdict is Verdict.DELIVERED:
+            written.outcomes.append(_outcome(row, "delivered", tries, at, at, status, None))
+            return
+        due = next_try(tries, outcome, now, self._random)
+        if due is not None:
+            due = send_at(due, None, item.quiet)
+            self._next = min(self._next or millis(due), millis(due))
+            written.outcomes.append(
+                _outcome(row, "waiting", tries, millis(due), None, status, reason)
+            )
+            return
+        written.outcomes.append(_outcome(row, "failed", tries, at, at, status, reason))
+        written.failed.append((row.id, row.subscription, reason))
+        if outcome.verdict is Verdict.GONE:
+            written.gone.append((row.subscription, item.sink, reason))
+
+    def _note(self, host: _Host) -> None:
+        self._breakers[host.name] = self._written.breakers[host.name] = host.breaker
+        if not host.breaker.failures:
+            del self._breakers[host.name]
+        self._some.set()
+
+    def _found_inbox(self, item: _Item, inbox: str) -> None:
+        self._written.inboxes.append((item.delivery.subscription, item.sink, inbox))
+
+    def _give_back(self, host: _Host) -> None:
+        """Release what is claimed and not yet sent."""
+        while host.queue:
+            row = host.queue.pop().delivery
+            self._written.released.append((row.id, row.claimed_until))
+            self._ready.setdefault(host.name)
+            self._done(host)
+        self._some.set()
+
+    def _done(self, host: _Host) -> None:
+        host.claimed -= 1
+        self._active -= not host.claimed
+        if host.name in self._ready:
+            self._woken.set()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a delivery failed inside", exc_info=error)
+
+    # -- writing ----------------------------------------------------------------------------
+
+    async def _write(self) -> None:
+        """Write outcomes back, many at once, until everything has stopped."""
+        while True:
+            await self._some.wait()
+            if not self._stopping:
+                await asyncio.sleep(_GATHER_SECONDS)
+            self._some.clear()
+            written, self._written = self._written, _Written()
+            while written:
+                try:
+                    await self.broker.store.write(partial(self._commit, written=written))
+                except StoreError as error:
+                    log.error("%s", error)  # noqa: TRY400 -- it is said in full
+                    if self._stopping:
+                        return  # it is sent again, under the same id
+                    await asyncio.sleep(_POLL_SECONDS)
+                else:
+                    break
+            if written.gone:
+                self.broker.woken()
+            if written.moved:
+                self._wake()
+            if self._stopping and not self._tasks and not self._written:
+                return
+
+    def _commit(self, db: Connection, written: _Written) -> None:
+        now = millis(self.clock())
+        table = deliveries.c
+        if written.outcomes:
+            mine = table.id == bindparam("one")
+            names = ("state", "attempt", "due_at", "done_at", "status", "error")
+            values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in names}
+            db.execute(
+                update(deliveries).where(mine, WAITING).values(claimed_until=None, **values),
+                written.outcomes,
+            )
+        if written.released:
+            mine = table.id == bindparam("one")
+            held = table.claimed_until == bindparam("until")
+            back = update(deliveries).where(mine, held, WAITING).values(claimed_until=None)
+            db.execute(back, [{"one": id, "until": until} for id, until in written.released])
+        for id, host in written.moved:
+            moved = update(deliveries).where(table.id == id)
+            db.execute(moved.values(host=host, claimed_until=None))
+        for id, number, reason in written.failed:
+            about = _id(number)
+            said = {"at": now, "what": f"delivery {id} failed: {reason}", "subject": about}
+            db.execute(insert(audit).values(said))
+        for number, sink, reason in written.gone:
+            _disable(db, number, sink, reason, now)
+        for number, sink, inbox in written.inboxes:
+            if _sink(db, number) == sink:
+                kept = update(subscriptions).where(subscriptions.c.number == number)
+                db.execute(kept.values(sink={**sink, "inbox": inbox}))
+        for name, breaker in written.breakers.items():
+            until = None if breaker.open_until is None else millis(breaker.open_until)
+            row = {"failures": breaker.failures, "open_until": until, "last_at": now}
+            if not db.execute(update(hosts).where(hosts.c.host == name).values(row)).rowcount:
+                db.execute(insert(hosts).values(host=name, **row))
+
+
+def _id(number: int) -> ScalarSelect[str]:
+    mine = subscriptions.c.number == number
+    return select(subscriptions.c.id).where(mine).scalar_subquery()
+
+
+def _outcome(
+    row: Delivery,
+    state: str,
+    attempt: int,
+    due: int,
+    done: int | None,
+    status: int | None,
+    error: str | None,
+) -> dict[str, Any]:
+    return {
+        "one": row.id,
+        "new_state": state,
+        "new_attempt": attempt,
+        "new_due_at": due,
+        "new_done_at": done,
+        "new_status": status,
+        "new_error": error,
+    }
+
+
+def _sink(db: Connection, number: int) -> Mapping[str, Any] | None:
+    found: Mapping[str, Any] | None = db.scalar(
+        select(subscriptions.c.sink).where(subscriptions.c.number == number)
+    )
+    return found
+
+
+def _disable(db: Connection, number: int, sink: Mapping[str, Any], reason: str, now: int) -> None:
+    """Pause a subscription whose sink wants nothing any more."""
+    table = subscriptions.c
+    row: RowMapping = (
+        db.execute(select(table.id, table.state, table.sink).where(table.number == number))
+        .mappings()
+        .one()
+    )
+    if row["sink"].get("url") != sink.get("url"):
+        return  # it has another since
+    if row["state"] == "active":
+        values = {"state": "paused", "reason": reason, "change": counted(db, "change")}
+        db.execute(update(subscriptions).where(table.number == number).values(**values))
+        said = {"at": now, "what": f"subscription disabled: {reason}", "subject": row["id"]}
+        db.execute(insert(audit).values(said))
+    rest = update(deliveries).where(deliveries.c.subscription == number, WAITING)
+    error = "not sent: the sink said 410"
+    db.execute(rest.values(state="failed", done_at=now, error=error, claimed_until=None))

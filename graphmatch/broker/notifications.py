@@ -1,0 +1,322 @@
+"""What subscribers are told: rows of the store become a payload, a text, a notification.
+
+A payload is JSON: ``type`` (``match``, ``digest``, ``subscription.expiring``,
+``subscription.expired``, ``subscription.disabled``), ``id`` (the ``webhook-id``), ``timestamp``,
+``subscription``, ``matches`` and ``total``, and ``link``, where all of it is. One that is too large
+loses reasons first, then solutions, then matches.
+
+An inbox of Linked Data Notifications gets an ``Announce`` of ActivityStreams instead.
+
+Source: https://www.w3.org/TR/ldn/, https://www.w3.org/TR/activitystreams-vocabulary/.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sqlalchemy import func, select
+
+from graphmatch.broker.service import time_of
+from graphmatch.broker.tables import matches, publications, subscriptions
+from graphmatch.broker.transport import Message, shortened
+from semantic.clock import now_text
+from semantic.terms import written
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, RowMapping
+
+    from graphmatch.engine import Engine
+
+MATCHES = 100
+"""So many matches of a digest are in its payload, at most."""
+TITLE_CHARACTERS = 500
+_SOLUTIONS = (10, 1, 0)
+"""To so many solutions a match is cut, one after the other, in a payload that is too large."""
+_IN_TEXT = 20
+_REASONS_IN_TEXT = 3
+_AT_A_TIME = 1000
+
+Reasons: TypeAlias = Mapping[tuple[int, int], list[dict[str, Any]]]
+"""By publication and subscription, why one matches the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A row of the outbox that was claimed.
+
+    Parameters
+    ----------
+    id, subscription, kind, host, attempt
+        As the table has them; ``attempt`` counts those that were made.
+    created_at, claimed_until
+        Milliseconds since 1970.
+    """
+
+    id: int
+    subscription: int
+    kind: str
+    host: str
+    attempt: int
+    created_at: int
+    claimed_until: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What the store has of some deliveries.
+
+    Parameters
+    ----------
+    subscriptions
+        Rows by number.
+    matches
+        By delivery, in order, at most `MATCHES`; with what is shown of the publication.
+    totals
+        How many matches each digest has.
+    """
+
+    subscriptions: Mapping[int, RowMapping]
+    matches: Mapping[int, Sequence[RowMapping]]
+    totals: Mapping[int, int]
+
+
+def contents(db: Connection, several: Sequence[Delivery]) -> Contents:
+    """Read what is to be told by some deliveries."""
+    table, numbers = subscriptions.c, {one.subscription for one in several}
+    columns = (
+        table.number,
+        table.id,
+        table.name,
+        table.sink,
+        table.quiet,
+        table.state,
+        table.reason,
+        table.expires_at,
+        table.generation,
+    )
+    rows = db.execute(select(*columns).where(table.number.in_(numbers))).mappings()
+    found: dict[int, list[RowMapping]] = {}
+    chosen = (
+        select(
+            matches.c.seq,
+            matches.c.delivery,
+            matches.c.publication,
+            matches.c.generation,
+            matches.c.solutions,
+            matches.c.cut,
+            matches.c.engine,
+            matches.c.at,
+            publications.c.id,
+            publications.c.title,
+            publications.c.link,
+        )
+        .join(publications, publications.c.seq == matches.c.publication)
+        .order_by(matches.c.seq)
+    )
+    alone = [one.id for one in several if one.kind == "match"]
+    for begin in range(0, len(alone), _AT_A_TIME):
+        some = matches.c.delivery.in_(alone[begin : begin + _AT_A_TIME])
+        for row in db.execute(chosen.where(some)).mappings():
+            found.setdefault(row["delivery"], []).append(row)
+    totals: dict[int, int] = {}
+    for one in several:
+        if one.kind == "digest":
+            mine = matches.c.delivery == one.id
+            found[one.id] = list(db.execute(chosen.where(mine).limit(MATCHES)).mappings())
+            totals[one.id] = db.scalar(select(func.count()).where(mine)) or 0
+    return Contents({row["number"]: row for row in rows}, found, totals)
+
+
+def reasons(
+    engine: Engine, id: str, data: bytes, numbers: Collection[int]
+) -> dict[int, list[dict[str, Any]]]:
+    """Return, by subscription, what of a publication it matches, and why that holds.
+
+    The publication is matched again, with the subscriptions of now.
+    """
+    found: dict[int, list[dict[str, Any]]] = {}
+    wanted = set(map(str, numbers))
+    for report in engine.filter(data, "nt", "document", name=id):
+        places = [n for n, one in enumerate(report.subscriptions) if one in wanted]
+        if not places:
+            continue
+        several = [report.matches[place] for place in places]
+        for one, proof in engine.evidence(report.read(), several, calls=report.calls).items():
+            found[int(one)] = [
+                {"triple": " ".join(map(written, part.triple)), "because": list(part.reasons)}
+                if part.triple is not None
+                else {
+                    "filter": part.pattern.write({}),
+                    "value": str(part.value),
+                    "because": list(part.reasons),
+                }
+                for part in proof
+            ]
+    return found
+
+
+def message(
+    delivery: Delivery, known: Contents, why: Reasons, base: str, most: int
+) -> Message | None:
+    """Return what a delivery says; ``None`` where there is nothing left to say.
+
+    Parameters
+    ----------
+    why
+        The reasons that are sent along.
+    base
+        The broker's own URL.
+    most
+        How many bytes a payload may have.
+    """
+    row = known.subscriptions[delivery.subscription]
+    several = known.matches.get(delivery.id, ())
+    if not several and delivery.kind in ("match", "digest"):
+        return None
+    id = message_id(row["id"], delivery.id)
+    link = f"{base}/v1/deliveries/{delivery.id}"
+    payload: dict[str, Any] = {
+        "type": _type(delivery.kind),
+        "id": id,
+        "timestamp": now_text(time_of(delivery.created_at)),
+        "subscription": {"id": row["id"], "name": row["name"]},
+    }
+    if delivery.kind in ("match", "digest"):
+        payload["matches"] = [_match(one, why, delivery.subscription) for one in several]
+        payload["total"] = known.totals.get(delivery.id, len(several))
+    elif row["expires_at"] is not None:
+        payload["expires_at"] = now_text(time_of(row["expires_at"]))
+    if row["reason"] and delivery.kind not in ("match", "digest", "expiring"):
+        payload["reason"] = row["reason"]
+    payload["link"] = link
+    title, text = _text(payload)
+    if row["sink"]["kind"] == "inbox":
+        body = shortened(_announced(payload, title, link), link, most, ("object",))
+    else:
+        body = _fitted(payload, link, most)
+    created = time_of(delivery.created_at)
+    one = several[0]["link"] if len(several) == 1 else None
+    return Message(id, row["id"], row["name"], title, text, body, created, one or link)
+
+
+def message_id(subscription: str, delivery: int) -> str:
+    """Return the ``webhook-id`` of a delivery: the same at each attempt, of no other broker's.
+
+    Examples
+    --------
+    >>> message_id("sub_0123456789abcdef", 7)
+    'msg_0123456789abcdef_7'
+    """
+    return f"msg_{subscription.removeprefix('sub_')}_{delivery}"
+
+
+def _type(kind: str) -> str:
+    return kind if kind in ("match", "digest") else f"subscription.{kind}"
+
+
+def _match(row: RowMapping, why: Reasons, subscription: int) -> dict[str, Any]:
+    """Return a match as payloads have it."""
+    title = row["title"]
+    said = {
+        "id": row["seq"],
+        "publication": {
+            "seq": row["publication"],
+            "id": row["id"],
+            "title": title if title is None else title[:TITLE_CHARACTERS],
+            "link": row["link"],
+        },
+        "solutions": json.loads(row["solutions"]),
+        "more": row["cut"],
+        "engine": row["engine"],
+        "at": now_text(time_of(row["at"])),
+    }
+    if proof := why.get((row["publication"], subscription)):
+        said["why"] = proof
+    return said
+
+
+def _fitted(payload: Mapping[str, Any], link: str, most: int) -> bytes:
+    """Return a payload as JSON of at most so many bytes: what is worth least goes first."""
+    whole = _json(payload)
+    if len(whole) <= most or "matches" not in payload:
+        return whole if len(whole) <= most else shortened(payload, link, most, ())
+    several = [{key: one[key] for key in one if key != "why"} for one in payload["matches"]]
+    for count in _SOLUTIONS:
+        fitting = {**payload, "matches": several}
+        if len(_json(fitting)) <= most:
+            break
+        several = [_fewer(one, count) for one in several]
+    return shortened({**payload, "matches": several}, link, most, ("matches",))
+
+
+def _fewer(one: Mapping[str, Any], count: int) -> dict[str, Any]:
+    """Return a match with fewer solutions, or triples."""
+    several = one["solutions"]
+    if isinstance(several, dict):
+        lines = several["graph"]
+        return {
+            **one,
+            "solutions": {"graph": lines[:count]},
+            "more": one["more"] or len(lines) > count,
+        }
+    return {**one, "solutions": several[:count], "more": one["more"] or len(several) > count}
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _text(payload: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what a payload says for people: a title and lines."""
+    name = payload["subscription"]["name"]
+    if "matches" not in payload:
+        kind = payload["type"].removeprefix("subscription.")
+        if kind == "expiring":
+            said = f"This subscription ends at {payload['expires_at']}; renew it before that."
+            return f"{name}: it ends soon", said
+        return f"{name}: it has ended", f"This subscription is over: {payload.get('reason', kind)}."
+    several, total = payload["matches"], payload["total"]
+    lines: list[str] = []
+    for one in several[:_IN_TEXT]:
+        publication = one["publication"]
+        lines.append(publication["title"] or publication["id"])
+        because = dict.fromkeys(each for part in one.get("why", ()) for each in part["because"])
+        lines += [f"  {each}" for each in list(because)[:_REASONS_IN_TEXT]]
+        if publication["link"]:
+            lines.append(f"  {publication['link']}")
+    if total > _IN_TEXT:
+        lines.append(f"and {total - _IN_TEXT:,} more: {payload['link']}")
+    first = several[0]["publication"]
+    title = (first["title"] or first["id"]) if total == 1 else f"{total:,} new"
+    return f"{name}: {title}", "\n".join(lines)
+
+
+def _announced(payload: Mapping[str, Any], summary: str, link: str) -> dict[str, Any]:
+    """Return a payload as a notification of ActivityStreams."""
+    objects = [
+        {
+            "id": one["publication"]["id"],
+            "type": "Document",
+            "name": one["publication"]["title"],
+            "url": one["publication"]["link"],
+        }
+        for one in payload.get("matches", ())
+    ]
+    subscription = {
+        "type": "Service",
+        "id": f"{link.rpartition('/deliveries/')[0]}/subscriptions/{payload['subscription']['id']}",
+        "name": payload["subscription"]["name"],
+    }
+    return {
+        "@context": "https://www.w3.org/ns/activitystreams",
+        "id": link,
+        "type": "Announce",
+        "actor": subscription,
+        "summary": summary,
+        "published": payload["timestamp"],
+        "object": [{k: v for k, v in one.items() if v is not None} for one in objects]
+        or [subscription],
+    }

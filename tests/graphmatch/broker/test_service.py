@@ -1,0 +1,264 @@
+"""What clients may do: tickets, tokens, keys, and when things are sent."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from itertools import product
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphmatch.broker.service import (
+    ANYBODY,
+    BrokerLimits,
+    ConflictError,
+    NotThereError,
+    RefusedError,
+    Settings,
+    checked_digest,
+    checked_quiet,
+    checked_sink,
+    digest_of,
+    send_at,
+)
+from graphmatch.broker.tables import publications, requests, subscriptions, tokens
+from semantic.errors import SubscriptionError
+from tests.graphmatch.broker.rig import QUERY, FakeClock, rig
+
+TEXT = b"<urn:a> a <urn:C> ."
+GIVEN = {"query": QUERY}
+
+
+def test_a_ticket_proves_whose_a_subscription_is(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with rig(tmp_path, running=False) as one:
+            broker = one.broker
+            made = await broker.subscribe(GIVEN, Settings(name=" a\n b "))
+            [row] = await one.rows(subscriptions)
+            assert made.ticket not in str(dict(row))
+            assert row["ticket"] == digest_of(made.ticket)
+            assert row["name"] == "a b"
+            for ticket in (None, "", "gmt_wrong", made.ticket[:-1]):
+                with pytest.raises(NotThereError):
+                    await broker.unsubscribe(made.id, ANYBODY, ticket)
+            with pytest.raises(NotThereError):
+                await broker.unsubscribe("sub_0", ANYBODY, made.ticket)
+            await broker.unsubscribe(made.id, ANYBODY, made.ticket)
+            [row] = await one.rows(subscriptions)
+            assert (row["state"], row["reason"]) == ("ended", "unsubscribed")
+
+    asyncio.run(main())
+
+
+def test_owners_have_tokens_and_only_their_own_things(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with rig(tmp_path, running=False) as one:
+            broker = one.broker
+            ann = await broker.principal(await broker.new_token("ann", ["subscribe"]))
+            token = await broker.new_token("bob", ["subscribe", "publish"])
+            bob = await broker.principal(token)
+            admin = await broker.principal(await broker.new_token("eve", ["admin"]))
+            made = await broker.subscribe(GIVEN, Settings(), ann)
+            assert ann.may("subscribe")
+            assert not ann.may("publish")
+            assert admin.may("publish")
+            with pytest.raises(NotThereError):
+                await broker.subscription(made.id, bob, None)
+            for who in (ann, admin):
+                assert (await broker.subscription(made.id, who, None))["id"] == made.id
+            assert token not in str([dict(row) for row in await one.rows(tokens)])
+            assert await broker.revoke_tokens("bob") == 1
+            with pytest.raises(NotThereError, match="unknown"):
+                await broker.principal(token)
+            with pytest.raises(RefusedError, match="no scope"):
+                await broker.new_token("ann", ["all"])
+
+    asyncio.run(main())
+
+
+def test_a_key_that_is_used_again_publishes_nothing(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with rig(tmp_path, running=False) as one:
+            publish = one.broker.publish
+            at_once = await asyncio.gather(
+                *(publish(TEXT, format="ttl", name="urn:p", key="k") for _ in range(5))
+            )
+            later = await publish(TEXT, format="ttl", name="urn:p", key="k")
+            assert {said.publications for said in (*at_once, later)} == {((1, "urn:p"),)}
+            with pytest.raises(ConflictError):
+                await publish(b"<urn:b> a <urn:C> .", format="ttl", key="k")
+            ann = await one.broker.principal(await one.broker.new_token("ann", ["publish"]))
+            other = await publish(
+                b"<urn:b> a <urn:C> .", format="ttl", name="urn:q", key="k", by=ann
+            )
+            assert other.publications == ((2, "urn:q"),)
+            assert len(await one.rows(publications)) == 2
+            assert len(await one.rows(requests)) == 2
+
+    asyncio.run(main())
+
+
+def test_what_else_is_to_hold_is_committed_with_publications_or_not_at_all(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with rig(tmp_path, running=False) as one:
+            found, _ = one.broker.read(TEXT, format="ttl", name="urn:p")
+
+            def fails(_: object) -> None:
+                raise ZeroDivisionError
+
+            with pytest.raises(ZeroDivisionError):
+                await one.broker.take_in(found, source="kafka", also=fails)
+            assert not await one.rows(publications)
+
+    asyncio.run(main())
+
+
+def test_limits(tmp_path: Path) -> None:
+    async def main() -> None:
+        limits = BrokerLimits(subscriptions=2, publications=2, query_characters=100)
+        async with rig(tmp_path, limits=limits, running=False) as one:
+            broker = one.broker
+            for _ in range(2):
+                made = await broker.subscribe(GIVEN, Settings())
+            with pytest.raises(RefusedError, match="2 subscriptions already"):
+                await broker.subscribe(GIVEN, Settings())
+            await broker.unsubscribe(made.id, ANYBODY, made.ticket)
+            await broker.subscribe(GIVEN, Settings())
+            with pytest.raises(RefusedError, match="at most 100 characters"):
+                await broker.subscribe({"query": QUERY + " " * 100}, Settings())
+            with pytest.raises(RefusedError, match="a validity of"):
+                await broker.subscribe(GIVEN, Settings(expires_in=timedelta(days=367)))
+            several = "".join(f"<urn:a> <urn:p> {n} <urn:g{n}> .\n" for n in range(3))
+            several = (
+                several.replace(" 0 ", ' "0" ').replace(" 1 ", ' "1" ').replace(" 2 ", ' "2" ')
+            )
+            with pytest.raises(RefusedError, match="more than 2 publications"):
+                await broker.publish(several.encode(), format="nq")
+
+    asyncio.run(main())
+
+
+def test_what_cannot_be_a_subscription_leaves_nothing_behind(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with rig(tmp_path, running=False) as one:
+            bad: list[dict[str, Any]] = [{}, {"query": QUERY, "topics": ["a"]}, {"sparql": QUERY}]
+            for given in bad:
+                with pytest.raises(RefusedError):
+                    await one.broker.subscribe(given, Settings())
+            with pytest.raises(SubscriptionError):
+                await one.broker.subscribe({"query": "SELECT"}, Settings())
+            assert not await one.rows(subscriptions)
+            assert len(one.broker.engine) == 0
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "sink",
+    [
+        {"kind": "pigeon"},
+        {"kind": "webhook"},
+        {"kind": "webhook", "url": "ftp://a/"},
+        {"kind": "webhook", "url": "http://"},
+        {"kind": "webhook", "url": "http://user:word@a/"},
+        {"kind": "webhook", "url": "http://a:99999/"},
+        {"kind": "webhook", "url": "http://a:x/"},
+        {"kind": "webhook", "url": "http://[::1/"},
+        {"kind": "webhook", "url": ["http://a/"]},
+        {"kind": "webhook", "url": "http://a/", "inbox": "http://b/"},
+        {"kind": "inbox", "url": "http://a/", "inbox": "http://b/"},
+        {"kind": "ntfy", "url": "http://a/", "token": 7},
+        {"kind": "email", "address": "a"},
+        {"kind": "email", "address": "a@b\nBcc: c@d"},
+        {"kind": "sse", "url": "http://a/"},
+        {"kind": "webhook", "url": "http://a/", "why": "yes"},
+    ],
+)
+def test_sinks_that_are_none(sink: dict[str, Any]) -> None:
+    with pytest.raises(RefusedError):
+        checked_sink(sink)
+
+
+# --- When things are sent ------------------------------------------------------------------------
+
+BERLIN = ZoneInfo("Europe/Berlin")
+SPRING, AUTUMN = datetime(2026, 3, 28, tzinfo=UTC), datetime(2026, 10, 24, tzinfo=UTC)
+
+
+def shown(time: datetime) -> int:
+    local = time.astimezone(BERLIN)
+    return local.hour * 60 + local.minute
+
+
+@pytest.mark.parametrize("day", [SPRING, AUTUMN])
+def test_times_of_day_hold_when_clocks_change(day: datetime) -> None:
+    """Judged minute by minute; what the spring leaves out comes an hour later by the clock."""
+    for hours, (begin, end) in product(
+        range(0, 60, 3), [(22 * 60, 7 * 60), (60, 150), (0, 180), (7 * 60, 22 * 60)]
+    ):
+        now = day + timedelta(hours=hours, minutes=17)
+        quiet = {"from": begin, "to": end, "zone": "Europe/Berlin"}
+        due = send_at(now, None, quiet)
+
+        def is_quiet(at: datetime, begin: int = begin, end: int = end) -> bool:
+            return begin <= shown(at) < end if begin < end else not end <= shown(at) < begin
+
+        assert not is_quiet(due), (now, quiet, due)
+        assert due >= now
+        steps = int((due - now) / timedelta(minutes=1))
+        quietly = [is_quiet(now + timedelta(minutes=n)) for n in range(steps)]
+        assert sum(not one for one in quietly) <= 60, (now, quiet, due)
+        for minutes in (30, 150, 480):
+            digest = {"at": [minutes], "zone": "Europe/Berlin"}
+            due = send_at(now, digest, None)
+            assert now < due <= now + timedelta(hours=26)
+            gap = day == SPRING and minutes == 150 and shown(due) == 210
+            assert shown(due) == minutes or gap, (now, digest, due)
+
+
+def test_a_digest_at_a_time_that_there_is_twice_is_sent_then() -> None:
+    digest = checked_digest({"at": ["02:30"], "zone": "Europe/Berlin"})
+    first = send_at(datetime(2026, 10, 24, 23, tzinfo=UTC), digest, None)
+    assert first == datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
+    assert send_at(first, digest, None) == datetime(2026, 10, 26, 1, 30, tzinfo=UTC)
+
+
+@given(st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1)), st.integers(60, 31 * 86400))
+def test_a_digest_every_so_long_is_sent_after_now_and_within_that(
+    now: datetime, seconds: int
+) -> None:
+    now = now.replace(tzinfo=UTC)
+    due = send_at(now, checked_digest({"every": seconds}), None)
+    assert now < due <= now + timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("digest", [{"every": 59}, {"every": 60.5}, {"at": []}, {"at": "08:00"}])
+def test_times_that_are_none(digest: dict[str, Any]) -> None:
+    with pytest.raises(RefusedError):
+        checked_digest(digest)
+    for quiet in ({"from": "22:00"}, {"from": "25:00", "to": "07:00"}):
+        with pytest.raises(RefusedError):
+            checked_quiet(quiet)
+    with pytest.raises(RefusedError, match="no zone"):
+        checked_quiet({"from": "22:00", "to": "07:00", "zone": "../etc/passwd"})
+
+
+def test_a_renewal_counts_from_now(tmp_path: Path) -> None:
+    async def main() -> None:
+        clock = FakeClock()
+        async with rig(tmp_path, clock, running=False) as one:
+            made = await one.broker.subscribe(GIVEN, Settings())
+            assert made.expires_at == clock() + timedelta(days=1)
+            clock.forward(hours=23)
+            again = Settings(expires_in=timedelta(days=2))
+            await one.broker.change(made.id, ANYBODY, made.ticket, settings=again)
+            row = await one.broker.subscription(made.id, ANYBODY, made.ticket)
+            end = clock() + timedelta(days=2)
+            assert row["expires_at"] == int(end.timestamp() * 1000)
+
+    asyncio.run(main())

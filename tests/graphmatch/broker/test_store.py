@@ -1,0 +1,207 @@
+"""The store: what is acknowledged is kept, and one caller's fault is not another's."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, select, text
+from sqlalchemy.exc import IntegrityError, NoResultFound
+
+from graphmatch.broker.store import Store, StoreError, counted, counter
+from graphmatch.broker.tables import matches, metadata, owners
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    is_file = request.param == "sqlite"
+    made = Store(str(tmp_path / "a.db") if is_file else request.getfixturevalue("database"))
+    yield made
+    made.close()
+
+
+def add(name: str) -> Any:
+    return lambda db: db.execute(owners.insert().values(name=name, created_at=0))
+
+
+def names(store: Store) -> list[str]:
+    return store.read_now(lambda db: list(db.scalars(select(owners.c.name).order_by("id"))))
+
+
+async def together(store: Store, *works: Any) -> list[Any]:
+    """Ask for works while the writer is busy, so that they are committed as one group."""
+    held, release = threading.Event(), threading.Event()
+
+    def hold(_: Connection) -> None:
+        held.set()
+        release.wait(10)
+
+    first = asyncio.create_task(store.write(hold))
+    await asyncio.to_thread(held.wait, 10)
+    several = [asyncio.create_task(store.write(work)) for work in works]
+    await asyncio.sleep(0.01)
+    release.set()
+    await first
+    return await asyncio.wait_for(asyncio.gather(*several, return_exceptions=True), 10)
+
+
+def test_the_tables_are_those_of_the_migrations(store: Store) -> None:
+    def compared(db: Connection) -> list[Any]:
+        return compare_metadata(MigrationContext.configure(db), metadata)
+
+    assert store.read_now(compared) == []
+
+
+def test_readers_cannot_write(store: Store) -> None:
+    with pytest.raises(StoreError, match=r"read.?only"):
+        store.read_now(add("a"))
+
+
+def test_of_a_group_only_what_fails_is_undone(store: Store) -> None:
+    def partly(db: Connection) -> None:
+        add("half")(db)
+        raise ZeroDivisionError
+
+    def nothing_found(db: Connection) -> None:
+        db.execute(select(owners).where(owners.c.name == "nobody")).one()
+
+    said = asyncio.run(
+        together(store, add("a"), add("a"), partly, nothing_found, lambda _: 7, add("b"))
+    )
+    assert isinstance(said[1], IntegrityError)
+    assert isinstance(said[2], ZeroDivisionError)
+    assert isinstance(said[3], NoResultFound)
+    assert said[4] == 7
+    assert names(store) == ["a", "b"]
+
+
+def test_a_key_to_nothing_is_refused(store: Store) -> None:
+    made = matches.insert().values(
+        seq=1,
+        subscription=5,
+        publication=5,
+        generation=1,
+        solutions="[]",
+        cut=False,
+        engine=0,
+        at=0,
+    )
+    with pytest.raises(IntegrityError):
+        store.write_now(lambda db: db.execute(made))
+
+
+def test_who_is_cancelled_does_not_stop_the_others(store: Store) -> None:
+    async def main() -> None:
+        held, release = threading.Event(), threading.Event()
+
+        def hold(_: Connection) -> None:
+            held.set()
+            release.wait(10)
+
+        first = asyncio.create_task(store.write(hold))
+        await asyncio.to_thread(held.wait, 10)
+        gone, stays = (asyncio.create_task(store.write(add(one))) for one in ("gone", "stays"))
+        await asyncio.sleep(0.01)
+        gone.cancel()
+        first.cancel()  # what is under way is done
+        await asyncio.sleep(0.01)
+        release.set()
+        await asyncio.wait_for(stays, 10)
+        assert gone.cancelled()
+        await store.write(add("later"))
+
+    asyncio.run(main())
+    assert names(store) == ["stays", "later"]
+
+
+def test_what_was_committed_is_there_after_a_start(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "a.db"))
+    store.write_now(add("a"))
+    store.close()
+    store = Store(str(tmp_path / "a.db"))
+    assert names(store) == ["a"]
+    store.close()
+
+
+def test_a_file_is_for_one_process(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "a.db"))
+    with pytest.raises(StoreError, match="another process has it open"):
+        Store(str(tmp_path / "a.db"))
+    store.close()
+
+
+@pytest.mark.parametrize("url", [":memory:", "no://such", "postgresql://nobody@127.0.0.1:1/x"])
+def test_what_cannot_be_opened_says_so(url: str) -> None:
+    with pytest.raises(StoreError):
+        Store("sqlite:///" if url == ":memory:" else url)
+
+
+def test_counters_have_no_gaps(store: Store) -> None:
+    def fails(db: Connection) -> None:
+        counted(db, "publication", 5)
+        raise ZeroDivisionError
+
+    asyncio.run(together(store, lambda db: counted(db, "publication", 2), fails))
+    assert store.write_now(lambda db: counted(db, "publication")) == 3
+    assert store.read_now(lambda db: counter(db, "publication")) == 3
+    assert store.read_now(lambda db: counter(db, "match")) == 0
+
+
+def test_processes_that_count_in_another_order_do_not_block_each_other(database: str) -> None:
+    """Each would wait for the other's counter: the database would undo one of them."""
+    one, two = Store(database), Store(database)
+
+    async def main() -> None:
+        def counts(*keys: str) -> Any:
+            return lambda db: [counted(db, key) for key in keys]
+
+        works = [
+            store.write(counts(*keys))
+            for _ in range(30)
+            for store, keys in ((one, ("a", "b")), (two, ("b", "a")))
+        ]
+        await asyncio.gather(*works)
+
+    asyncio.run(main())
+    assert one.read_now(lambda db: counter(db, "a")) == 60
+    one.close()
+    two.close()
+
+
+def test_the_outbox_is_read_by_its_indexes(tmp_path: Path) -> None:
+    from graphmatch.broker.delivery import Dispatcher
+    from graphmatch.broker.service import Broker
+    from graphmatch.engine import Engine
+    from semantic.clock import utc_now
+
+    store = Store(str(tmp_path / "a.db"))
+    seen: list[str] = []
+
+    class Kept:
+        def execute(self, statement: Any, values: Any) -> Any:
+            seen.append(str(statement.compile(compile_kwargs={"literal_binds": False})))
+            return self
+
+        def mappings(self) -> list[Any]:
+            return []
+
+    dispatcher = Dispatcher(Broker(store, Engine()), senders=None)  # type: ignore[arg-type]
+    dispatcher._claimed(Kept(), {"host": 1}, utc_now())  # type: ignore[arg-type]
+    [claim] = seen
+    inner = claim[claim.index("(SELECT") + 1 : claim.index(") RETURNING")]
+    plan = store.read_now(
+        lambda db: [
+            row[-1]
+            for row in db.execute(
+                text(f"EXPLAIN QUERY PLAN {inner}"),
+                {"one": "h", "due_at_1": 1, "claimed_until_1": 1, "most": 2},
+            )
+        ]
+    )
+    assert plan == ["SEARCH deliveries USING INDEX deliveries_due (host=? AND due_at<?)"]
+    store.close()
