@@ -22,6 +22,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from html.parser import HTMLParser
 from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 from urllib.parse import urlencode, urljoin, urlsplit, urlunsplit
@@ -60,7 +61,7 @@ _ADDRESS = 2000
 _LINK = re.compile(
     r"<([^<>]*)>((?:\s*;\s*[\w!#$%&'*+.^`|~-]+\s*(?:=\s*(?:\"[^\"]*\"|[^\s\",;]*))?)*)"
 )
-_REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s\",;]*))", re.IGNORECASE)
+_PARAMETER = re.compile(r";\s*([^\s=;,]+)\s*(?:=\s*(?:\"([^\"]*)\"|([^\s\",;]*)))?")
 _SIGNATURE = re.compile(r"(\w+)=([0-9a-fA-F]+)")
 
 Mode: TypeAlias = Literal["subscribe", "unsubscribe"]
@@ -99,8 +100,8 @@ def header_links(values: Iterable[str]) -> Links:
     found = []
     for value in values:
         for target, parameters in _LINK.findall(value[:10_000]):
-            relation = _REL.search(parameters)
-            names = (relation[1] or relation[2] or "") if relation else ""
+            given = _PARAMETER.findall(parameters)
+            names = next((a or b for name, a, b in given if name.lower() == "rel"), "")
             found += [(name, target.strip()) for name in names.lower().split()]
     return found
 
@@ -650,9 +651,9 @@ class Hub:
         return Response(202)
 
     def _is_full(self, topic: str, callback: str) -> bool:
-        host = urlsplit(callback).hostname
+        host = _host(callback)
         of_topic = sum(c.topic == topic for c in self._callbacks)
-        of_host = sum(urlsplit(c.callback).hostname == host for c in self._callbacks)
+        of_host = sum(_host(c.callback) == host for c in self._callbacks)
         return of_topic >= CALLBACKS_PER_TOPIC or of_host >= CALLBACKS_PER_HOST
 
     async def publish(self, topic: str, body: bytes, content_type: str) -> int:
@@ -728,7 +729,7 @@ class Hub:
         address = with_parameters(callback, parameters)
         try:
             async with (
-                self._hosts[urlsplit(callback).hostname or ""],
+                self._hosts[_host(callback)],
                 self._all,
                 self._session.get(
                     address, allow_redirects=False, timeout=self._timeout
@@ -752,7 +753,7 @@ class Hub:
             headers["X-Hub-Signature"] = sign(callback.secret, delivery.body)
         try:
             async with (
-                self._hosts[urlsplit(delivery.callback).hostname or ""],
+                self._hosts[_host(delivery.callback)],
                 self._all,
                 self._session.post(
                     delivery.callback,
@@ -775,6 +776,11 @@ class Hub:
             due_at = self._clock() + RETRIES[delivery.tries]
             again = replace(delivery, tries=delivery.tries + 1, due_at=due_at)
             await self._deliveries.save(again)
+
+
+@lru_cache(maxsize=CALLBACKS_PER_TOPIC)
+def _host(address: str) -> str:
+    return urlsplit(address).hostname or ""
 
 
 def with_parameters(address: str, parameters: Mapping[str, str]) -> str:

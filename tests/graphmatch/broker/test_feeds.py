@@ -863,9 +863,11 @@ class Site:
 
 GRAIN = 5 * MINUTE
 KINDS = (
-    ["plain"] * 6
-    + ["conditional"] * 5
-    + ["cached", "cached", "ttl", "ttl", "limited", "failing", "cut", "moved", "gone"]
+    ["plain"] * 2
+    + ["conditional"] * 3
+    + ["cached"] * 5
+    + ["ttl"] * 5
+    + ["limited", "failing", "cut", "moved", "gone"]
 )
 
 

@@ -1,0 +1,905 @@
+"""WebSub, by the checks of websub.rocks: the subscriber's 100 to 302, the hub's 100 to 105.
+
+What the recommendation says besides is checked below each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import parse_qsl
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from graphmatch.broker import websub
+from graphmatch.broker.feed_store import SqliteFeedStore
+from graphmatch.broker.feeds import Poller
+from graphmatch.broker.websub import (
+    AGAIN,
+    ANSWERED,
+    LEASE,
+    LEAST_LEASE,
+    METHODS,
+    MOST_LEASE,
+    RENEWED,
+    RETRIES,
+    VERIFY_TRIES,
+    Callback,
+    Delivery,
+    Hub,
+    Lease,
+    MemoryRecords,
+    Response,
+    Subscriber,
+    discover,
+    header_links,
+    hub_links,
+    is_signed,
+    page_links,
+    sign,
+)
+
+START = datetime(2026, 1, 5, tzinfo=UTC)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+ITEM = "<item><title>one</title><guid isPermaLink='false'>1</guid></item>"
+Page = Callable[[web.Request, dict[str, str]], Awaitable[web.StreamResponse]]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@dataclass
+class Asked:
+    """A request to the other side."""
+
+    method: str
+    path: str
+    form: dict[str, str]
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass
+class World:
+    """A clock, a client, and the server of the other side: pages, a hub, callbacks."""
+
+    clock: Clock
+    http: aiohttp.ClientSession
+    base: str
+    pages: dict[str, Page] = field(default_factory=dict)
+    log: list[Asked] = field(default_factory=list)
+
+    def page(self, path: str, text: str = "", status: int = 200, **headers: Any) -> str:
+        async def answer(_: web.Request, form: dict[str, str]) -> web.Response:
+            response = web.Response(text=text, status=status, content_type="text/xml")
+            for name, value in headers.items():
+                for each in [value] if isinstance(value, str) else value:
+                    response.headers.add(name, each)
+            return response
+
+        self.pages[path] = answer
+        return self.base + path
+
+
+def simulate(test: Callable[[World], Coroutine[Any, Any, None]]) -> None:
+    async def run() -> None:
+        async def serve(request: web.Request) -> web.StreamResponse:
+            body = await request.read()
+            query = dict(request.query)
+            form = query or dict(parse_qsl(body.decode("latin-1")))
+            world.log.append(Asked(request.method, request.path, form, dict(request.headers), body))
+            return await world.pages[request.path](request, form)
+
+        app = web.Application()
+        app.router.add_route("*", "/{tail:.*}", serve)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        assert site._server is not None
+        port = site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
+        try:
+            async with aiohttp.ClientSession() as http:
+                world = World(Clock(), http, f"http://127.0.0.1:{port}")
+                await test(world)
+        finally:
+            await runner.cleanup()
+
+    asyncio.run(run())
+
+
+# --- The subscriber ------------------------------------------------------------------------------
+
+
+@dataclass
+class Reader:
+    """A poller and a subscriber together, as the service has them, at a hub that verifies."""
+
+    world: World
+    poller: Poller
+    subscriber: Subscriber
+    content: list[tuple[str, bytes, str]] = field(default_factory=list)
+    answers: list[Response] = field(default_factory=list)
+    changes: list[Lease] = field(default_factory=list)
+    lease_seconds: int | None = 864000
+    topic: str | None = None
+
+    @classmethod
+    async def of(cls, world: World, store: SqliteFeedStore) -> Reader:
+        async def content(lease: Lease, body: bytes, content_type: str) -> None:
+            reader.content.append((lease.topic, body, content_type))
+
+        async def changed(lease: Lease) -> None:
+            reader.changes.append(lease)
+
+        subscriber = Subscriber(
+            world.http,
+            MemoryRecords(),
+            "https://me.example/websub/",
+            content,
+            changed=changed,
+            clock=world.clock,
+            seconds=1,
+        )
+        reader = cls(world, Poller(world.http, store, clock=world.clock), subscriber)
+
+        async def hub(_: web.Request, form: dict[str, str]) -> web.Response:
+            id = form["hub.callback"].removeprefix("https://me.example/websub/")
+            query = {
+                "hub.mode": form["hub.mode"],
+                "hub.topic": reader.topic or form["hub.topic"],
+                "hub.challenge": "c h & 1",
+            }
+            if reader.lease_seconds is not None:
+                query["hub.lease_seconds"] = str(reader.lease_seconds)
+            reader.answers.append(await subscriber.verify(id, query))
+            return web.Response(status=202)
+
+        world.pages["/hub"] = hub
+        return reader
+
+    async def follow(self, url: str) -> Lease:
+        """Fetch a feed, and subscribe at its hub."""
+        await self.poller.add(url)
+        await self.poller.poll(url)
+        feed = self.poller.feeds[url]
+        assert feed.hub is not None
+        assert feed.topic is not None
+        await self.subscriber.subscribe(feed.topic, feed.hub)
+        (lease,) = self.subscriber.leases
+        return lease
+
+    def is_active(self) -> bool:
+        return any(
+            lease.until is not None and lease.until > self.world.clock()
+            for lease in self.subscriber.leases
+        )
+
+
+def reading(test: Callable[[Reader], Coroutine[Any, Any, None]]) -> None:
+    async def run(world: World) -> None:
+        with SqliteFeedStore(None) as store:
+            await test(await Reader.of(world, store))
+
+    simulate(run)
+
+
+def links(world: World, hub: str = "/hub", topic: str = "/feed") -> dict[str, Any]:
+    """Return the headers of a topic, each link in one of its own."""
+    return {"Link": [f'<{world.base}{topic}>; rel="self"', f'<{world.base}{hub}>; rel="hub"']}
+
+
+def rss(hub: str = "", topic: str = "") -> str:
+    tags = f"<atom:link rel='self' href='{topic}'/>" if topic else ""
+    tags += f"<atom:link rel='hub' href='{hub}'/>" if hub else ""
+    namespace = "xmlns:atom='http://www.w3.org/2005/Atom'"
+    return f"<rss {namespace}><channel><title>T</title>{tags}{ITEM}</channel></rss>"
+
+
+def atom(hub: str, topic: str) -> str:
+    return (
+        "<feed xmlns='http://www.w3.org/2005/Atom'><title>T</title>"
+        f"<link rel='self' href='{topic}'/><link rel='hub' href='{hub}'/>"
+        "<entry><id>urn:1</id><title>one</title></entry></feed>"
+    )
+
+
+def json_feed(hub: str, topic: str) -> str:
+    hubs = f'[{{"type": "WebSub", "url": "{hub}"}}]'
+    head = '{"version": "https://jsonfeed.org/version/1.1", "title": "T"'
+    return f'{head}, "feed_url": "{topic}", "hubs": {hubs}, "items": [{{"id": "1"}}]}}'
+
+
+def test_100_discovery_by_headers() -> None:
+    async def test(reader: Reader) -> None:
+        lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
+        assert (lease.hub, lease.topic) == (reader.world.base + "/hub", reader.world.base + "/feed")
+        assert reader.is_active()
+
+    reading(test)
+
+
+def test_101_discovery_by_html() -> None:
+    page = """<!DOCTYPE html><head><LINK href='/hub' rel="alternate Hub">
+    <link rel="self" href="https://e.org/other"></head><body><link rel=hub href=/wrong></body>"""
+    found = discover("https://e.org/page", page_links(page))
+    assert (found.hubs, found.topic) == (("https://e.org/hub",), "https://e.org/other")
+
+
+@pytest.mark.parametrize("form", [atom, rss, json_feed], ids=["atom", "rss", "json"])
+def test_102_and_103_discovery_by_the_feed(form: Callable[[str, str], str]) -> None:
+    async def test(reader: Reader) -> None:
+        base = reader.world.base
+        lease = await reader.follow(
+            reader.world.page("/feed", form(f"{base}/hub", f"{base}/topic"))
+        )
+        assert (lease.hub, lease.topic) == (f"{base}/hub", f"{base}/topic")
+        assert reader.is_active()
+
+    reading(test)
+
+
+def test_104_headers_go_before_the_feed() -> None:
+    async def test(reader: Reader) -> None:
+        wrong = atom(f"{reader.world.base}/wrong", f"{reader.world.base}/wrong-topic")
+        lease = await reader.follow(reader.world.page("/feed", wrong, **links(reader.world)))
+        assert (lease.hub, lease.topic) == (reader.world.base + "/hub", reader.world.base + "/feed")
+
+    reading(test)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (['<https://h/>; rel="hub", <https://t/>; rel=self'], [("hub", "https://h/"), ("self", "https://t/")]),
+        (["<https://h/>;REL='hub'"], [("'hub'", "https://h/")]),
+        (['<https://h/?a=1,2;b>; title="x; rel=self, <y>"; rel="hub next"'],
+         [("hub", "https://h/?a=1,2;b"), ("next", "https://h/?a=1,2;b")]),
+        (["<https://h/>", "nonsense", "<"], []),
+    ],
+)  # fmt: skip
+def test_link_headers(values: list[str], expected: list[tuple[str, str]]) -> None:
+    assert header_links(values) == expected
+
+
+def test_that_a_hub_has_to_be_an_address() -> None:
+    bad = [("hub", "file:///etc/passwd"), ("hub", "http://["), ("hub", "mailto:a@e.org")]
+    assert discover("https://e.org/", bad).hubs == ()
+    several = [("hub", "https://a/"), ("hub", "https://b/"), ("hub", "https://a/")]
+    assert discover("https://e.org/", several).hubs == ("https://a/", "https://b/")
+
+
+def test_200_the_topic_is_what_the_feed_calls_itself() -> None:
+    async def test(reader: Reader) -> None:
+        lease = await reader.follow(
+            reader.world.page("/feed", rss(), **links(reader.world, topic="/feed?self=other"))
+        )
+        assert lease.topic == reader.world.base + "/feed?self=other"
+        assert reader.is_active()
+
+    reading(test)
+
+
+@pytest.mark.parametrize("status", [302, 301], ids=["201", "202"])
+def test_201_and_202_a_topic_that_is_redirected(status: int) -> None:
+    async def test(reader: Reader) -> None:
+        url = reader.world.page("/feed", status=status, Location="/new")
+        reader.world.page("/new", rss(), **links(reader.world, topic="/new"))
+        lease = await reader.follow(url)
+        assert lease.topic == reader.world.base + "/new"
+        assert reader.is_active()
+
+    reading(test)
+
+
+@pytest.mark.parametrize("status", [307, 308], ids=["203", "204"])
+def test_203_and_204_a_hub_that_is_redirected(status: int) -> None:
+    async def test(reader: Reader) -> None:
+        reader.world.page("/moved", status=status, Location="/hub")
+        url = reader.world.page("/feed", rss(), **links(reader.world, hub="/moved"))
+        lease = await reader.follow(url)
+        assert reader.is_active()
+        kept = "/hub" if status == 308 else "/moved"
+        assert lease.hub == reader.world.base + kept
+        assert [a.form for a in reader.world.log if a.path == "/hub"] == [
+            a.form for a in reader.world.log if a.path == "/moved"
+        ]
+
+    reading(test)
+
+
+def test_205_the_verification_of_another_topic_is_refused() -> None:
+    async def test(reader: Reader) -> None:
+        reader.topic = "https://e.org/another"
+        await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
+        assert [answer.status for answer in reader.answers] == [404]
+        assert b"c h" not in reader.answers[0].body
+        assert not reader.is_active()
+
+    reading(test)
+
+
+def test_300_content_is_accepted_and_handed_on() -> None:
+    async def test(reader: Reader) -> None:
+        lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
+        for method in METHODS:
+            signature = f"{method}={hmac.new(lease.secret.encode(), b'new', method).hexdigest()}"
+            headers = {"X-HUB-Signature": signature, "content-type": "text/xml"}
+            answer = await reader.subscriber.receive(lease.id, headers, b"new")
+            assert 200 <= answer.status < 300
+        assert reader.content == [(lease.topic, b"new", "text/xml")] * len(METHODS)
+
+    reading(test)
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        None,
+        "",
+        "sha256=",
+        "sha256=" + hashlib.sha256(b"new").hexdigest(),
+        sign("another secret", b"new"),
+        "md5=" + hmac.new(b"key", b"new", "md5").hexdigest(),
+        "=", "sha256", "sha256=é",
+    ],
+)  # fmt: skip
+def test_301_and_302_content_without_the_right_signature_is_refused(signature: str | None) -> None:
+    async def test(reader: Reader) -> None:
+        lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
+        headers = {} if signature is None else {"X-Hub-Signature": signature}
+        answer = await reader.subscriber.receive(lease.id, headers, b"new")
+        assert answer.status == 403
+        changed = {"X-Hub-Signature": sign(lease.secret, b"new")}
+        assert (await reader.subscriber.receive(lease.id, changed, b"old")).status == 403
+        assert reader.content == []
+
+    reading(test)
+
+
+def test_what_a_hub_is_asked_for() -> None:
+    async def test(reader: Reader) -> None:
+        lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
+        (asked,) = [a for a in reader.world.log if a.path == "/hub"]
+        assert asked.headers["Content-Type"] == "application/x-www-form-urlencoded"
+        assert asked.form == {
+            "hub.mode": "subscribe",
+            "hub.topic": lease.topic,
+            "hub.callback": f"https://me.example/websub/{lease.id}",
+            "hub.lease_seconds": str(int(LEASE.total_seconds())),
+            "hub.secret": lease.secret,
+        }
+        assert len(lease.secret.encode()) < 200
+        assert len(lease.id) >= 43
+        assert lease.secret not in repr(lease)
+        (answer,) = reader.answers
+        assert (answer.status, answer.body) == (200, b"c h & 1")
+
+    reading(test)
+
+
+def test_that_nothing_is_verified_that_was_not_asked_for() -> None:
+    async def test(reader: Reader) -> None:
+        lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
+        verify = reader.subscriber.verify
+        query = {"hub.mode": "subscribe", "hub.topic": lease.topic, "hub.challenge": "x"}
+        assert (await verify("unknown", query)).status == 404
+        for mode in ("subscribe", "unsubscribe", "", "publish"):  # it was verified already
+            answer = await verify(lease.id, query | {"hub.mode": mode})
+            assert (answer.status, b"x" in answer.body) == (404, False)
+        assert reader.is_active()
+
+    reading(test)
+
+
+def test_a_lease_is_renewed_before_it_ends() -> None:
+    async def test(reader: Reader) -> None:
+        reader.lease_seconds = 86400
+        lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
+        assert lease.until == START + DAY
+        for _ in range(5 * 24):
+            reader.world.clock.now += HOUR
+            await reader.subscriber.work()
+            assert reader.is_active()
+        asked = [a.form for a in reader.world.log if a.path == "/hub"]
+        assert 5 / RENEWED <= len(asked) <= 5 / RENEWED + 2
+        assert len({form["hub.callback"] for form in asked}) == 1
+
+    reading(test)
+
+
+def test_a_hub_that_dies_is_told_and_asked_again() -> None:
+    async def test(reader: Reader) -> None:
+        reader.lease_seconds = 86400
+        lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
+        hub = reader.world.pages["/hub"]
+        reader.world.page("/hub", status=500)
+        for _ in range(48):
+            reader.world.clock.now += HOUR
+            await reader.subscriber.work()
+        assert not reader.is_active()
+        assert reader.changes[-1].until is None
+        signed = {"X-Hub-Signature": sign(lease.secret, b"new")}
+        assert (await reader.subscriber.receive(lease.id, signed, b"new")).status == 410
+        reader.world.pages["/hub"] = hub
+        reader.world.clock.now += AGAIN
+        await reader.subscriber.work()
+        assert reader.is_active()
+
+    reading(test)
+
+
+def test_a_hub_that_verifies_nothing_is_asked_again() -> None:
+    async def test(reader: Reader) -> None:
+        reader.world.page("/hub", status=202)
+        await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
+        for _ in range(3):
+            reader.world.clock.now += ANSWERED
+            await reader.subscriber.work()
+        assert len([a for a in reader.world.log if a.path == "/hub"]) == 4
+
+    reading(test)
+
+
+def test_a_denied_subscription_ends_at_once() -> None:
+    async def test(reader: Reader) -> None:
+        lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
+        query = {"hub.mode": "denied", "hub.topic": lease.topic, "hub.reason": "no more"}
+        other = query | {"hub.topic": "https://e.org/another"}
+        assert (await reader.subscriber.verify(lease.id, other)).status == 404
+        assert reader.is_active()
+        assert (await reader.subscriber.verify(lease.id, query)).status == 200
+        assert not reader.is_active()
+        assert reader.changes[-1].problem == "the hub denies it: no more"
+        assert reader.changes[-1].due_at == START + AGAIN
+
+    reading(test)
+
+
+def test_unsubscribing_is_verified_and_refuses_content_at_once() -> None:
+    async def test(reader: Reader) -> None:
+        lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
+        hub = reader.world.pages["/hub"]
+        reader.world.page("/hub", status=202)
+        await reader.subscriber.unsubscribe(lease.id)
+        signed = {"X-Hub-Signature": sign(lease.secret, b"new")}
+        assert (await reader.subscriber.receive(lease.id, signed, b"new")).status == 410
+        reader.world.pages["/hub"] = hub
+        reader.world.clock.now += ANSWERED
+        await reader.subscriber.work()
+        assert reader.answers[-1].body == b"c h & 1"
+        assert reader.subscriber.leases == []
+
+    reading(test)
+
+
+def test_what_a_hub_sends_is_read_as_a_fetch_is() -> None:
+    async def test(reader: Reader) -> None:
+        url = reader.world.page("/feed", rss(), **links(reader.world))
+        await reader.follow(url)
+        new = rss().replace(ITEM, ITEM + ITEM.replace("one", "two").replace(">1<", ">2<"))
+        fetched = await reader.poller.pushed(url, new.encode())
+        assert fetched is not None
+        assert [item.publication.title for item in fetched.items] == ["two"]
+
+    reading(test)
+
+
+# --- The hub -------------------------------------------------------------------------------------
+
+
+@dataclass
+class Service:
+    """Our hub, and a subscriber at the other side that agrees to everything."""
+
+    world: World
+    hub: Hub
+    callbacks: MemoryRecords[Callback]
+    deliveries: MemoryRecords[Delivery]
+    verified: list[dict[str, str]] = field(default_factory=list)
+    received: list[Asked] = field(default_factory=list)
+    agrees: bool = True
+    status: int = 200
+    challenge: str | None = None
+
+    @property
+    def callback(self) -> str:
+        return f"{self.world.base}/callback?key=1"
+
+    async def ask(self, mode: str = "subscribe", **more: str) -> Response:
+        form = {"hub.mode": mode, "hub.topic": TOPIC, "hub.callback": self.callback}
+        given = {f"hub.{name}": value for name, value in more.items()}
+        response = await self.hub.request(form | given)
+        await self.hub.work()
+        return response
+
+
+TOPIC, HUB = "https://me.example/feeds/1", "https://me.example/hub"
+
+
+def hosting(test: Callable[[Service], Coroutine[Any, Any, None]]) -> None:
+    async def run(world: World) -> None:
+        async def is_topic(topic: str) -> bool:
+            return topic.startswith("https://me.example/feeds/")
+
+        callbacks, deliveries = MemoryRecords[Callback](), MemoryRecords[Delivery]()
+        hub = Hub(HUB, world.http, callbacks, deliveries, is_topic, clock=world.clock, seconds=0.3)
+        await hub.start()
+        service = Service(world, hub, callbacks, deliveries)
+
+        async def callback(request: web.Request, form: dict[str, str]) -> web.Response:
+            if request.method == "GET":
+                service.verified.append(form)
+                if not service.agrees:
+                    return web.Response(status=404)
+                return web.Response(text=service.challenge or form.get("hub.challenge", ""))
+            service.received.append(world.log[-1])
+            return web.Response(status=service.status)
+
+        world.pages["/callback"] = callback
+        await test(service)
+
+    simulate(run)
+
+
+def test_hub_100_a_typical_subscription() -> None:
+    async def test(service: Service) -> None:
+        assert (await service.ask()).status == 202
+        (query,) = service.verified
+        assert query["key"] == "1"  # the callback's own parameters stay
+        assert (query["hub.mode"], query["hub.topic"]) == ("subscribe", TOPIC)
+        assert int(query["hub.lease_seconds"]) == LEASE.total_seconds()
+        assert len(query["hub.challenge"]) >= 43
+        assert await service.hub.publish(TOPIC, b"<feed/>", "application/atom+xml") == 1
+        await service.hub.work()
+        (content,) = service.received
+        assert content.body == b"<feed/>"
+        assert content.headers["Content-Type"] == "application/atom+xml"
+        assert content.headers["Link"] == hub_links(HUB, TOPIC)
+        found = discover("https://e.org/", header_links([content.headers["Link"]]))
+        assert (found.hubs, found.topic) == ((HUB,), TOPIC)
+        assert "X-Hub-Signature" not in content.headers
+        assert service.hub.deliveries == []
+
+    hosting(test)
+
+
+def test_hub_101_content_is_signed_with_the_secret() -> None:
+    async def test(service: Service) -> None:
+        await service.ask(secret="geheim ä")
+        await service.hub.publish(TOPIC, b"<feed/>", "text/xml")
+        await service.hub.work()
+        (content,) = service.received
+        signature = content.headers["X-Hub-Signature"]
+        right = hmac.new("geheim ä".encode(), b"<feed/>", "sha256").hexdigest()
+        assert signature == f"sha256={right}"
+        assert is_signed("geheim ä", b"<feed/>", signature)
+
+    hosting(test)
+
+
+def test_hub_102_more_parameters_are_ignored() -> None:
+    async def test(service: Service) -> None:
+        assert (await service.ask(verify="sync", foo="bar")).status == 202
+        assert len(service.hub.callbacks(TOPIC)) == 1
+
+    hosting(test)
+
+
+def test_hub_103_subscribing_again_renews() -> None:
+    async def test(service: Service) -> None:
+        await service.ask(lease_seconds="3600", secret="first")
+        service.world.clock.now += timedelta(minutes=50)
+        await service.ask(lease_seconds="7200", secret="second")
+        (callback,) = service.hub.callbacks(TOPIC)
+        assert callback.until == START + timedelta(minutes=50, hours=2)
+        await service.hub.publish(TOPIC, b"new", "text/xml")
+        await service.hub.work()
+        (content,) = service.received
+        assert is_signed("second", b"new", content.headers["X-Hub-Signature"])
+
+    hosting(test)
+
+
+def test_that_a_renewal_that_is_not_verified_changes_nothing() -> None:
+    async def test(service: Service) -> None:
+        await service.ask(secret="first")
+        before = service.hub.callbacks(TOPIC)
+        service.agrees = False
+        await service.ask(secret="an attacker's")
+        assert service.hub.callbacks(TOPIC) == before
+        await service.ask("unsubscribe")
+        assert service.hub.callbacks(TOPIC) == before
+
+    hosting(test)
+
+
+def test_hub_104_unsubscribing_is_verified() -> None:
+    async def test(service: Service) -> None:
+        await service.ask()
+        assert (await service.ask("unsubscribe")).status == 202
+        assert service.verified[-1]["hub.mode"] == "unsubscribe"
+        assert "hub.lease_seconds" not in service.verified[-1]
+        assert service.hub.callbacks(TOPIC) == []
+        assert await service.hub.publish(TOPIC, b"new", "text/xml") == 0
+        assert (await service.ask("unsubscribe")).status == 404
+        assert await service.callbacks.load() == []
+
+    hosting(test)
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "application/json"])
+def test_hub_105_content_has_the_type_of_its_topic(content_type: str) -> None:
+    async def test(service: Service) -> None:
+        await service.ask()
+        await service.hub.publish(TOPIC, "Grüße".encode(), content_type)
+        await service.hub.work()
+        (content,) = service.received
+        assert content.headers["Content-Type"] == content_type
+        assert content.body.decode() == "Grüße"
+
+    hosting(test)
+
+
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        ({"mode": "publish"}, 400),
+        ({"mode": ""}, 400),
+        ({"topic": "https://e.org/another"}, 404),
+        ({"topic": ""}, 404),
+        ({"callback": ""}, 400),
+        ({"callback": "file:///etc/passwd"}, 400),
+        ({"callback": "http://user:password@e.org/"}, 400),
+        ({"callback": "http://e.org/" + "a" * 3000}, 400),
+        ({"secret": "a" * 200}, 400),
+        ({"secret": "ä" * 100}, 400),
+        ({"secret": "a" * 199}, 202),
+        ({"lease_seconds": "-1"}, 400),
+        ({"lease_seconds": "soon"}, 400),
+    ],
+)
+def test_what_a_hub_refuses(more: dict[str, str], status: int) -> None:
+    async def test(service: Service) -> None:
+        mode = more.pop("mode", "subscribe")
+        assert (await service.ask(mode, **more)).status == status
+        assert len(service.verified) == (status == 202)
+
+    hosting(test)
+
+
+@pytest.mark.parametrize("challenge", ["another", "", "challenge "])
+def test_that_the_challenge_has_to_come_back(challenge: str) -> None:
+    async def test(service: Service) -> None:
+        async def callback(_: web.Request, form: dict[str, str]) -> web.Response:
+            return web.Response(text=challenge)
+
+        service.world.pages["/callback"] = callback
+        assert (await service.ask()).status == 202
+        assert service.hub.callbacks(TOPIC) == []
+        assert await service.callbacks.load() == []
+
+    hosting(test)
+
+
+def test_that_a_redirect_verifies_nothing_and_gets_nothing() -> None:
+    async def test(service: Service) -> None:
+        agreeing = service.world.pages["/callback"]
+        service.world.pages["/elsewhere"] = agreeing
+        location = f"{service.world.base}/elsewhere?hub.challenge=x"
+        service.world.page("/callback", status=302, Location=location)
+        await service.ask()
+        assert service.hub.callbacks(TOPIC) == []
+        service.world.pages["/callback"] = agreeing
+        await service.ask()
+        service.world.page("/callback", status=302, Location=location)
+        await service.hub.publish(TOPIC, b"new", "text/xml")
+        await service.hub.work()
+        assert service.received == []
+        assert len(service.hub.deliveries) == 1
+
+    hosting(test)
+
+
+@pytest.mark.parametrize(
+    ("asked", "given"),
+    [("1", LEAST_LEASE), ("999999999", MOST_LEASE), ("86400", DAY), ("", LEASE)],
+)
+def test_leases_have_limits_and_end(asked: str, given: timedelta) -> None:
+    async def test(service: Service) -> None:
+        await service.ask(lease_seconds=asked)
+        (callback,) = service.hub.callbacks(TOPIC)
+        assert callback.until == START + given
+        assert int(service.verified[0]["hub.lease_seconds"]) == given.total_seconds()
+        service.world.clock.now += given
+        assert await service.hub.publish(TOPIC, b"new", "text/xml") == 0
+        await service.hub.work()
+        assert await service.callbacks.load() == []
+
+    hosting(test)
+
+
+def test_a_callback_that_cannot_be_reached_is_verified_again_a_few_times() -> None:
+    async def test(service: Service) -> None:
+        service.world.page("/callback", status=500)
+        await service.ask()
+        for _ in range(10):
+            service.world.clock.now += HOUR
+            await service.hub.work()
+        assert len(service.world.log) == VERIFY_TRIES
+        assert await service.callbacks.load() == []
+
+    hosting(test)
+
+
+def test_a_delivery_that_fails_is_tried_again_and_given_up_in_the_end() -> None:
+    async def test(service: Service) -> None:
+        await service.ask()
+        service.status = 500
+        await service.hub.publish(TOPIC, b"new", "text/xml")
+        times = []
+        while (at := service.hub.next_at()) is not None:
+            service.world.clock.now = max(service.world.clock.now, at)
+            times.append(service.world.clock.now)
+            await service.hub.work()
+        gaps = tuple(later - before for before, later in zip(times, times[1:], strict=False))  # noqa: RUF007
+        assert gaps == RETRIES
+        assert len(service.received) == len(RETRIES) + 1
+        assert len(service.hub.callbacks(TOPIC)) == 1
+        service.status = 200
+        await service.hub.publish(TOPIC, b"newer", "text/xml")
+        await service.hub.work()
+        assert service.received[-1].body == b"newer"
+
+    hosting(test)
+
+
+def test_a_newer_document_takes_the_place_of_one_that_waits() -> None:
+    async def test(service: Service) -> None:
+        await service.ask()
+        service.status = 503
+        await service.hub.publish(TOPIC, b"new", "text/xml")
+        await service.hub.work()
+        await service.hub.publish(TOPIC, b"newer", "text/xml")
+        service.status = 200
+        await service.hub.work()
+        assert [content.body for content in service.received] == [b"new", b"newer"]
+        assert service.hub.deliveries == []
+
+    hosting(test)
+
+
+def test_gone_ends_a_subscription() -> None:
+    async def test(service: Service) -> None:
+        await service.ask()
+        service.status = 410
+        await service.hub.publish(TOPIC, b"new", "text/xml")
+        await service.hub.work()
+        assert service.hub.callbacks(TOPIC) == []
+        assert service.hub.deliveries == []
+
+    hosting(test)
+
+
+def test_one_slow_callback_holds_up_no_other() -> None:
+    async def test(service: Service) -> None:
+        async def slow(request: web.Request, form: dict[str, str]) -> web.Response:
+            if request.method == "POST":
+                await asyncio.sleep(2)
+            return web.Response(text=form.get("hub.challenge", ""))
+
+        service.world.pages["/slow"] = slow
+        await service.ask()
+        await service.ask(callback=f"{service.world.base}/slow")
+        await service.hub.publish(TOPIC, b"new", "text/xml")
+        await service.hub.work()
+        assert len(service.received) == 1
+        (waiting,) = service.hub.deliveries
+        assert waiting.callback.endswith("/slow")
+
+    hosting(test)
+
+
+def test_the_end_of_a_topic_is_said() -> None:
+    async def test(service: Service) -> None:
+        await service.ask()
+        await service.hub.close(TOPIC, "the subscription has ended")
+        assert service.verified[-1] == {
+            "key": "1",
+            "hub.mode": "denied",
+            "hub.topic": TOPIC,
+            "hub.reason": "the subscription has ended",
+        }
+        assert service.hub.callbacks(TOPIC) == []
+
+    hosting(test)
+
+
+def test_what_is_kept_survives_a_restart() -> None:
+    async def test(service: Service) -> None:
+        await service.ask(secret="geheim")
+        service.status = 503
+        await service.hub.publish(TOPIC, b"new", "text/xml")
+        await service.hub.work()
+
+        async def is_topic(_: str) -> bool:
+            return True
+
+        args = (service.world.http, service.callbacks, service.deliveries, is_topic)
+        again = Hub(HUB, *args, clock=service.world.clock)
+        await again.start()
+        service.status = 200
+        service.world.clock.now += RETRIES[0]
+        await again.work()
+        assert is_signed("geheim", b"new", service.received[-1].headers["X-Hub-Signature"])
+        assert again.deliveries == []
+
+    hosting(test)
+
+
+def test_that_one_host_cannot_fill_a_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(websub, "CALLBACKS_PER_HOST", 20)
+
+    async def test(service: Service) -> None:
+        request = {"hub.mode": "subscribe", "hub.topic": TOPIC}
+        statuses = [
+            (await service.hub.request(request | {"hub.callback": f"http://e.org/{n}"})).status
+            for n in range(21)
+        ]
+        assert statuses == [202] * 20 + [429]
+
+    hosting(test)
+
+
+def test_our_subscriber_at_our_hub() -> None:
+    async def test(service: Service) -> None:
+        found: list[bytes] = []
+
+        async def content(lease: Lease, body: bytes, _: str) -> None:
+            found.append(body)
+
+        subscriber = Subscriber(
+            service.world.http,
+            MemoryRecords(),
+            f"{service.world.base}/me",
+            content,
+            clock=service.world.clock,
+        )
+
+        async def hub(_: web.Request, form: dict[str, str]) -> web.Response:
+            answer = await service.hub.request(form)
+            return web.Response(status=answer.status, body=answer.body)
+
+        async def callback(request: web.Request, form: dict[str, str]) -> web.Response:
+            id = request.path.removeprefix("/me/")
+            if request.method == "GET":
+                answer = await subscriber.verify(id, form)
+            else:
+                body = service.world.log[-1].body
+                answer = await subscriber.receive(id, dict(request.headers), body)
+            return web.Response(status=answer.status, body=answer.body)
+
+        service.world.pages["/hub"] = hub
+        lease = await subscriber.subscribe(TOPIC, f"{service.world.base}/hub")
+        service.world.pages[f"/me/{lease.id}"] = callback
+        await service.hub.work()
+        await service.hub.publish(TOPIC, b"new", "text/xml")
+        await service.hub.work()
+        assert found == [b"new"]
+        await subscriber.unsubscribe(lease.id)
+        await service.hub.work()
+        assert (subscriber.leases, service.hub.callbacks()) == ([], [])
+
+    hosting(test)

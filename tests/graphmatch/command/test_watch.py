@@ -1,0 +1,203 @@
+"""`graphmatch watch`: the poller behind the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from graphmatch.cli import app
+from graphmatch.command import watch
+
+ROOT = Path(__file__).parents[3]
+RSS = """<rss version="2.0"><channel><title>Soups</title><link>https://e.org/</link>
+<item><title>Brühe with peas</title><guid>https://e.org/1</guid><category>Food</category>
+<pubDate>Mon, 05 Jan 2026 00:00:00 GMT</pubDate></item>
+<item><title>Cars</title><guid>https://e.org/2</guid></item></channel></rss>"""
+WORDS = ["--word", "peas"]
+
+
+class Site(ThreadingHTTPServer):
+    """A server on loopback: feeds, and a topic of ntfy."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.pages: dict[str, tuple[int, str]] = {"/feed": (200, RSS)}
+        self.asked: list[str] = []
+        self.notified: list[tuple[dict[str, str], str]] = []
+        self.refuses = 0
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.server_port}{path}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Site
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        status, text = self.server.pages.get(self.path, (404, ""))
+        self._answer(status, text.encode())
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        self.server.notified.append((dict(self.headers), body))
+        self.server.refuses -= 1
+        self._answer(503 if self.server.refuses >= 0 else 200, b"")
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with Site() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def feeds(site: Site, tmp_path: Path) -> Path:
+    path = tmp_path / "feeds.opml"
+    path.write_text(f"<opml><body><outline text='a' xmlUrl='{site.url('/feed')}'/></body></opml>")
+    return path
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["watch", *map(str, arguments)])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_what_matches_is_shown_as_filter_shows_it(site: Site, feeds: Path, tmp_path: Path) -> None:
+    status, out, err = run("--feeds", feeds, "--once", *WORDS)
+    assert status == 0, err
+    (tmp_path / "feed.rss").write_text(RSS)
+    filtered = CliRunner().invoke(app, ["filter", str(tmp_path / "feed.rss"), *WORDS])
+    assert out == filtered.stdout
+    assert "Brühe with peas" in out
+    assert "watching 1 feed, 1 subscription" in err
+    assert "2 new items, 1 subscription: 1 match in 1 item, 0 refused" in err
+
+
+def test_each_item_comes_once_with_a_state(site: Site, feeds: Path, tmp_path: Path) -> None:
+    options = ("--feeds", feeds, "--state", tmp_path / "state.db", "--once", "--as", "jsonl")
+    _, out, _ = run(*options, *WORDS)
+    assert json.loads(out)["publication"] == "https://e.org/1"
+    assert json.loads(out)["source"].startswith(site.url("/feed"))
+    status, out, _ = run(*options, *WORDS)
+    assert (status, out) == (0, "")
+    assert site.asked == ["/feed"]  # its time has not come
+
+
+def test_that_a_broken_feed_is_reported_and_the_rest_goes_on(
+    site: Site, feeds: Path, tmp_path: Path
+) -> None:
+    more = tmp_path / "more.txt"
+    more.write_text(f"{site.url('/none')}\nnonsense\n")
+    status, out, err = run("--feeds", feeds, "--feeds", more, "--once", *WORDS)
+    assert status == 1
+    assert "Brühe" in out
+    assert f"refused  {site.url('/none')}: the server answers 404 Not Found." in err
+    assert "'nonsense' is no address of a feed" in err
+    assert "2 refused" in err
+
+
+def test_that_older_items_are_left_out(feeds: Path) -> None:
+    assert run("--feeds", feeds, "--once", "--since", "2026-01-06", *WORDS)[1] == ""
+    assert run("--feeds", feeds, "--once", "--since", "2026-01-05", *WORDS)[1] != ""
+
+
+def test_notifications(site: Site, feeds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "_NOTIFY_SECONDS", (0.0, 0.0, 0.0))
+    site.refuses = 2
+    status, _, _ = run("--feeds", feeds, "--once", "--notify", site.url("/topic"), *WORDS)
+    assert status == 0
+    assert len(site.notified) == 3
+    headers, body = site.notified[-1]
+    assert headers["Title"] == "=?utf-8?B?QnLDvGhlIHdpdGggcGVhcw==?="
+    assert headers["Click"] == "https://e.org/1"
+    assert body.endswith("\nhttps://e.org/1")
+    site.refuses = 9
+    status, out, err = run("--feeds", feeds, "--once", "--notify", site.url("/topic"), *WORDS)
+    assert status == 1
+    assert "Brühe" in out
+    assert "a notification cannot be sent: the server answers 503" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "there is no subscription to match"),
+        (("--notify", "ntfy.sh/a", *WORDS), "'ntfy.sh/a' is no address"),
+        (("--engine", "none.gm", *WORDS), "none.gm"),
+    ],
+)
+def test_what_cannot_be_run(feeds: Path, arguments: tuple[str, ...], message: str) -> None:
+    status, _, err = run("--feeds", feeds, "--once", *arguments)
+    assert status == 2
+    assert message in err
+
+
+def test_that_a_list_without_feeds_is_refused(tmp_path: Path) -> None:
+    empty = tmp_path / "feeds.opml"
+    empty.write_text("<opml/>")
+    for path, message in ((empty, "it lists no feed"), (tmp_path / "none", "cannot be read")):
+        status, _, err = run("--feeds", path, *WORDS)
+        assert status == 2
+        assert message in err
+
+
+def test_that_it_says_what_is_not_installed(feeds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "find_spec", lambda _: None)
+    status, _, err = run("--feeds", feeds, *WORDS)
+    assert status == 2
+    assert "it needs aiohttp and listparser. pip install 'graphmatch[broker]'" in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_that_a_signal_ends_it_cleanly(
+    site: Site, feeds: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    arguments = ["watch", "--feeds", str(feeds), "--state", str(tmp_path / "state.db"), *WORDS]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "graphmatch.cli", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "Brühe with peas\n"
+    wait_for(lambda: bool(site.asked))
+    process.send_signal(number)
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == 0, err
+    assert "Traceback" not in err
+    assert "2 new items" in err
+
+
+def wait_for(happened: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not happened() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert happened()
