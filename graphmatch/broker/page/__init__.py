@@ -1,0 +1,1 @@
+"""The broker's web page: server-rendered, usable without JavaScript, nothing from elsewhere."""

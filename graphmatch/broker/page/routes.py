@@ -1,0 +1,776 @@
+"""The page's addresses.
+
+Each page works without JavaScript: links and forms. With it, htmx asks the same addresses for a
+part of the page (the header ``HX-Request``), and matches come as server-sent events (``/live``).
+What computes runs in threads (`graphmatch.broker.page.asking`).
+
+`install` puts the page before an application's other routes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from hashlib import sha256
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Depends, FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from graphmatch.broker.feed_list import feed_address, parse_feed_list
+from graphmatch.broker.page import reading
+from graphmatch.broker.page.asking import Asking, Why
+from graphmatch.broker.page.session import (
+    HEADERS,
+    BusyError,
+    Feeds,
+    ForbiddenError,
+    Form,
+    LoginNeededError,
+    Viewer,
+    check_origin,
+    form_of,
+    keep_theme,
+    log_in,
+    log_out,
+    login_page,
+    own_path,
+    see,
+    theme_of,
+    viewer_of,
+)
+from graphmatch.broker.page.showing import environment
+from graphmatch.broker.service import Broker, NotThereError, RefusedError, Settings, millis
+from graphmatch.broker.store import StoreError
+from semantic.errors import GraphMatchError, Place, Problem
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from sqlalchemy import RowMapping
+
+STREAMS = 100
+"""So many pages may follow matches at once."""
+LIVE_SECONDS = 0.5
+"""How often new matches are looked for while a page follows them."""
+ALIVE_SECONDS = 15.0
+_STREAM_SECONDS = 3600.0
+_BIGGEST = 2**63 - 1
+_STATIC = Path(__file__).with_name("static")
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_INBOX = '</v1/publications>; rel="http://www.w3.org/ns/ldp#inbox"'
+"""Linked Data Notifications find where to publish by this."""
+_VALID = {"day": 1, "week": 7, "month": 30, "year": 365}
+_DIGESTS: Mapping[str, dict[str, Any]] = {
+    "hourly": {"every": 3600},
+    "daily": {"at": ["08:00"], "zone": "UTC"},
+}
+_WAYS = ("topics", "example", "sparql")
+_LABELS = {"url": ("webhook", "inbox", "ntfy"), "address": ("email",)}
+
+log = logging.getLogger("graphmatch.broker")
+
+
+@dataclass(slots=True)
+class Page:
+    """What the page works with.
+
+    Parameters
+    ----------
+    broker
+        Has the store and the engine.
+    local
+        Whether nobody needs a token: on loopback.
+    poller
+        Polls feeds; ``None``: it is not done here.
+    retry
+        Sends a delivery again, by its number.
+    stopped
+        Whether the broker is stopping: streams end then.
+    """
+
+    broker: Broker
+    local: bool = True
+    poller: Feeds | None = None
+    retry: Callable[[int], Awaitable[None]] | None = None
+    stopped: Callable[[], bool] = lambda: False
+    asking: Asking = field(init=False)
+    static: Mapping[str, tuple[bytes, str]] = field(init=False)
+    templates: Environment = field(init=False)
+    streams: int = 0
+
+    def __post_init__(self) -> None:
+        """Read the static files."""
+        self.asking = Asking(self.broker)
+        found = sorted(path for path in _STATIC.iterdir() if path.suffix in _TYPES)
+        self.static = {path.name: (path.read_bytes(), _TYPES[path.suffix]) for path in found}
+        versions = {name: sha256(data).hexdigest()[:12] for name, (data, _) in self.static.items()}
+        self.templates = environment(versions)
+
+    def show(
+        self, request: Request, name: str, viewer: Viewer | None, status: int = 200, **values: Any
+    ) -> Response:
+        """Return a page, or the part of it that htmx asked for."""
+        part = request.headers.get("hx-request") == "true"
+        text = self.templates.get_template(name).render(
+            part=part,
+            page=self,
+            viewer=viewer,
+            theme=theme_of(request),
+            path=request.url.path,
+            now=self.broker.clock(),
+            **values,
+        )
+        return Response(text, status, media_type="text/html; charset=utf-8")
+
+    def problem(self, request: Request, status: int, problem: Problem) -> Response:
+        """Return a problem as a page, or as a part of one."""
+        return self.show(request, "problem.html", None, status, problem=problem, status=status)
+
+
+def the_page(request: Request) -> Page:
+    """Return the page that an application has."""
+    page = request.app.state.page
+    assert isinstance(page, Page)
+    return page
+
+
+ThePage = Annotated[Page, Depends(the_page)]
+
+
+async def the_viewer(request: Request, page: ThePage) -> Viewer:
+    """Return who looks; those who have not logged in are sent to do so."""
+    return await viewer_of(request, page.broker, local=page.local)
+
+
+TheViewer = Annotated[Viewer, Depends(the_viewer)]
+Before = Annotated[int | None, Query(ge=0, le=_BIGGEST)]
+Text = Annotated[str, Query(max_length=2000)]
+
+
+class PageRoute(APIRoute):
+    """Answers problems with pages, and puts the headers on every answer."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers a request."""
+        handler = super().get_route_handler()
+
+        async def answered(request: Request) -> Response:
+            answer = await _answered(handler, request)
+            for name, value in HEADERS.items():
+                answer.headers.setdefault(name, value)
+            return answer
+
+        return answered
+
+
+async def _answered(
+    handler: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
+) -> Response:
+    page = the_page(request)
+    try:
+        return await handler(request)
+    except LoginNeededError:
+        return login_page(request)
+    except GraphMatchError as error:
+        return page.problem(request, _status(error), error.problem)
+    except RequestValidationError:
+        problem = Problem("the address has odd values", Place("address"), "Follow a link.")
+        return page.problem(request, 422, problem)
+
+
+def _status(error: GraphMatchError) -> int:
+    if isinstance(error, NotThereError):
+        return HTTPStatus.NOT_FOUND
+    if isinstance(error, ForbiddenError):
+        return HTTPStatus.FORBIDDEN
+    if isinstance(error, StoreError | BusyError):
+        return HTTPStatus.SERVICE_UNAVAILABLE
+    return 422
+
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+def install(app: FastAPI, page: Page) -> None:
+    """Give an application the page; its routes come before those that are there."""
+    app.state.page = page
+    there = list(app.router.routes)
+    app.include_router(router)
+    new = [route for route in app.router.routes if route not in there]
+    app.router.routes[:] = [*new, *there]
+
+
+def _not_there(what: str, where: object) -> NotThereError:
+    return NotThereError(Problem(f"there is no such {what}", Place(str(where)), "It may be gone."))
+
+
+# -- what is new --------------------------------------------------------------------------------
+
+
+@router.get("/")
+async def home(request: Request, page: ThePage, by: TheViewer) -> Response:
+    """Show the latest matches and items."""
+    store = page.broker.store
+    last, found, items, mine = await store.read(
+        lambda db: (
+            reading.last_match(db),
+            reading.newest_matches(db, by.owner),
+            reading.items(db)[:10],
+            len(reading.mine(db, by.owner)),
+        )
+    )
+    answer = page.show(
+        request, "home.html", by, last=last, matches=found[:20], items=items, mine=mine
+    )
+    answer.headers["Link"] = _INBOX
+    return answer
+
+
+@router.get("/live")
+async def live(
+    request: Request,
+    page: ThePage,
+    by: TheViewer,
+    since: Before = None,
+    subscription: Annotated[str | None, Query(max_length=100)] = None,
+) -> Response:
+    """Stream matches as they come, each as a row of the list."""
+    number = None
+    if subscription is not None:
+        row = await page.broker.subscription(subscription, by.principal, None)
+        number = int(row["number"])
+    if page.streams >= STREAMS:
+        what, remedy = "too many pages follow matches", "Close some."
+        raise BusyError(Problem(what, Place("live"), remedy))
+    known = request.headers.get("last-event-id", "")
+    last = int(known) if known.isdecimal() and len(known) < 19 else since
+    events = _events(page, by, last, number)
+    headers = {"X-Accel-Buffering": "no"}
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+
+async def _events(
+    page: Page, by: Viewer, last: int | None, number: int | None
+) -> AsyncIterator[bytes]:
+    store, template = page.broker.store, page.templates.get_template("part-match.html")
+    loop = asyncio.get_running_loop()
+    until, alive = loop.time() + _STREAM_SECONDS, loop.time() + ALIVE_SECONDS
+    newest = await store.read(reading.last_match)
+    last = newest if last is None else min(last, newest)
+    page.streams += 1
+    try:
+        yield b"retry: 2000\n\n"
+        while loop.time() < until and not page.stopped():
+            rows = await store.read(
+                lambda db, last=last: reading.matches_since(db, by.owner, last, number)  # type: ignore[misc]
+            )
+            for row in rows:
+                last = row["seq"]
+                html = template.render(match=row, fresh=True, one=number is not None)
+                data = "".join(f"data: {line}\n" for line in html.splitlines() if line.strip())
+                yield f"id: {last}\nevent: match\n{data}\n".encode()
+            if rows:
+                continue
+            if loop.time() > alive:
+                alive = loop.time() + ALIVE_SECONDS
+                yield b": alive\n\n"
+            await asyncio.sleep(LIVE_SECONDS)
+    except StoreError as error:  # the browser comes again
+        log.warning("%s", error)
+    finally:
+        page.streams -= 1
+
+
+# -- subscriptions ------------------------------------------------------------------------------
+
+
+@router.get("/subscriptions")
+async def list_subscriptions(
+    request: Request, page: ThePage, by: TheViewer, ended: bool = False
+) -> Response:
+    """Show somebody's subscriptions."""
+    rows = await page.broker.store.read(lambda db: reading.mine(db, by.owner, ended=ended))
+    return page.show(request, "subscriptions.html", by, rows=rows, ended=ended)
+
+
+@router.get("/subscriptions/new")
+async def new_subscription(
+    request: Request,
+    page: ThePage,
+    by: TheViewer,
+    way: Text = "topics",
+    item: Before = None,
+    topics: Text = "",
+    query: Annotated[str, Query(max_length=20_000)] = "",
+    fact: Text = "",
+) -> Response:
+    """Show the editor, in one of three ways."""
+    fields = [("topics", topics), ("query", query)]
+    fields += [("item", str(item))] if item is not None else []
+    fields += [("fact-0", fact)] if fact else []
+    form = Form((("way", way), *fields), {})
+    has_some = bool(topics or query or fact)
+    return await _editor(request, page, by, form, preview=has_some)
+
+
+async def _editor(
+    request: Request,
+    page: Page,
+    by: Viewer,
+    form: Form,
+    *,
+    preview: bool,
+    problem: Problem | None = None,
+) -> Response:
+    way = form.get("way") if form.get("way") in _WAYS else _WAYS[0]
+    values: dict[str, Any] = {"way": way, "form": form, "preview": None, "problem": problem}
+    if way == "example":
+        store = page.broker.store
+        seq = form.get("item")
+        row = None
+        if seq.isdecimal() and len(seq) < 19:
+            row = await store.read(lambda db: reading.item(db, int(seq)))
+        values["item"] = row
+        if row is None:
+            values["items"] = await store.read(reading.items)
+        else:
+            ladders, counted = await page.asking.ask(page.asking.ladders, reading.stored(row))
+            values |= {"ladders": ladders, "counted": counted, "chosen": _chosen(form)}
+    if preview:
+        values["preview"] = await _previewed(page, form)
+    return page.show(request, "editor.html", by, 422 if problem else 200, **values)
+
+
+def _chosen(form: Form) -> set[str]:
+    return {value for name, value in form.fields if name.startswith("fact-") and value}
+
+
+async def _given(page: Page, form: Form) -> dict[str, Any]:
+    """Return what a form asks for, as `Broker.subscribe` has it; empty where it is nothing."""
+    if form.get("way") == "sparql":
+        return {"query": form.get("query")} if form.get("query").strip() else {}
+    if form.get("way") == "example":
+        chosen, seq = _chosen(form), form.get("item")
+        if not chosen or not seq.isdecimal() or len(seq) > 18:
+            return {}
+        row = await page.broker.store.read(lambda db: reading.item(db, int(seq)))
+        if row is None:
+            raise _not_there("item", seq)
+        query = await page.asking.ask(page.asking.query_of, reading.stored(row), chosen)
+        return {"query": query} if query else {}
+    given: dict[str, Any] = {}
+    for name in ("topics", "words", "not-words"):
+        texts = [text.strip() for text in form.get(name).split(",") if text.strip()]
+        if texts:
+            given[name] = texts
+    if not given.keys() & {"topics", "words"}:
+        return {}
+    return {**given, "match": "any"} if form.get("match") == "any" else given
+
+
+async def _previewed(page: Page, form: Form) -> Any:
+    given = await _given(page, form)
+    return await page.asking.ask(page.asking.preview, given or {"query": ""})
+
+
+@router.post("/subscriptions/preview")
+async def preview(request: Request, page: ThePage, by: TheViewer) -> Response:
+    """Show what a subscription would have matched: as a part, or as the whole editor."""
+    form = await form_of(request)
+    if request.headers.get("hx-request") == "true":
+        found = await _previewed(page, form)
+        return page.show(request, "part-preview.html", by, preview=found, form=form)
+    return await _editor(request, page, by, form, preview=True)
+
+
+@router.post("/subscriptions")
+async def subscribe(request: Request, page: ThePage, by: TheViewer) -> Response:
+    """Take a subscription in."""
+    form = await form_of(request)
+    by.check("subscribe")
+    given = await _given(page, form)
+    try:
+        if not given:
+            what, remedy = "nothing is asked for yet", "Fill in at least one field."
+            raise RefusedError(Problem(what, Place("subscription"), remedy))
+        settings = _settings(form)
+        made = await page.broker.subscribe(given, settings, by.principal)
+    except (NotThereError, StoreError):
+        raise
+    except GraphMatchError as error:
+        return await _editor(request, page, by, form, preview=True, problem=error.problem)
+    if made.secret is None:
+        return see(request, f"/subscriptions/{made.id}?new=1")
+    return page.show(request, "created.html", by, 201, made=made)
+
+
+def _settings(form: Form) -> Settings:
+    """Return what a form says beside what the subscription is for."""
+    kind = form.get("sink") or "sse"
+    sink: dict[str, Any] = {"kind": kind}
+    for key, kinds in _LABELS.items():
+        if kind in kinds:
+            sink[key] = form.get("target").strip()
+    days = _VALID.get(form.get("valid"), 30)
+    digest = _DIGESTS.get(form.get("digest"))
+    name = form.get("name").strip() or None
+    return Settings(name, sink, timedelta(days=days), digest)
+
+
+@router.get("/subscriptions/{id}")
+async def subscription(
+    id: str,
+    request: Request,
+    page: ThePage,
+    by: TheViewer,
+    new: bool = False,
+    before: Before = None,
+) -> Response:
+    """Show a subscription, its matches and deliveries."""
+    row = await page.broker.subscription(id, by.principal, None)
+    number = row["number"]
+    last, found, sent = await page.broker.store.read(
+        lambda db: (
+            reading.last_match(db),
+            reading.newest_matches(db, row["owner"], number=number, before=before),
+            reading.sent(db, row["owner"], number=number)[:10],
+        )
+    )
+    values = {"row": row, "last": last, "matches": found, "sent": sent, "new": new}
+    return page.show(request, "subscription.html", by, before=before, **values)
+
+
+@router.post("/subscriptions/{id}/{what}")
+async def change(id: str, what: str, request: Request, page: ThePage, by: TheViewer) -> Response:
+    """Pause, resume, renew or end a subscription."""
+    form = await form_of(request)
+    by.check("subscribe")
+    broker, who = page.broker, by.principal
+    if what == "pause":
+        await broker.change(id, who, None, state="paused")
+    elif what == "resume":
+        await broker.change(id, who, None, state="active")
+    elif what == "renew":
+        length = timedelta(days=_VALID.get(form.get("valid"), 30))
+        await broker.change(id, who, None, settings=Settings(expires_in=length))
+    elif what == "rename":
+        await broker.change(id, who, None, settings=Settings(name=form.get("name")))
+    elif what == "end":
+        await broker.unsubscribe(id, who, None)
+        return see(request, "/subscriptions")
+    else:
+        raise _not_there("action", what)
+    return see(request, f"/subscriptions/{id}")
+
+
+@router.get("/matches/{seq}/why")
+async def match_why(seq: int, request: Request, page: ThePage, by: TheViewer) -> Response:
+    """Show why a match is one."""
+    row = await page.broker.store.read(lambda db: reading.match(db, by.owner, seq))
+    if row is None:
+        raise _not_there("match", seq)
+    said = await page.asking.ask(page.asking.why, row["query"], reading.stored(row))
+    return _why(request, page, by, row, said)
+
+
+def _why(request: Request, page: Page, by: Viewer, row: Mapping[Any, Any], said: Why) -> Response:
+    return page.show(request, "why.html", by, row=row, why=said)
+
+
+# -- items --------------------------------------------------------------------------------------
+
+
+@router.get("/items")
+async def items(
+    request: Request, page: ThePage, by: TheViewer, q: Text = "", before: Before = None
+) -> Response:
+    """Show what was published."""
+    words = q.strip()
+    rows = await page.broker.store.read(lambda db: reading.items(db, before=before, words=words))
+    return page.show(request, "items.html", by, rows=rows, q=q, full=len(rows) == reading.LISTED)
+
+
+async def _item(page: Page, seq: int) -> RowMapping:
+    if not 0 <= seq <= _BIGGEST:
+        raise _not_there("item", seq)
+    row = await page.broker.store.read(lambda db: reading.item(db, seq))
+    if row is None:
+        raise _not_there("item", seq)
+    return row
+
+
+@router.get("/items/{seq}")
+async def item(seq: int, request: Request, page: ThePage, by: TheViewer) -> Response:
+    """Show an item: its facts, who matched it, its graph."""
+    row = await _item(page, seq)
+    one, asking = reading.stored(row), page.asking
+    ladders, _ = await asking.ask(lambda: asking.ladders(one, count=False))
+    graph = await asking.ask(asking.graph, one)
+    found, mine = await page.broker.store.read(
+        lambda db: (
+            reading.matches_of(db, by.owner, seq),
+            [each for each in reading.mine(db, by.owner) if each["state"] != "ended"],
+        )
+    )
+    values = {"matches": found, "mine": mine, "ladders": ladders, "graph": graph}
+    return page.show(request, "item.html", by, row=row, **values)
+
+
+@router.get("/items/{seq}/graph.json")
+async def graph(seq: int, page: ThePage, _by: TheViewer) -> Response:
+    """Return an item's graph for Cytoscape."""
+    row = await _item(page, seq)
+    found = await page.asking.ask(page.asking.graph, reading.stored(row))
+    return JSONResponse(found.elements())
+
+
+@router.get("/items/{seq}/why")
+async def item_why(
+    seq: int, request: Request, page: ThePage, by: TheViewer, subscription: Text = ""
+) -> Response:
+    """Show why a subscription matches an item, or what of it failed first."""
+    row = await _item(page, seq)
+    mine = await page.broker.subscription(subscription, by.principal, None)
+    said = await page.asking.ask(page.asking.why, mine["query"], reading.stored(row))
+    values = {**row, "publication": seq, "name": mine["name"], "subscription": mine["id"]}
+    return _why(request, page, by, values, said)
+
+
+# -- feeds and deliveries -----------------------------------------------------------------------
+
+
+@router.get("/feeds")
+async def feeds(request: Request, page: ThePage, by: TheViewer, added: Before = None) -> Response:
+    """Show the feeds that are followed."""
+    return await _feeds(request, page, by, added=added)
+
+
+async def _feeds(request: Request, page: Page, by: Viewer, **values: Any) -> Response:
+    rows: Sequence[Any]
+    if page.poller is not None:
+        rows = [page.poller.feeds[url] for url in sorted(page.poller.feeds)]
+    else:
+        from graphmatch.broker.feeds import Feed
+
+        kept = await page.broker.store.read(reading.kept_feeds)
+        rows = [Feed.from_json(state) for state in kept]
+    status = 422 if values.get("problem") else 200
+    return page.show(request, "feeds.html", by, status, rows=rows, **values)
+
+
+@router.post("/feeds")
+async def add_feeds(request: Request, page: ThePage, by: TheViewer) -> Response:
+    """Follow a feed, or all of a list."""
+    form = await form_of(request)
+    by.check("feeds")
+    if page.poller is None:
+        raise _not_there("poller", "feeds")
+    problems: list[Problem] = []
+    upload = form.files.get("list")
+    if upload is not None and upload.data:
+        try:
+            listed = parse_feed_list(upload.data, upload.name[:200], problems.append)
+        except GraphMatchError as error:
+            return await _feeds(request, page, by, problem=error.problem)
+        for one in listed:
+            await page.poller.add(one.url, one.title)
+        if problems:
+            return await _feeds(request, page, by, added=len(listed), warnings=problems[:20])
+        return see(request, f"/feeds?added={len(listed)}")
+    address = feed_address(form.get("url"))
+    if address is None:
+        what, remedy = "no address of a feed", "Write https://example.org/feed, or choose a file."
+        problem = Problem(what, Place("address"), remedy)
+        return await _feeds(request, page, by, problem=problem, url=form.get("url"))
+    await page.poller.add(address)
+    return see(request, "/feeds?added=1")
+
+
+@router.post("/feeds/remove")
+async def remove_feed(request: Request, page: ThePage, by: TheViewer) -> Response:
+    """Follow a feed no more; its items stay."""
+    form = await form_of(request)
+    by.check("feeds")
+    if page.poller is None or form.get("url") not in page.poller.feeds:
+        raise _not_there("feed", form.get("url")[:200])
+    await page.poller.remove(form.get("url"))
+    return see(request, "/feeds")
+
+
+@router.get("/deliveries")
+async def list_deliveries(
+    request: Request, page: ThePage, by: TheViewer, state: Text = ""
+) -> Response:
+    """Show what was sent, and what waits."""
+    rows = await page.broker.store.read(lambda db: reading.sent(db, by.owner, state=state))
+    return page.show(request, "deliveries.html", by, rows=rows, state=state)
+
+
+@router.post("/deliveries/{number}/retry")
+async def retry(number: int, request: Request, page: ThePage, by: TheViewer) -> Response:
+    """Send a delivery again."""
+    form = await form_of(request)
+    by.check("subscribe")
+    is_mine = await page.broker.store.read(lambda db: reading.is_mine(db, by.owner, number))
+    if page.retry is None or not is_mine:
+        raise _not_there("delivery", number)
+    await page.retry(number)
+    return see(request, own_path(form.get("back") or "/deliveries"))
+
+
+# -- the ontology -------------------------------------------------------------------------------
+
+
+@router.get("/ontology")
+async def ontology(request: Request, page: ThePage, by: TheViewer, q: Text = "") -> Response:
+    """Show the ontology as a tree, or the terms that a search finds."""
+    asking = page.asking
+    roots = [] if q.strip() else await asking.ask(asking.roots)
+    found = await asking.ask(asking.search, q) if q.strip() else None
+    return page.show(request, "ontology.html", by, roots=roots, found=found, q=q)
+
+
+@router.get("/ontology/below")
+async def below(request: Request, page: ThePage, by: TheViewer, iri: Text) -> Response:
+    """Show what is directly below a term."""
+    children = await page.asking.ask(page.asking.children, iri)
+    return page.show(request, "part-tree.html", by, terms=children)
+
+
+@router.get("/ontology/suggest")
+async def suggest(request: Request, page: ThePage, by: TheViewer, topics: Text = "") -> Response:
+    """Show topics that go on with the last one in a field."""
+    last = topics.rpartition(",")[2].strip()
+    found = await page.asking.ask(page.asking.search, last, 8) if len(last) > 1 else []
+    return page.show(request, "part-suggest.html", by, terms=found, last=last)
+
+
+@router.get("/ontology/term")
+async def term(request: Request, page: ThePage, by: TheViewer, iri: Text) -> Response:
+    """Show a term: what is above and below, and how much is published about it."""
+    found = await page.asking.ask(page.asking.term_page, iri)
+    if found is None:
+        raise _not_there("term", iri[:200])
+    return page.show(request, "term.html", by, found=found)
+
+
+@router.get("/what-if")
+async def what_if_form(request: Request, page: ThePage, by: TheViewer) -> Response:
+    """Ask for an ontology."""
+    return page.show(request, "what-if.html", by, difference=None)
+
+
+@router.post("/what-if")
+async def what_if(request: Request, page: ThePage, by: TheViewer) -> Response:
+    """Show who would gain and who would lose with another ontology."""
+    form = await form_of(request)
+    files = [file for file in form.files.values() if file.data]
+    try:
+        if not files:
+            problem = Problem("no file was chosen", Place("file"), "Choose an ontology.")
+            raise RefusedError(problem)
+        found = await page.asking.ask(page.asking.what_if, files)
+    except BusyError:
+        raise
+    except GraphMatchError as error:
+        return page.show(request, "what-if.html", by, 422, difference=None, problem=error.problem)
+    numbers = [int(id) for id in found.changed if id.isdecimal()]
+    ids = [id for one in found.changed.values() for id in (*one.newest_gained, *one.newest_lost)]
+    named, seqs = await page.broker.store.read(
+        lambda db: (
+            reading.names(db, by.owner, None if len(numbers) > 500 else numbers),
+            reading.seqs_of(db, ids[:500]),
+        )
+    )
+    changed = [(named[int(id)], one) for id, one in found.changed.items() if int(id) in named]
+    values = {"difference": found, "changed": changed, "seqs": seqs, "files": files}
+    return page.show(
+        request, "what-if.html", by, others=len(found.changed) - len(changed), **values
+    )
+
+
+# -- health, and who one is ---------------------------------------------------------------------
+
+
+@router.get("/health")
+async def health(request: Request, page: ThePage, by: TheViewer) -> Response:
+    """Show what is wrong with subscriptions and their sinks."""
+    findings = await page.asking.ask(page.asking.health, by.owner)
+    now = millis(page.broker.clock())
+    counts, named, spared = await page.broker.store.read(
+        lambda db: (
+            reading.counts(db),
+            reading.names(db, by.owner),
+            reading.open_breakers(db, now),
+        )
+    )
+    values = {"findings": findings, "counts": counts, "named": named, "spared": spared}
+    return page.show(request, "health.html", by, **values)
+
+
+@router.get("/help")
+async def help_page(request: Request, page: ThePage, by: TheViewer) -> Response:
+    """Show what keys do."""
+    return page.show(request, "help.html", by)
+
+
+@router.get("/login")
+async def login_form(request: Request, page: ThePage, back: Text = "/") -> Response:
+    """Ask for a token."""
+    return page.show(request, "login.html", None, back=own_path(back), problem=None)
+
+
+@router.post("/login")
+async def login(request: Request, page: ThePage) -> Response:
+    """Begin a session with a token."""
+    form = await form_of(request)
+    token, back = form.get("token").strip(), own_path(form.get("back") or "/")
+    try:
+        who = await page.broker.principal(token or "-")
+    except NotThereError as error:
+        return page.show(request, "login.html", None, 403, back=back, problem=error.problem)
+    if not who.may("subscribe"):
+        problem = Problem("the token is not for subscribing", Place("token"), "Ask for another.")
+        return page.show(request, "login.html", None, 403, back=back, problem=problem)
+    answer = see(request, back)
+    log_in(request, answer, token)
+    return answer
+
+
+@router.post("/logout")
+async def logout(request: Request) -> Response:
+    """End the session."""
+    check_origin(request)
+    answer = see(request, "/login")
+    log_out(answer)
+    return answer
+
+
+@router.post("/theme")
+async def theme(request: Request) -> Response:
+    """Keep light, dark, or what the system has."""
+    form = await form_of(request)
+    answer = see(request, own_path(form.get("back") or "/"))
+    keep_theme(request, answer, form.get("theme"))
+    return answer
+
+
+@router.get("/static/{name}")
+async def static(name: str, request: Request, page: ThePage) -> Response:
+    """Return a file of the page's own."""
+    if name not in page.static:
+        raise _not_there("file", name[:100])
+    data, kind = page.static[name]
+    tag = f'"{sha256(data).hexdigest()[:16]}"'
+    cached = "public, max-age=31536000, immutable" if request.url.query else "no-cache"
+    headers = {"ETag": tag, "Cache-Control": cached}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(data, media_type=kind, headers=headers)

@@ -1,0 +1,162 @@
+// What the page does beyond links and forms: keys, live matches, theme, the graph. Nothing is needed.
+"use strict";
+(() => {
+  const root = document.documentElement;
+  root.classList.add("js");
+  const $ = (selector, within = document) => within.querySelector(selector);
+  const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const say = (text) => { const said = $("#said"); if (said) said.textContent = text; };
+
+  // Times in the reader's zone.
+  const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+  const times = (within) => {
+    for (const time of $$("time[datetime]:not([title])", within)) {
+      time.title = time.dateTime;
+      time.textContent = format.format(new Date(time.dateTime));
+    }
+  };
+
+  // Live matches.
+  const follow = (list) => {
+    const source = new EventSource(list.dataset.live);
+    const pulse = $("[data-pulse]");
+    source.addEventListener("open", () => { if (pulse) pulse.hidden = false; });
+    source.addEventListener("error", () => { if (pulse) pulse.hidden = true; });
+    source.addEventListener("match", (event) => {
+      const holder = document.createElement("template");
+      holder.innerHTML = event.data;
+      const row = holder.content.firstElementChild;
+      if (!row || document.getElementById(row.id)) return;
+      list.prepend(row);
+      while (list.children.length > 100) list.lastElementChild.remove();
+      const empty = $("[data-empty]");
+      if (empty) empty.remove();
+      times(row);
+      if (window.htmx) window.htmx.process(row);
+      say(`New match: ${$(".title", row).textContent}`);
+    });
+    addEventListener("pagehide", () => source.close());
+  };
+
+  // The graph of an item.
+  const draw = (box) => {
+    if (!window.cytoscape) return;
+    fetch(box.dataset.graph).then((answer) => answer.json()).then((elements) => {
+      box.hidden = false;
+      const color = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+      const style = () => [
+        { selector: "node", style: { label: "data(label)", color: color("--ink"), "background-color": color("--dim"),
+          "font-size": 11, "font-family": "system-ui, sans-serif", "text-wrap": "wrap", "text-max-width": 130, width: 18, height: 18,
+          "text-valign": "bottom", "text-margin-y": 4 } },
+        { selector: "node[kind = 'item']", style: { "background-color": color("--accent"), width: 30, height: 30, "font-weight": "bold" } },
+        { selector: "node[kind = 'text']", style: { shape: "round-rectangle", "background-color": color("--soft"), "border-width": 1,
+          "border-color": color("--dim") } },
+        { selector: "node[kind = 'term']", style: { "background-color": color("--card"), "border-width": 2, "border-style": "dashed",
+          "border-color": color("--accent") } },
+        { selector: "edge", style: { label: "data(label)", "font-size": 9, color: color("--dim"), "line-color": color("--line"), width: 1.5,
+          "curve-style": "bezier", "target-arrow-shape": "triangle", "target-arrow-color": color("--line"), "arrow-scale": 0.8,
+          "text-background-color": color("--card"), "text-background-opacity": 0.9, "text-rotation": "autorotate" } },
+        { selector: "edge[added]", style: { "line-style": "dashed", "line-color": color("--accent"), "target-arrow-color": color("--accent") } },
+      ];
+      const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+      for (const node of elements.nodes) node.data.label = cut(node.data.label, 60);
+      const cy = window.cytoscape({
+        container: box, elements, style: style(), minZoom: 0.3, maxZoom: 2.5, userZoomingEnabled: false,
+        layout: { name: "cose", animate: false, randomize: true, padding: 24, nodeRepulsion: () => 60000, idealEdgeLength: () => 110, nodeDimensionsIncludeLabels: true },
+      });
+      box.addEventListener("click", () => cy.userZoomingEnabled(true), { once: true });
+      new MutationObserver(() => cy.style(style())).observe(root, { attributeFilter: ["data-theme"] });
+      matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => cy.style(style()));
+      box.dataset.drawn = String(cy.nodes().length);
+    }).catch(() => {});
+  };
+
+  // Where a problem of a query is.
+  const goTo = (box) => {
+    const text = $("#query-text");
+    if (!text || !box.dataset.line) return;
+    const lines = text.value.split("\n");
+    const at = lines.slice(0, box.dataset.line - 1).reduce((sum, line) => sum + line.length + 1, 0) + Number(box.dataset.column) - 1;
+    const word = /^\S*/.exec(text.value.slice(at))[0].length || 1;
+    text.focus();
+    text.setSelectionRange(at, at + word);
+  };
+
+  const keys = { n: "/subscriptions/new", "?": "/help" };
+  const after = { h: "/", s: "/subscriptions", i: "/items", o: "/ontology", f: "/feeds", d: "/deliveries" };
+  let wasG = false;
+  const typed = (event) => {
+    const isField = event.target.closest("input:not([type=radio], [type=checkbox]), textarea, select");
+    if (event.key === "Escape" && isField) { event.target.blur(); return; }
+    if (isField || event.ctrlKey || event.metaKey || event.altKey) return;
+    const go = wasG ? after[event.key] : keys[event.key];
+    wasG = event.key === "g" && !wasG;
+    if (go) { event.preventDefault(); location.href = go; return; }
+    if (event.key === "/") {
+      const field = $("[data-search]") || $("main input:not([type=hidden], [type=radio]), main textarea");
+      event.preventDefault();
+      if (field) { field.focus(); field.select(); } else location.href = "/items";
+    }
+    if (event.key === "j" || event.key === "k") {
+      const rows = $$(".rows .title, .cards .main a");
+      const next = rows.indexOf(document.activeElement) + (event.key === "j" ? 1 : -1);
+      if (rows[next]) rows[next].focus();
+    }
+  };
+
+  const clicked = (event) => {
+    const target = event.target;
+    const menu = target.closest(".menu");
+    if (menu) {
+      const isOpen = $("#nav").classList.toggle("open");
+      menu.setAttribute("aria-expanded", String(isOpen));
+    }
+    const goto = target.closest("[data-goto]");
+    if (goto) goTo(goto.closest("[data-line]"));
+    const add = target.closest("[data-add]");
+    const topics = $("#topics");
+    if (add && topics) {
+      const before = topics.value.split(",").slice(0, -1).map((one) => one.trim()).filter(Boolean);
+      topics.value = [...before, add.dataset.add].join(", ");
+      $("#suggest").replaceChildren();
+      topics.dispatchEvent(new Event("change", { bubbles: true }));
+      topics.focus();
+    }
+    if (target.closest("[data-preview]") && window.htmx) {
+      event.preventDefault();
+      $("#editor").dispatchEvent(new Event("change"));
+    }
+  };
+
+  const themed = (event) => {
+    const form = event.target;
+    if (form.dataset.sure && !confirm(form.dataset.sure)) { event.preventDefault(); return; }
+    if (!form.matches(".theme")) return;
+    event.preventDefault();
+    const button = $("button", form), themes = ["auto", "light", "dark"], theme = button.value;
+    const next = themes[(themes.indexOf(theme) + 1) % 3];
+    fetch(form.action, { method: "POST", body: new URLSearchParams({ theme, back: "/" }), redirect: "manual" });
+    root.dataset.theme = theme;
+    button.value = next;
+    button.setAttribute("aria-label", `Theme: ${theme}. Change to ${next}.`);
+    $(".theme-name", form).textContent = theme;
+    say(`Theme: ${theme}`);
+  };
+
+  const swapped = () => {
+    times(document);
+    const text = $("#query-text"), summary = $("#preview [data-say]");
+    if (text) text.setAttribute("aria-invalid", String(Boolean($("#query-problem .problem"))));
+    if (summary && summary.textContent !== swapped.last) say(swapped.last = summary.textContent);
+  };
+
+  document.addEventListener("keydown", typed);
+  document.addEventListener("click", clicked);
+  document.addEventListener("submit", themed);
+  document.addEventListener("htmx:after:swap", swapped);
+  document.addEventListener("DOMContentLoaded", () => {
+    times(document);
+    $$("[data-live]").forEach(follow);
+    $$("[data-graph]").forEach(draw);
+  });
+})();
