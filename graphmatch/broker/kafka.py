@@ -74,7 +74,7 @@ class KafkaSource:
             "group.id": group,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
-            "session.timeout.ms": 6000,  # so long nobody reads the partitions of a process that died
+            "session.timeout.ms": 6000,  # of partitions whose reader died
         }
         self._stop = Event()
 

@@ -109,7 +109,7 @@ def test_killed_at_any_moment(served: Kafka, tmp_path: Path) -> None:
         ends = time.monotonic() + _SECONDS
         while time.monotonic() < ends:  # until it reads
             time.sleep(0.02)
-            if Path(path).is_file() and (now := peeked(path)) > before:
+            if Path(path).is_file() and peeked(path) > before:
                 break
         time.sleep(pauses.uniform(0, 0.1))
         reader.kill()
