@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from hashlib import sha256
 from itertools import islice
@@ -32,6 +32,7 @@ from graphmatch.broker.insight import (
     Day,
     Difference,
     Finding,
+    Kind,
     Rehearsal,
     Stored,
     Trial,
@@ -50,7 +51,7 @@ from semantic.errors import GraphMatchError, OntologyError, Place, Problem, Subs
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.terms import Term, compact
-from semantic.vocabulary import DCTERMS, RSS, TYPE
+from semantic.vocabulary import DCTERMS, RESERVED, RSS, TYPE
 
 PREVIEW_SECONDS = 1.5
 LADDER_SECONDS = 1.5
@@ -156,7 +157,7 @@ class Asking:
             language=LANGUAGE,
             rehearsal=self.rehearsal(),
         )
-        ids = [each.id for each in (*trial.newest, *trial.near)]
+        ids = [hit.id for hit in trial.newest] + [near.id for near in trial.near]
         seqs = self.broker.store.read_now(lambda db: reading.seqs_of(db, ids)) if ids else {}
         today = self.broker.clock().date()
         days = {day.day: day for day in trial.days}
@@ -186,13 +187,14 @@ class Asking:
         ladders = [
             Ladder(f, tuple(Step(s, key_of(s), next(numbers)) for s in up)) for f, up in ways
         ]
-        # What every publication has says nothing: last.
-        ladders.sort(key=lambda one: (one.steps[0].count or 0) >= counted.looked > 1)
+        ladders = [replace(one, is_common=one.steps[0].count == counted.looked) for one in ladders]
+        ladders.sort(key=lambda one: one.is_common)
         whole = "all" if counted.complete else "the newest"
         return ladders, f"{whole} {counted.looked:,} items"
 
     def _facts(self, one: Stored) -> list[Fact]:
-        return facts(self.engine, one.read(), language=LANGUAGE)[:FACTS]
+        found = facts(self.engine, one.read(), language=LANGUAGE)[:FACTS]
+        return sorted(found, key=lambda fact: fact.sort is Sort.TYPE)
 
     def query_of(self, one: Stored, keys: Iterable[str]) -> str:
         """Return the query of the facts that were chosen; empty where there are none."""
@@ -294,7 +296,7 @@ class Asking:
         return TermPage(
             self.term(term),
             tuple((label.value, label.language or "") for label in named[1:FOUND]),
-            tuple(each for each in parents if each.iri.startswith(("http", "urn"))),
+            tuple(each for each in parents if not each.iri.startswith(RESERVED)),
             tuple(self.children(iri)[:FOUND]),
             subscription_of([fact], ontology.prefixes),
             counted.counts[0],
@@ -339,7 +341,9 @@ class Asking:
             failing=store.read_now(lambda db: reading.failing(db, owner)),
             limit_seconds=HEALTH_SECONDS,
         )
-        return [f for f in found if not f.subscriptions or began.keys() & {*f.subscriptions}]
+        named = {str(row["number"]): row["name"] for row in rows}
+        mine = (f for f in found if not f.subscriptions or named.keys() & {*f.subscriptions})
+        return [_worded(finding, named) for finding in mine]
 
 
 # -- what is shown ------------------------------------------------------------------------------
@@ -392,10 +396,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """A fact of an item, and the steps up from it."""
+    """A fact of an item, the steps up from it, and whether all items have it."""
 
     fact: Fact
     steps: tuple[Step, ...]
+    is_common: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -573,6 +578,15 @@ def _summary(publication: Publication) -> str:
         if property_ == RSS["description"] and isinstance(object_, Literal):
             return " ".join(_TAG.sub(" ", object_.value[:_DESCRIPTION]).split())[:600]
     return ""
+
+
+def _worded(finding: Finding, named: Mapping[str, str]) -> Finding:
+    """Return a finding that calls the other subscription by its name."""
+    if finding.kind is not Kind.DUPLICATE:
+        return finding
+    other = finding.subscriptions[0]
+    name = f"“{named[other]}”" if other in named else "another"
+    return replace(finding, text=re.sub(rf"\b{re.escape(other)}\b", name, finding.text, count=1))
 
 
 def _called(problem: Problem, files: Sequence[Upload]) -> Problem:
