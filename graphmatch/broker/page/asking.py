@@ -50,7 +50,7 @@ from graphmatch.topics import Topics, known_concepts
 from semantic.errors import GraphMatchError, OntologyError, Place, Problem, SubscriptionError
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
-from semantic.terms import Term, compact
+from semantic.terms import Term, Triple, compact
 from semantic.vocabulary import DCTERMS, RESERVED, RSS, TYPE
 
 PREVIEW_SECONDS = 1.5
@@ -229,15 +229,24 @@ class Asking:
 
     def graph(self, one: Stored) -> Graph:
         """Return the triples of a publication, and what the ontology adds to them."""
-        publication = one.read()
+        ontology, publication = self.engine.ontology, one.read()
         enriched = self.engine.enrich(publication)
         stated = frozenset(publication.triples)
         said = list(islice(dict.fromkeys(publication.triples), TRIPLES))
         added = [triple for triple in enriched.seen_by_any if triple not in stated]
-        rows = [_row(self.engine.ontology, triple, False) for triple in said]
-        rows += [_row(self.engine.ontology, t, True) for t in islice(added, TRIPLES - len(said))]
-        more = len(publication.triples) + len(added) - len(rows)
-        return Graph(tuple(rows), max(more, 0), _summary(publication))
+        drawn = added[: TRIPLES - len(said)]
+        ends = {triple[2] for triple in drawn}
+        ups = {(t, up) for t in ends for up in ontology.parents(t) if up in ends}
+        above = {up for _, up in ups}
+        rows = [_row(ontology, triple, False) for triple in said]
+        rows += [_row(ontology, triple, True, triple[2] in above) for triple in drawn]
+        return Graph(
+            tuple(rows),
+            len(publication.triples) + len(added) - len(rows),
+            _summary(publication),
+            " ".join((one.title or "").split()),
+            tuple(sorted((str(below), str(up)) for below, up in ups)),
+        )
 
     # -- the ontology -----------------------------------------------------------------------
 
@@ -427,7 +436,15 @@ class Why:
 
 @dataclass(frozen=True, slots=True)
 class TripleView:
-    """A triple: ids and labels of its ends, and whether the ontology added it."""
+    """A triple: ids and labels of its ends.
+
+    Parameters
+    ----------
+    is_added
+        Whether the ontology added it.
+    is_above
+        Whether that follows from another that it added, of something below.
+    """
 
     subject: str
     subject_label: str
@@ -436,32 +453,55 @@ class TripleView:
     object_label: str
     is_literal: bool
     is_added: bool
+    is_above: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The triples of a publication that are shown, and how many are not."""
+    """What is shown of a publication's triples.
+
+    Parameters
+    ----------
+    rows
+        The triples.
+    more
+        How many are not shown.
+    summary, title
+        Those of a feed item.
+    ups
+        Which of the terms are directly above which.
+    """
 
     rows: tuple[TripleView, ...]
     more: int
     summary: str
+    title: str = ""
+    ups: tuple[tuple[str, str], ...] = ()
 
     def elements(self) -> dict[str, Any]:
-        """Return what Cytoscape draws."""
+        """Return what Cytoscape draws: what is above hangs on what is below, not on the item."""
         nodes: dict[str, dict[str, Any]] = {}
-        edges = []
-        for number, row in enumerate(self.rows):
-            subject = nodes.setdefault(
-                row.subject, {"id": row.subject, "label": row.subject_label, "kind": "thing"}
-            )
-            subject["kind"] = "item" if number == 0 or subject["kind"] == "item" else "thing"
+        edges: list[dict[str, Any]] = []
+
+        def node(id: str, label: str, kind: str) -> None:
+            nodes.setdefault(id, {"id": id, "label": label, "kind": kind})
+
+        def edge(source: str, target: str, label: str, *, added: bool) -> None:
+            ends = {"id": f"e{len(edges)}", "source": source, "target": target, "label": label}
+            edges.append({"data": {**ends, "added": 1} if added else ends})
+
+        for row in self.rows:
+            if f"<{row.object_label}>" == row.subject:
+                continue  # its own address
+            if not nodes:
+                node(row.subject, self.title or row.subject_label, "item")
+            node(row.subject, row.subject_label, "thing")
             kind = "text" if row.is_literal else "term" if row.is_added else "thing"
-            nodes.setdefault(
-                row.object, {"id": row.object, "label": row.object_label, "kind": kind}
-            )
-            added = {"added": 1} if row.is_added else {}
-            ends = {"source": row.subject, "target": row.object, "label": row.property}
-            edges.append({"data": {"id": f"e{number}", **ends, **added}})
+            node(row.object, row.object_label, kind)
+            if not row.is_above:
+                edge(row.subject, row.object, row.property, added=row.is_added)
+        for below, up in self.ups:
+            edge(below, up, "below", added=True)
         return {"nodes": [{"data": data} for data in nodes.values()], "edges": edges}
 
 
@@ -556,7 +596,7 @@ def _near(each: Near, prefixes: Mapping[str, str]) -> Proof:
     return Proof("", _triple(each.triple, prefixes), each.reasons, each.why)
 
 
-def _row(ontology: Ontology, triple: Any, is_added: bool) -> TripleView:
+def _row(ontology: Ontology, triple: Triple, is_added: bool, is_above: bool = False) -> TripleView:
     subject, property_, object_ = triple
     is_literal = isinstance(object_, Literal)
     # A text is a node of its own, or all that say "en" would hang together.
@@ -569,6 +609,7 @@ def _row(ontology: Ontology, triple: Any, is_added: bool) -> TripleView:
         label_of(ontology, object_)[:2000],
         is_literal,
         is_added,
+        is_above,
     )
 
 
