@@ -105,6 +105,13 @@ class Matcher:
         self._thread: Thread | None = None
         self.told: Callable[[Sequence[int]], None] = lambda _: None
         """Called after a commit with the numbers of the subscriptions that matched."""
+        self.timed: Callable[[Sequence[float]], None] = lambda _: None
+        """Called after a commit with how many seconds each publication had waited for it."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the log is being matched."""
+        return self._thread is not None and self._thread.is_alive()
 
     # -- the engine -------------------------------------------------------------------------
 
@@ -233,6 +240,8 @@ class Matcher:
         numbers = store.write_now(lambda db: self._commit(db, found, after))
         if numbers:
             self.told(numbers)
+        now = millis(self.broker.clock())
+        self.timed([(now - row["received_at"]) / 1000 for row in rows])
         return len(rows)
 
     def _waiting(self, db: Connection) -> Sequence[RowMapping]:

@@ -11,6 +11,7 @@ unsubscribe, renew, a ticket, a validity of a day by default, anonymous publishi
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -266,7 +267,7 @@ class Broker:
         RefusedError
             When the settings mean nothing, or a limit is reached.
         """
-        query = self.query(given)
+        query = await asyncio.to_thread(self.query, given)
         sink, secret = checked_sink(settings.sink or {"kind": "sse"})
         digest, quiet = checked_digest(settings.digest), checked_quiet(settings.quiet)
         now = self.clock()
@@ -337,13 +338,13 @@ class Broker:
         if not isinstance(text, str) or len(text) > self.limits.query_characters:
             what = f"the query is no text of at most {self.limits.query_characters:,} characters"
             raise RefusedError(Problem(what, place, "Shorten it."))
-        trial = f"check-{secrets.token_hex(8)}"
+        trial, engine = f"check-{secrets.token_hex(8)}", self.engine
         try:
-            self.engine.subscribe(trial, text)
+            engine.subscribe(trial, text)
         except SubscriptionError as error:
             where = replace(error.problem.where, source="subscription")
             raise SubscriptionError(replace(error.problem, where=where)) from error
-        self.engine.unsubscribe(trial)
+        engine.unsubscribe(trial)
         return text
 
     async def change(
@@ -372,7 +373,8 @@ class Broker:
         values: dict[str, Any] = {}
         secret: str | None = None
         if given is not None:
-            values |= {"given": dict(given), "query": self.query(given)}
+            query = await asyncio.to_thread(self.query, given)
+            values |= {"given": dict(given), "query": query}
         if settings.name is not None:
             values["name"] = _name(settings.name, {})
         if settings.sink is not None:
@@ -480,7 +482,9 @@ class Broker:
         ConflictError
             When the key was used for another document.
         """
-        taken, problems = self.read(data, format=format, name=name, cut=cut, base=base)
+        taken, problems = await asyncio.to_thread(
+            self.read, data, format=format, name=name, cut=cut, base=base
+        )
         if not taken and not problems:
             problems = (Problem("no publication in it", Place(name or "body"), "Send some."),)
         if not taken and problems:
@@ -539,7 +543,9 @@ class Broker:
             Called in the transaction: offsets, items that were seen.
         """
         now = millis(self.clock())
-        rows = [_row(one, source, by.owner, now) for one in several]
+        rows = await asyncio.to_thread(
+            lambda: [_row(one, source, by.owner, now) for one in several]
+        )
         asked_by, body = by.owner or 0, sha256(of).digest()
 
         def work(db: Connection) -> Accepted:
@@ -693,13 +699,9 @@ def checked_sink(sink: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
         what = f"a sink of this kind has no {min(unknown)!r}"
         raise RefusedError(Problem(what, place, f"It has {', '.join(sorted({'kind', *keys}))}."))
     kept = dict(sink)
-    if "url" in keys:
-        if not _is_address(sink.get("url")):
-            what, remedy = (
-                "no address to send to",
-                "Give an http: or https: URL without a password.",
-            )
-            raise RefusedError(Problem(what, Place("sink.url"), remedy))
+    if "url" in keys and not _is_address(str(sink.get("url", ""))):
+        remedy = "Give an http: or https: URL without a password."
+        raise RefusedError(Problem("no address to send to", Place("sink.url"), remedy))
     if "address" in keys:
         address = str(sink.get("address", ""))
         local, at, domain = address.rpartition("@")
@@ -721,16 +723,15 @@ def checked_sink(sink: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
     return kept, secret
 
 
-def _is_address(url: object) -> bool:
-    """Whether something can be sent to a URL: it has a host and, where it says one, a port."""
-    if not isinstance(url, str):
-        return False
+def _is_address(text: str) -> bool:
+    """Whether it is a URL that can be sent to: its port, too, is looked at only when it is used."""
     try:
-        parts = urlsplit(url)
-        is_whole = bool(parts.hostname) and parts.port != 0
+        url = urlsplit(text)
+        port = url.port
     except ValueError:
         return False
-    return is_whole and parts.scheme in ("http", "https") and parts.username is None
+    is_web = url.scheme in ("http", "https") and bool(url.hostname) and port != 0
+    return is_web and url.username is None and text.isprintable() and " " not in text
 
 
 def checked_quiet(quiet: Mapping[str, Any] | None) -> dict[str, Any] | None:

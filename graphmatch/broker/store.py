@@ -90,6 +90,8 @@ class Store:
     url
         The name of a SQLite file, which is made where it is not there, or the URL of a database:
         ``postgresql://user@host/name``, ``sqlite:///file``.
+    read_only
+        Whether it is only read, beside a process that may have it open: it has to be there.
 
     Raises
     ------
@@ -111,7 +113,7 @@ class Store:
     ['a']
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, read_only: bool = False) -> None:
         if "://" not in url:
             url = f"sqlite:///{url}"
         try:
@@ -128,12 +130,16 @@ class Store:
         self.name = self._url.render_as_string(hide_password=True)
         self._lock: int | None = None
         if self.is_sqlite:
-            self._hold()
+            if not read_only:
+                self._hold()
+            elif not Path(self._url.database or "").is_file():
+                raise _error("there is no such file", self.name, _CHECK)
             self._writer = create_engine(self._url, poolclass=StaticPool)
             self._readers = create_engine(self._url, poolclass=QueuePool, pool_size=READERS)
             event.listen(self._writer, "connect", _sqlite_writer)
             event.listen(self._writer, "begin", _begin)
             event.listen(self._readers, "connect", _sqlite_reader)
+            event.listen(self._readers, "begin", _begin_reading)
         else:
             if self._url.drivername == "postgresql":
                 self._url = self._url.set(drivername="postgresql+psycopg")
@@ -146,6 +152,8 @@ class Store:
         self._reading = ThreadPoolExecutor(READERS, "store-reader")
         self._waiting: list[_Work[Any]] = []
         self._guard = Lock()
+        if read_only:
+            return
         try:
             self._writing.submit(self._upgrade).result()
         except SQLAlchemyError as error:
@@ -187,8 +195,7 @@ class Store:
 
     def _upgrade(self) -> None:
         """Bring the tables up to this version."""
-        config = Config()
-        config.set_main_option("script_location", str(Path(__file__).with_name("migrations")))
+        config = alembic_config()
         with self._writer.begin() as connection:
             if not self.is_sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK + 1})
@@ -274,6 +281,13 @@ class Store:
             raise _error(what, self.name, "Start the database; try again.") from error
 
 
+def alembic_config() -> Config:
+    """Return where Alembic finds the migrations."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).with_name("migrations")))
+    return config
+
+
 def counted(connection: Connection, key: str, by: int = 1) -> int:
     """Raise a counter and return it; nobody else counts until this transaction is committed."""
     found = connection.scalar(
@@ -321,7 +335,12 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
+def _begin_reading(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN")
+
+
 def _sqlite_reader(connection: Any, _: object) -> None:
+    connection.isolation_level = None
     connection.execute("PRAGMA query_only=ON")
     connection.execute(f"PRAGMA busy_timeout={_BUSY_SECONDS * 1000}")
 

@@ -825,7 +825,8 @@ def nurse(*arguments: str) -> None:
             sys.stdin.close()
             asyncio.run(publish_and_send(*arguments))
             os._exit(0)
-        print(child, flush=True)
+        sys.stdout.write(f"{child}\n")
+        sys.stdout.flush()
         os.waitpid(child, 0)
 
 

@@ -1,0 +1,255 @@
+"""Who may do what with the broker's API, and what its endpoints share."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import Depends, Path, Query, Request
+from sqlalchemy import select
+
+from graphmatch.broker.events import ALIVE_SECONDS, Streams, read_key
+from graphmatch.broker.matching import Matcher
+from graphmatch.broker.metrics import Metrics, without_secrets
+from graphmatch.broker.problems import BODY_SECONDS, HttpError
+from graphmatch.broker.schemas import EXAMPLE_ID
+from graphmatch.broker.service import ANYBODY, Broker, NotThereError, Principal
+from graphmatch.broker.tables import deliveries, matches, subscriptions
+from graphmatch.engine import Engine
+from semantic.errors import Place, Problem
+
+if TYPE_CHECKING:
+    from sqlalchemy import RowMapping
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+"""What a broker that listens on loopback is called; another name is another page's trick."""
+LISTED = 100
+"""So many things a page of a list has, at most."""
+BIGGEST = 2**63 - 1
+Retry = Callable[[int], Awaitable[None]]
+"""Sends a delivery again, by its number."""
+Why = Callable[[Engine, str, str, bytes], Any]
+"""Says why a subscription of an engine (its id there) matches a publication (id, N-Triples)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiOptions:
+    """What the API allows.
+
+    Parameters
+    ----------
+    anonymous
+        Whether one may publish and subscribe without a token.
+    hosts
+        What may be in the header ``Host``, without the port; ``None``: any.
+    url
+        What addresses begin with, where that is not what the client used.
+    alive_seconds
+        After so long without a match a stream says that it is alive.
+    body_seconds
+        How long a body may keep us waiting for its next piece.
+    """
+
+    anonymous: bool = True
+    hosts: frozenset[str] | None = LOOPBACK
+    url: str | None = None
+    alive_seconds: float = ALIVE_SECONDS
+    body_seconds: float = BODY_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """What the endpoints work with."""
+
+    broker: Broker
+    matcher: Matcher | None
+    streams: Streams
+    metrics: Metrics
+    options: ApiOptions
+    retry: Retry | None = None
+    why: Why | None = None
+
+    def root(self, request: Request) -> str:
+        """Return what addresses begin with."""
+        return (self.options.url or str(request.base_url)).rstrip("/")
+
+    # -- who may ----------------------------------------------------------------------------
+
+    def check(self, caller: Caller, scope: str, *, open: bool = True) -> None:
+        """Refuse somebody who may not do what a scope is for.
+
+        Parameters
+        ----------
+        open
+            Whether it is open to all where no token is needed.
+        """
+        if caller.principal.owner is not None:
+            if not caller.principal.may(scope):
+                what, remedy = f"the token is not for this: it needs {scope!r}", "Ask for another."
+                raise HttpError(403, Problem(what, Place("Authorization"), remedy))
+        elif not (open and self.options.anonymous):
+            raise unknown("this needs a token")
+
+    async def subscription(self, id: str, caller: Caller, *, reading: bool = False) -> RowMapping:
+        """Return the row of a subscription that the caller may change, or read.
+
+        Raises
+        ------
+        NotThereError
+            When there is none, or it is another's; that is noted.
+        """
+        if caller.principal.owner is not None:
+            self.check(caller, "subscribe")
+        elif caller.ticket is None and not (reading and caller.key is not None):
+            raise unknown("this needs the ticket, or the token of the owner")
+        try:
+            if reading and caller.key is not None:
+                mine = select(subscriptions).where(subscriptions.c.id == id)
+                row = await self.broker.store.read(
+                    lambda db: db.execute(mine).mappings().one_or_none()
+                )
+                if row is not None and _is_same(read_key(row["ticket"], id), caller.key):
+                    return row
+            return await self.broker.subscription(id, caller.principal, caller.ticket)
+        except NotThereError:
+            await self.denied("subscription", id, caller)
+            raise
+
+    async def denied(self, what: str, id: str, caller: Caller) -> None:
+        """Note that somebody asked for what is not there, or is another's."""
+        subject = without_secrets(f"{what} {id}")[:200]
+        await self.broker.note("denied", subject, caller.name)
+
+    async def owned(self, kind: str, number: int, caller: Caller, *, reading: bool) -> str:
+        """Return the id of the subscription that a match or a delivery is of.
+
+        Raises
+        ------
+        NotThereError
+            When there is none, or it is another's; that is noted.
+        """
+        table, key = (matches, matches.c.seq) if kind == "match" else (deliveries, deliveries.c.id)
+        of = select(subscriptions.c.id).join(table, table.c.subscription == subscriptions.c.number)
+        id = await self.broker.store.read(lambda db: db.scalar(of.where(key == number)))
+        try:
+            found = await self.subscription(id or "", caller, reading=reading)
+        except NotThereError:
+            what, remedy = f"there is no such {kind}, or it is another's", "Send the ticket."
+            raise NotThereError(Problem(what, Place(str(number)), remedy)) from None
+        return str(found["id"])
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: by a token, with a ticket, or with a key for reading."""
+
+    principal: Principal = ANYBODY
+    ticket: str | None = field(default=None, repr=False)
+    key: str | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """What the audit log calls them."""
+        if self.principal.owner is not None:
+            return f"owner {self.principal.owner}"
+        return "ticket" if self.ticket else "key" if self.key else "nobody"
+
+
+def unknown(what: str) -> HttpError:
+    """Return the refusal of somebody who has to say who they are."""
+    remedy = "Send Authorization: Bearer and a token, or Ticket and a ticket."
+    headers = {"WWW-Authenticate": 'Bearer realm="graphmatch", Ticket realm="graphmatch"'}
+    return HttpError(401, Problem(what, Place("Authorization"), remedy), headers)
+
+
+def _is_same(one: str, other: str) -> bool:
+    return secrets.compare_digest(one.encode(), other.encode("utf-8", "replace"))
+
+
+def api_of(request: Request) -> Api:
+    """Return what the endpoints work with."""
+    api: Api = request.app.state.api
+    return api
+
+
+async def caller_of(request: Request) -> Caller:
+    """Return who asks; refuse a token that is unknown."""
+    header = request.headers.get("authorization")
+    if header is None:
+        return Caller()
+    scheme, _, value = header.partition(" ")
+    value = value.strip()
+    if scheme.lower() == "ticket" and value:
+        return Caller(ticket=value)
+    if scheme.lower() != "bearer" or not value:
+        raise unknown("a way of authorization that is not known here")
+    try:
+        return Caller(await api_of(request).broker.principal(value))
+    except NotThereError as error:
+        raise unknown(error.problem.what) from None
+
+
+TheApi = Annotated[Api, Depends(api_of)]
+TheCaller = Annotated[Caller, Depends(caller_of)]
+Key = Annotated[
+    str | None, Query(max_length=200, description="The key for reading, instead of a header.")
+]
+
+
+async def reader_of(by: TheCaller, key: Key = None) -> Caller:
+    """Return who asks, where a key for reading is enough."""
+    return replace(by, key=key)
+
+
+TheReader = Annotated[Caller, Depends(reader_of)]
+Id = Annotated[str, Path(max_length=100, examples=[EXAMPLE_ID])]
+Number = Annotated[int, Path(ge=1, le=BIGGEST, examples=[41])]
+Since = Annotated[
+    int | None, Query(ge=0, le=BIGGEST, description="The last match that is known; 0: none.")
+]
+Before = Annotated[int | None, Query(ge=1, le=BIGGEST, description="Older than this one.")]
+Limit = Annotated[int, Query(ge=1, le=LISTED, description="How many, at most.")]
+
+
+def preferred(accept: str | None, offered: Sequence[str]) -> str:
+    """Return which of some media types a client likes best; the first of equals.
+
+    Raises
+    ------
+    HttpError
+        When it takes none of them.
+
+    Examples
+    --------
+    >>> preferred("text/turtle;q=0.5, application/*", ("text/turtle", "application/ld+json"))
+    'application/ld+json'
+    >>> preferred(None, ("text/turtle",))
+    'text/turtle'
+    """
+    best: tuple[float, str] = (0.0, "")
+    for one in offered:
+        quality, near = 0.0, -1
+        for part in (accept or "*/*").split(","):
+            name, *parameters = (piece.strip().lower() for piece in part.split(";"))
+            wide = {one: 2, one.partition("/")[0] + "/*": 1, "*/*": 0}.get(name, -1)
+            if wide > near:
+                near, quality = wide, _quality(parameters)
+        if quality > best[0]:
+            best = (quality, one)
+    if not best[1]:
+        what, remedy = "none of what you accept is offered", f"There is {', '.join(offered)}."
+        raise HttpError(406, Problem(what, Place("Accept"), remedy))
+    return best[1]
+
+
+def _quality(parameters: Sequence[str]) -> float:
+    for one in parameters:
+        if one.startswith("q="):
+            try:
+                quality = float(one[2:])
+            except ValueError:
+                return 0.0
+            return quality if 0 <= quality <= 1 else 0.0
+    return 1.0

@@ -1,0 +1,203 @@
+"""Publications from Kafka, each once.
+
+A consumer group shares the partitions of a topic among processes. Where each partition is read is
+in the store, written in the transaction that takes the records into the log: so a process that is
+killed, or that lost a partition to another one meanwhile, adds none twice and leaves none out.
+Kafka's own offsets are written too, for those who watch how far the group is; nothing reads them.
+
+Needs ``pip install "graphmatch[broker,kafka]"``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from threading import Event
+from typing import TYPE_CHECKING
+
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from sqlalchemy import insert, select, update
+
+from graphmatch.broker.service import ConflictError, RefusedError
+from graphmatch.broker.store import StoreError
+from graphmatch.broker.tables import consumed
+from semantic.errors import InputError, Place, Problem
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from graphmatch.broker.service import Broker
+    from semantic.publication import Publication
+
+RECORDS = 500
+"""So many records are taken at once, at most."""
+_WAIT_SECONDS = 0.5
+_AGAIN_SECONDS = 2.0
+
+log = logging.getLogger("graphmatch.broker")
+
+
+class _ReadBeforeError(ConflictError):
+    """Another process has read these records."""
+
+
+class KafkaSource:
+    """Reads a topic into the log.
+
+    Parameters
+    ----------
+    broker
+        Takes the publications.
+    servers
+        ``host:port``, parted by commas.
+    topic
+        What is read, from its beginning where the store does not know it.
+    group
+        The consumer group.
+    format
+        The media type or extension of the records' syntax; a record's header ``content-type`` goes
+        before it, and without either the content tells.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        servers: str,
+        topic: str,
+        group: str = "graphmatch",
+        format: str | None = None,
+    ) -> None:
+        self._broker, self._topic, self._format = broker, topic, format
+        self._settings: dict[str, str | int | bool] = {
+            "bootstrap.servers": servers,
+            "group.id": group,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "session.timeout.ms": 6000,  # of partitions whose reader died
+        }
+        self._stop = Event()
+
+    def stop(self) -> None:
+        """End after the records at hand."""
+        self._stop.set()
+
+    async def run(self) -> None:
+        """Read until `stop`; where Kafka or the store is gone, go on when it is back."""
+        await asyncio.to_thread(self._run, asyncio.get_running_loop())
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        consumer = Consumer(self._settings)
+        consumer.subscribe([self._topic], on_assign=self._assigned)
+        try:
+            while not self._stop.is_set():
+                by_partition: dict[int, list[Message]] = {}
+                for message in consumer.consume(RECORDS, _WAIT_SECONDS):
+                    if (error := message.error()) is not None:
+                        log.warning("Kafka: %s", error.str())
+                    elif (partition := message.partition()) is not None:
+                        by_partition.setdefault(partition, []).append(message)
+                for partition, records in by_partition.items():
+                    self._take_in(loop, consumer, partition, records)
+        finally:
+            consumer.close()
+
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        """Begin where the log ends."""
+        known = self._broker.store.read_now(
+            lambda db: {
+                (row.topic, row.partition): row.offset for row in db.execute(select(consumed))
+            }
+        )
+        for one in partitions:
+            one.offset = known.get((one.topic, one.partition), one.offset)
+        consumer.assign(partitions)
+
+    def _take_in(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        consumer: Consumer,
+        partition: int,
+        records: Sequence[Message],
+    ) -> None:
+        """Commit some records of a partition, and that they were read."""
+        publications, problems = self._read(records)
+        first, end = (records[0].offset() or 0), (records[-1].offset() or 0) + 1
+        source = f"kafka:{self._topic}"
+        here = (consumed.c.topic == self._topic) & (consumed.c.partition == partition)
+
+        def also(db: Connection) -> None:
+            known = db.scalar(select(consumed.c.offset).where(here).with_for_update())
+            if known is not None and known > first:
+                what = f"records before {known} are in the log already"
+                raise _ReadBeforeError(Problem(what, Place(source), "Nothing is to be done."))
+            if known is None:
+                values = {"topic": self._topic, "partition": partition, "offset": end}
+                db.execute(insert(consumed).values(values))
+            else:
+                db.execute(update(consumed).where(here).values(offset=end))
+
+        taking = self._broker.take_in(publications, problems, source=source, also=also)
+        begin = TopicPartition(self._topic, partition, first)
+        try:
+            asyncio.run_coroutine_threadsafe(taking, loop).result()
+        except _ReadBeforeError:
+            self._sought(consumer, begin)
+            return
+        except StoreError as error:  # nothing was written: read them again
+            log.warning("%s", error)
+            self._stop.wait(_AGAIN_SECONDS)
+            self._sought(consumer, begin)
+            return
+        for problem in problems:
+            noting = self._broker.note(f"refused: {problem.what}", str(problem.where), source)
+            asyncio.run_coroutine_threadsafe(noting, loop).result()
+        try:
+            consumer.commit(offsets=[TopicPartition(self._topic, partition, end)])
+        except KafkaException as error:
+            log.info("Kafka: offsets of %s were not noted: %s", self._topic, error)
+
+    def _sought(self, consumer: Consumer, begin: TopicPartition) -> None:
+        """Go on behind the last record of a partition that is in the log."""
+        here = (consumed.c.topic == begin.topic) & (consumed.c.partition == begin.partition)
+        offset = self._broker.store.read_now(
+            lambda db: db.scalar(select(consumed.c.offset).where(here))
+        )
+        try:
+            consumer.seek(TopicPartition(begin.topic, begin.partition, offset or begin.offset))
+        except KafkaException as error:  # it is another process's now
+            log.info("Kafka: %s", error)
+
+    def _read(self, records: Iterable[Message]) -> tuple[list[Publication], tuple[Problem, ...]]:
+        """Return the publications of records, and what was refused."""
+        found: list[Publication] = []
+        problems: list[Problem] = []
+        for record in records:
+            place = f"urn:kafka:{record.topic()}:{record.partition()}:{record.offset()}"
+            data = record.value()
+            if not data:
+                continue  # a tombstone
+            name = (record.key() or b"").decode("utf-8", "replace")
+            is_iri = ":" in name and not any(map(str.isspace, name))
+            try:
+                several, refused = self._broker.read(
+                    data,
+                    format=_content_type(record) or self._format,
+                    name=name if is_iri else place,
+                )
+            except (InputError, RefusedError) as error:
+                several, refused = [], (error.problem,)
+            found += several
+            problems += refused
+            if not several and not refused:
+                problems.append(Problem("no publication in it", Place(place), "Send RDF."))
+        return found, tuple(problems)
+
+
+def _content_type(record: Message) -> str | None:
+    headers = record.headers() or []
+    pairs = headers.items() if isinstance(headers, dict) else headers
+    for name, value in pairs:
+        if name.lower() == "content-type" and value:
+            return value.decode("latin-1") if isinstance(value, bytes) else value
+    return None

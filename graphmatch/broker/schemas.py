@@ -1,0 +1,373 @@
+"""What requests and answers of the broker's API look like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from graphmatch.broker.service import Settings, time_of
+
+_GIVEN = ("query", "where", "topics", "words", "not_words", "match")
+EXAMPLE_ID, EXAMPLE_TIME = "sub_0123456789abcdef", "2026-01-02T03:04:05Z"
+EXAMPLE_QUERY = "SELECT ?offer WHERE { ?offer a <urn:example:Laptop> }"
+
+
+class Model(BaseModel):
+    """A part of a request: a field that is unknown is refused."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+
+class Answer(BaseModel):
+    """A part of an answer."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+
+# -- requests -----------------------------------------------------------------------------------
+
+
+class Sink(Model):
+    """Where matches go: they are sent there, or fetched (``sse``, ``feed``)."""
+
+    kind: Literal["webhook", "sse", "inbox", "feed", "email", "ntfy"]
+    url: str | None = Field(None, max_length=2000, description="Of a webhook, inbox or ntfy topic.")
+    address: str | None = Field(None, max_length=254, description="Of e-mail.")
+    token: str | None = Field(None, max_length=1000, description="Of ntfy.")
+    secret: str | None = Field(
+        None,
+        max_length=200,
+        description="What a webhook's signatures are made with; made where none is given.",
+    )
+    why: bool | None = Field(None, description="Whether reasons are sent.")
+
+    def said(self) -> dict[str, Any]:
+        """Return what of it was said."""
+        return self.model_dump(exclude_none=True)
+
+
+class SubscriptionChange(Model):
+    """What a subscription is for, and what may be said beside it; what is left out stays."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        json_schema_extra={"examples": [{"name": "Laptops", "expires_in": 86400}]},
+    )
+
+    query: str | None = Field(None, description="SPARQL.")
+    where: dict[str, Any] | list[Any] | None = Field(
+        None, description="Constraints on attributes.", examples=[{"price": {"lt": 500}}]
+    )
+    topics: list[str] | str | None = Field(None, description="Topics of the ontology, by label.")
+    words: list[str] | str | None = Field(None, description="Words or phrases.")
+    not_words: list[str] | str | None = Field(
+        None, alias="not-words", description="Words or phrases that are not to be there."
+    )
+    match: Literal["all", "any"] | None = Field(
+        None, description="Whether all of topics and words are needed."
+    )
+    name: str | None = Field(None, max_length=200, description="What its matches are called.")
+    sink: Sink | None = None
+    expires_in: int | None = Field(
+        None,
+        ge=0,
+        le=10**9,
+        description="Seconds; 0: as long as the limits allow. A day by default.",
+    )
+    digest: dict[str, Any] | None = Field(
+        None,
+        description='Matches are told together: `{"every": seconds}`, '
+        '`{"at": ["08:00"], "zone": "Europe/Berlin"}`; null: no more.',
+        examples=[{"at": ["08:00"], "zone": "Europe/Berlin"}],
+    )
+    quiet: dict[str, Any] | None = Field(
+        None,
+        description="Hours in which nothing is sent; null: no more.",
+        examples=[{"from": "22:00", "to": "07:00", "zone": "Europe/Berlin"}],
+    )
+
+    def given(self) -> dict[str, Any] | None:
+        """Return what it is for; ``None`` where nothing is said."""
+        said = {key: getattr(self, key) for key in _GIVEN if getattr(self, key) is not None}
+        if "not_words" in said:
+            said["not-words"] = said.pop("not_words")
+        return said or None
+
+    def settings(self) -> Settings:
+        """Return the rest; null takes a digest and quiet hours away."""
+
+        def mapping(key: str) -> Mapping[str, Any] | None:
+            value = getattr(self, key)
+            return {} if value is None and key in self.model_fields_set else value
+
+        return Settings(
+            name=self.name,
+            sink=None if self.sink is None else self.sink.said(),
+            expires_in=None if self.expires_in is None else timedelta(seconds=self.expires_in),
+            digest=mapping("digest"),
+            quiet=mapping("quiet"),
+        )
+
+
+class SubscriptionRequest(SubscriptionChange):
+    """A subscription: a query, constraints on attributes, or topics and words."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        json_schema_extra={
+            "examples": [
+                {"query": EXAMPLE_QUERY, "name": "Laptops", "expires_in": 86400},
+                {"topics": ["Energy"], "not-words": ["coal"], "sink": {"kind": "feed"}},
+                {"where": {"price": {"lt": 500}}},
+            ]
+        },
+    )
+
+
+class Renewal(Model):
+    """How long a subscription is to last from now on."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"expires_in": 60}]})
+
+    expires_in: int | None = Field(
+        None, ge=0, le=10**9, description="Seconds; a day by default; 0: as long as allowed."
+    )
+
+
+class TokenRequest(Model):
+    """A new API token."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"owner": "shop", "scopes": ["publish"], "name": "till"}]},
+    )
+
+    owner: str = Field(min_length=1, max_length=100, description="Made where there is none.")
+    scopes: list[Literal["publish", "subscribe", "feeds", "admin"]] = Field(min_length=1)
+    name: str = Field("", max_length=100)
+
+
+# -- answers ------------------------------------------------------------------------------------
+
+
+class Where(Answer):
+    """Where a problem is."""
+
+    source: str
+    line: int | None = None
+    column: int | None = None
+    item: str | None = None
+
+
+class Told(Answer):
+    """One thing that is wrong."""
+
+    what: str
+    where: Where
+    remedy: str
+
+
+class ProblemView(Told):
+    """A problem, as RFC 9457 has it."""
+
+    type: str = Field(examples=["urn:graphmatch:problem:not-found"])
+    title: str = Field(examples=["Not Found"])
+    status: int = Field(examples=[404])
+    detail: str
+    problems: list[Told] | None = Field(None, description="All, where there are several.")
+
+
+class Links(Answer):
+    """Where the rest of a subscription is."""
+
+    self: str
+    matches: str
+    events: str = Field(description="A stream of all matches, as server-sent events.")
+    feed: str = Field(description="Its matches as Atom, with the key for reading.")
+    deliveries: str
+
+
+class SubscriptionView(Answer):
+    """A subscription, without its secrets."""
+
+    id: str = Field(examples=[EXAMPLE_ID])
+    name: str
+    state: str = Field(examples=["active", "paused", "ended"])
+    reason: str | None = Field(None, description="Why it has ended.")
+    given: dict[str, Any] = Field(description="What was asked for.")
+    query: str = Field(description="That as SPARQL.", examples=[EXAMPLE_QUERY])
+    sink: dict[str, Any]
+    digest: dict[str, Any] | None = None
+    quiet: dict[str, Any] | None = None
+    created_at: datetime = Field(examples=[EXAMPLE_TIME])
+    expires_at: datetime | None = None
+    generation: int = Field(description="1, and one more for each change of the query.")
+    matched: int = Field(description="How often it has matched.")
+    matched_at: datetime | None = None
+    links: Links
+
+
+class CreatedView(Answer):
+    """A subscription that was taken in. Ticket, secret and key are told here and never again."""
+
+    id: str = Field(examples=[EXAMPLE_ID])
+    ticket: str = Field(description="Proves that it is yours: `Authorization: Ticket gmt_…`.")
+    secret: str | None = Field(None, description="What a webhook's signatures are checked by.")
+    read_key: str = Field(description="For reading only: `?key=gmr_…`.")
+    expires_at: datetime | None = None
+    links: Links
+
+
+class ChangedView(Answer):
+    """A subscription after a change."""
+
+    subscription: SubscriptionView
+    secret: str | None = Field(None, description="Of a new webhook.")
+
+
+class SubscriptionsPage(Answer):
+    """Some subscriptions of an owner."""
+
+    subscriptions: list[SubscriptionView]
+    next: str | None = Field(None, description="The address of the next page.")
+
+
+class PublicationRef(Answer):
+    """A publication in the log."""
+
+    seq: int = Field(examples=[17])
+    id: str = Field(examples=["urn:example:offer:1"])
+    url: str
+
+
+class AcceptedView(Answer):
+    """What was published: it is committed, and will be matched."""
+
+    publications: list[PublicationRef]
+    problems: list[Told] = Field(description="What of the body was refused.")
+
+
+class PublicationView(PublicationRef):
+    """A publication, without its triples."""
+
+    title: str | None = None
+    link: str | None = None
+    source: str
+    received_at: datetime
+    matched_at: datetime | None = Field(None, description="Empty while it waits to be matched.")
+    problem: str | None = None
+
+
+class MatchedPublication(PublicationRef):
+    """A publication that matched."""
+
+    title: str | None = None
+    link: str | None = None
+
+
+class MatchView(Answer):
+    """A match: events have the same."""
+
+    seq: int = Field(description="The id of its event.", examples=[41])
+    subscription: str = Field(examples=[EXAMPLE_ID])
+    generation: int = Field(description="Of the subscription.")
+    publication: MatchedPublication
+    at: datetime
+    solutions: list[dict[str, Any]] | dict[str, Any] = Field(
+        description="Bindings as N-Triples has terms; `graph` for CONSTRUCT.",
+        examples=[[{"offer": "<urn:example:offer:1>"}]],
+    )
+    cut: bool = Field(description="Whether there are more solutions.")
+    url: str = Field(description="Where all that is kept of them is.")
+
+
+class MatchesPage(Answer):
+    """Some matches, oldest first."""
+
+    matches: list[MatchView]
+    next: str | None = Field(None, description="The address of the next page.")
+    last: int = Field(description="The number of the last match here: for `since`.")
+
+
+class WhyView(Answer):
+    """Why a publication matched."""
+
+    match: MatchView
+    reasons: Any = Field(None, description="What each solution rests on; null where not asked.")
+
+
+class DeliveryView(Answer):
+    """A delivery to a sink."""
+
+    id: int
+    subscription: str
+    kind: str = Field(examples=["match"])
+    state: str = Field(examples=["waiting", "delivered", "failed"])
+    attempt: int
+    due_at: datetime
+    created_at: datetime
+    done_at: datetime | None = None
+    status: int | None = Field(None, description="The last status of the sink.")
+    error: str | None = None
+    matches: list[int] = Field(description="The first of the matches that it tells.")
+
+
+class DeliveriesPage(Answer):
+    """Some deliveries, newest first."""
+
+    deliveries: list[DeliveryView]
+    next: str | None = None
+
+
+class TokenView(Answer):
+    """A token: it is told here and never again."""
+
+    token: str
+    owner: str
+    scopes: list[str]
+
+
+class RevokedView(Answer):
+    """How many tokens were revoked."""
+
+    revoked: int
+
+
+class HealthView(Answer):
+    """Whether the broker is well."""
+
+    status: Literal["ok", "not ready"]
+    reasons: list[str] = Field(default_factory=list)
+
+
+def times(row: Mapping[Any, Any], *keys: str) -> dict[str, datetime | None]:
+    """Return times of a row of the store."""
+    return {key: None if row[key] is None else time_of(row[key]) for key in keys}
+
+
+def clock_times(kept: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return a digest or quiet hours as they are asked for.
+
+    Examples
+    --------
+    >>> clock_times({"at": [480], "zone": "UTC"})
+    {'at': ['08:00'], 'zone': 'UTC'}
+    """
+
+    def clock(minutes: int) -> str:
+        return f"{minutes // 60:02}:{minutes % 60:02}"
+
+    if kept is None:
+        return None
+    shown = dict(kept)
+    for key in ("from", "to"):
+        if key in shown:
+            shown[key] = clock(shown[key])
+    if "at" in shown:
+        shown["at"] = [clock(minutes) for minutes in shown["at"]]
+    return shown

@@ -1,0 +1,107 @@
+"""A backup holds all, and a store made of it is the same."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from graphmatch import Engine
+from graphmatch.broker.backup import backup, restore
+from graphmatch.broker.matching import Matcher
+from graphmatch.broker.service import Broker, Settings
+from graphmatch.broker.store import Store, StoreError
+from graphmatch.broker.tables import matches, metadata, subscriptions
+
+LINE = b'<urn:a> <urn:p> "\xc3\xbc" .\n'
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[tuple[Store, Store]]:
+    """Return a store with something in it, and a new one."""
+    several = Store(str(tmp_path / "one.db")), Store(str(tmp_path / "two.db"))
+    broker = Broker(several[0], Engine())
+
+    async def fill() -> None:
+        sink = {"kind": "webhook", "url": "http://192.0.2.1/x"}
+        await broker.subscribe({"query": "ASK { ?s <urn:p> ?o }"}, Settings(sink=sink))
+        await broker.new_token("alice", ["publish"])
+        await broker.publish(LINE, format="nt", name="urn:1", key="k")
+        await broker.note("noted")
+
+    asyncio.run(fill())
+    matcher = Matcher(broker)
+    matcher.load()
+    assert matcher.step() == 1
+    yield several
+    for store in several:
+        store.close()
+
+
+def all_of(store: Store) -> dict[str, list[Any]]:
+    return store.read_now(
+        lambda db: {
+            table.name: [tuple(row) for row in db.execute(select(table))]
+            for table in metadata.sorted_tables
+        }
+    )
+
+
+def test_all_comes_back(stores: tuple[Store, Store], tmp_path: Path) -> None:
+    """Also what was read beside the process that has the store open."""
+    full, empty = stores
+    beside = Store(full.name, read_only=True)
+    count = backup(beside, tmp_path / "saved.gz")
+    beside.close()
+    assert restore(tmp_path / "saved.gz", empty) == count
+    found = all_of(empty)
+    assert found == all_of(full)
+    assert all(found[name] for name in ("subscriptions", "matches", "deliveries", "tokens", "meta"))
+
+
+def test_what_is_restored_goes_on(stores: tuple[Store, Store], tmp_path: Path) -> None:
+    """New publications are numbered behind the old ones, and old tickets are good."""
+    full, empty = stores
+    backup(full, tmp_path / "saved.gz")
+    restore(tmp_path / "saved.gz", empty)
+    broker = Broker(empty, Engine())
+    matcher = Matcher(broker)
+    matcher.load()
+    accepted = asyncio.run(broker.publish(LINE, format="nt", name="urn:2"))
+    assert accepted.publications == ((2, "urn:2"),)
+    assert matcher.step() == 1
+    found = empty.read_now(lambda db: db.execute(select(matches.c.seq)).scalars().all())
+    assert found == [1, 2]
+    count = empty.read_now(lambda db: db.scalar(select(subscriptions.c.matched)))
+    assert count == 2
+
+
+def test_what_is_no_backup(stores: tuple[Store, Store], tmp_path: Path) -> None:
+    """It is refused, and nothing of it is taken in."""
+    full, empty = stores
+    path = tmp_path / "saved.gz"
+    backup(full, path)
+    with pytest.raises(StoreError, match="the store is not empty"):
+        restore(path, full)
+    whole = path.read_bytes()
+    lines = gzip.decompress(whole).splitlines(keepends=True)
+    bad = {
+        "cannot be read": None,
+        "no backup of a broker": gzip.compress(b"{}\n"),
+        "damaged: it ends early": whole[: len(whole) // 2],
+        "damaged: a line is no JSON": gzip.compress(b"".join(lines) + b"{"),
+        "a later version": gzip.compress(lines[0].replace(b"0001", b"9999")),
+        "a table 'x' that is unknown": gzip.compress(lines[0] + b'["x", {}]\n'),
+    }
+    for said, data in bad.items():
+        path.unlink(missing_ok=True)
+        if data is not None:
+            path.write_bytes(data)
+        with pytest.raises(StoreError, match=said):
+            restore(path, empty)
+        assert not any(all_of(empty).values())

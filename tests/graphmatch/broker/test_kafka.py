@@ -1,0 +1,133 @@
+"""Records of a real Kafka get into the log, each once, whatever ends the process that reads."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from sqlalchemy import func, select
+
+from graphmatch import Engine
+from graphmatch.broker.kafka import KafkaSource
+from graphmatch.broker.service import Broker
+from graphmatch.broker.store import Store
+from graphmatch.broker.tables import audit, publications
+from tests.graphmatch.spark.peers.kafka import Kafka, kafka
+
+pytestmark = pytest.mark.long
+
+ROOT = Path(__file__).parents[3]
+TOPIC = "publications"
+RECORDS, BAD = 40_000, 100
+_SECONDS = 120
+_READER = """
+import asyncio, sys
+from tests.graphmatch.broker.test_kafka import read
+asyncio.run(read(sys.argv[1], sys.argv[2], None))
+"""
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Kafka]:
+    with kafka() as started:
+        started.create(TOPIC, 2)
+        producer = Producer({"bootstrap.servers": started.servers})
+        for number in range(RECORDS):
+            line = (
+                "no RDF" if number % (RECORDS // BAD) == 7 else f"<urn:a> <urn:p> <urn:{number}> ."
+            )
+            producer.produce(
+                TOPIC,
+                line,
+                key=f"urn:r:{number}",
+                headers={"content-type": "application/n-triples"},
+            )
+            producer.poll(0)
+        assert producer.flush(30) == 0
+        yield started
+
+
+async def read(path: str, servers: str, enough: int | None) -> None:
+    """Read the topic into a store, until the log is as long as that."""
+    store = Store(path)
+    source = KafkaSource(Broker(store, Engine()), servers, TOPIC)
+    reading = asyncio.create_task(source.run())
+    ends = time.monotonic() + _SECONDS
+    while time.monotonic() < ends and not reading.done():
+        await asyncio.sleep(0.05)
+        if enough is not None and length(store) >= enough:
+            break
+    source.stop()
+    await reading
+    store.close()
+
+
+def length(store: Store) -> int:
+    return store.read_now(lambda db: db.scalar(select(func.count()).select_from(publications))) or 0
+
+
+def check(path: str) -> None:
+    store = Store(path)
+    ids = store.read_now(lambda db: db.scalars(select(publications.c.id)).all())
+    assert len(ids) == RECORDS - BAD
+    assert set(Counter(ids).values()) == {1}
+    refused = store.read_now(lambda db: db.scalars(select(audit.c.subject)).all())
+    assert len({one for one in refused if one is not None and TOPIC in one}) <= BAD
+    store.close()
+
+
+def test_each_record_once(served: Kafka, tmp_path: Path) -> None:
+    """Those that are no RDF are refused, and noted; what is read again adds nothing."""
+    path = str(tmp_path / "broker.db")
+    asyncio.run(read(path, served.servers, RECORDS - BAD))
+    check(path)
+    store = Store(path)
+    count = select(func.count()).where(audit.c.what.startswith("refused: "))
+    assert store.read_now(lambda db: db.scalar(count)) == BAD
+    store.close()
+
+
+def test_killed_at_any_moment(served: Kafka, tmp_path: Path) -> None:
+    """No record is lost, and none comes twice."""
+    path = str(tmp_path / "broker.db")
+    seed = random.randrange(1000)
+    pauses = random.Random(seed)
+    before = 0
+    for _ in range(3):
+        reader = subprocess.Popen(
+            [sys.executable, "-c", _READER, path, served.servers], cwd=ROOT, env=dict(os.environ)
+        )
+        ends = time.monotonic() + _SECONDS
+        while time.monotonic() < ends:  # until it reads
+            time.sleep(0.02)
+            if Path(path).is_file() and peeked(path) > before:
+                break
+        time.sleep(pauses.uniform(0, 0.1))
+        reader.kill()
+        reader.wait()
+        before = peeked(path)
+        assert before < RECORDS - BAD, "it was killed too late"
+    asyncio.run(read(path, served.servers, RECORDS - BAD))
+    check(path)
+
+
+def peeked(path: str) -> int:
+    """Return how long the log is that another process has open."""
+    from graphmatch.broker.store import StoreError
+
+    store = Store(path, read_only=True)
+    try:
+        return length(store)
+    except StoreError:  # it has no tables yet
+        return 0
+    finally:
+        store.close()
