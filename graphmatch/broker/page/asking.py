@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from hashlib import sha256
 from itertools import islice
@@ -32,6 +32,7 @@ from graphmatch.broker.insight import (
     Day,
     Difference,
     Finding,
+    Kind,
     Rehearsal,
     Stored,
     Trial,
@@ -49,8 +50,8 @@ from graphmatch.topics import Topics, known_concepts
 from semantic.errors import GraphMatchError, OntologyError, Place, Problem, SubscriptionError
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
-from semantic.terms import Term, compact
-from semantic.vocabulary import DCTERMS, RSS, TYPE
+from semantic.terms import Term, Triple, compact
+from semantic.vocabulary import DCTERMS, RESERVED, RSS, TYPE
 
 PREVIEW_SECONDS = 1.5
 LADDER_SECONDS = 1.5
@@ -156,7 +157,7 @@ class Asking:
             language=LANGUAGE,
             rehearsal=self.rehearsal(),
         )
-        ids = [each.id for each in (*trial.newest, *trial.near)]
+        ids = [hit.id for hit in trial.newest] + [near.id for near in trial.near]
         seqs = self.broker.store.read_now(lambda db: reading.seqs_of(db, ids)) if ids else {}
         today = self.broker.clock().date()
         days = {day.day: day for day in trial.days}
@@ -186,13 +187,14 @@ class Asking:
         ladders = [
             Ladder(f, tuple(Step(s, key_of(s), next(numbers)) for s in up)) for f, up in ways
         ]
-        # What every publication has says nothing: last.
-        ladders.sort(key=lambda one: (one.steps[0].count or 0) >= counted.looked > 1)
+        ladders = [replace(one, is_common=one.steps[0].count == counted.looked) for one in ladders]
+        ladders.sort(key=lambda one: one.is_common)
         whole = "all" if counted.complete else "the newest"
         return ladders, f"{whole} {counted.looked:,} items"
 
     def _facts(self, one: Stored) -> list[Fact]:
-        return facts(self.engine, one.read(), language=LANGUAGE)[:FACTS]
+        found = facts(self.engine, one.read(), language=LANGUAGE)[:FACTS]
+        return sorted(found, key=lambda fact: fact.sort is Sort.TYPE)
 
     def query_of(self, one: Stored, keys: Iterable[str]) -> str:
         """Return the query of the facts that were chosen; empty where there are none."""
@@ -227,15 +229,24 @@ class Asking:
 
     def graph(self, one: Stored) -> Graph:
         """Return the triples of a publication, and what the ontology adds to them."""
-        publication = one.read()
+        ontology, publication = self.engine.ontology, one.read()
         enriched = self.engine.enrich(publication)
         stated = frozenset(publication.triples)
         said = list(islice(dict.fromkeys(publication.triples), TRIPLES))
         added = [triple for triple in enriched.seen_by_any if triple not in stated]
-        rows = [_row(self.engine.ontology, triple, False) for triple in said]
-        rows += [_row(self.engine.ontology, t, True) for t in islice(added, TRIPLES - len(said))]
-        more = len(publication.triples) + len(added) - len(rows)
-        return Graph(tuple(rows), max(more, 0), _summary(publication))
+        drawn = added[: TRIPLES - len(said)]
+        ends = {triple[2] for triple in drawn}
+        ups = {(t, up) for t in ends for up in ontology.parents(t) if up in ends}
+        above = {up for _, up in ups}
+        rows = [_row(ontology, triple, False) for triple in said]
+        rows += [_row(ontology, triple, True, triple[2] in above) for triple in drawn]
+        return Graph(
+            tuple(rows),
+            len(publication.triples) + len(added) - len(rows),
+            _summary(publication),
+            " ".join((one.title or "").split()),
+            tuple(sorted((str(below), str(up)) for below, up in ups)),
+        )
 
     # -- the ontology -----------------------------------------------------------------------
 
@@ -294,7 +305,7 @@ class Asking:
         return TermPage(
             self.term(term),
             tuple((label.value, label.language or "") for label in named[1:FOUND]),
-            tuple(each for each in parents if each.iri.startswith(("http", "urn"))),
+            tuple(each for each in parents if not each.iri.startswith(RESERVED)),
             tuple(self.children(iri)[:FOUND]),
             subscription_of([fact], ontology.prefixes),
             counted.counts[0],
@@ -339,7 +350,9 @@ class Asking:
             failing=store.read_now(lambda db: reading.failing(db, owner)),
             limit_seconds=HEALTH_SECONDS,
         )
-        return [f for f in found if not f.subscriptions or began.keys() & {*f.subscriptions}]
+        named = {str(row["number"]): row["name"] for row in rows}
+        mine = (f for f in found if not f.subscriptions or named.keys() & {*f.subscriptions})
+        return [_worded(finding, named) for finding in mine]
 
 
 # -- what is shown ------------------------------------------------------------------------------
@@ -392,10 +405,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """A fact of an item, and the steps up from it."""
+    """A fact of an item, the steps up from it, and whether all items have it."""
 
     fact: Fact
     steps: tuple[Step, ...]
+    is_common: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,7 +436,15 @@ class Why:
 
 @dataclass(frozen=True, slots=True)
 class TripleView:
-    """A triple: ids and labels of its ends, and whether the ontology added it."""
+    """A triple: ids and labels of its ends.
+
+    Parameters
+    ----------
+    is_added
+        Whether the ontology added it.
+    is_above
+        Whether that follows from another that it added, of something below.
+    """
 
     subject: str
     subject_label: str
@@ -431,32 +453,55 @@ class TripleView:
     object_label: str
     is_literal: bool
     is_added: bool
+    is_above: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The triples of a publication that are shown, and how many are not."""
+    """What is shown of a publication's triples.
+
+    Parameters
+    ----------
+    rows
+        The triples.
+    more
+        How many are not shown.
+    summary, title
+        Those of a feed item.
+    ups
+        Which of the terms are directly above which.
+    """
 
     rows: tuple[TripleView, ...]
     more: int
     summary: str
+    title: str = ""
+    ups: tuple[tuple[str, str], ...] = ()
 
     def elements(self) -> dict[str, Any]:
-        """Return what Cytoscape draws."""
+        """Return what Cytoscape draws: what is above hangs on what is below, not on the item."""
         nodes: dict[str, dict[str, Any]] = {}
-        edges = []
-        for number, row in enumerate(self.rows):
-            subject = nodes.setdefault(
-                row.subject, {"id": row.subject, "label": row.subject_label, "kind": "thing"}
-            )
-            subject["kind"] = "item" if number == 0 or subject["kind"] == "item" else "thing"
+        edges: list[dict[str, Any]] = []
+
+        def node(id: str, label: str, kind: str) -> None:
+            nodes.setdefault(id, {"id": id, "label": label, "kind": kind})
+
+        def edge(source: str, target: str, label: str, *, added: bool) -> None:
+            ends = {"id": f"e{len(edges)}", "source": source, "target": target, "label": label}
+            edges.append({"data": {**ends, "added": 1} if added else ends})
+
+        for row in self.rows:
+            if f"<{row.object_label}>" == row.subject:
+                continue  # its own address
+            if not nodes:
+                node(row.subject, self.title or row.subject_label, "item")
+            node(row.subject, row.subject_label, "thing")
             kind = "text" if row.is_literal else "term" if row.is_added else "thing"
-            nodes.setdefault(
-                row.object, {"id": row.object, "label": row.object_label, "kind": kind}
-            )
-            added = {"added": 1} if row.is_added else {}
-            ends = {"source": row.subject, "target": row.object, "label": row.property}
-            edges.append({"data": {"id": f"e{number}", **ends, **added}})
+            node(row.object, row.object_label, kind)
+            if not row.is_above:
+                edge(row.subject, row.object, row.property, added=row.is_added)
+        for below, up in self.ups:
+            edge(below, up, "below", added=True)
         return {"nodes": [{"data": data} for data in nodes.values()], "edges": edges}
 
 
@@ -551,7 +596,7 @@ def _near(each: Near, prefixes: Mapping[str, str]) -> Proof:
     return Proof("", _triple(each.triple, prefixes), each.reasons, each.why)
 
 
-def _row(ontology: Ontology, triple: Any, is_added: bool) -> TripleView:
+def _row(ontology: Ontology, triple: Triple, is_added: bool, is_above: bool = False) -> TripleView:
     subject, property_, object_ = triple
     is_literal = isinstance(object_, Literal)
     # A text is a node of its own, or all that say "en" would hang together.
@@ -564,6 +609,7 @@ def _row(ontology: Ontology, triple: Any, is_added: bool) -> TripleView:
         label_of(ontology, object_)[:2000],
         is_literal,
         is_added,
+        is_above,
     )
 
 
@@ -573,6 +619,15 @@ def _summary(publication: Publication) -> str:
         if property_ == RSS["description"] and isinstance(object_, Literal):
             return " ".join(_TAG.sub(" ", object_.value[:_DESCRIPTION]).split())[:600]
     return ""
+
+
+def _worded(finding: Finding, named: Mapping[str, str]) -> Finding:
+    """Return a finding that calls the other subscription by its name."""
+    if finding.kind is not Kind.DUPLICATE:
+        return finding
+    other = finding.subscriptions[0]
+    name = f"“{named[other]}”" if other in named else "another"
+    return replace(finding, text=re.sub(rf"\b{re.escape(other)}\b", name, finding.text, count=1))
 
 
 def _called(problem: Problem, files: Sequence[Upload]) -> Problem:

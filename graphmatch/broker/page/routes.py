@@ -114,7 +114,7 @@ class Page:
         self.templates = environment(versions)
 
     def show(
-        self, request: Request, name: str, viewer: Viewer | None, status: int = 200, **values: Any
+        self, request: Request, name: str, viewer: Viewer | None, code: int = 200, /, **values: Any
     ) -> Response:
         """Return a page, or the part of it that htmx asked for."""
         part = request.headers.get("hx-request") == "true"
@@ -127,7 +127,7 @@ class Page:
             now=self.broker.clock(),
             **values,
         )
-        return Response(text, status, media_type="text/html; charset=utf-8")
+        return Response(text, code, media_type="text/html; charset=utf-8")
 
     def problem(self, request: Request, status: int, problem: Problem) -> Response:
         """Return a problem as a page, or as a part of one."""
@@ -342,7 +342,9 @@ async def _editor(
             values["items"] = await store.read(reading.items)
         else:
             ladders, counted = await page.asking.ask(page.asking.ladders, reading.stored(row))
+            common = sum(not ladder.is_common for ladder in ladders)
             values |= {"ladders": ladders, "counted": counted, "chosen": _chosen(form)}
+            values["common"] = common
     if preview:
         values["preview"] = await _previewed(page, form)
     return page.show(request, "editor.html", by, 422 if problem else 200, **values)
@@ -443,7 +445,7 @@ async def subscription(
             reading.sent(db, row["owner"], number=number)[:10],
         )
     )
-    values = {"row": row, "last": last, "matches": found, "sent": sent, "new": new}
+    values: dict[str, Any] = {"row": row, "last": last, "matches": found, "sent": sent, "new": new}
     return page.show(request, "subscription.html", by, before=before, **values)
 
 
@@ -519,7 +521,7 @@ async def item(seq: int, request: Request, page: ThePage, by: TheViewer) -> Resp
             [each for each in reading.mine(db, by.owner) if each["state"] != "ended"],
         )
     )
-    values = {"matches": found, "mine": mine, "ladders": ladders, "graph": graph}
+    values: dict[str, Any] = {"matches": found, "mine": mine, "ladders": ladders, "graph": graph}
     return page.show(request, "item.html", by, row=row, **values)
 
 
@@ -690,7 +692,7 @@ async def what_if(request: Request, page: ThePage, by: TheViewer) -> Response:
         )
     )
     changed = [(named[int(id)], one) for id, one in found.changed.items() if int(id) in named]
-    values = {"difference": found, "changed": changed, "seqs": seqs, "files": files}
+    values: dict[str, Any] = {"difference": found, "changed": changed, "seqs": seqs, "files": files}
     return page.show(
         request, "what-if.html", by, others=len(found.changed) - len(changed), **values
     )
@@ -711,7 +713,12 @@ async def health(request: Request, page: ThePage, by: TheViewer) -> Response:
             reading.open_breakers(db, now),
         )
     )
-    values = {"findings": findings, "counts": counts, "named": named, "spared": spared}
+    values: dict[str, Any] = {
+        "findings": findings,
+        "counts": counts,
+        "named": named,
+        "spared": spared,
+    }
     return page.show(request, "health.html", by, **values)
 
 

@@ -46,6 +46,7 @@ def environment(versions: Mapping[str, str]) -> Environment:
         "query": lambda text: quote(str(text), safe=""),
         "count": count,
         "heading": heading,
+        "sentence": lambda text: text[:1].upper() + text[1:],
     }
     made.globals["asset"] = lambda name: f"/static/{name}?v={versions[name]}"
     return made

@@ -46,24 +46,29 @@
       const color = (name) => getComputedStyle(root).getPropertyValue(name).trim();
       const style = () => [
         { selector: "node", style: { label: "data(label)", color: color("--ink"), "background-color": color("--dim"),
-          "font-size": 11, "font-family": "system-ui, sans-serif", "text-wrap": "wrap", "text-max-width": 130, width: 18, height: 18,
+          "font-size": 12, "font-family": "system-ui, sans-serif", "text-wrap": "wrap", "text-max-width": box.clientWidth < 500 ? 90 : 130, width: 18, height: 18,
           "text-valign": "bottom", "text-margin-y": 4 } },
         { selector: "node[kind = 'item']", style: { "background-color": color("--accent"), width: 30, height: 30, "font-weight": "bold" } },
         { selector: "node[kind = 'text']", style: { shape: "round-rectangle", "background-color": color("--soft"), "border-width": 1,
           "border-color": color("--dim") } },
         { selector: "node[kind = 'term']", style: { "background-color": color("--card"), "border-width": 2, "border-style": "dashed",
           "border-color": color("--accent") } },
-        { selector: "edge", style: { label: "data(label)", "font-size": 9, color: color("--dim"), "line-color": color("--line"), width: 1.5,
+        { selector: "edge", style: { label: "data(label)", "font-size": 10, color: color("--dim"), "text-opacity": box.clientWidth < 500 ? 0 : 1, "line-color": color("--line"), width: 1.5,
           "curve-style": "bezier", "target-arrow-shape": "triangle", "target-arrow-color": color("--line"), "arrow-scale": 0.8,
-          "text-background-color": color("--card"), "text-background-opacity": 0.9, "text-rotation": "autorotate" } },
+          "text-background-color": color("--card"), "text-background-opacity": box.clientWidth < 500 ? 0 : 0.9, "text-rotation": "autorotate" } },
         { selector: "edge[added]", style: { "line-style": "dashed", "line-color": color("--accent"), "target-arrow-color": color("--accent") } },
       ];
       const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
       for (const node of elements.nodes) node.data.label = cut(node.data.label, 60);
       const cy = window.cytoscape({
         container: box, elements, style: style(), minZoom: 0.3, maxZoom: 2.5, userZoomingEnabled: false,
-        layout: { name: "cose", animate: false, randomize: true, padding: 24, nodeRepulsion: () => 60000, idealEdgeLength: () => 110, nodeDimensionsIncludeLabels: true },
+        layout: { name: "cose", animate: false, randomize: true, nodeRepulsion: () => 40000, idealEdgeLength: () => 60 },
       });
+      // As wide as the box: labels lie flat, so they need room to the sides.
+      const drawn = cy.elements().boundingBox({ includeLabels: false });
+      const wider = Math.min(Math.max((box.clientWidth / box.clientHeight) / (drawn.w / drawn.h), 0.8), 2.5);
+      cy.nodes().positions((node) => ({ x: node.position("x") * wider, y: node.position("y") }));
+      cy.fit(undefined, 20);
       box.addEventListener("click", () => cy.userZoomingEnabled(true), { once: true });
       new MutationObserver(() => cy.style(style())).observe(root, { attributeFilter: ["data-theme"] });
       matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => cy.style(style()));
