@@ -157,10 +157,13 @@ def discover(address: str, headers: Links, channel: Channel | None = None) -> Di
     channel = channel or Channel()
     hubs = [href for name, href in headers if name == "hub"]
     selves = [href for name, href in headers if name == "self"]
-    base = channel.base if not hubs else ""
-    resolved = [_resolved(address, base, href) for href in hubs or channel.hubs]
-    topics = selves or ([] if hubs else [channel.self_link])
-    topic = next(filter(None, (_resolved(address, base, href) for href in topics if href)), None)
+    resolved = [_resolved(address, "", href) for href in hubs]
+    if not hubs:
+        resolved = [_resolved(address, channel.base, href) for href in channel.hubs]
+    topics = [_resolved(address, "", href) for href in selves if href]
+    if not selves and channel.self_link:
+        topics = [_resolved(address, channel.base, channel.self_link)]
+    topic = next(filter(None, topics), None)
     found = tuple(dict.fromkeys(hub for hub in resolved if hub is not None))
     return Discovered(found, topic or address) if found else Discovered()
 
@@ -421,6 +424,7 @@ class Subscriber:
         self._changed, self._clock = changed, clock
         self._timeout = aiohttp.ClientTimeout(total=seconds)
         self._leases = _Kept(records)
+        self._all = asyncio.Semaphore(AT_ONCE)
 
     async def start(self) -> None:
         """Load the leases."""
@@ -452,15 +456,7 @@ class Subscriber:
         """Renew and ask again where it is time to; forget what was asked to end."""
         now = self._clock()
         due = [lease for lease in self._leases if lease.due_at is not None and lease.due_at <= now]
-        for lease in due:
-            if lease.pending == "unsubscribe" and lease.tries >= VERIFY_TRIES:
-                await self._leases.remove(lease)  # its callback answers 410 from now on
-                continue
-            if lease.until is not None and lease.until <= now:
-                lease = await self._leases.save(replace(lease, until=None))
-                await self._tell(lease)
-            tried = lease.tries + (lease.pending is not None)
-            await self._ask(replace(lease, tries=tried), lease.pending or "subscribe")
+        await asyncio.gather(*(self._ask_again(lease, now) for lease in due))
 
     async def verify(self, id: str, parameters: Mapping[str, str]) -> Response:
         """Answer the GET of a hub that wants to know whether we have asked for this."""
@@ -505,6 +501,17 @@ class Subscriber:
             return Response(403, b"the signature is not right")
         await self._content(lease, body, given.get("content-type", ""))
         return Response(202)
+
+    async def _ask_again(self, lease: Lease, now: datetime) -> None:
+        if lease.pending == "unsubscribe" and lease.tries >= VERIFY_TRIES:
+            await self._leases.remove(lease)  # its callback answers 410 from now on
+            return
+        if lease.until is not None and lease.until <= now:
+            lease = await self._leases.save(replace(lease, until=None))
+            await self._tell(lease)
+        tried = lease.tries + (lease.pending is not None)
+        async with self._all:
+            await self._ask(replace(lease, tries=tried), lease.pending or "subscribe")
 
     async def _ask(self, lease: Lease, mode: Mode) -> Lease:
         """Send a request; the hub may verify it before it answers."""

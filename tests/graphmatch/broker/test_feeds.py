@@ -553,10 +553,12 @@ def test_that_a_permanent_redirect_has_to_be_seen_in_a_row() -> None:
         await world.poller.add(url)
         for _ in range(PERMANENT_SEEN - 1):
             await world.poll(url)
-        world.server.page("/a", rss("one"))
-        await world.poll(url)
-        world.server.page("/a", status=301, Location="/b")
-        assert (await world.poll(url)).address == url
+        for text, status in ((rss("one"), 200), ("", 500)):
+            world.server.page("/a", text, status)
+            await world.poll(url)
+            world.server.page("/a", status=301, Location="/b")
+            for _ in range(PERMANENT_SEEN - 1):
+                assert (await world.poll(url)).address == url
 
     simulate(test)
 

@@ -44,7 +44,7 @@ from graphmatch.broker.websub import (
     is_signed,
     page_links,
     sign,
-)
+)from semantic.feeds.model import Channel
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -272,6 +272,12 @@ def test_104_headers_go_before_the_feed() -> None:
 )  # fmt: skip
 def test_link_headers(values: list[str], expected: list[tuple[str, str]]) -> None:
     assert header_links(values) == expected
+
+
+def test_that_a_topic_in_the_feed_counts_where_only_the_hub_is_in_the_headers() -> None:
+    channel = Channel(base="https://e.org/x/", self_link="feed", hubs=("https://other/",))
+    found = discover("https://e.org/a", [("hub", "hub")], channel)
+    assert (found.hubs, found.topic) == (("https://e.org/hub",), "https://e.org/x/feed")
 
 
 def test_that_a_hub_has_to_be_an_address() -> None:
@@ -777,6 +783,25 @@ def test_a_newer_document_takes_the_place_of_one_that_waits() -> None:
         await service.hub.work()
         assert [content.body for content in service.received] == [b"new", b"newer"]
         assert service.hub.deliveries == []
+
+    hosting(test)
+
+
+def test_a_document_that_comes_while_one_is_delivered_is_not_lost() -> None:
+    async def test(service: Service) -> None:
+        await service.ask()
+        deliver = service.world.pages["/callback"]
+
+        async def slow(request: web.Request, form: dict[str, str]) -> web.StreamResponse:
+            service.world.pages["/callback"] = deliver
+            await service.hub.publish(TOPIC, b"newer", "text/xml")
+            return await deliver(request, form)
+
+        service.world.pages["/callback"] = slow
+        await service.hub.publish(TOPIC, b"new", "text/xml")
+        await service.hub.work()
+        await service.hub.work()
+        assert [content.body for content in service.received] == [b"new", b"newer"]
 
     hosting(test)
 
