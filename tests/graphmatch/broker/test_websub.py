@@ -44,7 +44,8 @@ from graphmatch.broker.websub import (
     is_signed,
     page_links,
     sign,
-)from semantic.feeds.model import Channel
+)
+from semantic.feeds.model import Channel
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
