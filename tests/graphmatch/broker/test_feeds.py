@@ -20,7 +20,7 @@ import pytest
 from aiohttp import web
 
 from graphmatch.broker.feed_list import ListedFeed, parse_feed_list, read_feed_list
-from graphmatch.broker.feed_store import KEPT_DAYS, FeedStoreError, SqliteFeedStore
+from graphmatch.broker.feed_store import KEPT_DAYS, Feed, FeedItem, FeedStoreError, SqliteFeedStore
 from graphmatch.broker.feeds import (
     BODY_BYTES,
     CAP,
@@ -33,8 +33,6 @@ from graphmatch.broker.feeds import (
     RETRY_AFTER_CAP,
     SAFETY_NET,
     USUAL,
-    Feed,
-    FeedItem,
     Fetched,
     Poller,
     after_skipped,

@@ -18,22 +18,16 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from graphmatch.broker import websub
+from graphmatch.broker import websub_hub
 from graphmatch.broker.feed_store import SqliteFeedStore
 from graphmatch.broker.feeds import Poller
 from graphmatch.broker.websub import (
     AGAIN,
     ANSWERED,
     LEASE,
-    LEAST_LEASE,
     METHODS,
-    MOST_LEASE,
     RENEWED,
-    RETRIES,
     VERIFY_TRIES,
-    Callback,
-    Delivery,
-    Hub,
     Lease,
     MemoryRecords,
     Response,
@@ -45,6 +39,7 @@ from graphmatch.broker.websub import (
     page_links,
     sign,
 )
+from graphmatch.broker.websub_hub import LEAST_LEASE, MOST_LEASE, RETRIES, Callback, Delivery, Hub
 from semantic.feeds.model import Channel
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -876,7 +871,7 @@ def test_what_is_kept_survives_a_restart() -> None:
 
 
 def test_that_one_host_cannot_fill_a_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(websub, "CALLBACKS_PER_HOST", 20)
+    monkeypatch.setattr(websub_hub, "CALLBACKS_PER_HOST", 20)
 
     async def test(service: Service) -> None:
         request = {"hub.mode": "subscribe", "hub.topic": TOPIC}
