@@ -704,7 +704,7 @@ def test_nothing_is_lost_by_kill_9(tmp_path: Path, kills: int) -> None:
 
             async def take(request: web.Request) -> web.Response:
                 """Take in only what is answered: who is killed before that is told nothing."""
-                await asyncio.sleep(chance.random() * 0.02)
+                await asyncio.sleep(chance.random() * 0.06)
                 if request.transport is not None and not request.transport.is_closing():
                     taken.extend(told(await request.read(), request.headers["webhook-id"]))
                 return web.Response()
