@@ -37,7 +37,7 @@ PAGES = (
     ),
     *("/items/19", "/items/27", "/feeds", "/deliveries", "/ontology", "/ontology?q=climate"),
     *("/ontology/term?iri=https://graphmatch.example/news%23Climate", "/what-if", "/health"),
-    *("/help", "/login", "/nothing/here"),
+    *("/help", "/login"),
 )
 PICTURES = os.environ.get("GRAPHMATCH_PICTURES")
 """The folder that the pictures of the documentation are put into."""
@@ -154,6 +154,7 @@ def test_the_tour(browser: Browser, broking: Broking) -> None:
         item("Global warming reaches the vineyards", "<script>document.title='hit'</script>")
     )
     assert browser.text("#matches .title") == "Global warming reaches the vineyards"
+    assert browser.text("#h-matches").startswith("1 match")
     browser.one("#matches summary").click()
     browser.wait_for("#matches .why", "“global warming” in rss:title names news:ClimateChange")
     browser.picture("match", 640)
@@ -174,13 +175,13 @@ def test_a_problem_is_shown_while_typing(browser: Browser) -> None:
     assert browser.run("return document.activeElement.selectionStart") > 60
     field.send_keys(Keys.CONTROL, Keys.END)
     field.send_keys(
-        Keys.BACKSPACE * 3
-        + 'ect news:Climate ; dc:language ?language .\n  FILTER(?language = "de")\n}'
+        Keys.BACKSPACE
+        + 'ct news:Climate ; dc:language ?language .\n  FILTER(LANGMATCHES(?language, "de"))\n}'
     )
     browser.wait_for("#preview .summary", "match")
-    browser.wait_for("#preview", "Near misses")
     assert browser.run("return document.querySelector('#query-problem').innerText") == ""
-    assert browser.run("return document.querySelector('#said').textContent").startswith("1 match")
+    said = "return document.querySelector('#said').textContent"
+    browser.wait(lambda driver: driver.execute_script(said).startswith("1 match"))
     browser.picture("sparql", 1000)
 
 
@@ -191,9 +192,9 @@ def test_topics_are_suggested(browser: Browser) -> None:
     assert browser.run("return document.activeElement.id") == "topics"
     field.send_keys("Energy, Raumf")
     chip = browser.one("#suggest button")
-    assert chip.text == "Space exploration"
+    assert chip.text == "Spaceflight"
     chip.click()
-    assert field.get_property("value") == "Energy, Space exploration"
+    assert field.get_property("value") == "Energy, Spaceflight"
     browser.one("input[name=match][value=any]").click()
     browser.wait_for("#preview .summary", "matches")
 
@@ -250,9 +251,6 @@ def test_no_page_is_wider_than_the_screen(browser: Browser, width: int, scheme: 
         browser.one(".menu").click()
         browser.one("nav a[href='/health']").click()
         browser.wait_for("h1", "Health")
-    expected = {f"http://127.0.0.1:{browser.broking.port}/nothing/here"}
-    left = [one for one in browser.complaints() if not any(url in one for url in expected)]
-    assert left == []
 
 
 def contrast(browser: Browser) -> float:

@@ -23,7 +23,8 @@ from graphmatch.broker.api import make_app
 from graphmatch.broker.feeds import Feed
 from graphmatch.broker.matching import Matcher
 from graphmatch.broker.page.routes import Page, install
-from graphmatch.broker.service import Accepted, Broker
+from graphmatch.broker.page.session import local_owner
+from graphmatch.broker.service import Accepted, Broker, Principal, Settings
 from graphmatch.broker.store import Store
 from graphmatch.engine import Engine
 from semantic.ontology.ontology import Ontology
@@ -32,6 +33,11 @@ from semantic.reading import read_publications
 
 SAMPLES = ("library.rdf", "podcast.json", "science.atom", "daily.rss")
 NEWS = Path("ontologies/news.ttl")
+SUBSCRIPTIONS = {
+    "Climate": {"topics": ["Climate"]},
+    "Energy or space": {"topics": ["Energy", "Space exploration"], "match": "any"},
+    "Elections without tax": {"words": ["election"], "not-words": ["tax"]},
+}
 DAYS = 13
 
 
@@ -81,6 +87,17 @@ class Broking:
         accepted = asyncio.run_coroutine_threadsafe(coming, self.loop).result(10)
         self.settle()
         return accepted.publications[-1][0]
+
+    def subscribe_samples(self) -> None:
+        """Subscribe, as the page's local user does."""
+
+        async def subscribe() -> None:
+            by = Principal(await local_owner(self.broker), frozenset({"subscribe"}))
+            for name, given in SUBSCRIPTIONS.items():
+                settings = Settings(name, expires_in=timedelta(days=30))
+                await self.broker.subscribe(given, settings, by)
+
+        asyncio.run_coroutine_threadsafe(subscribe(), self.loop).result(10)
 
     def token(self, owner: str, *scopes: str) -> str:
         coming = self.broker.new_token(owner, scopes)
@@ -141,6 +158,8 @@ def serving(folder: Path, *, local: bool = True, filled: bool = True) -> Iterato
         broking = Broking(broker, matcher, page, port, loops[0], retried)
         if filled:
             several = samples()
+            behind[0] = timedelta(days=DAYS)
+            broking.subscribe_samples()
             for number, one in enumerate(several, 1):
                 behind[0] = timedelta(days=DAYS * (1 - number / len(several)))
                 broking.take_in(one)

@@ -29,6 +29,11 @@
       if (!row || document.getElementById(row.id)) return;
       list.prepend(row);
       while (list.children.length > 100) list.lastElementChild.remove();
+      const counted = $("[data-count]");
+      if (counted) {
+        const count = counted.dataset.count = Number(counted.dataset.count) + 1;
+        counted.textContent = `${count.toLocaleString("en")} ${count === 1 ? "match" : "matches"}`;
+      }
       const empty = $("[data-empty]");
       if (empty) empty.remove();
       times(row);
