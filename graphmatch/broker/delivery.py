@@ -10,8 +10,10 @@ more deliveries claimed as it lately took in a second, at most `WINDOW`. Of a ho
 delivery is claimed at a time, of one whose breaker is open none, and all that fail have half of
 the room together. What has been due for `GIVEN_UP` at a host that does not answer has failed.
 
-Retries and breakers are those of `graphmatch.broker.retries`, what is sent that of
-`graphmatch.broker.notifications`. An answer 410 pauses the subscription.
+Statements are those of `graphmatch.broker.outbox`, retries and breakers of
+`graphmatch.broker.retries`, and what is sent of `graphmatch.broker.notifications`. An answer 410
+pauses the subscription. Reasons are sent where the sink has ``why``, in email also where it does
+not say: each costs a match more, and the search for evidence.
 
 Cost: finding hosts that something is due for takes a few microseconds for each that something waits
 for, each second and after each commit of matches; a delivery some 1 ms of one core.
@@ -36,22 +38,21 @@ from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sqlalchemy import bindparam, insert, or_, select, text, update
+from sqlalchemy import select, update
 
 from graphmatch.broker import expiry
 from graphmatch.broker.matching import host_of
 from graphmatch.broker.notifications import Contents, Delivery, Reasons, contents, message, reasons
+from graphmatch.broker.outbox import Outcomes, claim, heads, outcome_row, write_back
 from graphmatch.broker.retries import FAILURES, WAITS, Breaker, BreakerState, next_try
 from graphmatch.broker.safe_http import HttpClient, TransportError
 from graphmatch.broker.service import PUSHED, Broker, NotThereError, millis, send_at, time_of
-from graphmatch.broker.store import StoreError, counted
+from graphmatch.broker.store import StoreError
 from graphmatch.broker.tables import (
     WAITING,
-    audit,
     deliveries,
     hosts,
     publications,
-    subscriptions,
 )
 from graphmatch.broker.transport import (
     Email,
@@ -68,7 +69,7 @@ from semantic.clock import Clock, utc_now
 from semantic.errors import GraphMatchError, Place, Problem
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, RowMapping, ScalarSelect
+    from sqlalchemy import Connection
 
 
 WINDOW = 100
@@ -90,23 +91,6 @@ _KNOWN_HOSTS = 10_000
 _CLOSED = Breaker()
 _GATHER_SECONDS = 0.005
 """So long outcomes wait for others, to be written with them."""
-
-_HEADS = text(
-    """
-    WITH RECURSIVE heads(host) AS (
-      SELECT min(host) FROM deliveries WHERE state = 'waiting'
-      UNION ALL
-      SELECT (SELECT min(host) FROM deliveries WHERE state = 'waiting' AND host > heads.host)
-      FROM heads WHERE heads.host IS NOT NULL)
-    SELECT host, (
-      SELECT due_at FROM deliveries AS one
-      WHERE one.host = heads.host AND one.state = 'waiting'
-        AND (one.claimed_until IS NULL OR one.claimed_until <= :now)
-      ORDER BY due_at LIMIT 1) AS due_at
-    FROM heads WHERE host IS NOT NULL
-    """
-)
-"""Each host that something waits for, and when the first of that is due: a seek for each host."""
 
 log = logging.getLogger("graphmatch.broker")
 
@@ -175,23 +159,6 @@ class _Host:
     queue: deque[_Item] = field(default_factory=deque)
 
 
-@dataclass(slots=True)
-class _Written:
-    """What is to be written together."""
-
-    outcomes: list[dict[str, Any]] = field(default_factory=list)
-    gone: list[tuple[int, Mapping[str, Any], str]] = field(default_factory=list)
-    failed: list[tuple[int, int, str]] = field(default_factory=list)
-    released: list[tuple[int, int]] = field(default_factory=list)
-    moved: list[tuple[int, str]] = field(default_factory=list)
-    inboxes: list[tuple[int, Mapping[str, Any], str]] = field(default_factory=list)
-    breakers: dict[str, Breaker] = field(default_factory=dict)
-
-    def __bool__(self) -> bool:
-        several = (self.outcomes, self.released, self.moved, self.inboxes, self.breakers)
-        return any(several)
-
-
 class Dispatcher:
     """Sends the deliveries of a broker's outbox, in the loop that `run` is awaited in.
 
@@ -245,7 +212,7 @@ class Dispatcher:
         self._next: int | None = None
         self._news = True
         self._look_at = self._look_not_before = 0.0
-        self._written = _Written()
+        self._written = Outcomes()
         self._tasks: set[asyncio.Task[None]] = set()
         self._explaining: asyncio.Future[Reasons] | None = None
         self._explainer = ThreadPoolExecutor(1, "explainer")
@@ -390,7 +357,10 @@ class Dispatcher:
             await self._look(now)
         wanted, wait = self._wanted(now)
         if wanted:
-            rows = await self.broker.store.write(partial(self._claimed, wanted=wanted, now=now))
+            until = millis(now + LEASE)
+            rows = await self.broker.store.write(
+                partial(claim, wanted=wanted, now=millis(now), until=until)
+            )
             got = Counter(row.host for row in rows)
             for name, count in wanted.items():
                 self._granted(name, count, got[name])
@@ -406,9 +376,7 @@ class Dispatcher:
     async def _look(self, now: datetime) -> None:
         """See which hosts something is due for."""
         self._news, begin = False, time.monotonic()
-        rows = await self.broker.store.read(
-            lambda db: db.execute(_HEADS, {"now": millis(now)}).all()
-        )
+        rows = await self.broker.store.read(partial(heads, now=millis(now)))
         if not self.broker.store.is_sqlite:
             await self._read_breakers()
         taken = time.monotonic() - begin
@@ -472,39 +440,6 @@ class Dispatcher:
             self._active += 1
         host.claimed += got
 
-    def _claimed(self, db: Connection, wanted: Mapping[str, int], now: datetime) -> list[Delivery]:
-        """Claim deliveries that no other process has claimed."""
-        table, until = deliveries.c, millis(now + LEASE)
-        free = or_(table.claimed_until.is_(None), table.claimed_until <= millis(now))
-        some = (
-            select(table.id)
-            .where(table.host == bindparam("one"), WAITING, table.due_at <= millis(now), free)
-            .order_by(table.due_at)
-            .limit(bindparam("most"))
-        )
-        if not self.broker.store.is_sqlite:
-            some = some.with_for_update(skip_locked=True)
-        claim = (
-            update(deliveries)
-            .where(table.id.in_(some))
-            .values(claimed_until=until)
-            .returning(
-                table.id,
-                table.subscription,
-                table.kind,
-                table.host,
-                table.attempt,
-                table.created_at,
-            )
-        )
-        found: list[Delivery] = []
-        for name, count in wanted.items():
-            rows = db.execute(claim, {"one": name, "most": count}).mappings()
-            found += sorted(
-                (Delivery(**row, claimed_until=until) for row in rows), key=lambda one: one.id
-            )
-        return found
-
     # -- preparing --------------------------------------------------------------------------
 
     async def _prepare(self, rows: Sequence[Delivery]) -> None:
@@ -551,7 +486,7 @@ class Dispatcher:
 
     def _not_sent(self, row: Delivery, why: str) -> None:
         now = millis(self.clock())
-        self._written.outcomes.append(_outcome(row, "failed", row.attempt, now, now, None, why))
+        self._written.outcomes.append(outcome_row(row, "failed", row.attempt, now, now, None, why))
 
     async def _why(self, rows: Sequence[Delivery], known: Contents) -> Reasons:
         """Return the reasons that sinks ask for, as far as they are found in time."""
@@ -634,7 +569,7 @@ class Dispatcher:
         row, now, written = item.delivery, self.clock(), self._written
         if outcome is None:
             at, tries = millis(now), max(row.attempt, 1)
-            written.outcomes.append(_outcome(row, "waiting", tries, at, None, None, None))
+            written.outcomes.append(outcome_row(row, "waiting", tries, at, None, None, None))
             return
         before, tries = host.breaker, row.attempt + 1
         host.breaker = before.after(outcome, now)
@@ -648,17 +583,17 @@ class Dispatcher:
             self._give_back(host)
         at, status, reason = millis(now), outcome.status, outcome.reason
         if outcome.verdict is Verdict.DELIVERED:
-            written.outcomes.append(_outcome(row, "delivered", tries, at, at, status, None))
+            written.outcomes.append(outcome_row(row, "delivered", tries, at, at, status, None))
             return
         due = next_try(tries, outcome, now, self._random)
         if due is not None:
             due = send_at(due, None, item.quiet)
             self._next = min(self._next or millis(due), millis(due))
             written.outcomes.append(
-                _outcome(row, "waiting", tries, millis(due), None, status, reason)
+                outcome_row(row, "waiting", tries, millis(due), None, status, reason)
             )
             return
-        written.outcomes.append(_outcome(row, "failed", tries, at, at, status, reason))
+        written.outcomes.append(outcome_row(row, "failed", tries, at, at, status, reason))
         written.failed.append((row.id, row.subscription, reason))
         if outcome.verdict is Verdict.GONE:
             written.gone.append((row.subscription, item.sink, reason))
@@ -706,10 +641,12 @@ class Dispatcher:
             if not self._stopping:
                 await asyncio.sleep(_GATHER_SECONDS)
             self._some.clear()
-            written, self._written = self._written, _Written()
+            written, self._written = self._written, Outcomes()
             while written:
                 try:
-                    await self.broker.store.write(partial(self._commit, written=written))
+                    await self.broker.store.write(
+                        partial(write_back, written=written, now=millis(self.clock()))
+                    )
                 except StoreError as error:
                     log.error("%s", error)  # noqa: TRY400 -- it is said in full
                     if self._stopping:
@@ -723,90 +660,3 @@ class Dispatcher:
                 self._wake()
             if self._stopping and not self._tasks and not self._written:
                 return
-
-    def _commit(self, db: Connection, written: _Written) -> None:
-        now = millis(self.clock())
-        table = deliveries.c
-        if written.outcomes:
-            mine = table.id == bindparam("one")
-            names = ("state", "attempt", "due_at", "done_at", "status", "error")
-            values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in names}
-            db.execute(
-                update(deliveries).where(mine, WAITING).values(claimed_until=None, **values),
-                written.outcomes,
-            )
-        if written.released:
-            mine = table.id == bindparam("one")
-            held = table.claimed_until == bindparam("until")
-            back = update(deliveries).where(mine, held, WAITING).values(claimed_until=None)
-            db.execute(back, [{"one": id, "until": until} for id, until in written.released])
-        for id, host in written.moved:
-            moved = update(deliveries).where(table.id == id)
-            db.execute(moved.values(host=host, claimed_until=None))
-        for id, number, reason in written.failed:
-            about = _id(number)
-            said = {"at": now, "what": f"delivery {id} failed: {reason}", "subject": about}
-            db.execute(insert(audit).values(said))
-        for number, sink, reason in written.gone:
-            _disable(db, number, sink, reason, now)
-        for number, sink, inbox in written.inboxes:
-            if _sink(db, number) == sink:
-                kept = update(subscriptions).where(subscriptions.c.number == number)
-                db.execute(kept.values(sink={**sink, "inbox": inbox}))
-        for name, breaker in written.breakers.items():
-            until = None if breaker.open_until is None else millis(breaker.open_until)
-            row = {"failures": breaker.failures, "open_until": until, "last_at": now}
-            if not db.execute(update(hosts).where(hosts.c.host == name).values(row)).rowcount:
-                db.execute(insert(hosts).values(host=name, **row))
-
-
-def _id(number: int) -> ScalarSelect[str]:
-    mine = subscriptions.c.number == number
-    return select(subscriptions.c.id).where(mine).scalar_subquery()
-
-
-def _outcome(
-    row: Delivery,
-    state: str,
-    attempt: int,
-    due: int,
-    done: int | None,
-    status: int | None,
-    error: str | None,
-) -> dict[str, Any]:
-    return {
-        "one": row.id,
-        "new_state": state,
-        "new_attempt": attempt,
-        "new_due_at": due,
-        "new_done_at": done,
-        "new_status": status,
-        "new_error": error,
-    }
-
-
-def _sink(db: Connection, number: int) -> Mapping[str, Any] | None:
-    found: Mapping[str, Any] | None = db.scalar(
-        select(subscriptions.c.sink).where(subscriptions.c.number == number)
-    )
-    return found
-
-
-def _disable(db: Connection, number: int, sink: Mapping[str, Any], reason: str, now: int) -> None:
-    """Pause a subscription whose sink wants nothing any more."""
-    table = subscriptions.c
-    row: RowMapping = (
-        db.execute(select(table.id, table.state, table.sink).where(table.number == number))
-        .mappings()
-        .one()
-    )
-    if row["sink"].get("url") != sink.get("url"):
-        return  # it has another since
-    if row["state"] == "active":
-        values = {"state": "paused", "reason": reason, "change": counted(db, "change")}
-        db.execute(update(subscriptions).where(table.number == number).values(**values))
-        said = {"at": now, "what": f"subscription disabled: {reason}", "subject": row["id"]}
-        db.execute(insert(audit).values(said))
-    rest = update(deliveries).where(deliveries.c.subscription == number, WAITING)
-    error = "not sent: the sink said 410"
-    db.execute(rest.values(state="failed", done_at=now, error=error, claimed_until=None))

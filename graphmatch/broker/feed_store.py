@@ -1,19 +1,26 @@
-"""Feeds and what was seen in them, in a SQLite file or in memory: for whom has no broker."""
+"""The state of feeds, what items are known by, and a store in SQLite for whom has no broker."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
 from pathlib import Path
-from typing import Self
+from typing import Any, Protocol, Self
 
-from graphmatch.broker.feeds import Feed, FeedItem
+from pyoxigraph import BlankNode
+
 from semantic.clock import Clock, utc_now
 from semantic.errors import GraphMatchError, Place, Problem
+from semantic.publication import Publication
+from semantic.vocabulary import DC, DCTERMS, RSS, TYPE
 
 KEPT_DAYS = 90
 """For so many days after it was last in a feed, an item's version is known."""
+_DATES = frozenset({DC["date"], DCTERMS["modified"]})
 _OURS = 0x676D6664
 _VERSION = 1
 _TABLES = """
@@ -25,12 +32,173 @@ CREATE TABLE items (
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """What is known of one feed; it is followed under the address that it was first given.
+
+    Parameters
+    ----------
+    url
+        The address that it was first given.
+    moved
+        Where it is now, once it was redirected for good.
+    title
+        As the feed says; or else as a list says.
+    etag, modified, validated
+        The validators, and the address whose they are.
+    digest
+        Of the last body that was read.
+    next_at
+        When it is to be fetched; ``None`` for at once.
+    errors, status, problem
+        How many fetches in a row failed; the last status; what was wrong the last time.
+    read_at
+        When it was last fetched without an error.
+    ttl, skip_hours, skip_days
+        For how many seconds it is to be left alone, as its body says; hours in GMT, days from
+        Monday, 0.
+    target, seen
+        Where it was redirected for good, and in how many polls in a row.
+    hub, topic
+        Its WebSub hub and what it calls itself.
+    pushed_until
+        Until when the hub sends what is new.
+    same_as
+        The feed that has its address, too, and is fetched in its place.
+    """
+
+    url: str
+    moved: str | None = None
+    title: str = ""
+    etag: str | None = None
+    modified: str | None = None
+    validated: str | None = None
+    digest: str | None = None
+    next_at: datetime | None = None
+    errors: int = 0
+    status: int | None = None
+    problem: str | None = None
+    read_at: datetime | None = None
+    ttl: int | None = None
+    skip_hours: tuple[int, ...] = ()
+    skip_days: tuple[int, ...] = ()
+    target: str | None = None
+    seen: int = 0
+    hub: str | None = None
+    topic: str | None = None
+    pushed_until: datetime | None = None
+    same_as: str | None = None
+
+    @property
+    def address(self) -> str:
+        """Where it is fetched."""
+        return self.moved or self.url
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether it is to be fetched now."""
+        return self.same_as is None and (self.next_at is None or self.next_at <= now)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what is not as in a new feed, for a store.
+
+        Examples
+        --------
+        >>> from datetime import UTC
+        >>> feed = Feed("https://e.org/", next_at=datetime(2026, 1, 2, tzinfo=UTC))
+        >>> Feed.from_json(feed.as_json()) == feed
+        True
+        """
+        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        new = {f.name: f.default for f in fields(self)}
+        return {
+            name: value.isoformat() if isinstance(value, datetime) else value
+            for name, value in found.items()
+            if value != new[name]
+        }
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Feed:
+        """Return what `as_json` gave."""
+        made = dict(found)
+        for name in ("next_at", "read_at", "pushed_until"):
+            if name in made:
+                made[name] = datetime.fromisoformat(made[name])
+        for name in ("skip_hours", "skip_days"):
+            if name in made:
+                made[name] = tuple(made[name])
+        return cls(**made)
+
+
+@dataclass(frozen=True, slots=True)
+class FeedItem:
+    """An item of a feed, and the digests that it is known by."""
+
+    publication: Publication
+    guid: bytes
+    version: bytes
+
+    @classmethod
+    def of(cls, publication: Publication) -> FeedItem:
+        """Return an item with its digests.
+
+        Examples
+        --------
+        >>> from semantic.feeds import read_feed
+        >>> feed = b"<rss><channel><title>%b</title><item><guid>7</guid></item></channel></rss>"
+        >>> one, other = (FeedItem.of(*read_feed(feed % title, "a.rss")) for title in (b"A", b"B"))
+        >>> (one.guid, one.version) == (other.guid, other.version)
+        True
+        """
+        items = {s for s, p, o in publication.triples if p == TYPE and o == RSS["item"]}
+        channels = {o for s, p, o in publication.triples if p == DCTERMS["isPartOf"] and s in items}
+
+        def text(term: object) -> str:
+            if term in items:
+                return "_:item"
+            return "_:" if isinstance(term, BlankNode) else str(term)
+
+        lines = sorted(
+            f"{text(s)} {p} {text(o)}"
+            for s, p, o in publication.triples
+            if s not in channels and o not in channels and p not in _DATES
+        )
+        own = publication.guid or publication.link or ""
+        return cls(publication, digest(own), digest(*lines))
+
+
+class FeedStore(Protocol):
+    """Where feeds and what was seen in them are kept."""
+
+    async def load(self) -> Sequence[Feed]:
+        """Return all feeds."""
+
+    async def unknown(self, url: str, items: Sequence[FeedItem]) -> Sequence[FeedItem]:
+        """Return the items whose guid and version have not been saved for the feed."""
+
+    async def save(
+        self, feed: Feed, items: Sequence[FeedItem] = (), *, is_whole: bool = False
+    ) -> None:
+        """Keep a feed's state, and items that are in it now, both or neither.
+
+        Where these are all of its items (`is_whole`), old ones may be forgotten.
+        """
+
+    async def forget(self, url: str) -> None:
+        """Remove a feed and its items."""
+
+
+def digest(*parts: str | bytes) -> bytes:
+    """Return 16 bytes that other parts do not have."""
+    texts = (part if isinstance(part, bytes) else part.encode("utf-8", "replace") for part in parts)
+    return hashlib.blake2b(b"\0".join(texts), digest_size=16).digest()
+
+
 class FeedStoreError(GraphMatchError):
     """A file of feeds' state that cannot be used."""
 
 
 class SqliteFeedStore:
-    """A `graphmatch.broker.feeds.FeedStore` of one process, which holds its file.
+    """A `FeedStore` of one process, which holds its file.
 
     What was saved survives the end of the process at any moment. After a loss of power, the last of
     it may be gone: then some items come again. All calls are made in the thread that made the

@@ -27,30 +27,27 @@ the RSS 1.0 syndication module.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import random as randomness
 import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from importlib.metadata import version
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 import aiohttp
 from multidict import CIMultiDictProxy
-from pyoxigraph import BlankNode
 
+from graphmatch.broker.feed_store import Feed, FeedItem, FeedStore, digest
 from graphmatch.broker.websub import discover, header_links
 from semantic.clock import Clock, utc_now
 from semantic.errors import GraphMatchError, InputError, Place, Problem, Severity
 from semantic.feeds import open_feed
 from semantic.feeds.model import Channel
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.publication import Publication
-from semantic.vocabulary import DC, DCTERMS, RSS, TYPE
 
 FLOOR = timedelta(minutes=15)
 """No feed is fetched more often."""
@@ -87,141 +84,7 @@ _MAX_AGE = re.compile(r"\bmax-age\s*=\s*\"?(\d{1,10})", re.IGNORECASE)
 _NOT_CACHED = re.compile(r"\bno-(?:store|cache)\b", re.IGNORECASE)
 _PERIODS = {"hourly": 1, "daily": 24, "weekly": 168, "monthly": 720, "yearly": 8760}
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_DATES = frozenset({DC["date"], DCTERMS["modified"]})
 _LIMITS = replace(DEFAULT_LIMITS, document_bytes=BODY_BYTES, xml_expansion=1024 * 1024)
-
-
-@dataclass(frozen=True, slots=True)
-class Feed:
-    """What is known of one feed; it is followed under the address that it was first given.
-
-    Parameters
-    ----------
-    url
-        The address that it was first given.
-    moved
-        Where it is now, once it was redirected for good.
-    title
-        As the feed says; or else as a list says.
-    etag, modified, validated
-        The validators, and the address whose they are.
-    digest
-        Of the last body that was read.
-    next_at
-        When it is to be fetched; ``None`` for at once.
-    errors, status, problem
-        How many fetches in a row failed; the last status; what was wrong the last time.
-    read_at
-        When it was last fetched without an error.
-    ttl, skip_hours, skip_days
-        For how many seconds it is to be left alone, as its body says; hours in GMT, days from
-        Monday, 0.
-    target, seen
-        Where it was redirected for good, and in how many polls in a row.
-    hub, topic
-        Its WebSub hub and what it calls itself.
-    pushed_until
-        Until when the hub sends what is new.
-    same_as
-        The feed that has its address, too, and is fetched in its place.
-    """
-
-    url: str
-    moved: str | None = None
-    title: str = ""
-    etag: str | None = None
-    modified: str | None = None
-    validated: str | None = None
-    digest: str | None = None
-    next_at: datetime | None = None
-    errors: int = 0
-    status: int | None = None
-    problem: str | None = None
-    read_at: datetime | None = None
-    ttl: int | None = None
-    skip_hours: tuple[int, ...] = ()
-    skip_days: tuple[int, ...] = ()
-    target: str | None = None
-    seen: int = 0
-    hub: str | None = None
-    topic: str | None = None
-    pushed_until: datetime | None = None
-    same_as: str | None = None
-
-    @property
-    def address(self) -> str:
-        """Where it is fetched."""
-        return self.moved or self.url
-
-    def is_due(self, now: datetime) -> bool:
-        """Whether it is to be fetched now."""
-        return self.same_as is None and (self.next_at is None or self.next_at <= now)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return what is not as in a new feed, for a store.
-
-        Examples
-        --------
-        >>> feed = Feed("https://e.org/", next_at=datetime(2026, 1, 2, tzinfo=UTC))
-        >>> Feed.from_json(feed.as_json()) == feed
-        True
-        """
-        found = {f.name: getattr(self, f.name) for f in fields(self)}
-        new = {f.name: f.default for f in fields(self)}
-        return {
-            name: value.isoformat() if isinstance(value, datetime) else value
-            for name, value in found.items()
-            if value != new[name]
-        }
-
-    @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Feed:
-        """Return what `as_json` gave."""
-        made = dict(found)
-        for name in ("next_at", "read_at", "pushed_until"):
-            if name in made:
-                made[name] = datetime.fromisoformat(made[name])
-        for name in ("skip_hours", "skip_days"):
-            if name in made:
-                made[name] = tuple(made[name])
-        return cls(**made)
-
-
-@dataclass(frozen=True, slots=True)
-class FeedItem:
-    """An item of a feed, and the digests that it is known by."""
-
-    publication: Publication
-    guid: bytes
-    version: bytes
-
-    @classmethod
-    def of(cls, publication: Publication) -> FeedItem:
-        """Return an item with its digests.
-
-        Examples
-        --------
-        >>> from semantic.feeds import read_feed
-        >>> feed = b"<rss><channel><title>%b</title><item><guid>7</guid></item></channel></rss>"
-        >>> one, other = (FeedItem.of(*read_feed(feed % title, "a.rss")) for title in (b"A", b"B"))
-        >>> (one.guid, one.version) == (other.guid, other.version)
-        True
-        """
-        items = {s for s, p, o in publication.triples if p == TYPE and o == RSS["item"]}
-        channels = {o for s, p, o in publication.triples if p == DCTERMS["isPartOf"] and s in items}
-
-        def text(term: object) -> str:
-            if term in items:
-                return "_:item"
-            return "_:" if isinstance(term, BlankNode) else str(term)
-
-        lines = sorted(
-            f"{text(s)} {p} {text(o)}"
-            for s, p, o in publication.triples
-            if s not in channels and o not in channels and p not in _DATES
-        )
-        own = publication.guid or publication.link or ""
-        return cls(publication, _digest(own), _digest(*lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,27 +104,6 @@ class Fetched:
     feed: Feed
     items: tuple[FeedItem, ...] = ()
     problems: tuple[Problem, ...] = ()
-
-
-class FeedStore(Protocol):
-    """Where feeds and what was seen in them are kept."""
-
-    async def load(self) -> Sequence[Feed]:
-        """Return all feeds."""
-
-    async def unknown(self, url: str, items: Sequence[FeedItem]) -> Sequence[FeedItem]:
-        """Return the items whose guid and version have not been saved for the feed."""
-
-    async def save(
-        self, feed: Feed, items: Sequence[FeedItem] = (), *, is_whole: bool = False
-    ) -> None:
-        """Keep a feed's state, and items that are in it now, both or neither.
-
-        Where these are all of its items (`is_whole`), old ones may be forgotten.
-        """
-
-    async def forget(self, url: str) -> None:
-        """Remove a feed and its items."""
 
 
 Handle: TypeAlias = Callable[[Fetched], Awaitable[None]]
@@ -486,7 +328,7 @@ class Poller:
             self._fetching.add(task)
         try:
             answer = await self._get(feed)
-            if answer.body is not None and _digest(answer.body).hex() != feed.digest:
+            if answer.body is not None and digest(answer.body).hex() != feed.digest:
                 body = await asyncio.to_thread(_read, answer.body, feed.url, self._limits)
             changes = self._after(feed, answer, body)
             problems = () if body is None else body.problems
@@ -605,7 +447,7 @@ class Poller:
             changes["etag"] = _kept(answer.headers.get("ETag")) if is_whole else None
             changes["modified"] = _kept(answer.headers.get("Last-Modified")) if is_whole else None
             changes["validated"] = answer.address
-            changes["digest"] = _digest(answer.body or b"").hex() if is_whole else None
+            changes["digest"] = digest(answer.body or b"").hex() if is_whole else None
         if body is not None:
             changes |= _said(feed, answer, body.channel)
         wishes = [_max_age(answer.headers, now), changes.get("ttl", feed.ttl)]
@@ -774,8 +616,3 @@ def _kept(validator: str | None) -> str | None:
 
 def _host(address: str) -> str:
     return (urlsplit(address).hostname or "").lower()
-
-
-def _digest(*parts: str | bytes) -> bytes:
-    texts = (part if isinstance(part, bytes) else part.encode("utf-8", "replace") for part in parts)
-    return hashlib.blake2b(b"\0".join(texts), digest_size=16).digest()

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from threading import Event
 from typing import TYPE_CHECKING
 
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
 from sqlalchemy import insert, select, update
 
 from graphmatch.broker.service import ConflictError, RefusedError
@@ -110,7 +110,7 @@ class KafkaSource:
             }
         )
         for one in partitions:
-            one.offset = known.get((one.topic, one.partition), one.offset)
+            one.offset = known.get((one.topic, one.partition), OFFSET_BEGINNING)
         consumer.assign(partitions)
 
     def _take_in(

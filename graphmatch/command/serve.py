@@ -97,7 +97,7 @@ def run(session: Session, serving: Serving, knowing: Knowing) -> int:
         from graphmatch.broker.service import Broker
         from graphmatch.broker.store import Store
     except ImportError as error:
-        raise _missing(error.name) from error
+        raise missing(error.name) from error
     engine = session.engine(knowing)
     if len(engine):
         session.note(f"the saved engine's {len(engine):,} subscriptions are left out")
@@ -111,11 +111,11 @@ def run(session: Session, serving: Serving, knowing: Knowing) -> int:
         what = f"cannot be listened at: {error.strerror or error}"
         place = Place(f"{serving.host}:{serving.port}")
         raise InputError(Problem(what, place, "Use another --port, or --host.")) from error
-    with listening, _stopping() as stops:
+    with listening, stopping() as stops:
         store = Store(serving.store)
         try:
             broker = Broker(store, engine)
-            mark = _fingerprint(knowing)
+            mark = fingerprint_of(knowing)
             snapshots = _snapshots(serving, store) if mark else None
             version = int(mark[:15] or "0", 16)
             matcher = Matcher(broker, snapshots, mark, version)
@@ -131,7 +131,8 @@ def run(session: Session, serving: Serving, knowing: Knowing) -> int:
     return session.status
 
 
-def _missing(module: str | None) -> Exception:
+def missing(module: str | None) -> Exception:
+    """Return what is said where a package is not installed."""
     from semantic.errors import InputError, Place, Problem
 
     what = f"this command needs {module}, which is not installed"
@@ -142,7 +143,7 @@ def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
-def _fingerprint(knowing: Knowing) -> str:
+def fingerprint_of(knowing: Knowing) -> str:
     """Return a digest of the ontology and its options; empty where more than files is in it."""
     from graphmatch.command.seen import fingerprint
 
@@ -177,7 +178,7 @@ def _serve(
         from graphmatch.broker.api import make_app
         from graphmatch.broker.metrics import event_log
     except ImportError as error:
-        raise _missing(error.name) from error
+        raise missing(error.name) from error
     options = ApiOptions(
         anonymous=serving.is_local or serving.anonymous,
         hosts=LOOPBACK | {serving.host} if serving.is_local else None,
@@ -241,7 +242,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def _stopping() -> Iterator[Sequence[int]]:
+def stopping() -> Iterator[Sequence[int]]:
     """Yield the signals that have come, which are to stop the service."""
     come: list[int] = []
 

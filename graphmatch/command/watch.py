@@ -29,7 +29,8 @@ from graphmatch.command.options import (
 if TYPE_CHECKING:
     import aiohttp
 
-    from graphmatch.broker.feeds import FeedStore, Fetched
+    from graphmatch.broker.feed_store import FeedStore
+    from graphmatch.broker.feeds import Fetched
     from graphmatch.command.filter import Tally
     from graphmatch.command.output import Writer
     from graphmatch.command.session import Session

@@ -28,15 +28,13 @@ from graphmatch.broker.example import (
     subscription_of,
     volumes,
 )
+from graphmatch.broker.health import Finding, Kind, health
 from graphmatch.broker.insight import (
     Day,
     Difference,
-    Finding,
-    Kind,
     Rehearsal,
     Stored,
     Trial,
-    health,
     try_subscription,
     what_if,
 )

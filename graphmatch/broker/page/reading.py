@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, or_, select
 
-from graphmatch.broker.insight import SinkState, Stored
+from graphmatch.broker.health import SinkState
+from graphmatch.broker.insight import Stored
 from graphmatch.broker.service import time_of
 from graphmatch.broker.store import Store, counter
 from graphmatch.broker.tables import deliveries, feeds, hosts, matches, publications, subscriptions

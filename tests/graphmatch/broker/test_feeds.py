@@ -20,7 +20,7 @@ import pytest
 from aiohttp import web
 
 from graphmatch.broker.feed_list import ListedFeed, parse_feed_list, read_feed_list
-from graphmatch.broker.feed_store import KEPT_DAYS, FeedStoreError, SqliteFeedStore
+from graphmatch.broker.feed_store import KEPT_DAYS, Feed, FeedItem, FeedStoreError, SqliteFeedStore
 from graphmatch.broker.feeds import (
     BODY_BYTES,
     CAP,
@@ -33,8 +33,6 @@ from graphmatch.broker.feeds import (
     RETRY_AFTER_CAP,
     SAFETY_NET,
     USUAL,
-    Feed,
-    FeedItem,
     Fetched,
     Poller,
     after_skipped,
@@ -553,10 +551,12 @@ def test_that_a_permanent_redirect_has_to_be_seen_in_a_row() -> None:
         await world.poller.add(url)
         for _ in range(PERMANENT_SEEN - 1):
             await world.poll(url)
-        world.server.page("/a", rss("one"))
-        await world.poll(url)
-        world.server.page("/a", status=301, Location="/b")
-        assert (await world.poll(url)).address == url
+        for text, status in ((rss("one"), 200), ("", 500)):
+            world.server.page("/a", text, status)
+            await world.poll(url)
+            world.server.page("/a", status=301, Location="/b")
+            for _ in range(PERMANENT_SEEN - 1):
+                assert (await world.poll(url)).address == url
 
     simulate(test)
 

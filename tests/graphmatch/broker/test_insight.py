@@ -25,14 +25,11 @@ from graphmatch.broker.example import (
     subscription_of,
     volumes,
 )
+from graphmatch.broker.health import Finding, Kind, SinkState, health
 from graphmatch.broker.insight import (
-    Finding,
-    Kind,
     Rehearsal,
-    SinkState,
     Stored,
     Trial,
-    health,
     try_subscription,
     what_if,
     why,

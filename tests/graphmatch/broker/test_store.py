@@ -11,8 +11,10 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, select, text
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import IntegrityError, NoResultFound
 
+from graphmatch.broker.outbox import claim
 from graphmatch.broker.store import Store, StoreError, counted, counter
 from graphmatch.broker.tables import matches, metadata, owners
 
@@ -174,26 +176,22 @@ def test_processes_that_count_in_another_order_do_not_block_each_other(database:
 
 
 def test_the_outbox_is_read_by_its_indexes(tmp_path: Path) -> None:
-    from graphmatch.broker.delivery import Dispatcher
-    from graphmatch.broker.service import Broker
-    from graphmatch.engine import Engine
-    from semantic.clock import utc_now
-
     store = Store(str(tmp_path / "a.db"))
     seen: list[str] = []
 
     class Kept:
+        dialect = sqlite.dialect()
+
         def execute(self, statement: Any, values: Any) -> Any:
-            seen.append(str(statement.compile(compile_kwargs={"literal_binds": False})))
+            seen.append(str(statement))
             return self
 
         def mappings(self) -> list[Any]:
             return []
 
-    dispatcher = Dispatcher(Broker(store, Engine()), senders=None)  # type: ignore[arg-type]
-    dispatcher._claimed(Kept(), {"host": 1}, utc_now())  # type: ignore[arg-type]
-    [claim] = seen
-    inner = claim[claim.index("(SELECT") + 1 : claim.index(") RETURNING")]
+    claim(Kept(), {"host": 1}, now=1, until=2)  # type: ignore[arg-type]
+    [said] = seen
+    inner = said[said.index("(SELECT") + 1 : said.index(") RETURNING")]
     plan = store.read_now(
         lambda db: [
             row[-1]

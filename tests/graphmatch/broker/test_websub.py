@@ -18,22 +18,16 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from graphmatch.broker import websub
+from graphmatch.broker import websub_hub
 from graphmatch.broker.feed_store import SqliteFeedStore
 from graphmatch.broker.feeds import Poller
 from graphmatch.broker.websub import (
     AGAIN,
     ANSWERED,
     LEASE,
-    LEAST_LEASE,
     METHODS,
-    MOST_LEASE,
     RENEWED,
-    RETRIES,
     VERIFY_TRIES,
-    Callback,
-    Delivery,
-    Hub,
     Lease,
     MemoryRecords,
     Response,
@@ -45,6 +39,8 @@ from graphmatch.broker.websub import (
     page_links,
     sign,
 )
+from graphmatch.broker.websub_hub import LEAST_LEASE, MOST_LEASE, RETRIES, Callback, Delivery, Hub
+from semantic.feeds.model import Channel
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -272,6 +268,12 @@ def test_104_headers_go_before_the_feed() -> None:
 )  # fmt: skip
 def test_link_headers(values: list[str], expected: list[tuple[str, str]]) -> None:
     assert header_links(values) == expected
+
+
+def test_that_a_topic_in_the_feed_counts_where_only_the_hub_is_in_the_headers() -> None:
+    channel = Channel(base="https://e.org/x/", self_link="feed", hubs=("https://other/",))
+    found = discover("https://e.org/a", [("hub", "hub")], channel)
+    assert (found.hubs, found.topic) == (("https://e.org/hub",), "https://e.org/x/feed")
 
 
 def test_that_a_hub_has_to_be_an_address() -> None:
@@ -781,6 +783,25 @@ def test_a_newer_document_takes_the_place_of_one_that_waits() -> None:
     hosting(test)
 
 
+def test_a_document_that_comes_while_one_is_delivered_is_not_lost() -> None:
+    async def test(service: Service) -> None:
+        await service.ask()
+        deliver = service.world.pages["/callback"]
+
+        async def slow(request: web.Request, form: dict[str, str]) -> web.StreamResponse:
+            service.world.pages["/callback"] = deliver
+            await service.hub.publish(TOPIC, b"newer", "text/xml")
+            return await deliver(request, form)
+
+        service.world.pages["/callback"] = slow
+        await service.hub.publish(TOPIC, b"new", "text/xml")
+        await service.hub.work()
+        await service.hub.work()
+        assert [content.body for content in service.received] == [b"new", b"newer"]
+
+    hosting(test)
+
+
 def test_gone_ends_a_subscription() -> None:
     async def test(service: Service) -> None:
         await service.ask()
@@ -850,7 +871,7 @@ def test_what_is_kept_survives_a_restart() -> None:
 
 
 def test_that_one_host_cannot_fill_a_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(websub, "CALLBACKS_PER_HOST", 20)
+    monkeypatch.setattr(websub_hub, "CALLBACKS_PER_HOST", 20)
 
     async def test(service: Service) -> None:
         request = {"hub.mode": "subscribe", "hub.topic": TOPIC}

@@ -87,7 +87,7 @@ def test_options_reach_the_ontology(
     assert call == {"paths": (FILE,), **DEFAULTS, **expected}
 
 
-@pytest.mark.parametrize("command", sorted(LOADING - {"ontology"}))
+@pytest.mark.parametrize("command", sorted(LOADING - {"ontology", "watch"}))
 def test_options_reach_the_ontology_of_other_commands(
     command: str, given: list[dict[str, Any]], tmp_path: Path
 ) -> None:

@@ -126,6 +126,17 @@ def test_that_older_items_are_left_out(feeds: Path) -> None:
     assert run("--feeds", feeds, "--once", "--since", "2026-01-05", *WORDS)[1] != ""
 
 
+def test_that_options_of_loading_reach_the_ontology(site: Site, feeds: Path) -> None:
+    site.pages["/feed"] = (200, RSS.replace("Cars", "The price of solar power"))
+    news = ROOT / "ontologies/news.ttl"
+    options = ("--feeds", feeds, "--once", "--topic", "Energy", "-o", news)
+    assert "The price of solar power" in run(*options)[1]
+    assert run(*options, "--no-annotate")[1] == ""
+    status, _, err = run(*options, "--cache", ".", "--no-cache")
+    assert status == 2
+    assert "--cache and --no-cache are given both" in err
+
+
 def test_notifications(site: Site, feeds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_NOTIFY_SECONDS", (0.0, 0.0, 0.0))
     site.refuses = 2

@@ -1,0 +1,173 @@
+"""Which subscriptions and sinks somebody should look at.
+
+What the linter finds (`graphmatch.lint`), what has not matched for long, and sinks that take
+nothing, as one list.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from time import perf_counter
+
+from graphmatch.broker.insight import Timer
+from graphmatch.engine import Engine
+from graphmatch.lint import Linter
+
+_NEVER = frozenset(
+    {
+        *("unknown-term", "unbound-variable", "never-comparable", "no-arithmetic"),
+        *("invalid-literal", "invalid-regex", "contradictory-filters", "channel-and-item"),
+    }
+)
+"""Warnings of the linter because of which a subscription, or a part of it, can't match."""
+
+
+class Kind(Enum):
+    """What a finding of `health` is about."""
+
+    SINK = "failing sink"
+    NEVER = "can never match"
+    SILENT = "has not matched"
+    DUPLICATE = "duplicate"
+    DOUBTFUL = "doubtful"
+    NOT_EXAMINED = "not examined"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that somebody should look at.
+
+    Parameters
+    ----------
+    kind
+        What it is about.
+    subscriptions
+        The ids of those that it concerns; of duplicates the one that is older comes first.
+    text, remedy
+        What it is, and what to do.
+    code
+        The linter's, if it found it (docs/reference/errors.md).
+    """
+
+    kind: Kind
+    subscriptions: tuple[str, ...]
+    text: str
+    remedy: str
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkState:
+    """A sink that takes nothing at present.
+
+    Parameters
+    ----------
+    subscription
+        Whose sink it is.
+    address
+        Where it delivers to.
+    since
+        Since when each attempt has failed.
+    attempts
+        How many these are.
+    answer
+        What the last one got.
+    """
+
+    subscription: str
+    address: str
+    since: datetime
+    attempts: int
+    answer: str
+
+
+def health(
+    engine: Engine,
+    *,
+    now: datetime,
+    subscribed: Mapping[str, datetime],
+    last_matched: Mapping[str, datetime],
+    failing: Iterable[SinkState] = (),
+    days: int = 30,
+    limit_seconds: float = 10.0,
+    timer: Timer = perf_counter,
+) -> list[Finding]:
+    """Return what is probably wrong with subscriptions and their sinks, the worst first.
+
+    Parameters
+    ----------
+    subscribed, last_matched
+        When subscriptions began, and when they matched last.
+    failing
+        The sinks that take nothing.
+    days
+        A subscription that is as old and has not matched for so long is reported.
+    limit_seconds
+        After this time no more subscriptions are examined by the linter: 10 ms for each query that
+        differs in more than its constants.
+
+    Examples
+    --------
+    >>> from datetime import UTC
+    >>> engine = Engine()
+    >>> engine.subscribe("alice", "ASK { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }")
+    >>> now, then = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
+    >>> for found in health(engine, now=now, subscribed={"alice": then}, last_matched={}):
+    ...     print(found.kind.value, found.subscriptions, found.text)
+    can never match ('alice',) ?d > 5 and ?d < 4 can't both hold
+    has not matched ('alice',) no match in 59 days, since it began
+    """
+    found = [*_failing(failing, now), *_linted(engine, timer() + limit_seconds, timer)]
+    found += _silent(engine, now, subscribed, last_matched, timedelta(days))
+    order = list(Kind)
+    return sorted(found, key=lambda finding: order.index(finding.kind))
+
+
+def _linted(engine: Engine, until: float, timer: Timer) -> Iterator[Finding]:
+    linter = Linter(engine.ontology)
+    subscriptions = engine.subscriptions
+    for number, subscription in enumerate(subscriptions):
+        if timer() >= until:
+            rest = len(subscriptions) - number
+            text = f"{rest:,} subscriptions have not been examined: there was no time"
+            yield Finding(Kind.NOT_EXAMINED, (), text, "Allow more time.")
+            return
+        for warned in linter.lint(subscription):
+            kind = Kind.NEVER if warned.code in _NEVER else Kind.DOUBTFUL
+            about: tuple[str, ...] = (subscription.id,)
+            if warned.other:
+                kind, about = Kind.DUPLICATE, (warned.other, subscription.id)
+            yield Finding(kind, about, warned.what, warned.remedy, warned.code)
+
+
+def _silent(
+    engine: Engine,
+    now: datetime,
+    subscribed: Mapping[str, datetime],
+    last_matched: Mapping[str, datetime],
+    most: timedelta,
+) -> Iterator[Finding]:
+    for id, began in subscribed.items():
+        last = last_matched.get(id)
+        quiet = now - (last or began)
+        if quiet >= most and id in engine:
+            when = "since it began" if last is None else f"since {last:%Y-%m-%d}"
+            text = f"no match in {quiet.days} days, {when}"
+            yield Finding(Kind.SILENT, (id,), text, "Try it on stored publications, or end it.")
+
+
+def _failing(states: Iterable[SinkState], now: datetime) -> Iterator[Finding]:
+    by_address: defaultdict[str, list[SinkState]] = defaultdict(list)
+    for state in states:
+        by_address[state.address].append(state)
+    for address, several in by_address.items():
+        first, last = min(s.since for s in several), max(several, key=lambda s: s.since)
+        hours = (now - first) / timedelta(hours=1)
+        attempts = sum(s.attempts for s in several)
+        text = f"{address} has taken nothing for {hours:.0f} h, {attempts} attempts: {last.answer}"
+        about = tuple(dict.fromkeys(s.subscription for s in several))
+        yield Finding(Kind.SINK, about, text, "Mend the sink, or name another.")

@@ -1,0 +1,121 @@
+"""The commands ``graphmatch broker …``: what is done to a broker's store beside the service."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import typer
+
+from graphmatch.command.options import Knowing, Verbosity, grouped, option
+
+app = typer.Typer(
+    name="broker",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="What is done to a broker's store beside `graphmatch serve`.",
+)
+
+File = Annotated[Path, typer.Argument(help="The backup.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Storing:
+    """Where a broker's store is."""
+
+    panel: ClassVar = "Store"
+    store: str = option(
+        "broker.db", "A SQLite file, or the URL of a PostgreSQL database.", metavar="FILE|URL"
+    )
+
+
+@app.command()
+@grouped
+def backup(file: File, storing: Storing, verbosity: Verbosity) -> int:
+    """Write all of a store to a file; the service may run meanwhile.
+
+    Example: `graphmatch broker backup broker.gz --store broker.db`
+    """
+    from graphmatch.command.session import Session
+
+    with Session(verbosity) as session:
+        from graphmatch.broker.backup import backup as write
+
+        store = _store(storing, read_only=True)
+        try:
+            session.note(f"{write(store, file):,} rows in {file}")
+        finally:
+            store.close()
+        return session.status
+
+
+@app.command()
+@grouped
+def restore(file: File, storing: Storing, verbosity: Verbosity) -> int:
+    """Read a backup into an empty store, of SQLite or PostgreSQL.
+
+    Example: `graphmatch broker restore broker.gz --store restored.db`
+    """
+    from graphmatch.command.session import Session
+
+    with Session(verbosity) as session:
+        from graphmatch.broker.backup import restore as read
+
+        store = _store(storing)
+        try:
+            session.note(f"{read(file, store):,} rows in {store.name}")
+        finally:
+            store.close()
+        return session.status
+
+
+@app.command()
+@grouped
+def match(storing: Storing, knowing: Knowing, verbosity: Verbosity) -> int:
+    """Match what is published with the other processes of a PostgreSQL store, until it is stopped.
+
+    Example: `graphmatch broker match --store postgresql://graphmatch@database/graphmatch`
+    """
+    from graphmatch.command.serve import fingerprint_of, stopping
+    from graphmatch.command.session import Session
+    from semantic.errors import InputError, Place, Problem
+
+    with Session(verbosity) as session:
+        from graphmatch.broker.matching import Matcher
+        from graphmatch.broker.service import Broker
+
+        store = _store(storing)
+        try:
+            if store.is_sqlite:
+                what = "a SQLite file is one process's"
+                remedy = "`graphmatch serve` matches itself; several processes need PostgreSQL."
+                raise InputError(Problem(what, Place(store.name), remedy))
+            mark = fingerprint_of(knowing)
+            matcher = Matcher(
+                Broker(store, session.engine(knowing)), None, mark, int(mark[:15] or "0", 16)
+            )
+            with stopping() as stops:
+                matcher.load()
+                matcher.start()
+                session.note("matching")
+                waiting = threading.Event()
+                while not stops:
+                    waiting.wait(0.1)
+                matcher.stop()
+        finally:
+            store.close()
+        session.note("stopped")
+        return session.status
+
+
+def _store(storing: Storing, **options: Any) -> Any:
+    try:
+        from graphmatch.broker.store import Store
+    except ImportError as error:
+        from graphmatch.command.serve import missing
+
+        raise missing(error.name) from error
+    return Store(storing.store, **options)

@@ -1,0 +1,182 @@
+"""A broker that serves, on loopback, in threads of this process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from http.client import HTTPConnection
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Thread
+from time import monotonic, sleep
+from types import ModuleType
+from typing import Any, Self, TypeVar
+
+from sqlalchemy import Connection
+
+from graphmatch.broker.api import make_app
+from graphmatch.broker.client import Client
+from graphmatch.broker.matching import Matcher
+from graphmatch.broker.metrics import event_log
+from graphmatch.broker.service import Broker, BrokerLimits
+from graphmatch.broker.store import Store
+from graphmatch.command.serve import server_of
+from graphmatch.engine import Engine
+
+T = TypeVar("T")
+ALL = "SELECT ?s WHERE { ?s a <urn:C> }"
+TURTLE = {"Content-Type": "text/turtle"}
+
+if find_spec("graphmatch.broker.transport") is None:  # its secrets are made in another part
+    _stand_in: Any = ModuleType("graphmatch.broker.transport")
+    _stand_in.new_secret = lambda: "whsec_" + "A" * 44
+    _stand_in.check_secret = lambda secret: None
+    sys.modules["graphmatch.broker.transport"] = _stand_in
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.content)
+
+
+class Clock:
+    """The machine's time, and how far a test has put it forward."""
+
+    def __init__(self) -> None:
+        self.forward = timedelta(0)
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + self.forward
+
+
+class Serving:
+    """A broker with its matcher and its server; it can be stopped and started on one store."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        limits: BrokerLimits | None = None,
+        matching: bool = True,
+        log: Any = None,
+        **more: Any,
+    ) -> None:
+        self._folder, self._limits, self._matching, self._more = folder, limits, matching, more
+        self._log = None if log is None else event_log(log)
+        self.clock = Clock()
+        self.port = 0
+        self._errors: list[BaseException] = []
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        assert not self._errors
+
+    def start(self) -> None:
+        self.store = Store(str(self._folder / "broker.db"))
+        self.broker = Broker(self.store, Engine(), self.clock, self._limits)
+        self.matcher = Matcher(self.broker)
+        if self._matching:
+            self.matcher.load()
+            self.matcher.start()
+        self.app = make_app(self.broker, self.matcher, log=self._log, **self._more)
+        self.streams = self.app.state.api.streams
+        self.server = server_of(self.app, self.streams)
+        listening = socket.create_server(("127.0.0.1", self.port))
+        self.port = listening.getsockname()[1]
+        self._thread = Thread(target=self._serve, args=(listening,))
+        self._thread.start()
+        wait(lambda: self.server.started)
+
+    def _serve(self, listening: socket.socket) -> None:
+        with listening:
+            asyncio.run(self.server.serve([listening]))
+
+    def stop(self) -> None:
+        self.server.should_exit = True
+        self._thread.join()
+        if self._matching:
+            self.matcher.stop()
+        self.store.close()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def client(self, token: str | None = None) -> Client:
+        return Client(self.url, token)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: bytes | str | Mapping[str, Any] | list[Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> Answer:
+        sent = dict(headers or {})
+        if isinstance(body, Mapping | list):
+            body, sent = json.dumps(body), {"Content-Type": "application/json"} | sent
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.request(method, path, body, sent, **more)
+            answer = connection.getresponse()
+            named = {name.lower(): value for name, value in answer.getheaders()}
+            return Answer(answer.status, named, answer.read())
+        finally:
+            connection.close()
+
+    def raw(self, data: bytes) -> bytes:
+        """Send bytes, and return all that comes back."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as connection:
+            connection.sendall(data)
+            connection.shutdown(socket.SHUT_WR)
+            found = b""
+            while piece := connection.recv(65536):
+                found += piece
+        return found
+
+    def subscribe(self, query: str = ALL, **more: Any) -> tuple[str, dict[str, str]]:
+        """Return a subscription's id, and the header that has its ticket."""
+        made = self.call("POST", "/v1/subscriptions", {"query": query, **more})
+        assert made.status == 201, made.content
+        return made.json["id"], {"Authorization": f"Ticket {made.json['ticket']}"}
+
+    def publish(self, text: str = "<urn:a> a <urn:C> .", **headers: str) -> int:
+        """Publish Turtle; return its number in the log."""
+        said = self.call("POST", "/v1/publications", text, TURTLE | headers)
+        assert said.status == 202, said.content
+        return int(said.json["publications"][0]["seq"])
+
+    def settled(self) -> None:
+        """Wait until all that was published is matched."""
+        from sqlalchemy import func, select
+
+        from graphmatch.broker.tables import publications
+
+        waiting = select(func.count()).where(publications.c.matched_at.is_(None))
+        wait(lambda: self.read(lambda db: db.scalar(waiting)) == 0)
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        return self.store.read_now(work)
+
+
+def wait(is_so: Callable[[], bool], seconds: float = 20) -> None:
+    end = monotonic() + seconds
+    while not is_so():
+        assert monotonic() < end, "it did not come about"
+        sleep(0.005)

@@ -1,0 +1,645 @@
+"""The API over real HTTP: who may do what, what is refused and how, and inboxes as LDN wants."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import socket
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import pytest
+from sqlalchemy import func, insert, select
+
+from graphmatch.broker.access import ApiOptions
+from graphmatch.broker.problems import TYPE
+from graphmatch.broker.service import BrokerLimits, RefusedError, checked_sink
+from graphmatch.broker.tables import audit, deliveries, owners
+from tests.graphmatch.broker.serving import ALL, TURTLE, Answer, Serving
+
+LDN = "http://www.w3.org/ns/ldp"
+LINES = {"Content-Type": "application/x-ndjson"}
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    with Serving(tmp_path_factory.mktemp("api")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    options = ApiOptions(anonymous=False, hosts=None)
+    with Serving(tmp_path_factory.mktemp("public"), options=options) as running:
+        yield running
+
+
+def token(serving: Serving, owner: str, *scopes: str) -> dict[str, str]:
+    made = asyncio.run(serving.broker.new_token(owner, scopes))
+    return {"Authorization": f"Bearer {made}"}
+
+
+def check(answer: Answer, status: int, what: str = "") -> Any:
+    """Check a problem (RFC 9457), and return it."""
+    assert answer.status == status, answer.content
+    assert answer.headers["content-type"] == "application/problem+json"
+    said = answer.json
+    assert said["type"].startswith(TYPE)
+    assert said["status"] == status
+    assert said["title"]
+    assert said["detail"] == str(said["detail"])
+    assert said["where"]["source"]
+    assert said["remedy"]
+    assert what in said["what"]
+    return said
+
+
+# -- linked data notifications: the checks of ldn-tests for receivers ---------------------------
+
+
+def test_discovery(serving: Serving) -> None:
+    for method in ("GET", "HEAD"):
+        said = serving.call(method, "/")
+        inbox = f"{serving.url}/v1/publications"
+        assert f'<{inbox}>; rel="{LDN}#inbox"' in said.headers["link"]
+    assert serving.call("GET", "/").json["inbox"] == inbox
+
+
+def test_options_and_head(serving: Serving) -> None:
+    said = serving.call("OPTIONS", "/v1/publications")
+    assert said.status == 204
+    assert {"GET", "HEAD", "OPTIONS", "POST"} == set(said.headers["allow"].split(", "))
+    assert "application/ld+json" in said.headers["accept-post"]
+    said = serving.call("HEAD", "/v1/publications", headers={"Accept": "application/ld+json"})
+    assert (said.status, said.content) == (200, b"")
+    assert said.headers["content-type"] == "application/ld+json"
+
+
+@pytest.mark.parametrize("profile", ["", '; profile="http://www.w3.org/ns/activitystreams"'])
+def test_that_a_notification_is_taken_in_listed_and_read(serving: Serving, profile: str) -> None:
+    body = {"@context": {"n": "http://example.org/"}, "@id": "", "n:p": "Hello"}
+    sent = serving.call(
+        "POST",
+        "/v1/publications",
+        json.dumps(body),
+        {"Content-Type": "application/ld+json" + profile},
+    )
+    assert sent.status == 202
+    assert sent.json["problems"] == []
+    address = sent.headers["location"]
+    listed = serving.call("GET", "/v1/publications", headers={"Accept": "application/ld+json"})
+    assert listed.headers["content-type"] == "application/ld+json"
+    assert listed.json["@context"] == LDN
+    assert address in listed.json["contains"]
+    path = address.removeprefix(serving.url)
+    for accept in ({"Accept": "application/ld+json"}, {}):
+        read = serving.call("GET", path, headers=accept)
+        assert read.headers["content-type"] == "application/ld+json"
+        (node,) = read.json
+        assert node["http://example.org/p"] == [{"@value": "Hello"}]
+        assert node["@id"] == sent.json["publications"][0]["id"]
+    turtle = serving.call("GET", path, headers={"Accept": "text/turtle"})
+    assert b"<http://example.org/p>" in turtle.content
+    state = serving.call("GET", path, headers={"Accept": "application/json"}).json
+    assert state["source"] == "http"
+    check(serving.call("GET", path, headers={"Accept": "image/png"}), 406)
+
+
+def test_that_constraints_are_named_where_one_is_not_met(serving: Serving) -> None:
+    for body, media_type, status in (
+        (b"{", "application/ld+json", 422),
+        (b"<a>", "text/turtle", 422),
+        (b"", "text/turtle", 422),
+        (b"x=1", "application/x-www-form-urlencoded", 415),
+        ("<urn:ä> <urn:p> 1 .".encode("latin-1"), "text/turtle; charset=latin-1", 415),
+    ):
+        said = serving.call("POST", "/v1/publications", body, {"Content-Type": media_type})
+        check(said, status)
+        assert f'rel="{LDN}#constrainedBy"' in said.headers["link"]
+
+
+# -- publishing ---------------------------------------------------------------------------------
+
+
+def test_publishing_in_bulk(serving: Serving) -> None:
+    quads = b"<urn:a> <urn:p> <urn:b> <urn:g1> .\n<urn:a> <urn:p> <urn:c> <urn:g2> .\n"
+    said = serving.call("POST", "/v1/publications", quads, {"Content-Type": "application/n-quads"})
+    assert [one["id"] for one in said.json["publications"]] == ["urn:g1", "urn:g2"]
+    lines = [
+        {"id": "urn:l1", "data": "<> <urn:p> 1 .", "format": "text/turtle"},
+        {"data": {"@id": "urn:x", "urn:p": 1}},
+        {"data": 1},
+        {"data": "<urn:a> <urn:p>", "format": "ttl"},
+        {"data": "<urn:a> <urn:p> 1 .", "format": "klingon"},
+        {"more": 1},
+    ]
+    body = "\n".join(map(json.dumps, lines)) + "\n\n{\n"
+    said = serving.call("POST", "/v1/publications", body, LINES)
+    assert said.status == 202
+    assert len(said.json["publications"]) == 2
+    assert said.json["publications"][0]["id"] == "urn:l1"
+    assert [one["where"]["line"] for one in said.json["problems"]] == [3, 4, 5, 6, 8]
+    check(serving.call("POST", "/v1/publications", "\n", LINES), 422, "no publication in it")
+
+
+def test_publishing_a_feed(serving: Serving) -> None:
+    feed = Path("data/feeds/science.atom").read_bytes()
+    for media_type in ("application/atom+xml", "application/xml", "text/plain", ""):
+        sent = {"Content-Type": media_type} if media_type else {}
+        said = serving.call("POST", "/v1/publications", feed, sent)
+        assert len(said.json["publications"]) > 3
+
+
+def test_that_a_key_gives_the_same_answer(serving: Serving) -> None:
+    key = {"Idempotency-Key": "k1"}
+    first = serving.call("POST", "/v1/publications", "<urn:a> <urn:p> 1 .", TURTLE | key)
+    again = serving.call("POST", "/v1/publications", "<urn:a> <urn:p> 1 .", TURTLE | key)
+    assert first.json == again.json
+    other = serving.call("POST", "/v1/publications", "<urn:a> <urn:p> 2 .", TURTLE | key)
+    check(other, 409)
+
+
+def test_limits_of_bodies(tmp_path: Path) -> None:
+    limits = BrokerLimits(body_bytes=1000, publications=3)
+    fine, large = b"<urn:a> <urn:p> 1 .", b"<urn:a> <urn:p> 1 ." + b" " * 1000
+    gz = TURTLE | {"Content-Encoding": "gzip"}
+    with Serving(tmp_path, limits=limits) as serving:
+
+        def sent(body: bytes, headers: dict[str, str], **more: Any) -> Answer:
+            return serving.call("POST", "/v1/publications", body, headers, **more)
+
+        check(sent(large, TURTLE), 413)
+        pieces: Any = iter([fine, b" " * 500, b" " * 500])
+        check(sent(pieces, TURTLE, encode_chunked=True), 413)
+        assert sent(gzip.compress(fine), gz).status == 202
+        assert sent(gzip.compress(fine) + gzip.compress(b"#"), gz).status == 202
+        check(sent(gzip.compress(large), gz), 413)
+        check(sent(gzip.compress(b" " * 10**8)[:900], gz), 413)
+        check(sent(gzip.compress(fine)[:-3], gz), 400, "it ends early")
+        check(sent(fine, gz), 400, "no gzip")
+        check(sent(fine, TURTLE | {"Content-Encoding": "br"}), 415)
+        check(sent(fine, TURTLE | {"Content-Length": "9" * 30}), 413)
+        many = "\n".join(json.dumps({"data": fine.decode()}) for _ in range(4))
+        check(sent(many.encode(), LINES), 422, "more than 3 publications")
+        assert len(serving.call("GET", "/v1/publications").json["contains"]) == 2
+
+
+def test_that_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
+    with Serving(tmp_path, options=ApiOptions(body_seconds=0.2)) as serving:
+        head = b"POST /v1/publications HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n1"
+        with socket.create_connection(("127.0.0.1", serving.port), timeout=10) as connection:
+            connection.sendall(head)
+            assert connection.recv(65536).startswith(b"HTTP/1.1 408 ")
+
+
+HOSTILE = [
+    b"\0" * 100,
+    b"\xff\xfe\xfd",
+    b"[" * 100_000,
+    b'{"a":' * 50_000,
+    b'{"query": "\\ud800"}',
+    b'{"name": "\\u0000", "query": "ASK { ?s ?p ?o }"}',
+    b'{"query": "ASK { ?s ?p ?o }", "expires_in": 1e400}',
+    b'{"query": "ASK { ?s ?p ?o }", "expires_in": 99999999999999999999999}',
+    b'{"where": {"a": NaN}}',
+    b'{"where": {"a": {"lt": 1e999}}}',
+    b'{"where": {"\\ud800": 1}}',
+    b'{"where": [[[[]]]]}',
+    b'{"topics": ["\\ud800"]}',
+    b'{"topics": []}',
+    b'{"words": [""]}',
+    b'{"query": null}',
+    b"null",
+    b"1",
+    b'"x"',
+    b'{"query": "ASK { ?s ?p ?o }", "quiet": {"from": 1, "to": []}}',
+    b'{"query": "ASK { ?s ?p ?o }", "quiet": {"from": "1:00", "to": "2:00", "zone": "../x"}}',
+    b'{"query": "ASK { ?s ?p ?o }", "digest": {"every": true}}',
+    b'{"query": "ASK { ?s ?p ?o }", "digest": {"at": ["25:00"]}}',
+    b'{"query": "ASK { ?s ?p ?o }", "sink": {"kind": "webhook", "url": "http://["}}',
+    b'{"query": "ASK { ?s ?p ?o }", "sink": {"kind": "inbox", "url": "http://a:99999/"}}',
+    b'{"query": "ASK { ?s ?p ?o }", "sink": {"kind": "email", "address": "a@b\\u0000"}}',
+    b'{"query": "' + b"(" * 50_000 + b'"}',
+    b"<?xml version='1.0'?><!DOCTYPE a [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;&a;'>]><a>&b;</a>",
+    b'<urn:a> <urn:p> "\\u0000" .',
+    b"@prefix : <" + b"a" * 100_000 + b"> . :a :b :c .",
+    b"<urn:a> <urn:p> " + b"(" * 50_000,
+    b"<urn:a> <urn:p> " + b"<<( " * 10_000,
+]
+
+
+@pytest.mark.parametrize("number", range(len(HOSTILE)))
+def test_that_hostile_bodies_are_no_fault_of_ours(serving: Serving, number: int) -> None:
+    body = HOSTILE[number]
+    for path, media_types in (
+        ("/v1/subscriptions", ("application/json", "text/plain", "")),
+        ("/v1/publications", ("application/ld+json", "text/turtle", "application/xml", LINES_TYPE)),
+    ):
+        for media_type in media_types:
+            said = serving.call("POST", path, body, {"Content-Type": media_type})
+            assert said.status < 500, (path, media_type, said.content)
+            if said.status >= 400:
+                check(said, said.status)
+    assert serving.call("GET", "/readyz").status == 200
+
+
+LINES_TYPE = LINES["Content-Type"]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: [\r\n\r\n",
+        b"GET /%00%ff?since=%ff HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /v1/matches/99999999999999999999 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /v1/matches/-1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /v1/matches/1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: \xff\r\n\r\n",
+        b"GET /v1/matches/1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nOrigin: http://[\r\n\r\n",
+        b"HELLO\r\n\r\n",
+    ],
+)
+def test_that_hostile_heads_are_no_fault_of_ours(serving: Serving, head: bytes) -> None:
+    assert serving.raw(head).startswith(b"HTTP/1.1 4")
+
+
+# -- what browsers send for others --------------------------------------------------------------
+
+
+def test_that_pages_of_others_cannot_use_it(serving: Serving) -> None:
+    path, body = "/v1/publications", "<urn:a> <urn:p> 1 ."
+    check(serving.call("GET", "/", headers={"Host": "evil.example"}), 421)
+    foreign = {"Origin": "http://evil.example"}
+    check(serving.call("POST", path, body, TURTLE | foreign), 403)
+    check(serving.call("POST", path, body, TURTLE | {"Origin": "null"}), 403)
+    own = {"Origin": serving.url, "Host": f"127.0.0.1:{serving.port}"}
+    assert serving.call("POST", path, body, TURTLE | own).status == 202
+
+
+# -- who may ------------------------------------------------------------------------------------
+
+
+def test_what_needs_a_token(public: Serving) -> None:
+    publishing = token(public, "one", "publish")
+    subscribing = token(public, "one", "subscribe")
+    asked, body = {"query": ALL}, "<urn:a> a <urn:C> ."
+    for headers, subscribed, published in (
+        ({}, 401, 401),
+        ({"Authorization": "Bearer gmk_no"}, 401, 401),
+        ({"Authorization": "Basic YTpi"}, 401, 401),
+        ({"Authorization": "Ticket gmt_no"}, 401, 401),
+        (publishing, 403, 202),
+        (subscribing, 201, 403),
+        (token(public, "one", "admin"), 201, 202),
+    ):
+        said = public.call("POST", "/v1/subscriptions", asked, headers)
+        assert said.status == subscribed
+        if subscribed == 401:
+            assert "Bearer" in said.headers["www-authenticate"]
+        said = public.call("POST", "/v1/publications", body, TURTLE | headers)
+        assert said.status == published
+    check(public.call("GET", "/metrics"), 401)
+    assert public.call("GET", "/metrics", headers=token(public, "a", "admin")).status == 200
+
+
+def test_that_what_is_anothers_is_not_there(public: Serving) -> None:
+    mine, other = token(public, "mine", "subscribe", "publish"), token(public, "o", "subscribe")
+    made = public.call("POST", "/v1/subscriptions", {"query": ALL}, mine).json
+    id, ticket = made["id"], {"Authorization": f"Ticket {made['ticket']}"}
+    seq = public.call("POST", "/v1/publications", "<urn:a> a <urn:C> .", TURTLE | mine)
+    published = seq.json["publications"][0]["seq"]
+    public.settled()
+    match = public.call("GET", f"/v1/subscriptions/{id}/matches", headers=mine).json["last"]
+    number = _delivery(public, id)
+    count = select(func.count()).select_from(audit)
+    paths = [
+        ("GET", f"/v1/subscriptions/{id}"),
+        ("PATCH", f"/v1/subscriptions/{id}"),
+        ("DELETE", f"/v1/subscriptions/{id}"),
+        ("POST", f"/v1/subscriptions/{id}/pause"),
+        ("POST", f"/v1/subscriptions/{id}/resume"),
+        ("POST", f"/v1/subscriptions/{id}/renew"),
+        ("GET", f"/v1/subscriptions/{id}/matches"),
+        ("GET", f"/v1/subscriptions/{id}/events"),
+        ("GET", f"/v1/subscriptions/{id}/feed.atom"),
+        ("GET", f"/v1/subscriptions/{id}/deliveries"),
+        ("GET", f"/v1/matches/{match}"),
+        ("GET", f"/v1/matches/{match}/why"),
+        ("GET", f"/v1/deliveries/{number}"),
+        ("POST", f"/v1/deliveries/{number}/retry"),
+        ("GET", f"/v1/publications/{published}"),
+    ]
+    for method, path in paths:
+        body = {} if method == "PATCH" else None
+        absent = path.replace(id, "sub_0123456789abcdef").replace(f"/{match}", "/99999")
+        if "publications" in path or "deliveries/" in path:
+            absent = path.replace(f"/{published}", "/99999").replace(f"/{number}", "/99999")
+        for headers in (other, {"Authorization": "Ticket gmt_no"}):
+            before = public.read(lambda db: db.scalar(count)) or 0
+            refused = public.call(method, path, body, headers)
+            assert public.read(lambda db: db.scalar(count)) == before + 1
+            missing = public.call(method, absent, body, headers)
+            assert (refused.status, missing.status) == (404, 404)
+            for key in ("type", "what", "remedy", "title"):
+                assert refused.json[key] == missing.json[key]
+    for headers in (mine, ticket):
+        for method, path in paths:
+            if method == "GET" and not path.endswith("/events"):
+                assert public.call(method, path, headers=headers).status == 200, path
+    assert public.call("GET", f"/v1/subscriptions/{id}").status == 401
+
+
+def _delivery(serving: Serving, id: str) -> int:
+    """Return a delivery of a subscription that has failed."""
+    from graphmatch.broker.tables import subscriptions
+
+    row = serving.read(
+        lambda db: db.scalar(select(subscriptions.c.number).where(subscriptions.c.id == id))
+    )
+    values = {"kind": "match", "host": "a:80", "state": "failed", "attempt": 3, "due_at": 1}
+    made = insert(deliveries).values(subscription=row, created_at=1, **values)
+    key = serving.store.write_now(lambda db: db.execute(made).inserted_primary_key)
+    assert key is not None
+    return int(key[0])
+
+
+def test_deliveries_and_trying_again(serving: Serving) -> None:
+    id, ticket = serving.subscribe()
+    number = _delivery(serving, id)
+    (one,) = serving.call("GET", f"/v1/subscriptions/{id}/deliveries", headers=ticket).json[
+        "deliveries"
+    ]
+    assert (one["id"], one["state"], one["subscription"]) == (number, "failed", id)
+    path = f"/v1/deliveries/{number}"
+    again = serving.call("POST", f"{path}/retry", headers=ticket)
+    assert (again.status, again.json["state"], again.json["attempt"]) == (202, "waiting", 0)
+    done = deliveries.update().where(deliveries.c.id == number).values(state="delivered")
+    serving.store.write_now(lambda db: db.execute(done))
+    check(serving.call("POST", f"{path}/retry", headers=ticket), 409)
+
+
+def test_tokens(public: Serving) -> None:
+    admin = token(public, "root", "admin")
+    asked = {"owner": "new", "scopes": ["publish", "subscribe"]}
+    check(public.call("POST", "/v1/tokens", asked, token(public, "x", "publish")), 403)
+    made = public.call("POST", "/v1/tokens", asked, admin)
+    assert made.status == 201
+    headers = {"Authorization": f"Bearer {made.json['token']}"}
+    ids = [
+        public.call("POST", "/v1/subscriptions", {"query": ALL}, headers).json["id"]
+        for _ in range(3)
+    ]
+    first = public.call("GET", "/v1/subscriptions?limit=2", headers=headers).json
+    second = public.call("GET", first["next"].removeprefix(public.url), headers=headers).json
+    listed = [one["id"] for page in (first, second) for one in page["subscriptions"]]
+    assert listed == ids
+    revoked = public.call("DELETE", "/v1/owners/new/tokens", headers=admin)
+    assert revoked.json == {"revoked": 1}
+    check(public.call("GET", "/v1/subscriptions", headers=headers), 401)
+    assert public.read(lambda db: db.scalar(select(func.count()).select_from(owners)))
+
+
+# -- subscriptions ------------------------------------------------------------------------------
+
+
+def test_that_secrets_are_told_once(serving: Serving) -> None:
+    sink = {"kind": "ntfy", "url": "https://ntfy.example/x", "token": "tk_secret"}
+    made = serving.call("POST", "/v1/subscriptions", {"query": ALL, "sink": sink})
+    headers = {"Authorization": f"Ticket {made.json['ticket']}"}
+    path = made.headers["location"].removeprefix(serving.url)
+    shown = serving.call("GET", path, headers=headers).content.decode()
+    assert "tk_secret" not in shown
+    assert made.json["ticket"] not in shown
+    assert made.headers["cache-control"] == "no-store"
+
+
+def test_that_null_takes_a_digest_away(serving: Serving) -> None:
+    id, ticket = serving.subscribe(digest={"every": 600})
+    path = f"/v1/subscriptions/{id}"
+    assert serving.call("PATCH", path, {"name": "n"}, ticket).json["subscription"]["digest"]
+    said = serving.call("PATCH", path, {"digest": None}, ticket)
+    assert said.json["subscription"]["digest"] is None
+
+
+def test_that_a_changed_query_sees_what_comes(serving: Serving) -> None:
+    id, ticket = serving.subscribe("SELECT ?s { ?s a <urn:Never> }")
+    serving.publish("<urn:x> a <urn:Changed> .")
+    path = f"/v1/subscriptions/{id}"
+    query = {"query": "SELECT ?s { ?s a <urn:Changed> }"}
+    assert serving.call("PATCH", path, query, ticket).json["subscription"]["generation"] == 2
+    serving.publish("<urn:y> a <urn:Changed> .")
+    serving.settled()
+    (one,) = serving.call("GET", f"{path}/matches", headers=ticket).json["matches"]
+    assert one["solutions"] == [{"s": "<urn:y>"}]
+    assert serving.call("POST", f"{path}/pause", headers=ticket).status == 200
+    serving.publish("<urn:z> a <urn:Changed> .")
+    serving.settled()
+    assert len(serving.call("GET", f"{path}/matches", headers=ticket).json["matches"]) == 1
+
+
+# -- the whole ----------------------------------------------------------------------------------
+
+
+def test_what_is_said_of_addresses_and_methods(serving: Serving) -> None:
+    check(serving.call("GET", "/nix"), 404)
+    for path, allowed in (
+        ("/v1/publications", {"GET", "HEAD", "OPTIONS", "POST"}),
+        ("/v1/subscriptions/x", {"GET", "HEAD", "PATCH", "DELETE"}),
+    ):
+        said = serving.call("PUT", path)
+        check(said, 405)
+        assert set(said.headers["allow"].split(", ")) == allowed
+    said = check(
+        serving.call("POST", "/v1/subscriptions", b"{", {"Content-Type": "application/json"}), 400
+    )
+    assert said["where"]["source"] == "body"
+    said = check(serving.call("POST", "/v1/subscriptions", {"query": 1, "colour": 2}), 422)
+    assert {one["where"]["item"] for one in said["problems"]} == {"query", "colour"}
+    said = check(serving.call("POST", "/v1/subscriptions", {"query": "SELECT ?s\n{ ?s ?p }"}), 422)
+    assert said["where"]["line"] == 2
+
+
+def test_a_fault_of_our_own(tmp_path: Path) -> None:
+    def why(*_: object) -> None:
+        raise ZeroDivisionError("gmt_secret")
+
+    with Serving(tmp_path, why=why) as serving:
+        id, ticket = serving.subscribe()
+        serving.publish()
+        serving.settled()
+        said = serving.call("GET", "/v1/matches/1/why", headers=ticket)
+        assert "gmt_" not in said.content.decode()
+        check(said, 500)
+        assert id
+
+
+def test_that_the_log_has_no_secrets(tmp_path: Path) -> None:
+    log = StringIO()
+    with Serving(tmp_path, log=log) as serving:
+        id, ticket = serving.subscribe()
+        feed = serving.call("GET", f"/v1/subscriptions/{id}", headers=ticket).json["links"]["feed"]
+        assert serving.call("GET", feed.removeprefix(serving.url)).status == 200
+        secret = ticket["Authorization"].split()[1]
+        serving.call("GET", f"/v1/subscriptions/{secret}?ticket={secret}", headers=ticket)
+        rows = serving.read(lambda db: db.execute(select(audit)).all())
+    lines = [json.loads(line) for line in log.getvalue().splitlines()]
+    assert [one["status"] for one in lines] == [201, 200, 200, 404]
+    said = log.getvalue() + repr(rows)
+    assert secret[4:] not in said
+    assert feed.partition("gmr_")[2] not in said
+
+
+def test_metrics_and_health(serving: Serving) -> None:
+    serving.publish()
+    serving.settled()
+    sleep(0.05)
+    text = serving.call("GET", "/metrics").content.decode()
+    values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line[:1] != "#")
+    published = serving.call("GET", "/v1/publications?limit=1").json["contains"][0]
+    assert float(values["graphmatch_publications_total"]) == int(published.rpartition("/")[2])
+    assert values["graphmatch_publications_waiting"] == "0.0"
+    assert float(values["graphmatch_match_latency_seconds_count"]) > 0
+    assert any("/v1/subscriptions" in name for name in values)
+    assert serving.call("GET", "/healthz").json["status"] == "ok"
+
+
+def test_that_it_is_not_ready_where_nothing_is_matched(tmp_path: Path) -> None:
+    with Serving(tmp_path, matching=False) as serving:
+        said = serving.call("GET", "/readyz")
+        assert (said.status, said.json["status"]) == (503, "not ready")
+        assert serving.call("GET", "/healthz").status == 200
+
+
+def test_that_the_loop_answers_while_a_large_body_is_read(serving: Serving) -> None:
+    from threading import Thread
+
+    body = "".join(f"<urn:s{n}> <urn:p{n}> <urn:o{n}> .\n" for n in range(150_000))
+    slowest = 0.0
+    thread = Thread(target=serving.publish, args=(body,))
+    thread.start()
+    while thread.is_alive():
+        begun = monotonic()
+        serving.call("GET", "/healthz")
+        slowest = max(slowest, monotonic() - begun)
+    thread.join()
+    assert slowest < 1.0
+
+
+def test_that_every_endpoint_is_described(serving: Serving) -> None:
+    said = serving.call("GET", "/openapi.json").json
+    for path, methods in said["paths"].items():
+        for method, one in methods.items():
+            assert one["summary"], path
+            assert one["description"], path
+            bodies = one.get("requestBody", {}).get("content", {})
+            assert method != "post" or all(
+                "example" in body or _examples(said, body) or path == "/v1/publications"
+                for body in bodies.values()
+            ), path
+    page = serving.call("GET", "/docs").content.decode()
+    assert all(f"{path}</code>" in page for path in said["paths"])
+    assert "src=" not in page
+
+
+def _examples(said: Any, body: Any) -> bool:
+    schema = body["schema"]
+    for one in (schema, *schema.get("anyOf", ())):
+        if "$ref" in one:
+            found = said["components"]["schemas"][one["$ref"].rpartition("/")[2]]
+            if found.get("examples"):
+                return True
+    return False
+
+
+@pytest.mark.parametrize("examples", [3, pytest.param(400, marks=pytest.mark.long)])
+def test_generated_requests(tmp_path: Path, examples: int) -> None:
+    """Schemathesis: no status of 5xx, and every answer as the description says."""
+    import schemathesis
+    from hypothesis import HealthCheck, Phase, settings
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.specs.openapi.checks import (
+        content_type_conformance,
+        response_schema_conformance,
+        status_code_conformance,
+    )
+
+    checks = [
+        not_a_server_error,
+        content_type_conformance,
+        response_schema_conformance,
+        status_code_conformance,
+    ]
+    with Serving(tmp_path) as serving:
+        id, ticket = serving.subscribe()
+        serving.publish()
+        serving.settled()
+        described = serving.call("GET", "/openapi.json").json
+        schema = schemathesis.openapi.from_dict(described)
+        schema.config.update(base_url=serving.url)
+        ran = 0
+        for found in schema.get_all_operations():
+            operation = found.ok()
+            if operation.path.endswith("/events"):
+                continue  # it does not end
+
+            def run(case: Any) -> None:
+                nonlocal ran
+                ran += 1
+                if ran % 2 and "id" in case.path_parameters:
+                    case.path_parameters["id"] = id
+                case.headers = {**(case.headers or {}), **ticket} if ran % 3 else case.headers
+                case.call_and_validate(checks=checks, timeout=20)
+
+            test = operation.as_strategy()
+            _given(
+                test,
+                run,
+                settings(
+                    max_examples=examples,
+                    deadline=None,
+                    database=None,
+                    derandomize=True,
+                    phases=[Phase.generate],
+                    suppress_health_check=list(HealthCheck),
+                ),
+            )
+        assert ran >= 20 * examples
+        assert serving.call("GET", "/readyz").status == 200
+
+
+def _given(strategy: Any, run: Any, how: Any) -> None:
+    from hypothesis import given
+
+    how(given(strategy)(run))()
+
+
+# -- what was wrong in the parts below ----------------------------------------------------------
+
+
+def test_that_a_caller_who_goes_away_does_not_hold_up_the_others(serving: Serving) -> None:
+    """A cancelled write once broke the telling of all that were committed with it."""
+
+    async def main() -> list[str]:
+        store = serving.store
+        blocked = asyncio.create_task(store.write(lambda _: sleep(0.2)))
+        await asyncio.sleep(0.05)
+        several = [asyncio.create_task(store.write(lambda _: "done")) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        several[0].cancel()
+        await blocked
+        return await asyncio.wait_for(asyncio.gather(*several[1:]), 5)
+
+    assert asyncio.run(main()) == ["done", "done"]
+
+
+@pytest.mark.parametrize("url", ["http://[", "http://a:99999/", "http://a b/", "http://a/\n", 1])
+def test_that_odd_addresses_are_refused(url: object) -> None:
+    """A port that is none once ended the matcher, when it first matched."""
+    with pytest.raises(RefusedError, match="no address to send to"):
+        checked_sink({"kind": "inbox", "url": url})

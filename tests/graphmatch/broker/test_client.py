@@ -1,0 +1,136 @@
+"""The client: what it sends, sends again, and says of refusals."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from graphmatch.broker.client import BrokerError, Client
+from graphmatch.broker.events import read_key
+from graphmatch.broker.service import digest_of
+from tests.graphmatch.broker.serving import ALL, Serving
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    with Serving(tmp_path_factory.mktemp("client")) as running:
+        yield running
+
+
+def test_the_life_of_a_subscription(serving: Serving) -> None:
+    client = serving.client()
+    made = client.subscribe(query=ALL, name="all", expires_in=600)
+    assert made.ticket not in repr(made)
+    assert made.read_key == read_key(digest_of(made.ticket), made.id)
+    assert client.subscription(made.id, made.ticket)["state"] == "active"
+    assert client.pause(made.id, made.ticket)["subscription"]["state"] == "paused"
+    assert client.resume(made.id, made.ticket)["subscription"]["state"] == "active"
+    changed = client.change(made.id, made.ticket, name="other", digest={"at": ["08:00"]})
+    assert changed["subscription"]["name"] == "other"
+    assert changed["subscription"]["digest"] == {"at": ["08:00"], "zone": "UTC"}
+    before = changed["subscription"]["expires_at"]
+    assert client.renew(made.id, made.ticket, 900)["subscription"]["expires_at"] > before
+    client.unsubscribe(made.id, made.ticket)
+    assert client.subscription(made.id, made.ticket)["reason"] == "unsubscribed"
+
+
+def test_publishing_and_reading(serving: Serving) -> None:
+    client = serving.client()
+    made = client.subscribe(topics=["Energy"], not_words=["coal"])
+    assert client.subscription(made.id, made.ticket)["given"]["not-words"] == ["coal"]
+    made = client.subscribe(query=ALL)
+    said = client.publish("<urn:a> a <urn:C> .", "text/turtle", id="urn:p")
+    assert [id for _, id in said.publications] == ["urn:p"]
+    event = next(client.events(made.id, made.ticket, since=0))
+    assert (event.publication, event.solutions) == ("urn:p", [{"s": "<urn:a>"}])
+    assert next(client.events(made.id, key=made.read_key, since=0)) == event
+    assert list(client.matches(made.id, made.ticket)) == [event]
+    assert client.match(event.seq, made.ticket) == event
+    assert client.why(event.seq, made.ticket)["match"]["seq"] == event.seq
+    assert list(client.deliveries(made.id, made.ticket)) == []
+
+
+def test_that_a_key_has_a_request_taken_in_once(serving: Serving) -> None:
+    client = serving.client()
+    first = client.publish("<urn:a> a <urn:D> .", "text/turtle", key="one")
+    assert client.publish("<urn:a> a <urn:D> .", "text/turtle", key="one") == first
+    with pytest.raises(BrokerError, match="this key was used for another body") as caught:
+        client.publish("<urn:b> a <urn:D> .", "text/turtle", key="one")
+    assert caught.value.status == 409
+
+
+def test_that_a_request_without_an_answer_is_sent_again(serving: Serving) -> None:
+    """Through a server that swallows the first answer."""
+    swallowed: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+
+        def hand_on() -> None:
+            for first in (True, False):
+                taken, _ = listening.accept()
+                with taken, socket.create_connection(("127.0.0.1", serving.port)) as there:
+                    data = taken.recv(65536)
+                    while not data.endswith(b"<urn:E> ."):
+                        data += taken.recv(65536)
+                    there.sendall(
+                        data.replace(b"HTTP/1.1\r\n", b"HTTP/1.1\r\nConnection: close\r\n")
+                    )
+                    answer = b""
+                    while piece := there.recv(65536):
+                        answer += piece
+                    swallowed.append(answer)
+                    if not first:
+                        taken.sendall(answer)
+
+        thread = Thread(target=hand_on)
+        thread.start()
+        said = Client(f"http://127.0.0.1:{port}").publish("<urn:a> a <urn:E> .", "text/turtle")
+        thread.join()
+    assert len(swallowed) == 2
+    assert b" 202 " in swallowed[0].splitlines()[0]
+    assert (
+        said.publications[0][0]
+        == serving.client().publish("<urn:f> a <urn:F> .").publications[0][0] - 1
+    )
+
+
+def test_that_events_go_on_over_a_restart(tmp_path: Path) -> None:
+    with Serving(tmp_path) as serving:
+        client = serving.client()
+        made = client.subscribe(query=ALL)
+        events = client.events(made.id, made.ticket, since=0)
+        client.publish("<urn:1> a <urn:C> .", "text/turtle")
+        assert next(events).solutions == [{"s": "<urn:1>"}]
+        serving.stop()
+        serving.start()
+        client.publish("<urn:2> a <urn:C> .", "text/turtle")
+        assert next(events).solutions == [{"s": "<urn:2>"}]
+        client.unsubscribe(made.id, made.ticket)
+        assert list(events) == []
+
+
+def test_what_is_said_of_refusals(serving: Serving) -> None:
+    client = serving.client()
+    with pytest.raises(BrokerError) as caught:
+        client.subscribe(query="SELECT")
+    assert (caught.value.status, caught.value.problem.where.line) == (422, 1)
+    with pytest.raises(BrokerError) as caught:
+        client.publish(b"x" * 25_000_000, "text/turtle")
+    assert caught.value.status in (0, 413)  # it may be cut off before it reads the answer
+    with pytest.raises(BrokerError, match="there is no such subscription"):
+        client.subscription("sub_..?y", "gmt_no")
+    with pytest.raises(BrokerError, match="half a character"):
+        client.publish(b'{"data": "\\ud800"}', "application/x-ndjson")
+
+
+def test_addresses_that_are_none() -> None:
+    with pytest.raises(BrokerError, match="no address of a broker"):
+        Client("ftp://example.org")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(BrokerError, match="the broker gives no answer"):
+        Client(f"http://127.0.0.1:{port}").pause("sub_1")

@@ -1,0 +1,332 @@
+"""Streams lose nothing and repeat nothing, however often they are cut; pages and feeds agree."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import timedelta
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from graphmatch.broker.events import STREAMS
+from graphmatch.broker.service import BrokerLimits
+from tests.graphmatch.broker.serving import Serving, wait
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+
+
+@pytest.fixture
+def serving(tmp_path: Path) -> Iterator[Serving]:
+    with Serving(tmp_path) as running:
+        yield running
+
+
+OPENED: list[Stream] = []
+
+
+@pytest.fixture(autouse=True)
+def _closing() -> Iterator[None]:
+    yield
+    while OPENED:
+        OPENED.pop().close()
+
+
+class Stream:
+    """An open stream of events, read a line at a time."""
+
+    def __init__(
+        self, serving: Serving, id: str, ticket: dict[str, str], query: str = "", **headers: str
+    ) -> None:
+        self.connection = HTTPConnection("127.0.0.1", serving.port, timeout=20)
+        OPENED.append(self)
+        path = f"/v1/subscriptions/{id}/events{query}"
+        self.connection.request("GET", path, headers=ticket | headers)
+        self.response: HTTPResponse = self.connection.getresponse()
+        self.status = self.response.status
+
+    def frame(self) -> dict[str, str] | None:
+        """Return the next frame that is no comment; ``None`` at the end, also in the middle."""
+        said: dict[str, str] = {}
+        while line := self.response.readline():
+            text = line.decode().rstrip("\n")
+            if not text and said:
+                return said
+            name, _, value = text.partition(": ")
+            if name and not text.startswith(":"):
+                said[name] = value
+        return None
+
+    def match(self) -> dict[str, Any]:
+        while True:
+            frame = self.frame()
+            assert frame is not None
+            if frame.get("event") == "match":
+                return {"id": int(frame["id"]), **json.loads(frame["data"])}
+
+    def close(self) -> None:
+        if hasattr(self, "response"):
+            self.response.close()
+        self.connection.close()
+
+
+def test_a_match_comes_as_an_event_with_its_number(serving: Serving) -> None:
+    id, ticket = serving.subscribe()
+    stream = Stream(serving, id, ticket)
+    assert stream.response.getheader("Content-Type", "").startswith("text/event-stream")
+    assert stream.frame() == {"retry": "2000", "id": "0"}
+    seq = serving.publish("<urn:a> a <urn:C> .")
+    found = stream.match()
+    stream.close()
+    assert (found["id"], found["subscription"]) == (found["seq"], id)
+    assert found["publication"]["seq"] == seq
+    assert found["solutions"] == [{"s": "<urn:a>"}]
+    page = serving.call("GET", f"/v1/subscriptions/{id}/matches", headers=ticket).json
+    assert [one["seq"] for one in page["matches"]] == [found["seq"]]
+
+
+def test_where_a_stream_begins(serving: Serving) -> None:
+    id, ticket = serving.subscribe()
+    for number in range(3):
+        serving.publish(f"<urn:{number}> a <urn:C> .")
+    serving.settled()
+    for query, headers, first in (
+        ("?since=0", {}, 1),
+        ("?since=2", {}, 3),
+        ("?since=0", {"Last-Event-ID": "2"}, 3),  # the address stays as it was on coming again
+        ("?since=999", {}, 4),  # of a store that was: what comes is not held back
+        ("", {}, 4),
+    ):
+        stream = Stream(serving, id, ticket, query, **headers)
+        stream.frame()
+        if first == 4:
+            serving.publish()
+            assert stream.match()["id"] > 3
+        else:
+            assert stream.match()["id"] == first
+        stream.close()
+
+
+@pytest.mark.parametrize("cuts", [50, pytest.param(1000, marks=pytest.mark.long)])
+def test_that_cut_streams_have_no_gap_and_no_repeat(serving: Serving, cuts: int) -> None:
+    """Cut at any byte, under publishing, with a restart in between."""
+    chance = random.Random(cuts)
+    id, ticket = serving.subscribe()
+    other, _ = serving.subscribe("SELECT ?s WHERE { ?s a <urn:C> ; <urn:p> ?o }")
+    published: list[int] = []
+    stopping = False
+
+    def publishing() -> None:
+        client = serving.client()
+        while not stopping:
+            number = len(published)
+            more = " ; <urn:p> 1" if number % 3 == 0 else ""
+            made = client.publish(f"<urn:{number}> a <urn:C>{more} .", "text/turtle")
+            published.append(made.publications[0][0])
+
+    thread = Thread(target=publishing)
+    thread.start()
+    seen: list[tuple[int, int]] = []
+    last = 0
+    try:
+        for cut in range(cuts):
+            if cut == cuts // 2:
+                serving.stop()
+                serving.start()
+            with suppress(OSError, HTTPException):
+                stream = Stream(serving, id, ticket, "?since=0", **{"Last-Event-ID": str(last)})
+                stream.frame()
+                for _ in range(chance.randrange(4)):
+                    found = stream.match()
+                    seen.append((found["id"], found["publication"]["seq"]))
+                    last = found["id"]
+                stream.response.read1(chance.randrange(1, 400))  # in the midst of the next
+            OPENED.pop().close()
+    finally:
+        stopping = True
+        thread.join()
+    serving.settled()
+    stream = Stream(serving, id, ticket, "", **{"Last-Event-ID": str(last)})
+    stream.frame()
+    while len(seen) < len(published):
+        found = stream.match()
+        seen.append((found["id"], found["publication"]["seq"]))
+    stream.close()
+    assert [seq for _, seq in seen] == published
+    assert [number for number, _ in seen] == sorted({number for number, _ in seen})
+    assert len(published) > cuts / 2
+    assert other != id
+
+
+def test_that_nothing_is_lost_between_reading_and_waiting(tmp_path: Path) -> None:
+    """Nothing but what the matcher tells may wake a stream: its own looks come after the test."""
+    from graphmatch.broker.access import ApiOptions
+
+    with Serving(tmp_path, options=ApiOptions(alive_seconds=600)) as serving:
+        id, ticket = serving.subscribe()
+        stream = Stream(serving, id, ticket)
+        stream.frame()
+        for number in range(50):
+            serving.publish(f"<urn:{number}> a <urn:C> .")
+            assert stream.match()["solutions"] == [{"s": f"<urn:{number}>"}]
+        stream.close()
+
+
+def test_that_comments_keep_a_stream_alive(tmp_path: Path) -> None:
+    from graphmatch.broker.access import ApiOptions
+
+    with Serving(tmp_path, options=ApiOptions(alive_seconds=0.05)) as serving:
+        id, ticket = serving.subscribe()
+        stream = Stream(serving, id, ticket)
+        stream.frame()
+        lines = [stream.response.readline() for _ in range(4)]
+        stream.close()
+        assert lines == [b": alive\n", b"\n"] * 2
+
+
+def test_that_the_end_is_told_and_final(serving: Serving) -> None:
+    id, ticket = serving.subscribe()
+    serving.publish()
+    serving.settled()
+    stream = Stream(serving, id, ticket, "?since=0")
+    assert stream.match()["id"] == 1
+    assert serving.call("DELETE", f"/v1/subscriptions/{id}", headers=ticket).status == 204
+    frame = stream.frame()
+    assert frame is not None
+    assert frame["event"] == "ended"
+    assert "id" not in frame
+    assert stream.frame() is None
+    assert Stream(serving, id, ticket, "?since=1").status == 204
+    again = Stream(serving, id, ticket, "?since=0")
+    assert again.match()["id"] == 1
+
+
+def test_that_replay_is_limited_and_says_so(tmp_path: Path) -> None:
+    with Serving(tmp_path, limits=BrokerLimits(replayed=timedelta(hours=1))) as serving:
+        id, ticket = serving.subscribe(expires_in=10**6)
+        serving.publish("<urn:old> a <urn:C> .")
+        serving.settled()
+        serving.clock.forward = timedelta(hours=2)
+        serving.publish("<urn:new> a <urn:C> .")
+        serving.settled()
+        stream = Stream(serving, id, ticket, "?since=0")
+        stream.frame()
+        frame = stream.frame()
+        assert frame is not None
+        assert (frame["event"], "id" in frame) == ("cut", False)
+        assert stream.match()["solutions"] == [{"s": "<urn:new>"}]
+        stream.close()
+        page = serving.call("GET", f"/v1/subscriptions/{id}/matches", headers=ticket).json
+        assert len(page["matches"]) == 2
+
+
+def test_that_streams_are_of_their_owner(serving: Serving) -> None:
+    mine, ticket = serving.subscribe()
+    other, others = serving.subscribe()
+    assert Stream(serving, mine, others).status == 404
+    assert Stream(serving, mine, {}).status == 401
+    assert Stream(serving, mine, {}, "?key=gmr_no").status == 404
+    key = serving.call("GET", f"/v1/subscriptions/{mine}", headers=ticket).json["links"]["feed"]
+    key = key.partition("key=")[2]
+    assert Stream(serving, other, {}, f"?key={key}").status == 404
+    stream = Stream(serving, mine, {}, f"?key={key}")
+    assert stream.status == 200
+    stream.close()
+
+
+def test_how_many_streams_there_may_be(serving: Serving) -> None:
+    id, ticket = serving.subscribe()
+    open_ = [Stream(serving, id, ticket) for _ in range(STREAMS)]
+    assert [one.status for one in open_] == [200] * STREAMS
+    wait(lambda: len(serving.streams) == STREAMS)
+    assert Stream(serving, id, ticket).status == 429
+    for one in open_:
+        one.close()
+    wait(lambda: len(serving.streams) == 0)
+    assert Stream(serving, id, ticket).status == 200
+    OPENED.pop().close()
+
+
+def test_that_a_stop_ends_open_streams(tmp_path: Path) -> None:
+    serving = Serving(tmp_path)
+    serving.start()
+    id, ticket = serving.subscribe()
+    stream = Stream(serving, id, ticket)
+    stream.frame()
+    stopped = Thread(target=serving.stop)
+    stopped.start()
+    assert stream.frame() is None
+    stopped.join(timeout=5)
+    assert not stopped.is_alive()
+
+
+def test_a_stream_reads_pages(serving: Serving) -> None:
+    """More than one page, of a client that comes late."""
+    id, ticket = serving.subscribe()
+    lines = "\n".join(json.dumps({"data": f"<urn:{n}> a <urn:C> ."}) for n in range(130))
+    said = serving.call("POST", "/v1/publications", lines, {"Content-Type": "application/x-ndjson"})
+    assert len(said.json["publications"]) == 130
+    serving.settled()
+    stream = Stream(serving, id, ticket, "?since=0")
+    assert [stream.match()["id"] for _ in range(130)] == list(range(1, 131))
+    stream.close()
+    several = serving.client().matches(id, ticket["Authorization"].split()[1])
+    assert [one.seq for one in several] == list(range(1, 131))
+
+
+def test_that_large_solutions_are_cut_with_a_link(tmp_path: Path) -> None:
+    with Serving(tmp_path, limits=BrokerLimits(payload_bytes=1000)) as serving:
+        id, ticket = serving.subscribe("SELECT ?o WHERE { ?s <urn:p> ?o }")
+        serving.publish("<urn:a> <urn:p> " + ", ".join(f'"{n:0100}"' for n in range(50)) + " .")
+        serving.settled()
+        stream = Stream(serving, id, ticket, "?since=0")
+        found = stream.match()
+        stream.close()
+        assert found["cut"]
+        assert 0 < len(found["solutions"]) < 10
+        path = found["url"].removeprefix(serving.url)
+        assert len(serving.call("GET", path, headers=ticket).json["solutions"]) == 50
+
+
+def test_the_feed(serving: Serving) -> None:
+    id, ticket = serving.subscribe(name="A < B & \x07")
+    feed = serving.call("GET", f"/v1/subscriptions/{id}", headers=ticket).json["links"]["feed"]
+    path = feed.removeprefix(serving.url)
+    item = '<urn:i> a <urn:C> ; <http://purl.org/dc/terms/title> "<b>\\u0007 & c" .'
+    serving.publish(item)
+    serving.publish("<urn:second> a <urn:C> .")
+    serving.settled()
+    said = serving.call("GET", path)
+    assert said.status == 200
+    root = ElementTree.fromstring(said.content)
+    assert [one.findtext(f"{ATOM}id") for one in root.iter(f"{ATOM}entry")] == [
+        f"urn:graphmatch:{id}:2",
+        f"urn:graphmatch:{id}:1",
+    ]
+    assert root.findtext(f"{ATOM}title") == "A < B & \ufffd"
+    assert "gmt_" not in said.content.decode()
+    tag = {"If-None-Match": said.headers["etag"]}
+    again = serving.call("GET", path, headers=tag)
+    assert (again.status, again.content) == (304, b"")
+    serving.publish("<urn:third> a <urn:C> .")
+    serving.settled()
+    assert serving.call("GET", path, headers=tag).status == 200
+    assert serving.call("GET", path[:-1] + "_").status == 404
+    for method, rest in (("DELETE", ""), ("GET", ""), ("POST", "/pause")):
+        key = path.partition("?")[2]
+        only = serving.call(method, f"/v1/subscriptions/{id}{rest}?{key}")
+        assert only.status == 401, "the key is for reading matches"
+
+
+def test_that_a_wake_after_the_loop_is_gone_is_no_fault(tmp_path: Path) -> None:
+    serving = Serving(tmp_path)
+    serving.start()
+    serving.stop()
+    serving.streams.stopped = False
+    serving.streams.told([1])

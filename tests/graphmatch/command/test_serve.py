@@ -1,0 +1,121 @@
+"""``graphmatch serve``: it starts, says where it is, keeps what it took in, and stops."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from graphmatch.broker.client import BrokerError, Client
+from graphmatch.cli import app
+from graphmatch.command.serve import Serving
+from semantic.errors import InputError
+
+ROOT = Path(__file__).parents[3]
+
+
+@contextmanager
+def serve(store: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
+    """Yield the process, its address, and what it said before."""
+    code = "from graphmatch.cli import main; main()"
+    command = [sys.executable, "-c", code, "serve", "--store", str(store), "--port", "0", *more]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            said: list[str] = []
+            while True:
+                line = process.stdout.readline()
+                assert line, said
+                said.append(line)
+                if found := re.search(r"listening at (http://\S+),", line):
+                    break
+            yield process, found[1], said
+        finally:
+            process.kill()
+
+
+def test_that_it_keeps_what_it_took_in_and_stops_when_told(tmp_path: Path) -> None:
+    store = tmp_path / "broker.db"
+    with serve(store, "-o", "ontologies/news.ttl") as (process, url, _):
+        client = Client(url)
+        made = client.subscribe(query="SELECT ?s WHERE { ?s a <urn:C> }")
+        client.publish("<urn:a> a <urn:C> .", "text/turtle")
+        events = client.events(made.id, made.ticket, since=0)
+        assert next(events).seq == 1  # and the stream stays open
+        parts = HTTPConnection(url.partition("://")[2], timeout=10)
+        parts.request("GET", "/docs")
+        page = parts.getresponse().read().decode()
+        parts.close()
+        assert "POST /v1/publications" in page
+        assert "http-equiv" not in page
+        assert "<script" not in page
+        process.send_signal(signal.SIGTERM)
+        rest, _ = process.communicate(timeout=20)
+        assert process.returncode == 0, rest
+        assert "stopped" in rest
+        assert made.ticket not in rest
+        assert '"path": "/v1/publications"' in rest
+        events.close()
+    assert list(tmp_path.glob("broker.db.engines/*.gm"))
+    with serve(store, "-o", "ontologies/news.ttl") as (_, url, _):
+        client = Client(url)
+        client.publish("<urn:b> a <urn:C> .", "text/turtle")
+        events = client.events(made.id, made.ticket, since=1)
+        assert next(events).solutions == [{"s": "<urn:b>"}]
+        events.close()
+
+
+def test_that_tokens_are_needed_where_others_reach_it(tmp_path: Path) -> None:
+    options = ("--host", "0.0.0.0", "--public", "--new-token", "shop:publish")
+    with serve(tmp_path / "broker.db", *options) as (_, url, said):
+        url = url.replace("0.0.0.0", "127.0.0.1")
+        token = next(line for line in said if line.startswith("shop: ")).split()[1]
+        with pytest.raises(BrokerError, match="this needs a token"):
+            Client(url).publish("<urn:a> a <urn:C> .", "text/turtle")
+        assert Client(url, token).publish("<urn:a> a <urn:C> .", "text/turtle").publications
+        with pytest.raises(BrokerError, match="the token is not for this"):
+            Client(url, token).subscribe(query="ASK { ?s ?p ?o }")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_that_other_machines_reach_it_only_where_that_is_said(host: str) -> None:
+    with pytest.raises(InputError, match="other machines could reach this address"):
+        Serving(host=host).check()
+    Serving(host=host, public=True).check()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
+def test_what_only_this_machine_reaches(host: str) -> None:
+    Serving(host=host).check()
+
+
+def test_what_is_said_of_mistakes(tmp_path: Path) -> None:
+    def said(*options: str) -> str:
+        ran = CliRunner().invoke(app, ["serve", "--store", str(tmp_path / "b.db"), *options])
+        assert ran.exit_code == 2
+        return " ".join(ran.output.split())
+
+    assert "does not say what a token is for" in said("--new-token", "shop")
+    assert "no scope is called 'fly'" in said("--port", "0", "--new-token", "shop:fly")
+    assert "cannot be listened at" in said("--host", "192.0.2.1", "--public", "--port", "1")
+
+
+def test_what_is_said_where_the_extra_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("graphmatch.broker")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    ran = CliRunner().invoke(app, ["serve", "--store", str(tmp_path / "b.db")])
+    assert ran.exit_code == 2
+    assert 'pip install "graphmatch[broker]"' in " ".join(ran.output.split())
