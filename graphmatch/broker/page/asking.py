@@ -67,6 +67,7 @@ LANGUAGE = "en"
 _DAYS = 14
 _SUFFIXES = frozenset({".csv", ".jsonld", ".n3", ".nt", ".owl", ".owx", ".rdf", ".ttl", ".xml"})
 _DESCRIPTION = 20_000
+_DRAWN = 100
 _TAG = re.compile(r"<[^<>]{0,2000}>")
 _IRI = re.compile(r"<([^<>\s\"]+)>")
 T = TypeVar("T")
@@ -482,7 +483,7 @@ class Graph:
         edges: list[dict[str, Any]] = []
 
         def node(id: str, label: str, kind: str) -> None:
-            nodes.setdefault(id, {"id": id, "label": label, "kind": kind})
+            nodes.setdefault(id, {"id": id, "label": label[:_DRAWN], "kind": kind})
 
         def edge(source: str, target: str, label: str, *, added: bool) -> None:
             ends = {"id": f"e{len(edges)}", "source": source, "target": target, "label": label}
@@ -598,7 +599,8 @@ def _row(ontology: Ontology, triple: Triple, is_added: bool, is_above: bool = Fa
     subject, property_, object_ = triple
     is_literal = isinstance(object_, Literal)
     # A text is a node of its own, or all that say "en" would hang together.
-    object_id = f"{subject} {property_} {object_}" if is_literal else str(object_)
+    said = f"{subject} {property_} {object_}"
+    object_id = sha256(said.encode()).hexdigest()[:16] if is_literal else str(object_)
     return TripleView(
         str(subject),
         label_of(ontology, subject)[:500],

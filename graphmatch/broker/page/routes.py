@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from graphmatch.broker.feed_list import feed_address, parse_feed_list
@@ -180,6 +181,9 @@ async def _answered(
         return login_page(request)
     except GraphMatchError as error:
         return page.problem(request, _status(error), error.problem)
+    except HTTPException as error:  # of what is before the endpoints
+        problem = getattr(error, "problem", Problem(str(error.detail), Place("request"), ""))
+        return page.problem(request, error.status_code, problem)
     except RequestValidationError:
         problem = Problem("the address has odd values", Place("address"), "Follow a link.")
         return page.problem(request, 422, problem)

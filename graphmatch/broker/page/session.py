@@ -163,7 +163,7 @@ async def viewer_of(request: Request, broker: Broker, *, local: bool) -> Viewer:
         raise LoginNeededError
     _check_host(request)
     scopes = frozenset({"feeds", "publish", "subscribe"})
-    return Viewer(Principal(await _local(broker), scopes), LOCAL, is_local=True)
+    return Viewer(Principal(await local_owner(broker), scopes), LOCAL, is_local=True)
 
 
 def _check_host(request: Request) -> None:
@@ -174,7 +174,7 @@ def _check_host(request: Request) -> None:
         raise ForbiddenError(Problem(what, Place("Host"), remedy))
 
 
-async def _local(broker: Broker) -> int:
+async def local_owner(broker: Broker) -> int:
     """Return the number of the local owner, made where there is none."""
     mine = select(owners.c.id).where(owners.c.name == LOCAL)
     number = await broker.store.read(lambda db: db.scalar(mine))

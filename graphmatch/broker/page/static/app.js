@@ -29,6 +29,11 @@
       if (!row || document.getElementById(row.id)) return;
       list.prepend(row);
       while (list.children.length > 100) list.lastElementChild.remove();
+      const counted = $("[data-count]");
+      if (counted) {
+        const count = counted.dataset.count = Number(counted.dataset.count) + 1;
+        counted.textContent = `${count.toLocaleString("en")} ${count === 1 ? "match" : "matches"}`;
+      }
       const empty = $("[data-empty]");
       if (empty) empty.remove();
       times(row);
@@ -53,16 +58,20 @@
           "border-color": color("--dim") } },
         { selector: "node[kind = 'term']", style: { "background-color": color("--card"), "border-width": 2, "border-style": "dashed",
           "border-color": color("--accent") } },
-        { selector: "edge", style: { label: "data(label)", "font-size": 10, color: color("--dim"), "text-opacity": box.clientWidth < 500 ? 0 : 1, "line-color": color("--line"), width: 1.5,
-          "curve-style": "bezier", "target-arrow-shape": "triangle", "target-arrow-color": color("--line"), "arrow-scale": 0.8,
+        { selector: "edge", style: { label: "data(label)", "font-size": 10, color: color("--dim"), "text-opacity": box.clientWidth < 500 ? 0 : 1, "line-color": color("--edge"), width: 1.5,
+          "curve-style": "bezier", "target-arrow-shape": "triangle", "target-arrow-color": color("--edge"), "arrow-scale": 0.8,
           "text-background-color": color("--card"), "text-background-opacity": box.clientWidth < 500 ? 0 : 0.9, "text-rotation": "autorotate" } },
         { selector: "edge[added]", style: { "line-style": "dashed", "line-color": color("--accent"), "target-arrow-color": color("--accent") } },
       ];
       const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
-      for (const node of elements.nodes) node.data.label = cut(node.data.label, 60);
+      // On a spiral at first, so that the same graph always looks the same.
+      elements.nodes.forEach((node, number) => {
+        node.data.label = cut(node.data.label, 60);
+        node.position = { x: 40 * Math.sqrt(number) * Math.cos(2.4 * number), y: 40 * Math.sqrt(number) * Math.sin(2.4 * number) };
+      });
       const cy = window.cytoscape({
         container: box, elements, style: style(), minZoom: 0.3, maxZoom: 2.5, userZoomingEnabled: false,
-        layout: { name: "cose", animate: false, randomize: true, nodeRepulsion: () => 40000, idealEdgeLength: () => 60 },
+        layout: { name: "cose", animate: false, randomize: false, nodeRepulsion: () => 40000, idealEdgeLength: () => 60 },
       });
       // As wide as the box: labels lie flat, so they need room to the sides.
       const drawn = cy.elements().boundingBox({ includeLabels: false });

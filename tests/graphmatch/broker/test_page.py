@@ -1,0 +1,460 @@
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import pytest
+from lxml import html
+
+from graphmatch.broker.page.session import COOKIE, FORM_BYTES
+from tests.graphmatch.broker.visiting import NEWS, Answer, Broking, Visitor, item, serving
+
+CLIMATE = "https://graphmatch.example/news#Climate"
+GERMAN = Path("data/subscriptions/feeds-climate-german.rq").read_text()
+HOSTILE = "&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;"
+
+
+@pytest.fixture(scope="module")
+def broking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broking]:
+    with serving(tmp_path_factory.mktemp("page")) as made:
+        yield made
+
+
+@pytest.fixture
+def visitor(broking: Broking) -> Visitor:
+    return Visitor(broking.port)
+
+
+def subscribed(visitor: Visitor, **fields: str) -> str:
+    """Subscribe by the form; return the path of the subscription."""
+    answer = visitor.post("/subscriptions", {"way": "topics", "sink": "sse", **fields})
+    assert answer.status == 303, answer.all("//*[@role='alert']")
+    return urlsplit(answer.headers["location"]).path
+
+
+# -- what holds of every page -------------------------------------------------------------------
+
+
+def test_every_page_is_well_made(broking: Broking, visitor: Visitor) -> None:
+    subscribed(visitor, topics="Climate", name="Well made")
+    broking.publish(item("Climate change", HOSTILE, "javascript:alert(1)"))
+    seen, waiting = set[str](), deque(["/", "/help", "/subscriptions/new?way=example&item=3"])
+    shapes = set[str]()
+    while waiting:
+        path = waiting.popleft()
+        shape = re.sub(r"sub_\w+|\d+|iri=.*|fact=.*|query=.*", "…", path)
+        if path in seen or shape in shapes or urlsplit(path).path == "/docs":
+            continue
+        seen.add(path)
+        shapes.add(shape)
+        answer = visitor.get(path)
+        assert answer.status == 200, path
+        waiting += well_made(path, answer)
+    assert len(seen) > 20, seen
+
+
+def well_made(path: str, answer: Answer) -> list[str]:
+    """Check a page; return where its links lead."""
+    page, policy = answer.page, answer.headers["content-security-policy"]
+    assert "script-src 'self';" in policy, path
+    assert "unsafe" not in policy, path
+    assert "frame-ancestors 'none'" in policy, path
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "same-origin"
+    assert page.get("lang") == "en"
+    assert len(page.xpath("//h1")) == 1, path
+    assert page.xpath("//a[@class='skip'][@href='#main']")
+    for element in page.iter(html.etree.Element):
+        named = [name for name in element.attrib if name.startswith("on") or name == "style"]
+        assert not named, (path, element.tag, named)
+        assert element.tag != "style", path
+        if element.tag == "script":
+            assert element.get("src", "").startswith("/static/"), path
+            assert not element.text, path
+    ids = page.xpath("//@id")
+    assert len(ids) == len(set(ids)), (path, sorted(ids))
+    labelled = {*page.xpath("//label/@for")}
+    for field in page.xpath("//input[not(@type='hidden')] | //select | //textarea[not(@hidden)]"):
+        inside = field.xpath("ancestor::label")
+        assert inside or field.get("id") in labelled, (path, field.attrib)
+    for button in page.xpath("//button"):
+        assert button.text_content().strip() or button.get("aria-label"), path
+    for link in page.xpath("//a[@href]"):
+        href = link.get("href")
+        is_own = href.startswith(("/", "#", "?"))
+        assert is_own or href.startswith(("https://", "http://")), (path, href)
+        assert is_own or "noopener" in link.get("rel", ""), (path, href)
+    base = urlsplit(path).path
+    links = [h for h in page.xpath("//main//a/@href | //nav//a/@href") if not h.startswith("#")]
+    return [base + h if h.startswith("?") else h for h in links if h.startswith(("/", "?"))]
+
+
+def test_what_was_published_is_shown_as_text(broking: Broking, visitor: Visitor) -> None:
+    title = f"{HOSTILE} {{{{ 7 * 7 }}}} &lt;/title&gt;"
+    seq = broking.publish(item(title, HOSTILE, "javascript:alert(document.cookie)"))
+    huge = broking.publish(item("climate " * 4_000, "x" * 300_000))
+    for path in ("/", "/items", f"/items/{seq}", f"/items/{huge}"):
+        answer = visitor.get(path)
+        assert "<script>alert" not in answer.text
+        assert "<img src=x" not in answer.text
+        assert 'href="javascript' not in answer.text
+        assert len(answer.text) < 200_000, path
+    assert "alert(1)" in visitor.get(f"/items/{seq}").all("//h1")[0]
+    assert "{{ 7 * 7 }}" in visitor.get(f"/items/{seq}").all("//h1")[0]
+    drawn = json.loads(visitor.get(f"/items/{huge}/graph.json").text)
+    assert len(json.dumps(drawn)) < 50_000
+
+
+def test_what_is_typed_comes_back_as_text(visitor: Visitor) -> None:
+    said = '"><script>alert(1)</script>'
+    for path in (f"/items?q={quote(said)}", f"/ontology?q={quote(said)}"):
+        answer = visitor.get(path)
+        assert "<script>alert" not in answer.text
+        assert answer.page.xpath("//input[@name='q']/@value") == [said]
+    answer = visitor.post(
+        "/subscriptions/preview", {"way": "sparql", "query": f"</textarea>{said}"}
+    )
+    assert answer.status == 200
+    assert "<script>alert" not in answer.text
+    assert answer.page.xpath("//textarea[@id='query-text']")[0].text == f"</textarea>{said}"
+
+
+def test_what_is_not_there_is_said(visitor: Visitor) -> None:
+    for path in ("/items/999999", "/subscriptions/sub_0", "/matches/999999/why", "/static/../x"):
+        answer = visitor.get(path)
+        assert answer.status == 404, path
+    assert visitor.get("/items/999999").all("//h1") == ["Not there"]
+    assert visitor.part("/items/999999/why?subscription=x").text.count("<h1") == 0
+    assert visitor.get("/items/x").status == 422
+
+
+def test_static_files_are_cached_by_their_contents(visitor: Visitor) -> None:
+    page = visitor.get("/").page
+    for path in page.xpath("//script/@src | //link[@rel='stylesheet']/@href"):
+        answer = visitor.get(path)
+        assert answer.status == 200
+        assert "immutable" in answer.headers["cache-control"]
+        assert visitor.get(path, **{"If-None-Match": answer.headers["etag"]}).status == 304
+
+
+# -- subscribing --------------------------------------------------------------------------------
+
+
+def test_topics_to_matches_with_reasons(broking: Broking, visitor: Visitor) -> None:
+    path = subscribed(visitor, topics="Umwelt", **{"not-words": "coal"}, name="Green")
+    assert "Green" in " ".join(visitor.get("/subscriptions").all("//tbody//a"))
+    seq = broking.publish(item("Climate change reaches the vineyards"))
+    broking.publish(item("Climate change and coal"))
+    answer = visitor.get(path)
+    assert answer.all("//ol[@id='matches']//a[@class='title']") == [
+        "Climate change reaches the vineyards"
+    ]
+    why = visitor.part(answer.page.xpath("//ol[@id='matches']//@hx-get")[0])
+    assert "It matches." in why.text
+    assert "“Climate change” in rss:title names news:ClimateChange" in why.text
+    assert "<html" not in why.text
+    assert any("Green" in one for one in visitor.get("/").all("//a[contains(@class, 'tag')]"))
+    assert "Green" in visitor.get(f"/items/{seq}").all("//section[2]//a[@class='title']")
+
+
+def test_why_not(broking: Broking, visitor: Visitor) -> None:
+    path = subscribed(visitor, way="sparql", query=GERMAN)
+    seq = broking.publish(item("Climate change in English"))
+    id = path.rpartition("/")[2]
+    answer = visitor.get(f"/items/{seq}/why?subscription={id}")
+    assert "does not match" in answer.text
+    assert "dc:language" in answer.text
+
+
+def test_a_preview_says_how_many_and_which(visitor: Visitor) -> None:
+    answer = visitor.post(
+        "/subscriptions/preview", {"way": "topics", "topics": "Climate"}, **{"HX-Request": "true"}
+    )
+    assert re.match(r"\d+ matches among all \d+ items", answer.all("//p[@data-say]")[0])
+    assert len(answer.page.xpath("//figure//*[@class='slot']")) == 14
+    assert len(answer.page.xpath("//figure//*[@class='value']")) > 2
+    assert "Der Klimawandel erreicht die Almen" in answer.text
+    assert "Near misses" in answer.text
+    assert "dcterms:subject" in answer.all("//pre")[0]
+
+
+def test_a_problem_is_shown_where_it_is(visitor: Visitor) -> None:
+    text = "SELECT ?item {\n  ?item foo:bar 3 }"
+    fields = {"way": "sparql", "query": text}
+    part = visitor.post("/subscriptions/preview", fields, **{"HX-Request": "true"})
+    whole = visitor.post("/subscriptions/preview", fields)
+    for answer in (part, whole):
+        assert answer.all("//mark") == ["foo:bar"]
+        assert answer.page.xpath("//*[@data-line='2'][@data-column='9']")
+        assert "The prefix foo: is not declared." in answer.text
+    assert part.page.xpath("//*[@id='query-problem'][@hx-swap-oob]")
+    assert whole.page.xpath("//textarea[@id='query-text']")[0].text == text
+    refused = visitor.post("/subscriptions", fields)
+    assert refused.status == 422
+    assert "The prefix foo: is not declared." in refused.text
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"way": "topics"}, "Nothing is asked for yet"),
+        ({"way": "topics", "topics": "Klimate"}, "Klimate"),
+        ({"way": "topics", "topics": "Climate", "sink": "webhook", "target": "x"}, "No address"),
+        ({"way": "topics", "topics": "Climate", "sink": "email", "target": "x"}, "No address"),
+        ({"way": "sparql", "query": "x" * 200_000}, "100,000 characters"),
+        ({"way": "example", "item": "3"}, "Nothing is asked for yet"),
+    ],
+)
+def test_what_cannot_be_subscribed_to_is_kept_in_the_form(
+    visitor: Visitor, fields: dict[str, str], said: str
+) -> None:
+    answer = visitor.post("/subscriptions", fields)
+    assert answer.status == 422
+    assert said in " ".join(answer.all("//*[@role='alert']"))
+    if "topics" in fields:
+        assert answer.page.xpath("//input[@id='topics']/@value") == [fields["topics"]]
+
+
+def test_an_example_is_generalised(broking: Broking, visitor: Visitor) -> None:
+    found = visitor.get("/items?q=sea+walls").page.xpath("//main//a[@class='title']/@href")[0]
+    seq = found.rpartition("/")[2]
+    editor = visitor.get(f"/subscriptions/new?way=example&item={seq}")
+    ladder = editor.page.xpath("//fieldset[@class='ladder'][1]")[0]
+    labels = [" ".join(one.text_content().split()) for one in ladder.xpath(".//label")]
+    names = [label.rsplit(" ", 1)[0] for label in labels]
+    assert names[1:3] == ["Climate summit", "Climate policy"]
+    counts = dict(label.rsplit(" ", 1) for label in labels[1:])
+    assert int(counts["Climate summit"]) <= int(counts["Climate policy"])
+    assert int(counts["Climate policy"]) <= int(counts["Climate"]) <= int(counts["Environment"])
+    key = ladder.xpath(".//label[contains(., 'Climate change')]//input/@value")[0]
+    path = subscribed(visitor, way="example", item=seq, **{"fact-0": key})
+    assert "news:ClimateChange" in visitor.get(path).all("//pre")[0]
+    one = visitor.get(f"/items/{seq}").page.xpath("//ul[@class='facts']//a/@href")[0]
+    assert visitor.get(one).page.xpath("//input[@checked][@value!=''][starts-with(@name, 'fact-')]")
+
+
+def test_the_secret_of_a_webhook_is_shown_once(visitor: Visitor) -> None:
+    fields = {"way": "topics", "topics": "Health", "sink": "webhook", "name": "Hook"}
+    answer = visitor.post("/subscriptions", {**fields, "target": "https://hooks.example/a"})
+    assert answer.status == 201
+    (secret,) = (text for text in answer.all("//code") if text.startswith("whsec_"))
+    path = answer.page.xpath("//main//a[@class='button']/@href")[0]
+    assert secret not in visitor.get(path).text
+
+
+def test_pause_resume_renew_and_end(broking: Broking, visitor: Visitor) -> None:
+    path = subscribed(visitor, words="zeppelin", valid="day")
+    for action, state in (("pause", "paused"), ("resume", "active")):
+        assert visitor.post(f"{path}/{action}", {}).status == 303
+        assert state in visitor.get(path).all("//span[contains(@class, 'state')]")
+    before = visitor.get(path).all("//dt[.='Ends']/following-sibling::dd[1]//@datetime")[0]
+    visitor.post(f"{path}/renew", {"valid": "year"})
+    after = visitor.get(path).all("//dt[.='Ends']/following-sibling::dd[1]//@datetime")[0]
+    assert after > before
+    assert visitor.post(f"{path}/explode", {}).status == 404
+    visitor.post(f"{path}/end", {})
+    assert path not in visitor.get("/subscriptions").text
+    assert path in visitor.get("/subscriptions?ended=1").text
+
+
+def test_matches_come_live(broking: Broking, visitor: Visitor) -> None:
+    path = subscribed(visitor, words="zeppelins", name="Airships")
+    id = path.rpartition("/")[2]
+    live = visitor.get(path).page.xpath("//@data-live")[0]
+    broking.publish(item("Two zeppelins over the harbour", HOSTILE))
+    broking.publish(item("Zeppelins &lt;b&gt;again&lt;/b&gt;"))
+    first, second = visitor.events(live, 2)
+    assert "Two zeppelins over the harbour" in first["data"]
+    assert "&lt;b&gt;again" in second["data"]
+    (again,) = visitor.events(live, 1, **{"Last-Event-ID": first["id"]})
+    assert again["data"] == second["data"]
+    assert visitor.get("/live?subscription=sub_0").status == 404
+    assert id in live
+
+
+# -- items, the ontology ------------------------------------------------------------------------
+
+
+def test_the_graph_of_an_item(visitor: Visitor) -> None:
+    path = visitor.get("/items?q=sea+walls").page.xpath("//main//a[@class='title']/@href")[0]
+    drawn = json.loads(visitor.get(f"{path}/graph.json").text)
+    labels = {node["data"]["id"]: node["data"]["label"] for node in drawn["nodes"]}
+    ups = {
+        (labels[edge["data"]["source"]], labels[edge["data"]["target"]])
+        for edge in drawn["edges"]
+        if edge["data"]["label"] == "below"
+    }
+    assert ("Climate summit", "Climate policy") in ups
+    assert ("Climate", "Environment") in ups
+    rows = visitor.get(path).all("//table//tr/td[3]")
+    assert "Ines Okafor" in rows
+    assert "Environment" in rows
+
+
+def test_the_ontology_is_a_tree(visitor: Visitor) -> None:
+    roots = visitor.get("/ontology")
+    assert "Environment" in " ".join(roots.all("//ul[@class='tree']//summary"))
+    below = visitor.part(f"/ontology/below?iri={quote(CLIMATE, safe='')}")
+    assert "Climate change" in below.text
+    found = visitor.get("/ontology?q=Klimawandel")
+    assert found.all("//main//a[@class='title']")[0] == "Climate change"
+    term = visitor.get(f"/ontology/term?iri={quote(CLIMATE, safe='')}")
+    assert re.search(r"\d+ items", term.all("//p[@class='summary']")[0])
+    assert "Klima de" in term.all("//ul[@class='names']/li")
+    editor = visitor.get(term.page.xpath("//main//a[@class='button']/@href")[0])
+    assert "news:Climate" in editor.page.xpath("//textarea[@id='query-text']")[0].text
+    assert visitor.get("/ontology/term?iri=no%20iri").status == 422
+    assert visitor.get("/ontology/term?iri=urn:none").status == 404
+    suggested = visitor.part("/ontology/suggest?topics=Energy%2C%20clim")
+    assert "Climate change" in suggested.all("//button/@data-add")
+
+
+def test_what_if(broking: Broking, visitor: Visitor) -> None:
+    path = subscribed(visitor, topics="Sport", name="Sporting")
+    broking.publish(item("The half-marathon was won by a baker"))
+    text = NEWS.read_text()
+    sooner = '"Sport"@en'
+    assert sooner in text
+    less = re.sub(r"(skos:broader [^;]*?)news:Sport\b", r"\1news:Culture", text)
+    answer = visitor.upload("/what-if", ontology=("news.ttl", less.encode()))
+    assert answer.status == 200, answer.all("//*[@role='alert']")
+    rows = answer.page.xpath(f"//tbody/tr[.//a[@href='{path}']]")
+    assert rows
+    assert "\N{MINUS SIGN}" in rows[0].text_content()
+    for name, data, said in (
+        ("news.exe", b"x", "no ontology"),
+        ("news.ttl", b"<a> <b> .", "news.ttl"),
+        ("news.ttl", b"", "No file was chosen"),
+    ):
+        refused = visitor.upload("/what-if", ontology=(name, data))
+        assert refused.status == 422
+        assert said in refused.text
+
+
+def test_health_names_what_is_wrong(broking: Broking, visitor: Visitor) -> None:
+    subscribed(
+        visitor,
+        way="sparql",
+        name="Impossible",
+        query="SELECT ?x { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }",
+    )
+    subscribed(visitor, words="dirigible", name="First of two")
+    subscribed(visitor, words="dirigible", name="Second of two")
+    broking.settle()
+    found = visitor.get("/health").all("//li[contains(@class, 'finding')]")
+    assert any("can never match" in one and "Impossible" in one for one in found)
+    assert any("duplicate" in one and "“First of two”" in one for one in found)
+
+
+# -- feeds and deliveries -----------------------------------------------------------------------
+
+
+def test_feeds(broking: Broking, visitor: Visitor) -> None:
+    answer = visitor.get("/feeds")
+    assert "The Harbour Daily" in answer.text
+    assert "503, 3 times" in answer.text
+    assert visitor.post("/feeds", {"url": "https://new.example/feed"}).status == 303
+    assert "https://new.example/feed" in visitor.get("/feeds").text
+    refused = visitor.post("/feeds", {"url": "file:///etc/passwd"})
+    assert refused.status == 422
+    opml = b"<opml><body><outline text='E' xmlUrl='https://e.example/a'/></body></opml>"
+    assert visitor.upload("/feeds", list=("feeds.opml", opml)).headers["location"].endswith("=1")
+    assert visitor.upload("/feeds", list=("feeds.opml", b"<opml/>")).status == 422
+    mixed = visitor.upload("/feeds", list=("a.txt", b"https://e.example/b\nsoup\n"))
+    assert "'soup' is no address of a feed" in mixed.page.text_content()
+    assert visitor.post("/feeds/remove", {"url": "https://new.example/feed"}).status == 303
+    assert "https://new.example/feed" not in visitor.get("/feeds").text
+
+
+def test_deliveries_are_sent_again(broking: Broking, visitor: Visitor) -> None:
+    fields = {"way": "topics", "words": "blimp", "sink": "webhook", "name": "Blimps"}
+    visitor.post("/subscriptions", {**fields, "target": "https://hooks.example/blimps"})
+    broking.publish(item("A blimp lands"))
+    answer = visitor.get("/deliveries?state=waiting")
+    (action,) = answer.page.xpath("//tr[contains(., 'Blimps')]//form/@action")
+    assert visitor.post(action, {"back": "//evil.example"}).headers["location"] == "/"
+    assert broking.retried == [int(action.split("/")[2])]
+    assert visitor.post("/deliveries/999999/retry", {}).status == 404
+
+
+# -- who may ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": ""},
+        {"Origin": "", "Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Origin": "http://[broken"},
+    ],
+)
+def test_forms_of_other_pages_are_refused(visitor: Visitor, headers: dict[str, str]) -> None:
+    for path in ("/subscriptions", "/theme", "/login", "/logout", "/what-if"):
+        answer = visitor.post(
+            path, {"way": "topics", "words": "forged", "theme": "dark"}, **headers
+        )
+        assert answer.status == 403, path
+        assert "set-cookie" not in answer.headers
+    assert "forged" not in visitor.get("/subscriptions").text
+
+
+def test_another_name_for_loopback_is_refused(visitor: Visitor) -> None:
+    for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example"):
+        assert visitor.get("/", Host=host).status in (403, 421)
+
+
+def test_forms_are_bounded(visitor: Visitor) -> None:
+    big = visitor.upload("/what-if", ontology=("a.ttl", b"#" * (FORM_BYTES + 1)))
+    assert big.status in (413, 422)
+    answer = visitor._ask(
+        "POST",
+        "/what-if",
+        b"not a form",
+        {"Origin": f"http://127.0.0.1:{visitor.port}", "Content-Type": "multipart/form-data"},
+    )
+    assert answer.status == 422
+
+
+def test_the_theme_is_kept(visitor: Visitor) -> None:
+    assert visitor.get("/").page.get("data-theme") == "auto"
+    visitor.post("/theme", {"theme": "dark", "back": "/help"})
+    assert visitor.get("/").page.get("data-theme") == "dark"
+    visitor.post("/theme", {"theme": '"><script>'})
+    assert visitor.get("/").page.get("data-theme") == "auto"
+
+
+def test_with_tokens_one_logs_in(tmp_path: Path) -> None:
+    with serving(tmp_path, local=False, filled=False) as broking:
+        ada, bob = Visitor(broking.port), Visitor(broking.port)
+        answer = ada.get("/subscriptions")
+        assert answer.status == 303
+        assert answer.headers["location"] == "/login?back=/subscriptions"
+        assert ada.part("/items").headers["hx-redirect"].startswith("/login")
+        assert ada.post("/login", {"token": "gmk_wrong"}).status == 403
+        assert ada.post("/login", {"token": broking.token("p", "publish")}).status == 403
+        for visitor, name in ((ada, "ada"), (bob, "bob")):
+            token = broking.token(name, "subscribe")
+            answer = visitor.post("/login", {"token": token, "back": "https://evil.example/"})
+            assert answer.headers["location"] == "/"
+            cookie = answer.headers["set-cookie"].lower()
+            assert "httponly" in cookie
+            assert "samesite=strict" in cookie
+            assert token not in visitor.get("/").text
+        path = subscribed(ada, topics="Climate", name="Only Ada's")
+        broking.publish(item("Climate change"))
+        assert "Climate change" in ada.get(path).text
+        assert bob.get(path).status == 404
+        assert bob.post(f"{path}/end", {}).status == 404
+        assert bob.get("/matches/1/why").status == 404
+        assert "Only Ada" not in bob.get("/").text + bob.get("/items/1").text
+        assert ada.post("/feeds", {"url": "https://e.example/feed"}).status == 403
+        assert ada.post("/logout", {}).headers["location"] == "/login"
+        assert COOKIE not in ada.cookies
+        assert ada.get("/").status == 303
