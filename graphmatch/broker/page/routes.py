@@ -563,7 +563,7 @@ async def _feeds(request: Request, page: Page, by: Viewer, **values: Any) -> Res
     if page.poller is not None:
         rows = [page.poller.feeds[url] for url in sorted(page.poller.feeds)]
     else:
-        from graphmatch.broker.feeds import Feed
+        from graphmatch.broker.feed_store import Feed
 
         kept = await page.broker.store.read(reading.kept_feeds)
         rows = [Feed.from_json(state) for state in kept]

@@ -29,7 +29,7 @@ from semantic.errors import GraphMatchError, Place, Problem
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from graphmatch.broker.feeds import Feed
+    from graphmatch.broker.feed_store import Feed
 
 COOKIE = "graphmatch"
 THEME = "graphmatch-theme"
