@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Body, FastAPI, Header, Path, Query, Request
 from fastapi.openapi.utils import get_openapi
 from sqlalchemy import select, update
-from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.types import Scope
 
 import graphmatch
@@ -452,7 +452,12 @@ async def revoke_tokens(
 outer = APIRouter()
 
 
-@outer.get("/", summary="Find the inbox", response_class=JSONResponse)
+@outer.get(
+    "/",
+    summary="Find the inbox",
+    response_class=Response,
+    responses={200: {"content": {"application/ld+json": {"schema": {"type": "object"}}}}},
+)
 async def discovery(request: Request, api: TheApi) -> Response:
     """Say where publications are posted (LDN), and where the rest is."""
     root = api.root(request)

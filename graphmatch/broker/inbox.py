@@ -75,6 +75,8 @@ _WRITTEN = {
     "text/turtle": RdfFormat.TURTLE,
 }
 
+_LISTED = ("application/ld+json", "application/json")
+
 inbox = APIRouter(prefix="/v1")
 
 
@@ -257,7 +259,27 @@ def _inbox_headers() -> dict[str, str]:
     }
 
 
-@inbox.get("/publications", summary="List publications, as an LDN inbox does")
+@inbox.get(
+    "/publications",
+    summary="List publications, as an LDN inbox does",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "The addresses of publications, under `contains`.",
+            "content": {
+                one: {
+                    "schema": {"type": "object"},
+                    "example": {
+                        "@context": LDP,
+                        "@id": "http://127.0.0.1:8080/v1/publications",
+                        "contains": ["http://127.0.0.1:8080/v1/publications/17"],
+                    },
+                }
+                for one in _LISTED
+            },
+        }
+    },
+)
 async def list_publications(
     request: Request, api: TheApi, by: TheCaller, before: Before = None, limit: Limit = LISTED
 ) -> Response:
@@ -266,8 +288,7 @@ async def list_publications(
     Of the token's owner; of all to an admin; of nobody in particular to those without a token.
     """
     api.check(by, "publish")
-    offered = ("application/ld+json", "application/json")
-    media_type = preferred(request.headers.get("accept"), offered)
+    media_type = preferred(request.headers.get("accept"), _LISTED)
     root, table = api.root(request), publications.c
     chosen = select(table.seq).where(_theirs(by)).order_by(table.seq.desc()).limit(limit)
     if before is not None:
@@ -299,7 +320,10 @@ def _theirs(by: Caller) -> Any:
         200: {
             "description": "The publication, as the header Accept wants it.",
             "content": {
-                **{one: {"schema": {"type": "string"}} for one in _WRITTEN},
+                **{
+                    one: {"schema": {} if one == _LISTED[0] else {"type": "string"}}
+                    for one in _WRITTEN
+                },
                 "application/json": {
                     "schema": {"$ref": "#/components/schemas/PublicationView"},
                 },

@@ -60,7 +60,7 @@ class SubscriptionChange(Model):
 
     query: str | None = Field(None, description="SPARQL.")
     where: dict[str, Any] | list[Any] | None = Field(
-        None, description="Constraints on attributes.", examples=[{"price": {"lt": 500}}]
+        None, description="Constraints on attributes.", examples=[{"price": {"<": 500}}]
     )
     topics: list[str] | str | None = Field(None, description="Topics of the ontology, by label.")
     words: list[str] | str | None = Field(None, description="Words or phrases.")
@@ -123,7 +123,7 @@ class SubscriptionRequest(SubscriptionChange):
             "examples": [
                 {"query": EXAMPLE_QUERY, "name": "Laptops", "expires_in": 86400},
                 {"topics": ["Energy"], "not-words": ["coal"], "sink": {"kind": "feed"}},
-                {"where": {"price": {"lt": 500}}},
+                {"where": {"price": {"<": 500}}},
             ]
         },
     )

@@ -12,6 +12,7 @@ unsubscribe, renew, a ticket, a validity of a day by default, anonymous publishi
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -328,18 +329,22 @@ class Broker:
             what = f"there is no field {min(unknown)!r}" if unknown else "it is not said what for"
             remedy = "Give query, or where, or topics and words; one of them."
             raise RefusedError(Problem(what, place, remedy))
-        if forms == ["query"]:
-            text = given["query"]
-        elif forms == ["where"]:
-            text = attribute_query("subscription", given["where"])
-        else:
-            row = {key: given[key] for key in _TEXT_KEYS if key in given}
-            text = Topics.of_row(row, place).query(known_concepts(self.engine.ontology))
-        if not isinstance(text, str) or len(text) > self.limits.query_characters:
-            what = f"the query is no text of at most {self.limits.query_characters:,} characters"
-            raise RefusedError(Problem(what, place, "Shorten it."))
+        if not _is_text(given):
+            what, remedy = "it has half a character, a NUL or no number", "Write texts and numbers."
+            raise RefusedError(Problem(what, place, remedy))
         trial, engine = f"check-{secrets.token_hex(8)}", self.engine
         try:
+            if forms == ["query"]:
+                text = given["query"]
+            elif forms == ["where"]:
+                text = attribute_query("subscription", given["where"])
+            else:
+                row = {key: given[key] for key in _TEXT_KEYS if key in given}
+                text = Topics.of_row(row, place).query(known_concepts(engine.ontology))
+            if not isinstance(text, str) or len(text) > self.limits.query_characters:
+                most = self.limits.query_characters
+                what = f"the query is no text of at most {most:,} characters"
+                raise RefusedError(Problem(what, place, "Shorten it."))
             engine.subscribe(trial, text)
         except SubscriptionError as error:
             where = replace(error.problem.where, source="subscription")
@@ -721,6 +726,16 @@ def checked_sink(sink: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
         key_of(secret)
         kept["secret"] = secret
     return kept, secret
+
+
+def _is_text(given: Mapping[str, Any]) -> bool:
+    """Whether it can be kept: each text is Unicode without a NUL, each number one of JSON."""
+    try:
+        text = json.dumps(given, ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except (ValueError, RecursionError):
+        return False
+    return r"\u0000" not in text.replace(r"\\", "")
 
 
 def _is_address(text: str) -> bool:
