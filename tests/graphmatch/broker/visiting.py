@@ -20,7 +20,7 @@ from lxml import html
 
 from graphmatch.broker.access import ApiOptions
 from graphmatch.broker.api import make_app
-from graphmatch.broker.feeds import Feed
+from graphmatch.broker.feed_store import Feed
 from graphmatch.broker.matching import Matcher
 from graphmatch.broker.page.routes import Page, install
 from graphmatch.broker.page.session import local_owner
