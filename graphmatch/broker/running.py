@@ -105,8 +105,8 @@ async def started(
             source = KafkaSource(broker, *parts.kafka)
             running.append(source.run())
             stops.append(source.stop)
-        told = {"retry": dispatcher.retry, "told": dispatcher.wake}
-        app = make_app(broker, matcher, options=options, log=log, **told)
+        retry, told = dispatcher.retry, dispatcher.wake
+        app = make_app(broker, matcher, options=options, retry=retry, told=told, log=log)
         page = Page(broker, parts.local, poller, dispatcher.retry, ending.is_set)
         install(app, page)
         tasks = [asyncio.create_task(one) for one in running]
@@ -119,9 +119,7 @@ async def started(
             await asyncio.gather(*tasks)
 
 
-async def serve(
-    app: FastAPI, listening: socket.socket, is_over: Callable[[], bool]
-) -> None:
+async def serve(app: FastAPI, listening: socket.socket, is_over: Callable[[], bool]) -> None:
     """Answer requests until it is over; then end the streams, and what is under way.
 
     Parameters
