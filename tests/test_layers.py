@@ -52,6 +52,7 @@ LAYERS = (
         "graphmatch.broker.safe_http",
         "graphmatch.broker.websub",
         "graphmatch.broker.feed_list",
+        "graphmatch.broker.feed_store",
         "graphmatch.broker.conditions",
         "graphmatch.broker.manual",
         "graphmatch.broker.client",
@@ -65,7 +66,6 @@ LAYERS = (
     (
         "graphmatch.broker.service",
         "graphmatch.broker.retries",
-        "graphmatch.broker.feed_store",
         "graphmatch.broker.example",
         "graphmatch.broker.health",
     ),

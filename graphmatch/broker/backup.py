@@ -50,7 +50,7 @@ def backup(store: Store, path: Path) -> int:
         beside.replace(path)
     except OSError as error:
         what = f"cannot be written: {error.strerror}"
-        raise _error(what, path, "Make room, or name another file.") from error
+        raise _backup_error(what, path, "Make room, or name another file.") from error
     finally:
         beside.unlink(missing_ok=True)
     return count
@@ -82,17 +82,17 @@ def restore(path: Path, store: Store) -> int:
     with _opened(path) as lines:
         header = _line(next(lines, "null"), path)
         if not isinstance(header, dict) or header.get("kind") != _KIND:
-            raise _error("no backup of a broker", path, "Name a file that `backup` wrote.")
+            raise _backup_error("no backup of a broker", path, "Name a file that `backup` wrote.")
         scripts = ScriptDirectory.from_config(alembic_config())
         known = {one.revision for one in scripts.walk_revisions()}
         if header.get("revision") not in known:
-            raise _error("a backup of a later version", path, "Install that version.")
+            raise _backup_error("a backup of a later version", path, "Install that version.")
         return store.write_now(lambda db: _restored(db, lines, path))
 
 
 def _restored(db: Connection, lines: Iterator[str], path: Path) -> int:
     if any(db.scalar(select(func.count()).select_from(one)) for one in metadata.sorted_tables):
-        raise _error("the store is not empty", path, "Restore into a new one.")
+        raise _backup_error("the store is not empty", path, "Restore into a new one.")
     count = 0
     table: Table | None = None
     rows: list[dict[str, Any]] = []
@@ -105,7 +105,9 @@ def _restored(db: Connection, lines: Iterator[str], path: Path) -> int:
     for line in lines:
         name, values = _line(line, path)
         if name not in metadata.tables:
-            raise _error(f"a table {name!r} that is unknown", path, "Install a later version.")
+            raise _backup_error(
+                f"a table {name!r} that is unknown", path, "Install a later version."
+            )
         if table is None or name != table.name or len(rows) >= _AT_ONCE:
             write()
             table = metadata.tables[name]
@@ -137,8 +139,8 @@ def _opened(path: Path) -> Iterator[Iterator[str]]:
     except (OSError, EOFError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.strerror is not None:
             what = f"cannot be read: {error.strerror}"
-            raise _error(what, path, "Check the name and the permissions.") from error
-        raise _error(
+            raise _backup_error(what, path, "Check the name and the permissions.") from error
+        raise _backup_error(
             "damaged: it ends early, or is no backup", path, "Take another one."
         ) from error
 
@@ -147,7 +149,7 @@ def _line(line: str, path: Path) -> Any:
     try:
         return json.loads(line)
     except ValueError as error:
-        raise _error("damaged: a line is no JSON", path, "Take another one.") from error
+        raise _backup_error("damaged: a line is no JSON", path, "Take another one.") from error
 
 
 def _said(value: Any) -> Any:
@@ -160,5 +162,5 @@ def _read(value: Any) -> Any:
     return value
 
 
-def _error(what: str, path: Path, remedy: str) -> StoreError:
+def _backup_error(what: str, path: Path, remedy: str) -> StoreError:
     return StoreError(Problem(what, Place(str(path)), remedy))

@@ -119,6 +119,20 @@ async def started(
             await asyncio.gather(*tasks)
 
 
+def server_of(app: FastAPI) -> uvicorn.Server:
+    """Return a server of an application, which ends its streams before it waits for them."""
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,  # it has whole addresses, keys and all
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        timeout_graceful_shutdown=STOP_SECONDS,
+    )
+    return _Server(config)
+
+
 async def serve(app: FastAPI, listening: socket.socket, is_over: Callable[[], bool]) -> None:
     """Answer requests until it is over; then end the streams, and what is under way.
 
@@ -129,16 +143,7 @@ async def serve(app: FastAPI, listening: socket.socket, is_over: Callable[[], bo
     is_over
         Asked ten times a second.
     """
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,  # it has whole addresses, keys and all
-        server_header=False,
-        proxy_headers=False,
-        ws="none",
-        timeout_graceful_shutdown=STOP_SECONDS,
-    )
-    server = _Server(config)
+    server = server_of(app)
 
     async def watch() -> None:
         while not is_over():

@@ -120,12 +120,14 @@ class Store:
             self._url = make_url(url)
         except ArgumentError as error:
             what = "no URL of a database"
-            raise _error(
+            raise _store_error(
                 what, url, "Write postgresql://user@host/name or a file's name."
             ) from error
         if self._url.get_backend_name() not in ("sqlite", "postgresql"):
             what = f"no database is called {self._url.get_backend_name()}"
-            raise _error(what, self._url.render_as_string(), "Use postgresql:// or a file's name.")
+            raise _store_error(
+                what, self._url.render_as_string(), "Use postgresql:// or a file's name."
+            )
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
         self.name = self._url.render_as_string(hide_password=True)
         self._lock: int | None = None
@@ -133,7 +135,7 @@ class Store:
             if not read_only:
                 self._hold()
             elif not Path(self._url.database or "").is_file():
-                raise _error("there is no such file", self.name, _CHECK)
+                raise _store_error("there is no such file", self.name, _CHECK)
             self._writer = create_engine(self._url, poolclass=StaticPool)
             self._readers = create_engine(self._url, poolclass=QueuePool, pool_size=READERS)
             event.listen(self._writer, "connect", _sqlite_writer)
@@ -158,7 +160,7 @@ class Store:
             self._writing.submit(self._upgrade).result()
         except SQLAlchemyError as error:
             self.close()
-            raise _error(f"cannot be opened: {_reason(error)}", self.name, _CHECK) from error
+            raise _store_error(f"cannot be opened: {_reason(error)}", self.name, _CHECK) from error
 
     def close(self) -> None:
         """Finish what is asked for, and let the database go."""
@@ -175,7 +177,7 @@ class Store:
         database = self._url.database
         if not database or database == ":memory:":
             what = "a database in memory keeps nothing"
-            raise _error(what, self.name, "Give the name of a file.")
+            raise _store_error(what, self.name, "Give the name of a file.")
         try:
             from fcntl import LOCK_EX, LOCK_NB, flock
         except ImportError:  # pragma: no cover -- there is no such lock on Windows
@@ -185,13 +187,13 @@ class Store:
             lock.parent.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise _error(f"cannot be opened: {error.strerror}", self.name, _CHECK) from error
+            raise _store_error(f"cannot be opened: {error.strerror}", self.name, _CHECK) from error
         try:
             flock(self._lock, LOCK_EX | LOCK_NB)
         except BlockingIOError as error:
             os.close(self._lock)
             remedy = "Stop that one, or use PostgreSQL, which several processes may share."
-            raise _error("another process has it open", self.name, remedy) from error
+            raise _store_error("another process has it open", self.name, remedy) from error
 
     def _upgrade(self) -> None:
         """Bring the tables up to this version."""
@@ -246,7 +248,7 @@ class Store:
                         one.result = one.run(connection)
         except SQLAlchemyError as error:
             what = f"nothing was written: {_reason(error)}"
-            lost = _error(
+            lost = _store_error(
                 what, self.name, "Make room on the disk or start the database; try again."
             )
             lost.__cause__ = error
@@ -278,7 +280,7 @@ class Store:
                 return work(connection)
         except SQLAlchemyError as error:
             what = f"cannot be read: {_reason(error)}"
-            raise _error(what, self.name, "Start the database; try again.") from error
+            raise _store_error(what, self.name, "Start the database; try again.") from error
 
 
 def alembic_config() -> Config:
@@ -310,7 +312,7 @@ def counter(connection: Connection, key: str) -> int:
 _CHECK = "Check the name, the permissions, and whether the database runs."
 
 
-def _error(what: str, where: str, remedy: str) -> StoreError:
+def _store_error(what: str, where: str, remedy: str) -> StoreError:
     return StoreError(Problem(what, Place(where), remedy))
 
 

@@ -81,16 +81,16 @@ class Serving:
         if not self.is_local and not self.public:
             what = "other machines could reach this address"
             remedy = "Say --public, and give out tokens with --new-token; or use 127.0.0.1."
-            raise _error(what, self.host, remedy)
+            raise _wrong(what, self.host, remedy)
         for one in self.new_token or ():
             if not all(one.partition(":")):
                 what = f"{one!r} does not say what a token is for"
-                raise _error(what, "--new-token", "Write OWNER:SCOPE,…")
+                raise _wrong(what, "--new-token", "Write OWNER:SCOPE,…")
         for one in self.allow or ():
             try:
                 ip_network(one)
             except ValueError as error:
-                raise _error(f"{one!r} is no network", "--allow", "Write 10.0.0.0/8.") from error
+                raise _wrong(f"{one!r} is no network", "--allow", "Write 10.0.0.0/8.") from error
 
     def mail(self) -> SmtpServer | None:
         """Return what sends email; an `InputError` where it is not said how."""
@@ -105,10 +105,10 @@ class Serving:
             url = urlsplit(self.smtp)
             port = url.port
         except ValueError as error:
-            raise _error("no address of a server", "--smtp", remedy) from error
+            raise _wrong("no address of a server", "--smtp", remedy) from error
         sender = parse_qs(url.query).get("from", [""])[0]
         if url.scheme not in ("smtp", "smtps") or not url.hostname or not sender or url.password:
-            raise _error("no address of a server", "--smtp", remedy)
+            raise _wrong("no address of a server", "--smtp", remedy)
         is_here = url.username is None and _is_loopback(url.hostname)
         return SmtpServer(
             url.hostname,
@@ -137,7 +137,7 @@ def serve(serving: Serving, knowing: Knowing, verbosity: Verbosity) -> int:
         if not files or not Path("data/feeds").is_dir():
             what = "there are no samples here"
             remedy = "Run it in the project's folder, where `ontologies/` and `data/` are."
-            raise _error(what, "--demo", remedy)
+            raise _wrong(what, "--demo", remedy)
         with TemporaryDirectory(prefix="graphmatch-demo-") as folder:
             kept = replace(serving, store=str(Path(folder, "broker.db")))
             return run(session, kept, replace(knowing, files=knowing.files or files))
@@ -168,7 +168,7 @@ def run(session: Session, serving: Serving, knowing: Knowing) -> int:
     except OSError as error:
         what = f"cannot be listened at: {error.strerror or error}"
         where = f"{serving.host}:{serving.port}"
-        raise _error(what, where, "Use another --port, or --host.") from error
+        raise _wrong(what, where, "Use another --port, or --host.") from error
     host, port = listening.getsockname()[:2]
     address = serving.url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
     parts = Parts(
@@ -201,10 +201,10 @@ def run(session: Session, serving: Serving, knowing: Knowing) -> int:
 def missing(module: str | None) -> Exception:
     """Return what is said where a package is not installed."""
     what = f"this command needs {module}, which is not installed"
-    return _error(what, "graphmatch serve", f"Install it: {_BROKER}.")
+    return _wrong(what, "graphmatch serve", f"Install it: {_BROKER}.")
 
 
-def _error(what: str, where: str, remedy: str) -> Exception:
+def _wrong(what: str, where: str, remedy: str) -> Exception:
     from semantic.errors import InputError, Place, Problem
 
     return InputError(Problem(what, Place(where), remedy))

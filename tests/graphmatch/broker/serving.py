@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
-from types import ModuleType
 from typing import Any, Self, TypeVar
 
 from sqlalchemy import Connection
@@ -23,20 +20,14 @@ from graphmatch.broker.api import make_app
 from graphmatch.broker.client import Client
 from graphmatch.broker.matching import Matcher
 from graphmatch.broker.metrics import event_log
+from graphmatch.broker.running import server_of
 from graphmatch.broker.service import Broker, BrokerLimits
 from graphmatch.broker.store import Store
-from graphmatch.command.serve import server_of
 from graphmatch.engine import Engine
 
 T = TypeVar("T")
 ALL = "SELECT ?s WHERE { ?s a <urn:C> }"
 TURTLE = {"Content-Type": "text/turtle"}
-
-if find_spec("graphmatch.broker.transport") is None:  # its secrets are made in another part
-    _stand_in: Any = ModuleType("graphmatch.broker.transport")
-    _stand_in.new_secret = lambda: "whsec_" + "A" * 44
-    _stand_in.check_secret = lambda secret: None
-    sys.modules["graphmatch.broker.transport"] = _stand_in
 
 
 @dataclass(frozen=True)
@@ -95,7 +86,7 @@ class Serving:
             self.matcher.start()
         self.app = make_app(self.broker, self.matcher, log=self._log, **self._more)
         self.streams = self.app.state.api.streams
-        self.server = server_of(self.app, self.streams)
+        self.server = server_of(self.app)
         listening = socket.create_server(("127.0.0.1", self.port))
         self.port = listening.getsockname()[1]
         self._thread = Thread(target=self._serve, args=(listening,))

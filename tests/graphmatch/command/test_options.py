@@ -20,7 +20,7 @@ from semantic.limits import Limits
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import SynonymOptions
 
-LOADING = {"filter", "index", "check", "explain", "ontology", "watch"}
+LOADING = {"filter", "index", "check", "explain", "ontology", "watch", "serve"}
 
 
 def test_every_command_with_an_ontology_has_the_options_of_loading() -> None:
@@ -87,7 +87,7 @@ def test_options_reach_the_ontology(
     assert call == {"paths": (FILE,), **DEFAULTS, **expected}
 
 
-@pytest.mark.parametrize("command", sorted(LOADING - {"ontology", "watch"}))
+@pytest.mark.parametrize("command", sorted(LOADING - {"ontology", "watch", "serve"}))
 def test_options_reach_the_ontology_of_other_commands(
     command: str, given: list[dict[str, Any]], tmp_path: Path
 ) -> None:
