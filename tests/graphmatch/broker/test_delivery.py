@@ -773,7 +773,7 @@ async def publish_and_send(folder: str, url: str, published: str) -> None:
                 await broker.broker.publish(text.encode(), format="nq")
                 file.write(f"urn:g-{name}\n")
                 file.flush()
-                await asyncio.sleep(0.002)
+                await asyncio.sleep(0.03)  # less than the receiver takes, or the rest grows
         await asyncio.to_thread(broker.matcher.stop)
 
 
