@@ -773,7 +773,7 @@ async def publish_and_send(folder: str, url: str, published: str) -> None:
                 await broker.broker.publish(text.encode(), format="nq")
                 file.write(f"urn:g-{name}\n")
                 file.flush()
-                await asyncio.sleep(0.002)
+                await asyncio.sleep(0.03)  # less than the receiver takes, or the rest grows
         await asyncio.to_thread(broker.matcher.stop)
 
 
@@ -781,6 +781,10 @@ async def publish_and_send(folder: str, url: str, published: str) -> None:
 
 
 def test_two_processes_send_each_delivery_once(database: str) -> None:
+    async def slow(_: web.Request) -> web.Response:
+        await asyncio.sleep(0.03)  # else the first may have sent all before the other looks
+        return web.Response()
+
     async def main() -> None:
         async with (
             receivers(3) as several,
@@ -788,6 +792,7 @@ def test_two_processes_send_each_delivery_once(database: str) -> None:
             rig(database, utc_now) as two,
         ):
             for hook in several:
+                hook.answer = slow
                 await one.subscribe(hook.url())
             names = [f"a{n}" for n in range(60)]
             one.matcher.told = lambda _: (one.dispatcher.wake(), two.dispatcher.wake())[0]
