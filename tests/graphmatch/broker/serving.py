@@ -95,7 +95,11 @@ class Serving:
 
     def _serve(self, listening: socket.socket) -> None:
         with listening:
-            asyncio.run(self.server.serve([listening]))
+            asyncio.run(self._served(listening))
+
+    async def _served(self, listening: socket.socket) -> None:
+        self.server_loop = asyncio.get_running_loop()
+        await self.server.serve([listening])
 
     def stop(self) -> None:
         self.server.should_exit = True

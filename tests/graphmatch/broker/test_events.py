@@ -9,14 +9,17 @@ from contextlib import suppress
 from datetime import timedelta
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
+from time import monotonic, sleep
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from graphmatch.broker.access import ApiOptions
 from graphmatch.broker.events import STREAMS
 from graphmatch.broker.service import BrokerLimits
+from graphmatch.command.serve import STOP_SECONDS
 from tests.graphmatch.broker.serving import Serving, wait
 
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -164,23 +167,64 @@ def test_that_cut_streams_have_no_gap_and_no_repeat(serving: Serving, cuts: int)
     assert other != id
 
 
-def test_that_nothing_is_lost_between_reading_and_waiting(tmp_path: Path) -> None:
-    """Nothing but what the matcher tells may wake a stream: its own looks come after the test."""
-    from graphmatch.broker.access import ApiOptions
+@pytest.fixture
+def patient(tmp_path: Path) -> Iterator[Serving]:
+    """Yield a broker whose streams wake only when they are told."""
+    with Serving(tmp_path, options=ApiOptions(alive_seconds=600)) as running:
+        yield running
 
-    with Serving(tmp_path, options=ApiOptions(alive_seconds=600)) as serving:
-        id, ticket = serving.subscribe()
-        stream = Stream(serving, id, ticket)
-        stream.frame()
-        for number in range(50):
-            serving.publish(f"<urn:{number}> a <urn:C> .")
-            assert stream.match()["solutions"] == [{"s": f"<urn:{number}>"}]
-        stream.close()
+
+def test_that_matches_wake_streams(patient: Serving) -> None:
+    id, ticket = patient.subscribe()
+    stream = Stream(patient, id, ticket)
+    stream.frame()
+    for number in range(20):
+        patient.publish(f"<urn:{number}> a <urn:C> .")
+        assert stream.match()["solutions"] == [{"s": f"<urn:{number}>"}]
+
+
+def test_that_nothing_is_lost_between_reading_and_waiting(patient: Serving) -> None:
+    """What is matched after a stream has read, and before it waits."""
+    id, ticket = patient.subscribe()
+    read = patient.streams._page
+    told = patient.matcher.told
+    woken = Event()
+
+    def late(db: Any, **what: Any) -> Any:
+        found = read(db, **what)
+        if not woken.is_set():
+            patient.publish("<urn:late> a <urn:C> .")
+            assert woken.wait(10)
+        return found
+
+    def noted(numbers: Any) -> None:
+        told(numbers)
+        patient.server_loop.call_soon_threadsafe(woken.set)
+
+    patient.streams._page, patient.matcher.told = late, noted
+    stream = Stream(patient, id, ticket)
+    assert stream.match()["solutions"] == [{"s": "<urn:late>"}]
+
+
+def test_that_a_stream_that_waits_reads_nothing(patient: Serving) -> None:
+    id, ticket = patient.subscribe()
+    reads = []
+    read = patient.streams._page
+
+    def counted(db: Any, **what: Any) -> Any:
+        reads.append(what)
+        return read(db, **what)
+
+    patient.streams._page = counted
+    stream = Stream(patient, id, ticket)
+    stream.frame()
+    patient.publish()
+    stream.match()
+    sleep(0.3)
+    assert len(reads) <= 4
 
 
 def test_that_comments_keep_a_stream_alive(tmp_path: Path) -> None:
-    from graphmatch.broker.access import ApiOptions
-
     with Serving(tmp_path, options=ApiOptions(alive_seconds=0.05)) as serving:
         id, ticket = serving.subscribe()
         stream = Stream(serving, id, ticket)
@@ -259,11 +303,10 @@ def test_that_a_stop_ends_open_streams(tmp_path: Path) -> None:
     id, ticket = serving.subscribe()
     stream = Stream(serving, id, ticket)
     stream.frame()
-    stopped = Thread(target=serving.stop)
-    stopped.start()
+    begun = monotonic()
+    serving.stop()
     assert stream.frame() is None
-    stopped.join(timeout=5)
-    assert not stopped.is_alive()
+    assert monotonic() - begun < STOP_SECONDS / 2
 
 
 def test_a_stream_reads_pages(serving: Serving) -> None:
