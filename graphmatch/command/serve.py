@@ -177,6 +177,7 @@ def _serve(
         from graphmatch.broker.access import LOOPBACK, ApiOptions
         from graphmatch.broker.api import make_app
         from graphmatch.broker.metrics import event_log
+        from graphmatch.broker.page.routes import Page, install
     except ImportError as error:
         raise missing(error.name) from error
     options = ApiOptions(
@@ -186,6 +187,9 @@ def _serve(
     )
     log = None if session.verbosity.quiet else event_log()
     made = make_app(broker, matcher, options=options, log=log)  # type: ignore[arg-type]
+    page = Page(broker, local=serving.is_local and serving.url is None)
+    page.stopped = lambda: made.state.api.streams.stopped
+    install(made, page)
 
     async def served() -> None:
         for one in serving.new_token or ():

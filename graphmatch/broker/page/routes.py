@@ -22,8 +22,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Match
+from starlette.types import Scope
 
 from graphmatch.broker.feed_list import feed_address, parse_feed_list
 from graphmatch.broker.page import reading
@@ -156,7 +159,17 @@ Text = Annotated[str, Query(max_length=2000)]
 
 
 class PageRoute(APIRoute):
-    """Answers problems with pages, and puts the headers on every answer."""
+    """Answers problems with pages, and puts the headers on every answer.
+
+    ``/`` is a page for those who want HTML; others get what the API has there.
+    """
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Return whether a request is for this route."""
+        wanted = Headers(scope=scope).get("accept", "") if scope["type"] == "http" else ""
+        if self.path == "/" and "text/html" not in wanted:
+            return Match.NONE, {}
+        return super().matches(scope)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return what answers a request."""
@@ -233,7 +246,7 @@ async def home(request: Request, page: ThePage, by: TheViewer) -> Response:
     answer = page.show(
         request, "home.html", by, last=last, matches=found[:20], items=items, mine=mine
     )
-    answer.headers["Link"] = _INBOX
+    answer.headers["Link"], answer.headers["Vary"] = _INBOX, "Accept"
     return answer
 
 
@@ -486,8 +499,17 @@ async def match_why(seq: int, request: Request, page: ThePage, by: TheViewer) ->
     return _why(request, page, by, row, said)
 
 
-def _why(request: Request, page: Page, by: Viewer, row: Mapping[Any, Any], said: Why) -> Response:
-    return page.show(request, "why.html", by, row=row, why=said)
+def _why(
+    request: Request,
+    page: Page,
+    by: Viewer,
+    row: Mapping[Any, Any],
+    said: Why,
+    *,
+    is_before: bool = False,
+) -> Response:
+    """Show reasons; `is_before` says that the item came before the subscription."""
+    return page.show(request, "why.html", by, row=row, why=said, is_before=is_before)
 
 
 # -- items --------------------------------------------------------------------------------------
@@ -546,7 +568,7 @@ async def item_why(
     mine = await page.broker.subscription(subscription, by.principal, None)
     said = await page.asking.ask(page.asking.why, mine["query"], reading.stored(row))
     values = {**row, "publication": seq, "name": mine["name"], "subscription": mine["id"]}
-    return _why(request, page, by, values, said)
+    return _why(request, page, by, values, said, is_before=mine["after"] >= seq)
 
 
 # -- feeds and deliveries -----------------------------------------------------------------------

@@ -132,6 +132,15 @@ def test_what_is_not_there_is_said(visitor: Visitor) -> None:
     assert visitor.get("/items/x").status == 422
 
 
+def test_the_first_page_is_for_people(visitor: Visitor) -> None:
+    for accepted in ("", "*/*", "application/ld+json"):
+        answer = visitor.get("/", Accept=accepted)
+        assert json.loads(answer.text)["inbox"].endswith("/v1/publications")
+    answer = visitor.get("/", Accept="text/html,*/*;q=0.8")
+    assert answer.all("//h1") == ["What is new"]
+    assert "ldp#inbox" in answer.headers["link"]
+
+
 def test_static_files_are_cached_by_their_contents(visitor: Visitor) -> None:
     page = visitor.get("/").page
     for path in page.xpath("//script/@src | //link[@rel='stylesheet']/@href"):
@@ -168,6 +177,9 @@ def test_why_not(broking: Broking, visitor: Visitor) -> None:
     answer = visitor.get(f"/items/{seq}/why?subscription={id}")
     assert "does not match" in answer.text
     assert "dc:language" in answer.text
+    before = subscribed(visitor, topics="Climate").rpartition("/")[2]
+    answer = visitor.part(f"/items/{seq}/why?subscription={before}")
+    assert "It would match, but it came before the subscription." in answer.text
 
 
 def test_a_preview_says_how_many_and_which(visitor: Visitor) -> None:
