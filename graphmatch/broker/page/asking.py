@@ -61,6 +61,8 @@ FACTS = 30
 """So many facts of an item are shown with their steps."""
 TRIPLES = 150
 """So many triples of an item are drawn."""
+ROOTS = 200
+"""So many terms that nothing is above are shown."""
 FOUND = 60
 """So many terms a search gives, and a list of children has."""
 LANGUAGE = "en"
@@ -69,7 +71,6 @@ _SUFFIXES = frozenset({".csv", ".jsonld", ".n3", ".nt", ".owl", ".owx", ".rdf", 
 _DESCRIPTION = 20_000
 _DRAWN = 100
 _TAG = re.compile(r"<[^<>]{0,2000}>")
-_IRI = re.compile(r"<([^<>\s\"]+)>")
 T = TypeVar("T")
 
 
@@ -86,6 +87,7 @@ class Asking:
     broker: Broker
     _rehearsal: Rehearsal | None = None
     _of: Engine | None = None
+    _known: _Known | None = None
     _waiting: int = 0
     _turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))
 
@@ -220,9 +222,9 @@ class Asking:
         return Why(
             said.match is not None,
             said.failure or "",
-            tuple(_proof(each, prefixes) for each in said.evidence),
-            tuple(_proof(each, prefixes) for each in said.held),
-            tuple(_near(each, prefixes) for each in said.nearest),
+            tuple(_proof(each, prefixes, one.id) for each in said.evidence),
+            tuple(_proof(each, prefixes, one.id) for each in said.held),
+            tuple(_near(each, prefixes, one.id) for each in said.nearest),
             tuple(said.calls),
         )
 
@@ -250,13 +252,21 @@ class Asking:
     # -- the ontology -----------------------------------------------------------------------
 
     def roots(self) -> list[TermView]:
-        """Return the terms that nothing is above: concepts, then classes."""
-        ontology = self.engine.ontology
+        """Return the terms that nothing is above: those that have some below first."""
+        known = self._known
+        if known is None or known.ontology is not self.engine.ontology:
+            self._known = known = self._learnt(self.engine.ontology)
+        return list(known.roots)
+
+    def _learnt(self, ontology: Ontology) -> _Known:
+        """Return what is looked up of an ontology again and again."""
+        names = [(label.text.casefold(), label.concept) for label in ontology.labels()]
         found: list[Term] = []
         for tree in (ontology.concepts, ontology.classes):
             found += [t for t in tree if not tree.parents(t) and isinstance(t, NamedNode)]
         shown = [self.term(term) for term in dict.fromkeys(found)]
-        return sorted(shown, key=lambda each: (each.below == 0, each.label.casefold()))[:200]
+        shown.sort(key=lambda each: (each.below == 0, each.label.casefold()))
+        return _Known(ontology, names, tuple(shown[:ROOTS]))
 
     def children(self, iri: str) -> list[TermView]:
         """Return the terms directly below one."""
@@ -275,12 +285,13 @@ class Asking:
         wanted = words.casefold().strip()
         if not wanted:
             return []
+        self.roots()  # learns the names
+        assert self._known is not None
         found: dict[Term, int] = {}
-        for label in self.engine.ontology.labels():
-            text = label.text.casefold()
-            if wanted in text and isinstance(label.concept, NamedNode):
+        for text, concept in self._known.names:
+            if wanted in text and isinstance(concept, NamedNode):
                 worth = 0 if text == wanted else 1 if text.startswith(wanted) else 2
-                found[label.concept] = min(worth, found.get(label.concept, worth))
+                found[concept] = min(worth, found.get(concept, worth))
         terms = [(worth, self.term(term)) for term, worth in found.items()]
         terms.sort(key=lambda each: (each[0], each[1].label.casefold()))
         return [term for _, term in terms[:most]]
@@ -355,6 +366,15 @@ class Asking:
 
 
 # -- what is shown ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Names in lower case with their terms, and roots, of an ontology."""
+
+    ontology: Ontology
+    names: Sequence[tuple[str, Term]]
+    roots: tuple[TermView, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -568,31 +588,21 @@ def _marked(query: str, problem: Problem) -> Marked | None:
     return Marked(line, at + 1, text[begin:at], text[at:end] or "⏎", text[end : end + 60])
 
 
-def _short(text: str, prefixes: Mapping[str, str]) -> str:
-    """Write IRIs of a text with prefixes."""
-    return _IRI.sub(lambda found: _compacted(found, prefixes), text)
+def _triple(triple: Triple, prefixes: Mapping[str, str], item: str) -> str:
+    """Write a triple; what it is said of is the item."""
+    own = f"<{item}>"
+    return " ".join("the item" if str(t) == own else compact(t, prefixes) for t in triple)
 
 
-def _compacted(found: re.Match[str], prefixes: Mapping[str, str]) -> str:
-    try:
-        return compact(NamedNode(found[1]), prefixes)
-    except ValueError:
-        return found[0]
-
-
-def _triple(triple: Iterable[Any], prefixes: Mapping[str, str]) -> str:
-    return " ".join(compact(term, prefixes) for term in triple)
-
-
-def _proof(each: Evidence, prefixes: Mapping[str, str]) -> Proof:
-    by = "" if each.triple is None else _triple(each.triple, prefixes)
+def _proof(each: Evidence, prefixes: Mapping[str, str], item: str) -> Proof:
+    by = "" if each.triple is None else _triple(each.triple, prefixes, item)
     if each.value is not None and not by:
         by = compact(each.value, prefixes)
     return Proof(each.write(prefixes), by, each.reasons)
 
 
-def _near(each: Near, prefixes: Mapping[str, str]) -> Proof:
-    return Proof("", _triple(each.triple, prefixes), each.reasons, each.why)
+def _near(each: Near, prefixes: Mapping[str, str], item: str) -> Proof:
+    return Proof("", _triple(each.triple, prefixes, item), each.reasons, each.why)
 
 
 def _row(ontology: Ontology, triple: Triple, is_added: bool, is_above: bool = False) -> TripleView:

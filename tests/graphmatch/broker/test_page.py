@@ -10,6 +10,8 @@ from urllib.parse import quote, urlsplit
 import pytest
 from lxml import html
 
+from graphmatch.broker.page.asking import WAITING
+from graphmatch.broker.page.routes import STREAMS
 from graphmatch.broker.page.session import COOKIE, FORM_BYTES
 from tests.graphmatch.broker.visiting import NEWS, Answer, Broking, Visitor, item, serving
 
@@ -164,6 +166,7 @@ def test_topics_to_matches_with_reasons(broking: Broking, visitor: Visitor) -> N
     ]
     why = visitor.part(answer.page.xpath("//ol[@id='matches']//@hx-get")[0])
     assert "It matches." in why.text
+    assert "the item dcterms:subject news:Environment" in " ".join(why.all("//p[@class='by']"))
     assert "“Climate change” in rss:title names news:ClimateChange" in why.text
     assert "<html" not in why.text
     assert any("Green" in one for one in visitor.get("/").all("//a[contains(@class, 'tag')]"))
@@ -432,6 +435,17 @@ def test_forms_are_bounded(visitor: Visitor) -> None:
         {"Origin": f"http://127.0.0.1:{visitor.port}", "Content-Type": "multipart/form-data"},
     )
     assert answer.status == 422
+
+
+def test_not_everybody_is_answered_at_once(
+    broking: Broking, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broking.page.asking, "_waiting", WAITING)
+    answer = visitor.get("/ontology")
+    assert answer.status == 503
+    assert "Many others are asking" in answer.text
+    monkeypatch.setattr(broking.page, "streams", STREAMS)
+    assert visitor.get("/live").status == 503
 
 
 def test_the_theme_is_kept(visitor: Visitor) -> None:
