@@ -74,6 +74,7 @@ LAYERS = (
         "graphmatch.broker.backup",
         "graphmatch.broker.kafka",
         "graphmatch.broker.notifications",
+        "graphmatch.broker.following",
     ),
     (
         "graphmatch.broker.events",
@@ -86,6 +87,7 @@ LAYERS = (
     ("graphmatch.broker.access",),
     ("graphmatch.broker.inbox",),
     ("graphmatch.broker.api", "graphmatch.broker.page"),
+    ("graphmatch.broker.running",),
     ("graphmatch.command", "graphmatch.bench"),
     ("graphmatch.cli",),
 )

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
@@ -526,7 +526,7 @@ def make_app(
     options: ApiOptions | None = None,
     retry: Retry | None = None,
     why: Why | None = None,
-    routers: Sequence[APIRouter] = (),
+    told: Callable[[Sequence[int]], None] | None = None,
     log: FilteringBoundLogger | None = None,
 ) -> FastAPI:
     """Return the application.
@@ -543,8 +543,8 @@ def make_app(
         Sends a delivery again; by default it is only made due.
     why
         Says why a publication matched; without it only the solutions are told.
-    routers
-        More endpoints.
+    told
+        Who else is told which subscriptions matched.
     log
         Where requests are noted, each as a line of JSON; ``None``: nowhere.
     """
@@ -552,12 +552,17 @@ def make_app(
     measured = Metrics(broker.store, broker.clock)
     streams = Streams(broker, options.alive_seconds)
 
+    def tell(numbers: Sequence[int]) -> None:
+        streams.told(numbers)
+        if told is not None:
+            told(numbers)
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         streams.start()
         if matcher is not None:
             broker.woken = matcher.wake
-            matcher.told, matcher.timed = streams.told, measured.matched
+            matcher.told, matcher.timed = tell, measured.matched
         yield
         streams.stop()
 
@@ -578,7 +583,7 @@ def make_app(
         responses=_PROBLEMS,
     )
     app.state.api = Api(broker, matcher, streams, measured, options, retry, why)
-    for one in (router, inbox, outer, *routers):
+    for one in (router, inbox, outer):
         app.include_router(one)
     handle(app, "/docs#publications")
     app.add_middleware(

@@ -323,6 +323,14 @@ networks of their own.
         if self._session is not None:
             await self._session.close()
 
+    @property
+    def session(self) -> aiohttp.ClientSession:
+        """What makes the requests, for those who need more than `request` has."""
+        if self._session is None:
+            what, remedy = "it is not open", "Use it in `async with`."
+            raise UnreachableError(Problem(what, Place("client"), remedy))
+        return self._session
+
     def _socket(self, info: aiohttp.AddrInfoType) -> socket.socket:
         """Return a socket for an address that is about to be connected to."""
         family, kind, protocol, _, address = info

@@ -215,10 +215,10 @@ feed_items = Table(
     metadata,
     Column("feed", ForeignKey("feeds.id"), primary_key=True),
     Column("item", LargeBinary, primary_key=True),
-    Column("content", LargeBinary, nullable=False),
+    Column("version", LargeBinary, primary_key=True),
     Column("at", BigInteger, nullable=False),
 )
-"""Which items of a feed were taken in, and in which version."""
+"""Which items of a feed were taken in, in which versions, and when they were last in it."""
 
 hub = Table(
     "hub",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,16 +19,15 @@ import typer
 from graphmatch.command.options import Knowing, Verbosity, grouped, option
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
-
-    from graphmatch.broker.events import Streams
+    from graphmatch.broker.matching import Matcher
+    from graphmatch.broker.running import Parts
     from graphmatch.broker.service import Broker
+    from graphmatch.broker.store import Store
+    from graphmatch.broker.transport import SmtpServer
     from graphmatch.command.session import Session
 
 app = typer.Typer(add_completion=False)
 
-STOP_SECONDS = 10
-"""So long requests that are under way may take when the service is to stop."""
 _BROKER = 'pip install "graphmatch[broker]"'
 
 
@@ -49,35 +50,80 @@ class Serving:
     snapshots: Path | None = option(
         None, "Where the engine is saved, for a quick start; beside the store.", metavar="FOLDER"
     )
+    feeds: list[Path] | None = option(
+        None, "Feeds to follow: OPML, or a text with an address a line; repeatable.", metavar="FILE"
+    )
+    allow: list[str] | None = option(
+        None,
+        "A network to deliver to and fetch from though it is not public; repeatable.",
+        metavar="NETWORK",
+    )
+    smtp: str | None = option(
+        None,
+        "What sends email, from an address; the password is in GRAPHMATCH_SMTP_PASSWORD.",
+        metavar="smtp[s]://[USER@]HOST[:PORT]?from=ADDRESS",
+    )
+    kafka: str | None = option(
+        None, "Kafka's servers, to read publications from.", metavar="HOST:PORT,…"
+    )
+    kafka_topic: str = option("publications", "The topic that is read.", metavar="TOPIC")
+    demo: bool = option(
+        False, "Show the sample subscriptions and feeds, in a store that is deleted at the end."
+    )
 
     @property
     def is_local(self) -> bool:
         """Whether only this machine reaches it."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return _is_loopback(self.host)
 
     def check(self) -> None:
         """Check that what is said goes together; raise an `InputError`."""
-        from semantic.errors import InputError, Place, Problem
-
         if not self.is_local and not self.public:
             what = "other machines could reach this address"
             remedy = "Say --public, and give out tokens with --new-token; or use 127.0.0.1."
-            raise InputError(Problem(what, Place(self.host), remedy))
+            raise _error(what, self.host, remedy)
         for one in self.new_token or ():
             if not all(one.partition(":")):
-                what, remedy = f"{one!r} does not say what a token is for", "Write OWNER:SCOPE,…"
-                raise InputError(Problem(what, Place("--new-token"), remedy))
+                what = f"{one!r} does not say what a token is for"
+                raise _error(what, "--new-token", "Write OWNER:SCOPE,…")
+        for one in self.allow or ():
+            try:
+                ip_network(one)
+            except ValueError as error:
+                raise _error(f"{one!r} is no network", "--allow", "Write 10.0.0.0/8.") from error
+
+    def mail(self) -> SmtpServer | None:
+        """Return what sends email; an `InputError` where it is not said how."""
+        if self.smtp is None:
+            return None
+        from urllib.parse import parse_qs, unquote, urlsplit
+
+        from graphmatch.broker.transport import SmtpServer
+
+        remedy = "Write smtp://user@host:587?from=news@example.org; smtps: for TLS from the start."
+        try:
+            url = urlsplit(self.smtp)
+            port = url.port
+        except ValueError as error:
+            raise _error("no address of a server", "--smtp", remedy) from error
+        sender = parse_qs(url.query).get("from", [""])[0]
+        if url.scheme not in ("smtp", "smtps") or not url.hostname or not sender or url.password:
+            raise _error("no address of a server", "--smtp", remedy)
+        is_here = url.username is None and _is_loopback(url.hostname)
+        return SmtpServer(
+            url.hostname,
+            sender,
+            port or (465 if url.scheme == "smtps" else 587),
+            "tls" if url.scheme == "smtps" else "none" if is_here else "starttls",
+            None if url.username is None else unquote(url.username),
+            os.environ.get("GRAPHMATCH_SMTP_PASSWORD", ""),
+        )
 
 
 @app.command()
 @grouped
 def serve(serving: Serving, knowing: Knowing, verbosity: Verbosity) -> int:
-    """Keep subscriptions, take publications in, and tell who matched, over HTTP.
+    """Keep subscriptions, take publications in, and tell who matched, over HTTP and on a page.
 
     Example: `graphmatch serve -o ontologies/news.ttl --store broker.db`
     """
@@ -85,44 +131,65 @@ def serve(serving: Serving, knowing: Knowing, verbosity: Verbosity) -> int:
 
     with Session(verbosity) as session:
         serving.check()
-        return run(session, serving, knowing)
+        if not serving.demo:
+            return run(session, serving, knowing)
+        files = [path for path in sorted(Path("ontologies").glob("*.*")) if path.is_file()]
+        if not files or not Path("data/feeds").is_dir():
+            what = "there are no samples here"
+            remedy = "Run it in the project's folder, where `ontologies/` and `data/` are."
+            raise _error(what, "--demo", remedy)
+        with TemporaryDirectory(prefix="graphmatch-demo-") as folder:
+            kept = replace(serving, store=str(Path(folder, "broker.db")))
+            return run(session, kept, replace(knowing, files=knowing.files or files))
 
 
 def run(session: Session, serving: Serving, knowing: Knowing) -> int:
     """Serve until a signal comes; return the exit status."""
-    from semantic.errors import InputError, Place, Problem
-
     try:
         from graphmatch.broker.matching import Matcher
+        from graphmatch.broker.running import Parts
         from graphmatch.broker.service import Broker
         from graphmatch.broker.store import Store
     except ImportError as error:
         raise missing(error.name) from error
+    from graphmatch.broker.feed_list import read_feed_list
+
     engine = session.engine(knowing)
     if len(engine):
         session.note(f"the saved engine's {len(engine):,} subscriptions are left out")
         for one in engine.subscriptions:
             engine.unsubscribe(one.id)
+    followed = [one for path in serving.feeds or () for one in read_feed_list(path, session.report)]
+    mail = serving.mail()
     try:
         listening = socket.create_server(
             (serving.host, serving.port), family=_family(serving.host), backlog=2048
         )
     except OSError as error:
         what = f"cannot be listened at: {error.strerror or error}"
-        place = Place(f"{serving.host}:{serving.port}")
-        raise InputError(Problem(what, place, "Use another --port, or --host.")) from error
+        where = f"{serving.host}:{serving.port}"
+        raise _error(what, where, "Use another --port, or --host.") from error
+    host, port = listening.getsockname()[:2]
+    address = serving.url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    parts = Parts(
+        serving.allow or (),
+        mail,
+        followed,
+        None if serving.kafka is None else (serving.kafka, serving.kafka_topic),
+        address,
+        serving.is_local,
+    )
     with listening, stopping() as stops:
         store = Store(serving.store)
         try:
             broker = Broker(store, engine)
             mark = fingerprint_of(knowing)
             snapshots = _snapshots(serving, store) if mark else None
-            version = int(mark[:15] or "0", 16)
-            matcher = Matcher(broker, snapshots, mark, version)
+            matcher = Matcher(broker, snapshots, mark, int(mark[:15] or "0", 16))
             matcher.load()
             matcher.start()
             try:
-                _serve(session, serving, broker, matcher, listening, stops)
+                _serve(session, serving, parts, broker, matcher, listening, stops)
             finally:
                 matcher.stop()
         finally:
@@ -133,10 +200,23 @@ def run(session: Session, serving: Serving, knowing: Knowing) -> int:
 
 def missing(module: str | None) -> Exception:
     """Return what is said where a package is not installed."""
+    what = f"this command needs {module}, which is not installed"
+    return _error(what, "graphmatch serve", f"Install it: {_BROKER}.")
+
+
+def _error(what: str, where: str, remedy: str) -> Exception:
     from semantic.errors import InputError, Place, Problem
 
-    what = f"this command needs {module}, which is not installed"
-    return InputError(Problem(what, Place("graphmatch serve"), f"Install it: {_BROKER}."))
+    return InputError(Problem(what, Place(where), remedy))
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _family(host: str) -> socket.AddressFamily:
@@ -155,94 +235,68 @@ def fingerprint_of(knowing: Knowing) -> str:
     return "" if made is None else made.hex()
 
 
-def _snapshots(serving: Serving, store: object) -> Path | None:
+def _snapshots(serving: Serving, store: Store) -> Path | None:
     if serving.snapshots is not None:
         return serving.snapshots
-    is_file = "://" not in serving.store and getattr(store, "is_sqlite", False)
+    is_file = "://" not in serving.store and store.is_sqlite
     return Path(f"{serving.store}.engines") if is_file else None
 
 
 def _serve(
     session: Session,
     serving: Serving,
+    parts: Parts,
     broker: Broker,
-    matcher: object,
+    matcher: Matcher,
     listening: socket.socket,
     stops: Sequence[int],
 ) -> None:
     """Answer requests until it is to stop."""
     import asyncio
 
-    try:
-        from graphmatch.broker.access import LOOPBACK, ApiOptions
-        from graphmatch.broker.api import make_app
-        from graphmatch.broker.metrics import event_log
-        from graphmatch.broker.page.routes import Page, install
-    except ImportError as error:
-        raise missing(error.name) from error
+    from graphmatch.broker.access import LOOPBACK, ApiOptions
+    from graphmatch.broker.metrics import event_log
+    from graphmatch.broker.running import serve, started
+
     options = ApiOptions(
         anonymous=serving.is_local or serving.anonymous,
         hosts=LOOPBACK | {serving.host} if serving.is_local else None,
         url=serving.url,
     )
     log = None if session.verbosity.quiet else event_log()
-    made = make_app(broker, matcher, options=options, log=log)  # type: ignore[arg-type]
-    page = Page(broker, local=serving.is_local and serving.url is None)
-    page.stopped = lambda: made.state.api.streams.stopped
-    install(made, page)
 
     async def served() -> None:
         for one in serving.new_token or ():
             owner, _, scopes = one.partition(":")
             token = await broker.new_token(owner, scopes.split(","))
             session.out.print(f"{owner}: {token}", markup=False, soft_wrap=True)
-        host, port = listening.getsockname()[:2]
-        address = serving.url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        session.note(f"listening at {address}, described at {address}/docs")
-        server = server_of(made, made.state.api.streams)
-
-        async def watch() -> None:
-            while not stops:
-                await asyncio.sleep(0.1)
-            server.should_exit = True
-
-        watching = asyncio.create_task(watch())
-        await server.serve([listening])
-        watching.cancel()
+        async with started(broker, matcher, parts, options, log) as app:
+            session.note(f"listening at {parts.base}, described at {parts.base}/docs")
+            showing = asyncio.create_task(_show_samples(broker)) if serving.demo else None
+            await serve(app, listening, lambda: bool(stops))
+            if showing is not None:
+                showing.cancel()
 
     asyncio.run(served())
 
 
-def server_of(app: FastAPI, streams: Streams) -> _Server:
-    """Return a server for an application, which ends its streams before it waits for them."""
-    import uvicorn
+async def _show_samples(broker: Broker) -> None:
+    """Subscribe to what the samples do, and publish their items one after the other."""
+    import asyncio
+    from datetime import timedelta
 
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,  # it has whole addresses, keys and all
-        server_header=False,
-        proxy_headers=False,
-        ws="none",
-        timeout_graceful_shutdown=STOP_SECONDS,
-    )
+    from graphmatch.broker.page.session import local_owner
+    from graphmatch.broker.service import Principal, Settings
+    from semantic.reading import read_publications
 
-    class Server(uvicorn.Server):
-        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            streams.stop()
-            await super().shutdown(sockets)
-
-        @contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            yield  # the command has them
-
-    return Server(config)
-
-
-if TYPE_CHECKING:
-    import uvicorn
-
-    _Server = uvicorn.Server
+    by = Principal(await local_owner(broker), frozenset({"subscribe"}))
+    for path in sorted(Path("data/subscriptions").glob("*.rq")):
+        settings = Settings(name=path.stem, expires_in=timedelta(days=7))
+        await broker.subscribe({"query": path.read_text(encoding="utf-8")}, settings, by)
+    items = await asyncio.to_thread(lambda: list(read_publications("data/feeds")))
+    for number, item in enumerate(items):
+        await broker.take_in([item], source="data/feeds")
+        await asyncio.sleep(0 if number < len(items) // 2 else 2)
 
 
 @contextmanager

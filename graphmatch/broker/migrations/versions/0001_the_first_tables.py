@@ -208,13 +208,13 @@ def upgrade() -> None:
         "feed_items",
         sa.Column("feed", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("item", sa.LargeBinary(), nullable=False),
-        sa.Column("content", sa.LargeBinary(), nullable=False),
+        sa.Column("version", sa.LargeBinary(), nullable=False),
         sa.Column("at", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(
             ["feed"],
             ["feeds.id"],
         ),
-        sa.PrimaryKeyConstraint("feed", "item"),
+        sa.PrimaryKeyConstraint("feed", "item", "version"),
     )
     op.create_table(
         "matches",

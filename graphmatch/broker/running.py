@@ -1,0 +1,162 @@
+"""A broker at work: all its parts, started and stopped together.
+
+What is published is matched in a thread (`graphmatch.broker.matching`); requests, deliveries,
+feeds and Kafka share one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from ipaddress import ip_network
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from graphmatch.broker.access import ApiOptions
+from graphmatch.broker.api import make_app
+from graphmatch.broker.delivery import Dispatcher, NetworkSenders
+from graphmatch.broker.feeds import Poller
+from graphmatch.broker.following import BrokerFeeds
+from graphmatch.broker.page.routes import Page, install
+from graphmatch.broker.safe_http import HttpClient
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from structlog.typing import FilteringBoundLogger
+
+    from graphmatch.broker.feed_list import ListedFeed
+    from graphmatch.broker.matching import Matcher
+    from graphmatch.broker.service import Broker
+    from graphmatch.broker.transport import SmtpServer
+
+STOP_SECONDS = 10
+"""So long requests and deliveries that are under way may take when the service is to stop."""
+
+log = logging.getLogger("graphmatch.broker")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What runs beside the interface, and how.
+
+    Parameters
+    ----------
+    allow
+        Networks that are delivered to and fetched from though they are not public.
+    smtp
+        What sends email; ``None``: nothing does.
+    feeds
+        Feeds that are followed from now on.
+    kafka
+        The servers and the topic that publications are read from.
+    base
+        What the broker's addresses begin with.
+    local
+        Whether nobody needs a token on the page.
+    """
+
+    allow: Sequence[str] = ()
+    smtp: SmtpServer | None = None
+    feeds: Sequence[ListedFeed] = ()
+    kafka: tuple[str, str] | None = None
+    base: str = "http://127.0.0.1:8080"
+    local: bool = True
+
+
+@asynccontextmanager
+async def started(
+    broker: Broker,
+    matcher: Matcher,
+    parts: Parts,
+    options: ApiOptions | None = None,
+    log: FilteringBoundLogger | None = None,
+) -> AsyncIterator[FastAPI]:
+    """Yield the application of a broker whose other parts run.
+
+    Parameters
+    ----------
+    broker, matcher
+        What it is of; the matcher is started and stopped elsewhere.
+    parts
+        What else runs.
+    options, log
+        As `graphmatch.broker.api.make_app` has them.
+    """
+    networks = [ip_network(one) for one in parts.allow]
+    async with HttpClient(networks) as client:
+        senders = NetworkSenders(client, parts.smtp, broker.clock)
+        dispatcher = Dispatcher(broker, senders, base=parts.base)
+        poller = Poller(client.session, BrokerFeeds(broker), clock=broker.clock)
+        await poller.start()
+        for one in parts.feeds:
+            if one.url not in poller.feeds:
+                await poller.add(one.url, one.title)
+        ending = asyncio.Event()
+        running = [dispatcher.run(), poller.run(ending)]
+        stops: list[Callable[[], object]] = [ending.set]
+        if parts.kafka is not None:
+            from graphmatch.broker.kafka import KafkaSource
+
+            source = KafkaSource(broker, *parts.kafka)
+            running.append(source.run())
+            stops.append(source.stop)
+        retry, told = dispatcher.retry, dispatcher.wake
+        app = make_app(broker, matcher, options=options, retry=retry, told=told, log=log)
+        page = Page(broker, parts.local, poller, dispatcher.retry, ending.is_set)
+        install(app, page)
+        tasks = [asyncio.create_task(one) for one in running]
+        try:
+            yield app
+        finally:
+            for stop in stops:
+                stop()
+            await dispatcher.stop(STOP_SECONDS)
+            await asyncio.gather(*tasks)
+
+
+async def serve(app: FastAPI, listening: socket.socket, is_over: Callable[[], bool]) -> None:
+    """Answer requests until it is over; then end the streams, and what is under way.
+
+    Parameters
+    ----------
+    listening
+        A socket that listens.
+    is_over
+        Asked ten times a second.
+    """
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,  # it has whole addresses, keys and all
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        timeout_graceful_shutdown=STOP_SECONDS,
+    )
+    server = _Server(config)
+
+    async def watch() -> None:
+        while not is_over():
+            await asyncio.sleep(0.1)
+        server.should_exit = True
+
+    watching = asyncio.create_task(watch())
+    await server.serve([listening])
+    watching.cancel()
+
+
+class _Server(uvicorn.Server):
+    """Ends streams before it waits for them, and leaves signals to the command."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.config.app.state.api.streams.stop()  # type: ignore[union-attr]
+        await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
