@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from pyoxigraph import BlankNode, Literal, NamedNode
+from pyoxigraph import NamedNode
 
 from graphmatch.broker.example import (
     Fact,
@@ -40,16 +40,29 @@ from graphmatch.broker.insight import (
 )
 from graphmatch.broker.page import reading
 from graphmatch.broker.page.session import BusyError, Upload
+from graphmatch.broker.page.views import (
+    LANGUAGE,
+    Graph,
+    Ladder,
+    Preview,
+    Step,
+    TermPage,
+    TermView,
+    Why,
+    label_of,
+    mark_of,
+    near_of,
+    proof_of,
+    summary_of,
+    triple_view,
+)
 from graphmatch.broker.service import Broker
 from graphmatch.engine import Engine
-from graphmatch.explain.evidence import Evidence
-from graphmatch.explain.nearest import Near
 from graphmatch.topics import Topics, known_concepts
 from semantic.errors import GraphMatchError, OntologyError, Place, Problem, SubscriptionError
 from semantic.ontology.ontology import Ontology
-from semantic.publication import Publication
-from semantic.terms import Term, Triple, compact
-from semantic.vocabulary import DCTERMS, RESERVED, RSS, TYPE
+from semantic.terms import Term
+from semantic.vocabulary import DCTERMS, RESERVED, TYPE
 
 PREVIEW_SECONDS = 1.5
 LADDER_SECONDS = 1.5
@@ -61,15 +74,12 @@ FACTS = 30
 """So many facts of an item are shown with their steps."""
 TRIPLES = 150
 """So many triples of an item are drawn."""
+ROOTS = 200
+"""So many terms that nothing is above are shown."""
 FOUND = 60
 """So many terms a search gives, and a list of children has."""
-LANGUAGE = "en"
 _DAYS = 14
 _SUFFIXES = frozenset({".csv", ".jsonld", ".n3", ".nt", ".owl", ".owx", ".rdf", ".ttl", ".xml"})
-_DESCRIPTION = 20_000
-_DRAWN = 100
-_TAG = re.compile(r"<[^<>]{0,2000}>")
-_IRI = re.compile(r"<([^<>\s\"]+)>")
 T = TypeVar("T")
 
 
@@ -86,6 +96,7 @@ class Asking:
     broker: Broker
     _rehearsal: Rehearsal | None = None
     _of: Engine | None = None
+    _known: _Known | None = None
     _waiting: int = 0
     _turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))
 
@@ -162,7 +173,7 @@ class Asking:
         days = {day.day: day for day in trial.days}
         several = [today - timedelta(n) for n in reversed(range(_DAYS))]
         bars = [days.get(day, Day(day, 0, 0)) for day in several]
-        marked = _marked(query, trial.problem) if trial.problem else None
+        marked = mark_of(query, trial.problem) if trial.problem else None
         return Preview(query, trial, seqs, bars, marked)
 
     # -- an example -------------------------------------------------------------------------
@@ -220,9 +231,9 @@ class Asking:
         return Why(
             said.match is not None,
             said.failure or "",
-            tuple(_proof(each, prefixes) for each in said.evidence),
-            tuple(_proof(each, prefixes) for each in said.held),
-            tuple(_near(each, prefixes) for each in said.nearest),
+            tuple(proof_of(each, prefixes, one.id) for each in said.evidence),
+            tuple(proof_of(each, prefixes, one.id) for each in said.held),
+            tuple(near_of(each, prefixes, one.id) for each in said.nearest),
             tuple(said.calls),
         )
 
@@ -237,12 +248,12 @@ class Asking:
         ends = {triple[2] for triple in drawn}
         ups = {(t, up) for t in ends for up in ontology.parents(t) if up in ends}
         above = {up for _, up in ups}
-        rows = [_row(ontology, triple, False) for triple in said]
-        rows += [_row(ontology, triple, True, triple[2] in above) for triple in drawn]
+        rows = [triple_view(ontology, triple, False) for triple in said]
+        rows += [triple_view(ontology, triple, True, triple[2] in above) for triple in drawn]
         return Graph(
             tuple(rows),
             len(publication.triples) + len(added) - len(rows),
-            _summary(publication),
+            summary_of(publication),
             " ".join((one.title or "").split()),
             tuple(sorted((str(below), str(up)) for below, up in ups)),
         )
@@ -250,13 +261,21 @@ class Asking:
     # -- the ontology -----------------------------------------------------------------------
 
     def roots(self) -> list[TermView]:
-        """Return the terms that nothing is above: concepts, then classes."""
-        ontology = self.engine.ontology
+        """Return the terms that nothing is above: those that have some below first."""
+        known = self._known
+        if known is None or known.ontology is not self.engine.ontology:
+            self._known = known = self._learnt(self.engine.ontology)
+        return list(known.roots)
+
+    def _learnt(self, ontology: Ontology) -> _Known:
+        """Return what is looked up of an ontology again and again."""
+        names = [(label.text.casefold(), label.concept) for label in ontology.labels()]
         found: list[Term] = []
         for tree in (ontology.concepts, ontology.classes):
             found += [t for t in tree if not tree.parents(t) and isinstance(t, NamedNode)]
         shown = [self.term(term) for term in dict.fromkeys(found)]
-        return sorted(shown, key=lambda each: (each.below == 0, each.label.casefold()))[:200]
+        shown.sort(key=lambda each: (each.below == 0, each.label.casefold()))
+        return _Known(ontology, names, tuple(shown[:ROOTS]))
 
     def children(self, iri: str) -> list[TermView]:
         """Return the terms directly below one."""
@@ -275,12 +294,13 @@ class Asking:
         wanted = words.casefold().strip()
         if not wanted:
             return []
+        self.roots()  # learns the names
+        assert self._known is not None
         found: dict[Term, int] = {}
-        for label in self.engine.ontology.labels():
-            text = label.text.casefold()
-            if wanted in text and isinstance(label.concept, NamedNode):
+        for text, concept in self._known.names:
+            if wanted in text and isinstance(concept, NamedNode):
                 worth = 0 if text == wanted else 1 if text.startswith(wanted) else 2
-                found[label.concept] = min(worth, found.get(label.concept, worth))
+                found[concept] = min(worth, found.get(concept, worth))
         terms = [(worth, self.term(term)) for term, worth in found.items()]
         terms.sort(key=lambda each: (each[0], each[1].label.casefold()))
         return [term for _, term in terms[:most]]
@@ -354,177 +374,13 @@ class Asking:
         return [_worded(finding, named) for finding in mine]
 
 
-# -- what is shown ------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
-class Preview:
-    """What a subscription would have matched.
+class _Known:
+    """Names in lower case with their terms, and roots, of an ontology."""
 
-    Parameters
-    ----------
-    query
-        Its SPARQL.
-    trial
-        ``None`` where nothing is asked for yet.
-    seqs
-        The numbers of the publications that it names.
-    bars
-        Days, the oldest first.
-    marked
-        The line of a problem, and below it where it stands.
-    """
-
-    query: str
-    trial: Trial | None
-    seqs: Mapping[str, int] = field(default_factory=dict)
-    bars: Sequence[Day] = ()
-    marked: Marked | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Marked:
-    """A line of a query, and where in it a problem is: what is before, at and after it."""
-
-    line: int
-    column: int
-    before: str
-    at: str
-    after: str
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A fact that can be chosen, and how many items have it."""
-
-    fact: Fact
-    key: str
-    count: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Ladder:
-    """A fact of an item, the steps up from it, and whether all items have it."""
-
-    fact: Fact
-    steps: tuple[Step, ...]
-    is_common: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """A condition, what meets it, and why that holds."""
-
-    pattern: str
-    by: str
-    because: tuple[str, ...]
-    but: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Why:
-    """Why a query matches a publication, or what failed first."""
-
-    matches: bool
-    failure: str = ""
-    evidence: tuple[Proof, ...] = ()
-    held: tuple[Proof, ...] = ()
-    nearest: tuple[Proof, ...] = ()
-    calls: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TripleView:
-    """A triple: ids and labels of its ends.
-
-    Parameters
-    ----------
-    is_added
-        Whether the ontology added it.
-    is_above
-        Whether that follows from another that it added, of something below.
-    """
-
-    subject: str
-    subject_label: str
-    property: str
-    object: str
-    object_label: str
-    is_literal: bool
-    is_added: bool
-    is_above: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Graph:
-    """What is shown of a publication's triples.
-
-    Parameters
-    ----------
-    rows
-        The triples.
-    more
-        How many are not shown.
-    summary, title
-        Those of a feed item.
-    ups
-        Which of the terms are directly above which.
-    """
-
-    rows: tuple[TripleView, ...]
-    more: int
-    summary: str
-    title: str = ""
-    ups: tuple[tuple[str, str], ...] = ()
-
-    def elements(self) -> dict[str, Any]:
-        """Return what Cytoscape draws: what is above hangs on what is below, not on the item."""
-        nodes: dict[str, dict[str, Any]] = {}
-        edges: list[dict[str, Any]] = []
-
-        def node(id: str, label: str, kind: str) -> None:
-            nodes.setdefault(id, {"id": id, "label": label[:_DRAWN], "kind": kind})
-
-        def edge(source: str, target: str, label: str, *, added: bool) -> None:
-            ends = {"id": f"e{len(edges)}", "source": source, "target": target, "label": label}
-            edges.append({"data": {**ends, "added": 1} if added else ends})
-
-        for row in self.rows:
-            if f"<{row.object_label}>" == row.subject:
-                continue  # its own address
-            if not nodes:
-                node(row.subject, self.title or row.subject_label, "item")
-            node(row.subject, row.subject_label, "thing")
-            kind = "text" if row.is_literal else "term" if row.is_added else "thing"
-            node(row.object, row.object_label, kind)
-            if not row.is_above:
-                edge(row.subject, row.object, row.property, added=row.is_added)
-        for below, up in self.ups:
-            edge(below, up, "below", added=True)
-        return {"nodes": [{"data": data} for data in nodes.values()], "edges": edges}
-
-
-@dataclass(frozen=True, slots=True)
-class TermView:
-    """A term, what it is called, and how many are directly below."""
-
-    iri: str
-    label: str
-    below: int
-
-
-@dataclass(frozen=True, slots=True)
-class TermPage:
-    """What is shown of a term."""
-
-    term: TermView
-    names: tuple[tuple[str, str], ...]
-    parents: tuple[TermView, ...]
-    children: tuple[TermView, ...]
-    query: str
-    count: int
-    looked: int
-    complete: bool
+    ontology: Ontology
+    names: Sequence[tuple[str, Term]]
+    roots: tuple[TermView, ...]
 
 
 def key_of(fact: Fact) -> str:
@@ -537,88 +393,12 @@ def about(term: NamedNode) -> Fact:
     return Fact((DCTERMS["subject"],), term, Sort.CONCEPT)
 
 
-def label_of(ontology: Ontology, term: Term) -> str:
-    """Return what a term is called, without its IRI where it has a label."""
-    if isinstance(term, Literal):
-        return term.value
-    if isinstance(term, BlankNode):
-        return "(no name)"
-    labels = ontology.shown_names.labels(term, LANGUAGE)
-    return labels[0].value if labels else compact(term, ontology.prefixes).strip("<>")
-
-
 def _named(iri: str) -> NamedNode:
     try:
         return NamedNode(iri)
     except ValueError as error:
         problem = Problem("no IRI", Place(iri[:200]), "Choose a term of the ontology.")
         raise OntologyError(problem) from error
-
-
-def _marked(query: str, problem: Problem) -> Marked | None:
-    line, column = problem.where.line, problem.where.column
-    lines = query.split("\n")
-    if line is None or not 0 < line <= len(lines):
-        return None
-    text, at = lines[line - 1], max((column or 1) - 1, 0)
-    end = at + 1
-    while end < len(text) and not text[end].isspace():
-        end += 1
-    begin = max(at - 60, 0)
-    return Marked(line, at + 1, text[begin:at], text[at:end] or "⏎", text[end : end + 60])
-
-
-def _short(text: str, prefixes: Mapping[str, str]) -> str:
-    """Write IRIs of a text with prefixes."""
-    return _IRI.sub(lambda found: _compacted(found, prefixes), text)
-
-
-def _compacted(found: re.Match[str], prefixes: Mapping[str, str]) -> str:
-    try:
-        return compact(NamedNode(found[1]), prefixes)
-    except ValueError:
-        return found[0]
-
-
-def _triple(triple: Iterable[Any], prefixes: Mapping[str, str]) -> str:
-    return " ".join(compact(term, prefixes) for term in triple)
-
-
-def _proof(each: Evidence, prefixes: Mapping[str, str]) -> Proof:
-    by = "" if each.triple is None else _triple(each.triple, prefixes)
-    if each.value is not None and not by:
-        by = compact(each.value, prefixes)
-    return Proof(each.write(prefixes), by, each.reasons)
-
-
-def _near(each: Near, prefixes: Mapping[str, str]) -> Proof:
-    return Proof("", _triple(each.triple, prefixes), each.reasons, each.why)
-
-
-def _row(ontology: Ontology, triple: Triple, is_added: bool, is_above: bool = False) -> TripleView:
-    subject, property_, object_ = triple
-    is_literal = isinstance(object_, Literal)
-    # A text is a node of its own, or all that say "en" would hang together.
-    said = f"{subject} {property_} {object_}"
-    object_id = sha256(said.encode()).hexdigest()[:16] if is_literal else str(object_)
-    return TripleView(
-        str(subject),
-        label_of(ontology, subject)[:500],
-        label_of(ontology, property_),
-        object_id,
-        label_of(ontology, object_)[:2000],
-        is_literal,
-        is_added,
-        is_above,
-    )
-
-
-def _summary(publication: Publication) -> str:
-    """Return the description of a feed item, as plain text."""
-    for _, property_, object_ in publication.triples:
-        if property_ == RSS["description"] and isinstance(object_, Literal):
-            return " ".join(_TAG.sub(" ", object_.value[:_DESCRIPTION]).split())[:600]
-    return ""
 
 
 def _worded(finding: Finding, named: Mapping[str, str]) -> Finding:

@@ -11,49 +11,45 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
 from hashlib import sha256
-from http import HTTPStatus
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Depends, FastAPI, Query, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
-from starlette.exceptions import HTTPException
+from fastapi import APIRouter, FastAPI, Query, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from graphmatch.broker.access import Api
 from graphmatch.broker.feed_list import feed_address, parse_feed_list
 from graphmatch.broker.page import reading
-from graphmatch.broker.page.asking import Asking, Why
 from graphmatch.broker.page.session import (
-    HEADERS,
     BusyError,
-    Feeds,
-    ForbiddenError,
     Form,
-    LoginNeededError,
     Viewer,
     check_origin,
     form_of,
     keep_theme,
     log_in,
     log_out,
-    login_page,
     own_path,
     see,
-    theme_of,
-    viewer_of,
 )
-from graphmatch.broker.page.showing import environment
-from graphmatch.broker.service import Broker, NotThereError, RefusedError, Settings, millis
+from graphmatch.broker.page.site import (
+    BIGGEST,
+    Before,
+    Page,
+    PageRoute,
+    Text,
+    ThePage,
+    TheViewer,
+    not_there,
+)
+from graphmatch.broker.page.views import Why
+from graphmatch.broker.service import NotThereError, RefusedError, Settings, millis
 from graphmatch.broker.store import StoreError
 from semantic.errors import GraphMatchError, Place, Problem
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
     from sqlalchemy import RowMapping
 
 STREAMS = 100
@@ -62,9 +58,6 @@ LIVE_SECONDS = 0.5
 """How often new matches are looked for while a page follows them."""
 ALIVE_SECONDS = 15.0
 _STREAM_SECONDS = 3600.0
-_BIGGEST = 2**63 - 1
-_STATIC = Path(__file__).with_name("static")
-_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _INBOX = '</v1/publications>; rel="http://www.w3.org/ns/ldp#inbox"'
 """Linked Data Notifications find where to publish by this."""
 _VALID = {"day": 1, "week": 7, "month": 30, "year": 365}
@@ -77,127 +70,7 @@ _LABELS = {"url": ("webhook", "inbox", "ntfy"), "address": ("email",)}
 
 log = logging.getLogger("graphmatch.broker")
 
-
-@dataclass(slots=True)
-class Page:
-    """What the page works with.
-
-    Parameters
-    ----------
-    broker
-        Has the store and the engine.
-    local
-        Whether nobody needs a token: on loopback.
-    poller
-        Polls feeds; ``None``: it is not done here.
-    retry
-        Sends a delivery again, by its number.
-    stopped
-        Whether the broker is stopping: streams end then.
-    """
-
-    broker: Broker
-    local: bool = True
-    poller: Feeds | None = None
-    retry: Callable[[int], Awaitable[None]] | None = None
-    stopped: Callable[[], bool] = lambda: False
-    asking: Asking = field(init=False)
-    static: Mapping[str, tuple[bytes, str]] = field(init=False)
-    templates: Environment = field(init=False)
-    streams: int = 0
-
-    def __post_init__(self) -> None:
-        """Read the static files."""
-        self.asking = Asking(self.broker)
-        found = sorted(path for path in _STATIC.iterdir() if path.suffix in _TYPES)
-        self.static = {path.name: (path.read_bytes(), _TYPES[path.suffix]) for path in found}
-        versions = {name: sha256(data).hexdigest()[:12] for name, (data, _) in self.static.items()}
-        self.templates = environment(versions)
-
-    def show(
-        self, request: Request, name: str, viewer: Viewer | None, code: int = 200, /, **values: Any
-    ) -> Response:
-        """Return a page, or the part of it that htmx asked for."""
-        part = request.headers.get("hx-request") == "true"
-        text = self.templates.get_template(name).render(
-            part=part,
-            page=self,
-            viewer=viewer,
-            theme=theme_of(request),
-            path=request.url.path,
-            now=self.broker.clock(),
-            **values,
-        )
-        return Response(text, code, media_type="text/html; charset=utf-8")
-
-    def problem(self, request: Request, status: int, problem: Problem) -> Response:
-        """Return a problem as a page, or as a part of one."""
-        return self.show(request, "problem.html", None, status, problem=problem, status=status)
-
-
-def the_page(request: Request) -> Page:
-    """Return the page that an application has."""
-    page = request.app.state.page
-    assert isinstance(page, Page)
-    return page
-
-
-ThePage = Annotated[Page, Depends(the_page)]
-
-
-async def the_viewer(request: Request, page: ThePage) -> Viewer:
-    """Return who looks; those who have not logged in are sent to do so."""
-    return await viewer_of(request, page.broker, local=page.local)
-
-
-TheViewer = Annotated[Viewer, Depends(the_viewer)]
-Before = Annotated[int | None, Query(ge=0, le=_BIGGEST)]
-Text = Annotated[str, Query(max_length=2000)]
-
-
-class PageRoute(APIRoute):
-    """Answers problems with pages, and puts the headers on every answer."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return what answers a request."""
-        handler = super().get_route_handler()
-
-        async def answered(request: Request) -> Response:
-            answer = await _answered(handler, request)
-            for name, value in HEADERS.items():
-                answer.headers.setdefault(name, value)
-            return answer
-
-        return answered
-
-
-async def _answered(
-    handler: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
-) -> Response:
-    page = the_page(request)
-    try:
-        return await handler(request)
-    except LoginNeededError:
-        return login_page(request)
-    except GraphMatchError as error:
-        return page.problem(request, _status(error), error.problem)
-    except HTTPException as error:  # of what is before the endpoints
-        problem = getattr(error, "problem", Problem(str(error.detail), Place("request"), ""))
-        return page.problem(request, error.status_code, problem)
-    except RequestValidationError:
-        problem = Problem("the address has odd values", Place("address"), "Follow a link.")
-        return page.problem(request, 422, problem)
-
-
-def _status(error: GraphMatchError) -> int:
-    if isinstance(error, NotThereError):
-        return HTTPStatus.NOT_FOUND
-    if isinstance(error, ForbiddenError):
-        return HTTPStatus.FORBIDDEN
-    if isinstance(error, StoreError | BusyError):
-        return HTTPStatus.SERVICE_UNAVAILABLE
-    return 422
-
+__all__ = ["Page", "install", "router"]
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -205,14 +78,14 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 def install(app: FastAPI, page: Page) -> None:
     """Give an application the page; its routes come before those that are there."""
     app.state.page = page
+    api, stopped = getattr(app.state, "api", None), page.stopped
+    if isinstance(api, Api):  # its streams end before the server waits for answers: so do ours
+        streams = api.streams
+        page.stopped = lambda: stopped() or streams.stopped
     there = list(app.router.routes)
     app.include_router(router)
     new = [route for route in app.router.routes if route not in there]
     app.router.routes[:] = [*new, *there]
-
-
-def _not_there(what: str, where: object) -> NotThereError:
-    return NotThereError(Problem(f"there is no such {what}", Place(str(where)), "It may be gone."))
 
 
 # -- what is new --------------------------------------------------------------------------------
@@ -233,7 +106,7 @@ async def home(request: Request, page: ThePage, by: TheViewer) -> Response:
     answer = page.show(
         request, "home.html", by, last=last, matches=found[:20], items=items, mine=mine
     )
-    answer.headers["Link"] = _INBOX
+    answer.headers["Link"], answer.headers["Vary"] = _INBOX, "Accept"
     return answer
 
 
@@ -368,7 +241,7 @@ async def _given(page: Page, form: Form) -> dict[str, Any]:
             return {}
         row = await page.broker.store.read(lambda db: reading.item(db, int(seq)))
         if row is None:
-            raise _not_there("item", seq)
+            raise not_there("item", seq)
         query = await page.asking.ask(page.asking.query_of, reading.stored(row), chosen)
         return {"query": query} if query else {}
     given: dict[str, Any] = {}
@@ -472,7 +345,7 @@ async def change(id: str, what: str, request: Request, page: ThePage, by: TheVie
         await broker.unsubscribe(id, who, None)
         return see(request, "/subscriptions")
     else:
-        raise _not_there("action", what)
+        raise not_there("action", what)
     return see(request, f"/subscriptions/{id}")
 
 
@@ -481,13 +354,22 @@ async def match_why(seq: int, request: Request, page: ThePage, by: TheViewer) ->
     """Show why a match is one."""
     row = await page.broker.store.read(lambda db: reading.match(db, by.owner, seq))
     if row is None:
-        raise _not_there("match", seq)
+        raise not_there("match", seq)
     said = await page.asking.ask(page.asking.why, row["query"], reading.stored(row))
     return _why(request, page, by, row, said)
 
 
-def _why(request: Request, page: Page, by: Viewer, row: Mapping[Any, Any], said: Why) -> Response:
-    return page.show(request, "why.html", by, row=row, why=said)
+def _why(
+    request: Request,
+    page: Page,
+    by: Viewer,
+    row: Mapping[Any, Any],
+    said: Why,
+    *,
+    is_before: bool = False,
+) -> Response:
+    """Show reasons; `is_before` says that the item came before the subscription."""
+    return page.show(request, "why.html", by, row=row, why=said, is_before=is_before)
 
 
 # -- items --------------------------------------------------------------------------------------
@@ -504,11 +386,11 @@ async def items(
 
 
 async def _item(page: Page, seq: int) -> RowMapping:
-    if not 0 <= seq <= _BIGGEST:
-        raise _not_there("item", seq)
+    if not 0 <= seq <= BIGGEST:
+        raise not_there("item", seq)
     row = await page.broker.store.read(lambda db: reading.item(db, seq))
     if row is None:
-        raise _not_there("item", seq)
+        raise not_there("item", seq)
     return row
 
 
@@ -546,7 +428,7 @@ async def item_why(
     mine = await page.broker.subscription(subscription, by.principal, None)
     said = await page.asking.ask(page.asking.why, mine["query"], reading.stored(row))
     values = {**row, "publication": seq, "name": mine["name"], "subscription": mine["id"]}
-    return _why(request, page, by, values, said)
+    return _why(request, page, by, values, said, is_before=mine["after"] >= seq)
 
 
 # -- feeds and deliveries -----------------------------------------------------------------------
@@ -577,7 +459,7 @@ async def add_feeds(request: Request, page: ThePage, by: TheViewer) -> Response:
     form = await form_of(request)
     by.check("feeds")
     if page.poller is None:
-        raise _not_there("poller", "feeds")
+        raise not_there("poller", "feeds")
     problems: list[Problem] = []
     upload = form.files.get("list")
     if upload is not None and upload.data:
@@ -605,7 +487,7 @@ async def remove_feed(request: Request, page: ThePage, by: TheViewer) -> Respons
     form = await form_of(request)
     by.check("feeds")
     if page.poller is None or form.get("url") not in page.poller.feeds:
-        raise _not_there("feed", form.get("url")[:200])
+        raise not_there("feed", form.get("url")[:200])
     await page.poller.remove(form.get("url"))
     return see(request, "/feeds")
 
@@ -626,7 +508,7 @@ async def retry(number: int, request: Request, page: ThePage, by: TheViewer) -> 
     by.check("subscribe")
     is_mine = await page.broker.store.read(lambda db: reading.is_mine(db, by.owner, number))
     if page.retry is None or not is_mine:
-        raise _not_there("delivery", number)
+        raise not_there("delivery", number)
     await page.retry(number)
     return see(request, own_path(form.get("back") or "/deliveries"))
 
@@ -663,7 +545,7 @@ async def term(request: Request, page: ThePage, by: TheViewer, iri: Text) -> Res
     """Show a term: what is above and below, and how much is published about it."""
     found = await page.asking.ask(page.asking.term_page, iri)
     if found is None:
-        raise _not_there("term", iri[:200])
+        raise not_there("term", iri[:200])
     return page.show(request, "term.html", by, found=found)
 
 
@@ -777,7 +659,7 @@ async def theme(request: Request) -> Response:
 async def static(name: str, request: Request, page: ThePage) -> Response:
     """Return a file of the page's own."""
     if name not in page.static:
-        raise _not_there("file", name[:100])
+        raise not_there("file", name[:100])
     data, kind = page.static[name]
     tag = f'"{sha256(data).hexdigest()[:16]}"'
     cached = "public, max-age=31536000, immutable" if request.url.query else "no-cache"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +30,7 @@ FLAGS = (
 )
 PHONE = 360
 SECONDS = 10
+GUIDE = Path("docs/guides/page.md")
 PAGES = (
     *("/", "/subscriptions", "/subscriptions?ended=1", "/subscriptions/new", "/items"),
     *("/subscriptions/new?way=example", "/subscriptions/new?way=example&item=19"),
@@ -135,8 +137,13 @@ def browser(started: Browser) -> Iterator[Browser]:
 
 
 def test_the_tour(browser: Browser, broking: Broking) -> None:
-    """Subscribe from an example with the preview, receive live, and be told why."""
-    browser.open("/items/19")
+    """What the guide tells: an example, the preview, a match that comes live, and why."""
+    told = re.findall(r"\*\*(.+?)\*\*", GUIDE.read_text(encoding="utf-8"))
+    seen: list[str] = []
+    look = "return document.body.innerText.replace(/\\s+/g, ' ')"
+    browser.open("/items?q=sea+walls")
+    seen.append(browser.run(look))
+    browser.one("main .title").click()
     browser.one(".facts a.chip").click()
     ladder = browser.one(".ladder")
     assert "Climate summit" in ladder.text
@@ -145,6 +152,7 @@ def test_the_tour(browser: Browser, broking: Broking) -> None:
     next(step for step in steps if step.text.startswith("Climate change")).click()
     browser.wait_for("#preview .summary", "5 matches")
     assert browser.one("#preview svg .value").is_displayed()
+    seen.append(browser.run(look))
     browser.picture("example", 760)
     browser.one("#name").send_keys("More on the climate")
     browser.one("#editor .button").click()
@@ -157,7 +165,10 @@ def test_the_tour(browser: Browser, broking: Broking) -> None:
     assert browser.text("#h-matches").startswith("1 match")
     browser.one("#matches summary").click()
     browser.wait_for("#matches .why", "“global warming” in rss:title names news:ClimateChange")
+    seen.append(browser.run(look))
     browser.picture("match", 640)
+    assert len(told) >= 7
+    assert [text for text in told if not any(text in one for one in seen)] == []
     assert "hit" not in browser.driver.title
 
 

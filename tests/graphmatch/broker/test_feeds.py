@@ -845,8 +845,8 @@ class Site:
                 if self.requests % 2:
                     return web.Response(status=self.chance.choice((500, 502, 404)))
             case "slow":
-                if self.requests % 8 == 1:
-                    await asyncio.sleep(1)
+                if self.requests % 12 == 1:
+                    await asyncio.sleep(6)
             case "cut":
                 if self.requests % 2:
                     return web.Response(text=body[: -len(body) // 3], headers={"ETag": etag})
@@ -970,7 +970,7 @@ def simulate_elsewhere(
                 lambda fetched: world.take(fetched),
                 clock=clock,
                 random=random.Random(2).random,
-                seconds=0.5,
+                seconds=3,  # of real time, on a busy machine, too
                 per_host=20,
             )
             await world.poller.start()

@@ -10,6 +10,8 @@ from urllib.parse import quote, urlsplit
 import pytest
 from lxml import html
 
+from graphmatch.broker.page.asking import WAITING
+from graphmatch.broker.page.routes import STREAMS
 from graphmatch.broker.page.session import COOKIE, FORM_BYTES
 from tests.graphmatch.broker.visiting import NEWS, Answer, Broking, Visitor, item, serving
 
@@ -132,6 +134,15 @@ def test_what_is_not_there_is_said(visitor: Visitor) -> None:
     assert visitor.get("/items/x").status == 422
 
 
+def test_the_first_page_is_for_people(visitor: Visitor) -> None:
+    for accepted in ("", "*/*", "application/ld+json"):
+        answer = visitor.get("/", Accept=accepted)
+        assert json.loads(answer.text)["inbox"].endswith("/v1/publications")
+    answer = visitor.get("/", Accept="text/html,*/*;q=0.8")
+    assert answer.all("//h1") == ["What is new"]
+    assert "ldp#inbox" in answer.headers["link"]
+
+
 def test_static_files_are_cached_by_their_contents(visitor: Visitor) -> None:
     page = visitor.get("/").page
     for path in page.xpath("//script/@src | //link[@rel='stylesheet']/@href"):
@@ -155,6 +166,7 @@ def test_topics_to_matches_with_reasons(broking: Broking, visitor: Visitor) -> N
     ]
     why = visitor.part(answer.page.xpath("//ol[@id='matches']//@hx-get")[0])
     assert "It matches." in why.text
+    assert "the item dcterms:subject news:Environment" in " ".join(why.all("//p[@class='by']"))
     assert "“Climate change” in rss:title names news:ClimateChange" in why.text
     assert "<html" not in why.text
     assert any("Green" in one for one in visitor.get("/").all("//a[contains(@class, 'tag')]"))
@@ -168,6 +180,9 @@ def test_why_not(broking: Broking, visitor: Visitor) -> None:
     answer = visitor.get(f"/items/{seq}/why?subscription={id}")
     assert "does not match" in answer.text
     assert "dc:language" in answer.text
+    before = subscribed(visitor, topics="Climate").rpartition("/")[2]
+    answer = visitor.part(f"/items/{seq}/why?subscription={before}")
+    assert "It would match, but it came before the subscription." in answer.text
 
 
 def test_a_preview_says_how_many_and_which(visitor: Visitor) -> None:
@@ -420,6 +435,17 @@ def test_forms_are_bounded(visitor: Visitor) -> None:
         {"Origin": f"http://127.0.0.1:{visitor.port}", "Content-Type": "multipart/form-data"},
     )
     assert answer.status == 422
+
+
+def test_not_everybody_is_answered_at_once(
+    broking: Broking, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broking.page.asking, "_waiting", WAITING)
+    answer = visitor.get("/ontology")
+    assert answer.status == 503
+    assert "Many others are asking" in answer.text
+    monkeypatch.setattr(broking.page, "streams", STREAMS)
+    assert visitor.get("/live").status == 503
 
 
 def test_the_theme_is_kept(visitor: Visitor) -> None:

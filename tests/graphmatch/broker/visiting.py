@@ -232,7 +232,8 @@ class Visitor:
 
     def _ask(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
-        said = {key: value for key, value in headers.items() if value}
+        given = {"Accept": "text/html", **headers}
+        said = {key: value for key, value in given.items() if value}
         if self.cookies:
             said["Cookie"] = "; ".join(f"{key}={value}" for key, value in self.cookies.items())
         try:

@@ -1,0 +1,179 @@
+"""What the page's routes share: the page itself, who looks, and how problems are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import Depends, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import Scope
+
+from graphmatch.broker.page.asking import Asking
+from graphmatch.broker.page.session import (
+    HEADERS,
+    BusyError,
+    Feeds,
+    ForbiddenError,
+    LoginNeededError,
+    Viewer,
+    login_page,
+    theme_of,
+    viewer_of,
+)
+from graphmatch.broker.page.showing import environment
+from graphmatch.broker.service import Broker, NotThereError
+from graphmatch.broker.store import StoreError
+from semantic.errors import GraphMatchError, Place, Problem
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+BIGGEST = 2**63 - 1
+_STATIC = Path(__file__).with_name("static")
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+@dataclass(slots=True)
+class Page:
+    """What the page works with.
+
+    Parameters
+    ----------
+    broker
+        Has the store and the engine.
+    local
+        Whether nobody needs a token: on loopback.
+    poller
+        Polls feeds; ``None``: it is not done here.
+    retry
+        Sends a delivery again, by its number.
+    stopped
+        Whether the broker is stopping: streams end then.
+    """
+
+    broker: Broker
+    local: bool = True
+    poller: Feeds | None = None
+    retry: Callable[[int], Awaitable[None]] | None = None
+    stopped: Callable[[], bool] = lambda: False
+    asking: Asking = field(init=False)
+    static: Mapping[str, tuple[bytes, str]] = field(init=False)
+    templates: Environment = field(init=False)
+    streams: int = 0
+
+    def __post_init__(self) -> None:
+        """Read the static files."""
+        self.asking = Asking(self.broker)
+        found = sorted(path for path in _STATIC.iterdir() if path.suffix in _TYPES)
+        self.static = {path.name: (path.read_bytes(), _TYPES[path.suffix]) for path in found}
+        versions = {name: sha256(data).hexdigest()[:12] for name, (data, _) in self.static.items()}
+        self.templates = environment(versions)
+
+    def show(
+        self, request: Request, name: str, viewer: Viewer | None, code: int = 200, /, **values: Any
+    ) -> Response:
+        """Return a page, or the part of it that htmx asked for."""
+        part = request.headers.get("hx-request") == "true"
+        text = self.templates.get_template(name).render(
+            part=part,
+            page=self,
+            viewer=viewer,
+            theme=theme_of(request),
+            path=request.url.path,
+            now=self.broker.clock(),
+            **values,
+        )
+        return Response(text, code, media_type="text/html; charset=utf-8")
+
+    def problem(self, request: Request, status: int, problem: Problem) -> Response:
+        """Return a problem as a page, or as a part of one."""
+        return self.show(request, "problem.html", None, status, problem=problem, status=status)
+
+
+def the_page(request: Request) -> Page:
+    """Return the page that an application has."""
+    page = request.app.state.page
+    assert isinstance(page, Page)
+    return page
+
+
+ThePage = Annotated[Page, Depends(the_page)]
+
+
+async def the_viewer(request: Request, page: ThePage) -> Viewer:
+    """Return who looks; those who have not logged in are sent to do so."""
+    return await viewer_of(request, page.broker, local=page.local)
+
+
+TheViewer = Annotated[Viewer, Depends(the_viewer)]
+Before = Annotated[int | None, Query(ge=0, le=BIGGEST)]
+Text = Annotated[str, Query(max_length=2000)]
+
+
+class PageRoute(APIRoute):
+    """Answers problems with pages, and puts the headers on every answer.
+
+    ``/`` is a page for those who want HTML; others get what the API has there.
+    """
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Return whether a request is for this route."""
+        wanted = Headers(scope=scope).get("accept", "") if scope["type"] == "http" else ""
+        if self.path == "/" and "text/html" not in wanted:
+            return Match.NONE, {}
+        return super().matches(scope)
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers a request."""
+        handler = super().get_route_handler()
+
+        async def answered(request: Request) -> Response:
+            answer = await _answered(handler, request)
+            for name, value in HEADERS.items():
+                answer.headers.setdefault(name, value)
+            return answer
+
+        return answered
+
+
+async def _answered(
+    handler: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
+) -> Response:
+    page = the_page(request)
+    try:
+        return await handler(request)
+    except LoginNeededError:
+        return login_page(request)
+    except GraphMatchError as error:
+        return page.problem(request, _status(error), error.problem)
+    except HTTPException as error:  # of what is before the endpoints
+        problem = getattr(error, "problem", Problem(str(error.detail), Place("request"), ""))
+        return page.problem(request, error.status_code, problem)
+    except RequestValidationError:
+        problem = Problem("the address has odd values", Place("address"), "Follow a link.")
+        return page.problem(request, 422, problem)
+
+
+def _status(error: GraphMatchError) -> int:
+    if isinstance(error, NotThereError):
+        return HTTPStatus.NOT_FOUND
+    if isinstance(error, ForbiddenError):
+        return HTTPStatus.FORBIDDEN
+    if isinstance(error, StoreError | BusyError):
+        return HTTPStatus.SERVICE_UNAVAILABLE
+    return 422
+
+
+def not_there(what: str, where: object) -> NotThereError:
+    """Return the error for what an address names and is not there."""
+    return NotThereError(Problem(f"there is no such {what}", Place(str(where)), "It may be gone."))
