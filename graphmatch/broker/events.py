@@ -65,7 +65,7 @@ def read_key(ticket: bytes, id: str) -> str:
     --------
     >>> from graphmatch.broker.service import digest_of
     >>> read_key(digest_of("gmt_0"), "sub_1")[:8]
-    'gmr_wNLP'
+    'gmr_JTmp'
     """
     made = hmac.new(ticket, b"graphmatch read key\0" + id.encode(), sha256).digest()
     return "gmr_" + urlsafe_b64encode(made).decode("ascii").rstrip("=")
