@@ -18,8 +18,8 @@ import pytest
 
 from graphmatch.broker.access import ApiOptions
 from graphmatch.broker.events import STREAMS
+from graphmatch.broker.running import STOP_SECONDS
 from graphmatch.broker.service import BrokerLimits
-from graphmatch.command.serve import STOP_SECONDS
 from tests.graphmatch.broker.serving import Serving, wait
 
 ATOM = "{http://www.w3.org/2005/Atom}"
