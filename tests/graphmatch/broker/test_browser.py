@@ -150,7 +150,7 @@ def test_the_tour(browser: Browser, broking: Broking) -> None:
     browser.wait_for("#preview", "1 match")
     steps = ladder.find_elements(By.CSS_SELECTOR, "label.chip")
     next(step for step in steps if step.text.startswith("Climate change")).click()
-    browser.wait_for("#preview .summary", "5 matches")
+    browser.wait_for("#preview .summary", "6 matches")
     assert browser.one("#preview svg .value").is_displayed()
     seen.append(browser.run(look))
     browser.picture("example", 760)

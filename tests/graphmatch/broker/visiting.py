@@ -33,6 +33,8 @@ from semantic.reading import read_publications
 
 SAMPLES = ("library.rdf", "podcast.json", "science.atom", "daily.rss")
 NEWS = Path("ontologies/news.ttl")
+KNOWING = sorted(Path("ontologies").glob("*.*"))
+"""As `graphmatch serve --demo` has them."""
 SUBSCRIPTIONS = {
     "Climate": {"topics": ["Climate"]},
     "Energy or space": {"topics": ["Energy", "Space exploration"], "match": "any"},
@@ -125,7 +127,7 @@ def item(title: str, text: str = "", link: str = "https://e.example/1") -> bytes
 def serving(folder: Path, *, local: bool = True, filled: bool = True) -> Iterator[Broking]:
     """Serve a broker until the end of the block."""
     behind = [timedelta(0)]
-    engine = Engine(Ontology.load(NEWS), clock=lambda: datetime.now(UTC))
+    engine = Engine(Ontology.load(*KNOWING), clock=lambda: datetime.now(UTC))
     store = Store(str(folder / "broker.db"))
     broker = Broker(store, engine, clock=lambda: datetime.now(UTC) - behind[0])
     matcher = Matcher(broker)
