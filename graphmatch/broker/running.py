@@ -12,6 +12,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from graphmatch.broker.api import make_app
 from graphmatch.broker.delivery import Dispatcher, NetworkSenders
 from graphmatch.broker.feeds import Poller
 from graphmatch.broker.following import BrokerFeeds
+from graphmatch.broker.insight import Stored, why
 from graphmatch.broker.page.routes import Page, install
 from graphmatch.broker.safe_http import HttpClient
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from graphmatch.broker.matching import Matcher
     from graphmatch.broker.service import Broker
     from graphmatch.broker.transport import SmtpServer
+    from graphmatch.engine import Engine
 
 STOP_SECONDS = 10
 """So long requests and deliveries that are under way may take when the service is to stop."""
@@ -106,7 +109,10 @@ async def started(
             running.append(source.run())
             stops.append(source.stop)
         retry, told = dispatcher.retry, dispatcher.wake
-        app = make_app(broker, matcher, options=options, retry=retry, told=told, log=log)
+        reasons = partial(_why, broker)
+        app = make_app(
+            broker, matcher, options=options, retry=retry, why=reasons, told=told, log=log
+        )
         page = Page(broker, parts.local, poller, dispatcher.retry, ending.is_set)
         install(app, page)
         tasks = [asyncio.create_task(one) for one in running]
@@ -117,6 +123,14 @@ async def started(
                 stop()
             await dispatcher.stop(STOP_SECONDS)
             await asyncio.gather(*tasks)
+
+
+def _why(
+    broker: Broker, engine: Engine, subscription: str, publication: str, data: bytes
+) -> dict[str, object]:
+    """Say why a subscription matched a publication."""
+    stored = Stored(publication, data, broker.clock())
+    return why(engine, subscription, stored)
 
 
 def server_of(app: FastAPI) -> uvicorn.Server:

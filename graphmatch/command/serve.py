@@ -177,7 +177,7 @@ def run(session: Session, serving: Serving, knowing: Knowing) -> int:
         followed,
         None if serving.kafka is None else (serving.kafka, serving.kafka_topic),
         address,
-        serving.is_local,
+        serving.is_local and serving.url is None,
     )
     with listening, stopping() as stops:
         store = Store(serving.store)
