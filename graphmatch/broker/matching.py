@@ -269,9 +269,12 @@ class Matcher:
         """Return what a publication of the log matches."""
         said: list[Problem] = []
         found: list[tuple[int, str, bool]] = []
-        for report in self.broker.engine.filter(data, "nt", "document", name=id):
-            said += report.problems
-            found += self._matches(report)
+        try:
+            for report in self.broker.engine.filter(data, "nt", "document", name=id):
+                said += report.problems
+                found += self._matches(report)
+        except GraphMatchError as error:  # of one publication: the others go on
+            said.append(error.problem)
         return Found(seq, tuple(found), str(said[0]) if said else None)
 
     def _matches(self, report: MatchReport) -> list[tuple[int, str, bool]]:

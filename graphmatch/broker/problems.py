@@ -38,6 +38,8 @@ TYPE = "urn:graphmatch:problem:"
 """What types of problems begin with; the status's name follows: ``not-found``."""
 BODY_SECONDS = 30.0
 """How long a body may keep us waiting for its next piece."""
+_LARGE = frozenset({"/v1/publications", "/what-if"})
+"""Where documents are sent: all else has small bodies."""
 SMALL_BODY = 1_000_000
 """Bytes of a body that is not of publications, at most."""
 _RETRY_SECONDS = 5
@@ -283,7 +285,7 @@ class Guard:
         """Return what a body is read by: no more than the limit, and decompressed."""
         headers = Headers(scope=scope)
         limit = self._bytes
-        if scope["path"] != "/v1/publications":
+        if scope["path"] not in _LARGE:
             limit = min(limit, SMALL_BODY)
         body = _Body(limit, headers.get("content-encoding", "identity"))
 

@@ -7,9 +7,9 @@ feeds and Kafka share one event loop.
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 STOP_SECONDS = 10
 """So long requests and deliveries that are under way may take when the service is to stop."""
 
-log = logging.getLogger("graphmatch.broker")
+_THREADS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,8 @@ async def started(
     options, log
         As `graphmatch.broker.api.make_app` has them.
     """
+    workers = ThreadPoolExecutor(_THREADS, "broker")  # looking up names, email, explaining
+    asyncio.get_running_loop().set_default_executor(workers)
     networks = [ip_network(one) for one in parts.allow]
     async with HttpClient(networks) as client:
         senders = NetworkSenders(client, parts.smtp, broker.clock)

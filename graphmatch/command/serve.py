@@ -273,11 +273,13 @@ def _serve(
         async with started(broker, matcher, parts, options, log) as app:
             session.note(f"listening at {parts.base}, described at {parts.base}/docs")
             showing = asyncio.create_task(_show_samples(broker)) if serving.demo else None
-            await serve(app, listening, lambda: bool(stops))
+            await serve(app, listening, lambda: bool(stops) or not matcher.is_running)
             if showing is not None:
                 showing.cancel()
 
     asyncio.run(served())
+    if not matcher.is_running:  # whoever watches the process starts it again
+        raise _wrong("matching has ended", "the broker", "See the error above; start it again.")
 
 
 async def _show_samples(broker: Broker) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
+from time import monotonic, sleep
+from urllib.request import Request, urlopen
 
 import pytest
 from typer.testing import CliRunner
@@ -119,3 +121,20 @@ def test_what_is_said_where_the_extra_is_missing(
     ran = CliRunner().invoke(app, ["serve", "--store", str(tmp_path / "b.db")])
     assert ran.exit_code == 2
     assert 'pip install "graphmatch[broker]"' in " ".join(ran.output.split())
+
+
+def test_the_demo_has_a_match_within_half_a_minute(tmp_path: Path) -> None:
+    """The page shows it: from the start of the process on."""
+    begun = monotonic()
+    with serve(tmp_path / "other.db", "--demo") as (process, url, _):
+        while True:
+            asked = Request(url, headers={"Accept": "text/html"})
+            with urlopen(asked) as answer:
+                if b'id="match-' in answer.read():
+                    break
+            sleep(0.2)
+            assert monotonic() - begun < 30
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+        assert process.returncode == 0
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,100 @@
+"""Feeds that a broker follows: each item is published once in each version, whatever fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, insert, select
+
+from graphmatch import Engine
+from graphmatch.broker.feed_store import Feed, FeedItem
+from graphmatch.broker.following import BrokerFeeds
+from graphmatch.broker.service import Accepted, Broker
+from graphmatch.broker.store import Store
+from graphmatch.broker.tables import feed_items, publications
+from semantic.feeds import read_feed
+
+URL = "https://example.org/feed"
+ITEM = "<item><guid>{}</guid><title>{}</title></item>"
+
+
+def items(**titles: str) -> list[FeedItem]:
+    """Return items of a feed, by guid."""
+    inside = "".join(ITEM.format(guid, title) for guid, title in titles.items())
+    feed = f"<rss><channel><title>A</title>{inside}</channel></rss>"
+    return [FeedItem.of(one) for one in read_feed(feed.encode(), URL)]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store(str(tmp_path / "broker.db"))
+    yield opened
+    opened.close()
+
+
+def titles(store: Store) -> list[str]:
+    chosen = select(publications.c.title).order_by(publications.c.seq)
+    return [str(one) for one in store.read_now(lambda db: db.scalars(chosen).all())]
+
+
+def test_each_item_once_in_each_version(store: Store) -> None:
+    """Also after a start, and where one goes back to what it was before."""
+    broker = Broker(store, Engine())
+
+    async def come(**titles: str) -> None:
+        followed = BrokerFeeds(broker)
+        for feed in await followed.load() or [Feed(URL)]:
+            await followed.save(feed, items(**titles), is_whole=True)
+
+    asyncio.run(come(a="one", b="two"))
+    asyncio.run(come(a="one", b="two"))
+    assert titles(store) == ["one", "two"]
+    asyncio.run(come(b="two, mended", c="three"))
+    assert titles(store) == ["one", "two", "two, mended", "three"]
+    asyncio.run(come(a="one", b="two", c="three"))
+    assert titles(store) == ["one", "two", "two, mended", "three"]
+
+
+def test_what_is_seen_is_published(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the transaction fails, neither is: the items come again."""
+    broker = Broker(store, Engine())
+    followed = BrokerFeeds(broker)
+    asyncio.run(followed.save(Feed(URL), items(a="one")))
+
+    def spoilt(db: Connection, *_: object) -> int:
+        number = db.scalar(select(feed_items.c.feed))
+        row = {"feed": number, "item": b"", "version": b"", "at": 0}
+        db.execute(insert(feed_items), [row, row])
+        raise AssertionError
+
+    with monkeypatch.context() as patched, pytest.raises(Exception, match="UNIQUE"):
+        patched.setattr("graphmatch.broker.following._number", spoilt)
+        asyncio.run(followed.save(Feed(URL), items(a="one", b="two")))
+    assert titles(store) == ["one"]
+    assert asyncio.run(followed.unknown(URL, items(a="one", b="two"))) == items(b="two")
+    asyncio.run(followed.save(Feed(URL), items(a="one", b="two")))
+    assert titles(store) == ["one", "two"]
+
+
+def test_a_feed_that_is_followed_no_longer(store: Store) -> None:
+    """What it said stays; followed again, its items are new."""
+    followed = BrokerFeeds(Broker(store, Engine()))
+    asyncio.run(followed.save(Feed(URL, title="A"), items(a="one")))
+    assert [one.title for one in asyncio.run(followed.load())] == ["A"]
+    asyncio.run(followed.forget(URL))
+    assert asyncio.run(followed.load()) == []
+    assert titles(store) == ["one"]
+    asyncio.run(followed.save(Feed(URL), items(a="one")))
+    assert titles(store) == ["one", "one"]
+
+
+def test_the_log_says_where_it_comes_from(store: Store) -> None:
+    broker = Broker(store, Engine())
+    asyncio.run(BrokerFeeds(broker).save(Feed(URL), items(a="one")))
+    chosen = select(publications.c.source)
+    assert store.read_now(lambda db: db.scalars(chosen).all()) == [URL]
+    accepted: Accepted = asyncio.run(broker.take_in([], source="nothing"))
+    assert accepted.publications == ()
