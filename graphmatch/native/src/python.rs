@@ -1616,10 +1616,7 @@ type OtherRow<'py> = (usize, usize, Bound<'py, PyBytes>);
 
 /// Lines of N-Triples for rows of three terms, and the rows that may be none.
 #[pyfunction]
-fn lines_of_rows<'py>(
-    py: Python<'py>,
-    rows: &[u8],
-) -> (Bound<'py, PyBytes>, Vec<OtherRow<'py>>) {
+fn lines_of_rows<'py>(py: Python<'py>, rows: &[u8]) -> (Bound<'py, PyBytes>, Vec<OtherRow<'py>>) {
     let (lines, others) = py.detach(|| lines::lines_of_rows(rows));
     let others = others.into_iter().map(|(row, at, text)| (row, at, PyBytes::new(py, text)));
     (PyBytes::new(py, &lines), others.collect())
