@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, insert, select
+from sqlalchemy.exc import IntegrityError
 
 from graphmatch import Engine
 from graphmatch.broker.feed_store import Feed, FeedItem
@@ -70,9 +71,10 @@ def test_what_is_seen_is_published(store: Store, monkeypatch: pytest.MonkeyPatch
         db.execute(insert(feed_items), [row, row])
         raise AssertionError
 
-    with monkeypatch.context() as patched, pytest.raises(Exception, match="UNIQUE"):
+    with monkeypatch.context() as patched:
         patched.setattr("graphmatch.broker.following._number", spoilt)
-        asyncio.run(followed.save(Feed(URL), items(a="one", b="two")))
+        with pytest.raises(IntegrityError, match="UNIQUE"):
+            asyncio.run(followed.save(Feed(URL), items(a="one", b="two")))
     assert titles(store) == ["one"]
     assert asyncio.run(followed.unknown(URL, items(a="one", b="two"))) == items(b="two")
     asyncio.run(followed.save(Feed(URL), items(a="one", b="two")))
