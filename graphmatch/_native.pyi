@@ -27,6 +27,7 @@ __all__ = [
     "Report",
     "TakenError",
     "Waiting",
+    "lines_of_rows",
     "term",
 ]
 
