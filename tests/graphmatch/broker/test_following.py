@@ -11,6 +11,7 @@ from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from graphmatch import Engine
+from graphmatch.broker import following
 from graphmatch.broker.feed_store import Feed, FeedItem
 from graphmatch.broker.following import BrokerFeeds
 from graphmatch.broker.service import Accepted, Broker
@@ -72,7 +73,7 @@ def test_what_is_seen_is_published(store: Store, monkeypatch: pytest.MonkeyPatch
         raise AssertionError
 
     with monkeypatch.context() as patched:
-        patched.setattr("graphmatch.broker.following._number", spoilt)
+        patched.setattr(following, "_number", spoilt)
         with pytest.raises(IntegrityError, match="UNIQUE"):
             asyncio.run(followed.save(Feed(URL), items(a="one", b="two")))
     assert titles(store) == ["one"]

@@ -16,6 +16,7 @@ from urllib.request import Request, urlopen
 import pytest
 from typer.testing import CliRunner
 
+import graphmatch.broker
 from graphmatch.broker.client import BrokerError, Client
 from graphmatch.cli import app
 from graphmatch.command.serve import Serving
@@ -115,6 +116,7 @@ def test_what_is_said_of_mistakes(tmp_path: Path) -> None:
 def test_what_is_said_where_the_extra_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(graphmatch, "broker", graphmatch.broker)  # it is imported anew
     for name in [name for name in sys.modules if name.startswith("graphmatch.broker")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
