@@ -81,10 +81,8 @@ def wanted(tmp_path: Path) -> Path:
 
 def test_that_every_command_is_tried() -> None:
     group: Any = typer.main.get_command(app)
-    others = {
-        "index",
-        "spark",
-    }  # in tests/graphmatch/command/test_filter.py, tests/graphmatch/spark
+    # In tests/graphmatch: command/test_filter.py, test_serve.py, test_watch.py; broker, spark.
+    others = {"broker", "index", "serve", "spark", "watch"}
     assert set(group.list_commands(None)) == {*COMMANDS, *others}
 
 
@@ -347,7 +345,8 @@ def test_ontology_as_json() -> None:
 def test_explanation_as_json() -> None:
     found = rows(run(*COMMANDS["explain"], "--json").stdout)
     keys = ("subscription", "publication", "matches", "filing", "index")
-    assert {tuple(row) for row in found} == {(*keys, "evidence", "calls", "failure", "nearest")}
+    others = ("evidence", "calls", "failure", "held", "nearest")
+    assert {tuple(row) for row in found} == {(*keys, *others)}
     match = next(row for row in found if row["matches"])
     other = next(row for row in found if not row["matches"])
     parts = ("pattern", "triple", "value", "because")
