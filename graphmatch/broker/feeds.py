@@ -33,7 +33,6 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from importlib.metadata import version
 from typing import Any, TypeAlias
 from urllib.parse import urldefrag, urljoin, urlsplit
@@ -42,6 +41,7 @@ import aiohttp
 from multidict import CIMultiDictProxy
 
 from graphmatch.broker.feed_store import Feed, FeedItem, FeedStore, digest
+from graphmatch.broker.safe_http import http_date
 from graphmatch.broker.websub import discover, header_links
 from semantic.clock import Clock, utc_now
 from semantic.errors import GraphMatchError, InputError, Place, Problem, Severity
@@ -580,23 +580,6 @@ def _max_age(headers: Mapping[str, str], now: datetime) -> int | None:
     if expires is None:
         return None
     return max(0, int((expires - (http_date(headers.get("Date")) or now)).total_seconds()))
-
-
-def http_date(text: str | None) -> datetime | None:
-    """Return the time of a header; ``None`` for one that cannot be read.
-
-    Examples
-    --------
-    >>> http_date("Fri, 02 Jan 2026 03:04:05 GMT").isoformat()
-    '2026-01-02T03:04:05+00:00'
-    >>> http_date("0") is None
-    True
-    """
-    try:
-        date = parsedate_to_datetime(text or "")
-    except (ValueError, TypeError, OverflowError):
-        return None
-    return date.replace(tzinfo=UTC) if date.tzinfo is None else date
 
 
 def _retry_after(text: str | None, now: datetime) -> datetime | None:

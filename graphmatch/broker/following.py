@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import bindparam, delete, insert, select, update
 
 from graphmatch.broker.feed_store import KEPT_DAYS, Feed, FeedItem
 from graphmatch.broker.service import Broker, millis
@@ -58,15 +58,18 @@ class BrokerFeeds:
 
         def also(db: Connection) -> None:
             number = _number(db, feed, millis(now))
-            seen = [(one.guid, one.version) for one in items]
             mine = feed_items.c.feed == number
-            for guid, version in dict.fromkeys(seen):
-                one = mine & (feed_items.c.item == guid) & (feed_items.c.version == version)
-                if (guid, version) in new:
-                    row = {"feed": number, "item": guid, "version": version, "at": millis(now)}
-                    db.execute(insert(feed_items).values(row))
-                else:
-                    db.execute(update(feed_items).where(one).values(at=millis(now)))
+            seen = {(one.guid, one.version) for one in items} - new.keys()
+            if seen:
+                one = (feed_items.c.item == bindparam("a")) & (
+                    feed_items.c.version == bindparam("b")
+                )
+                again = update(feed_items).where(mine, one).values(at=millis(now))
+                db.execute(again, [{"a": guid, "b": version} for guid, version in seen])
+            if new:
+                row = {"feed": number, "at": millis(now)}
+                rows = [{**row, "item": guid, "version": version} for guid, version in new]
+                db.execute(insert(feed_items), rows)
             if is_whole:
                 old = feed_items.c.at < millis(now - timedelta(days=KEPT_DAYS))
                 db.execute(delete(feed_items).where(mine, old))

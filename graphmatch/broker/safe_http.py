@@ -27,6 +27,8 @@ import ssl
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from importlib.metadata import version
 from ipaddress import (
     IPv4Address,
@@ -225,6 +227,23 @@ def _check(address: Address, allow: Sequence[Network], place: Place) -> None:
     if why := forbidden(address, allow):
         what = f"nothing is sent to {address}, which is {why}"
         raise ForbiddenAddressError(Problem(what, place, _REMEDY))
+
+
+def http_date(text: str | None) -> datetime | None:
+    """Return the time of a header; ``None`` for one that cannot be read.
+
+    Examples
+    --------
+    >>> http_date("Fri, 02 Jan 2026 03:04:05 GMT").isoformat()
+    '2026-01-02T03:04:05+00:00'
+    >>> http_date("0") is None
+    True
+    """
+    try:
+        date = parsedate_to_datetime(text or "")
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return date.replace(tzinfo=UTC) if date.tzinfo is None else date
 
 
 @dataclass(frozen=True, slots=True)

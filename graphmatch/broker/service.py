@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import func, insert, select, update
 
 from graphmatch.broker.store import Store, counted, counter
 from graphmatch.broker.tables import (
@@ -656,15 +656,6 @@ class Broker:
         """Write a line to the audit log."""
         values = {"at": millis(self.clock()), "what": what, "subject": subject, "who": who}
         await self.store.write(lambda db: db.execute(insert(audit).values(values)))
-
-    async def forget(self) -> None:
-        """Delete what is older than the limits say, some at a time."""
-        kept = millis(self.clock() - self.limits.kept)
-
-        def work(db: Connection) -> None:
-            db.execute(delete(requests).where(requests.c.at < kept))
-
-        await self.store.write(work)
 
 
 def end_subscription(db: Connection, number: int, reason: str, now: int) -> None:

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.policy import EmailPolicy
-from email.utils import format_datetime, parsedate_to_datetime
+from email.utils import format_datetime
 from enum import Enum
 from functools import partial
 from http import HTTPStatus
@@ -45,6 +45,7 @@ from graphmatch.broker.safe_http import (
     Reply,
     TransportError,
     UnreachableError,
+    http_date,
 )
 from graphmatch.broker.signatures import check_id, signed_headers
 from semantic.clock import Clock, utc_now
@@ -294,13 +295,10 @@ def retry_after(value: str | None, now: datetime) -> float | None:
     text = (value or "").strip()
     if re.fullmatch("[0-9]{1,18}", text):
         seconds = float(text)
+    elif (until := http_date(text)) is not None:
+        seconds = (until - now).total_seconds()
     else:
-        try:
-            until = parsedate_to_datetime(text)
-        except (ValueError, OverflowError):
-            return None
-        aware = until if until.tzinfo else until.replace(tzinfo=UTC)
-        seconds = (aware - now).total_seconds()
+        return None
     return min(max(seconds, 0.0), RETRY_AFTER_SECONDS)
 
 
