@@ -16,7 +16,7 @@ from graphmatch.broker.metrics import Metrics, without_secrets
 from graphmatch.broker.problems import BODY_SECONDS, HttpError
 from graphmatch.broker.schemas import EXAMPLE_ID
 from graphmatch.broker.service import ANYBODY, Broker, NotThereError, Principal
-from graphmatch.broker.tables import deliveries, matches, subscriptions
+from graphmatch.broker.tables import WITH_MATCHES, deliveries, matches, subscriptions
 from graphmatch.engine import Engine
 from semantic.errors import Place, Problem
 
@@ -106,7 +106,7 @@ class Api:
             raise unknown("this needs the ticket, or the token of the owner")
         try:
             if reading and caller.key is not None:
-                mine = select(subscriptions).where(subscriptions.c.id == id)
+                mine = WITH_MATCHES.where(subscriptions.c.id == id)
                 row = await self.broker.store.read(
                     lambda db: db.execute(mine).mappings().one_or_none()
                 )
@@ -168,7 +168,7 @@ def _is_same(one: str, other: str) -> bool:
     return secrets.compare_digest(one.encode(), other.encode("utf-8", "replace"))
 
 
-def api_of(request: Request) -> Api:
+async def api_of(request: Request) -> Api:
     """Return what the endpoints work with."""
     api: Api = request.app.state.api
     return api
@@ -186,7 +186,7 @@ async def caller_of(request: Request) -> Caller:
     if scheme.lower() != "bearer" or not value:
         raise unknown("a way of authorization that is not known here")
     try:
-        return Caller(await api_of(request).broker.principal(value))
+        return Caller(await (await api_of(request)).broker.principal(value))
     except NotThereError as error:
         raise unknown(error.problem.what) from None
 

@@ -61,7 +61,7 @@ from graphmatch.broker.metrics import Metrics, without_secrets
 from graphmatch.broker.problems import Guard, HttpError, handle
 from graphmatch.broker.service import Broker, Settings, digest_of, millis
 from graphmatch.broker.store import StoreError, counter
-from graphmatch.broker.tables import deliveries, matches, publications, subscriptions
+from graphmatch.broker.tables import WITH_MATCHES, deliveries, matches, publications, subscriptions
 from semantic.errors import Place, Problem
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ async def list_subscriptions(
     """Return the subscriptions of the token's owner, oldest first; of all to an admin."""
     api.check(by, "subscribe", open=False)
     table, root = subscriptions.c, api.root(request)
-    chosen = select(subscriptions).where(table.number > after).order_by(table.number)
+    chosen = WITH_MATCHES.where(table.number > after).order_by(table.number)
     if not by.principal.is_admin:
         chosen = chosen.where(table.owner == by.principal.owner)
     rows = await api.broker.store.read(lambda db: db.execute(chosen.limit(limit)).mappings().all())

@@ -18,6 +18,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,10 @@ def restore(path: Path, store: Store) -> int:
     StoreError
         When the file is none, is damaged or of a later version, or the store is not empty.
     """
+    return store.write_now(partial(_restored, path=path))
+
+
+def _restored(db: Connection, path: Path) -> int:
     with _opened(path) as lines:
         header = _line(next(lines, "null"), path)
         if not isinstance(header, dict) or header.get("kind") != _KIND:
@@ -87,10 +92,10 @@ def restore(path: Path, store: Store) -> int:
         known = {one.revision for one in scripts.walk_revisions()}
         if header.get("revision") not in known:
             raise _backup_error("a backup of a later version", path, "Install that version.")
-        return store.write_now(lambda db: _restored(db, lines, path))
+        return _inserted(db, lines, path)
 
 
-def _restored(db: Connection, lines: Iterator[str], path: Path) -> int:
+def _inserted(db: Connection, lines: Iterator[str], path: Path) -> int:
     if any(db.scalar(select(func.count()).select_from(one)) for one in metadata.sorted_tables):
         raise _backup_error("the store is not empty", path, "Restore into a new one.")
     count = 0

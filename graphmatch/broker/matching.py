@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -27,7 +26,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from sqlalchemy import bindparam, insert, or_, select, update
+from sqlalchemy import insert, or_, select, update
 
 from graphmatch.broker.service import PUSHED, Broker, end_subscription, millis, send_at
 from graphmatch.broker.store import StoreError, counted
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
     from graphmatch.matcher import MatchReport
 
-AT_ONCE = 100
+AT_ONCE = 30
 """So many publications are matched and committed together, at most."""
 _CLAIM = timedelta(seconds=60)
 _IDLE_SECONDS = 0.5
@@ -51,6 +50,7 @@ _LOADED = 50_000
 """So many subscriptions are read at once."""
 _SAVE_SECONDS = 300.0
 _SUFFIX = ".gm"
+_MATCHES, _DELIVERIES = insert(matches), insert(deliveries)
 
 log = logging.getLogger("graphmatch.broker")
 
@@ -332,11 +332,10 @@ class Matcher:
                 new.append(made)
         _numbered(db, outgoing, new)
         if outgoing:
-            db.execute(insert(deliveries), outgoing)
+            db.execute(_DELIVERIES, outgoing)
         if new:
-            db.execute(insert(matches), new)
+            db.execute(_MATCHES, new)
         told = tuple(dict.fromkeys(made["subscription"] for made in new))
-        _counted_matches(db, new, millis(now))
         done = update(publications).values(matched_at=millis(now))
         db.execute(done.where(publications.c.seq.in_([one.seq for one in found])))
         for one in found:
@@ -428,13 +427,3 @@ def _numbered(db: Connection, outgoing: list[dict[str, Any]], new: list[dict[str
         for seq, made in enumerate(new, last - len(new) + 1):
             made["seq"] = seq
             made["delivery"] = made["delivery"]["id"] if made["delivery"] else None
-
-
-def _counted_matches(db: Connection, new: Sequence[Mapping[str, Any]], now: int) -> None:
-    """Note with the subscriptions how often they matched, and when."""
-    counts = Counter(made["subscription"] for made in new)
-    if counts:
-        table = subscriptions.c
-        more = update(subscriptions).where(table.number == bindparam("one"))
-        values = more.values(matched=table.matched + bindparam("more"), matched_at=now)
-        db.execute(values, [{"one": number, "more": count} for number, count in counts.items()])

@@ -207,7 +207,7 @@ class SubscriptionView(Answer):
     created_at: datetime = Field(examples=[EXAMPLE_TIME])
     expires_at: datetime | None = None
     generation: int = Field(description="1, and one more for each change of the query.")
-    matched: int = Field(description="How often it has matched.")
+    matched: int = Field(description="How many matches of it are kept; 10,000 may be more.")
     matched_at: datetime | None = None
     links: Links
 

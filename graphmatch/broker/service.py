@@ -17,9 +17,10 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -28,6 +29,7 @@ from sqlalchemy import func, insert, select, update
 
 from graphmatch.broker.store import Store, counted, counter
 from graphmatch.broker.tables import (
+    WITH_MATCHES,
     audit,
     owners,
     publications,
@@ -49,12 +51,15 @@ if TYPE_CHECKING:
 
     from semantic.publication import Publication
 
+_PUBLISH = insert(publications)
 SINKS = ("webhook", "sse", "inbox", "feed", "email", "ntfy")
 PUSHED = frozenset({"webhook", "inbox", "email", "ntfy"})
 """Sinks that matches are sent to; of the others they are fetched."""
 SCOPES = frozenset({"publish", "subscribe", "feeds", "admin"})
 _TEXT_KEYS = ("topics", "words", "not-words", "match")
 _SECRET_BYTES = 32
+_SMALL_BYTES, _TRIPLE_BYTES = 16_384, 64
+T = TypeVar("T")
 
 
 class RefusedError(GraphMatchError):
@@ -302,7 +307,6 @@ class Broker:
                     generation=1,
                     change=counted(db, "change"),
                     after=counter(db, "publication"),
-                    matched=0,
                 )
             )
 
@@ -431,7 +435,7 @@ class Broker:
 
     def _own(self, db: Connection, id: str, by: Principal, ticket: str | None) -> RowMapping:
         """Return the row of a subscription that is the principal's, or that the ticket is for."""
-        found = select(subscriptions).where(subscriptions.c.id == id)
+        found = WITH_MATCHES.where(subscriptions.c.id == id)
         row = db.execute(found).mappings().one_or_none()
         if row is not None:
             known = ticket is not None and secrets.compare_digest(row["ticket"], digest_of(ticket))
@@ -487,9 +491,8 @@ class Broker:
         ConflictError
             When the key was used for another document.
         """
-        taken, problems = await asyncio.to_thread(
-            self.read, data, format=format, name=name, cut=cut, base=base
-        )
+        reading = partial(self.read, data, format=format, name=name, cut=cut, base=base)
+        taken, problems = await _apart(len(data), reading)
         if not taken and not problems:
             problems = (Problem("no publication in it", Place(name or "body"), "Send some."),)
         if not taken and problems:
@@ -548,8 +551,9 @@ class Broker:
             Called in the transaction: offsets, items that were seen.
         """
         now = millis(self.clock())
-        rows = await asyncio.to_thread(
-            lambda: [_row(one, source, by.owner, now) for one in several]
+        triples = sum(len(one.given) for one in several)
+        rows = await _apart(
+            triples * _TRIPLE_BYTES, lambda: [_row(one, source, by.owner, now) for one in several]
         )
         asked_by, body = by.owner or 0, sha256(of).digest()
 
@@ -570,7 +574,7 @@ class Broker:
             for number, row in enumerate(rows, last - len(rows) + 1):
                 row["seq"] = number
             if rows:
-                db.execute(insert(publications), rows)
+                db.execute(_PUBLISH, rows)
             told = tuple((row["seq"], row["id"]) for row in rows)
             if key is not None:
                 said = {"publications": told, "problems": [_said(one) for one in problems]}
@@ -835,6 +839,11 @@ def _list(value: object) -> list[object]:
 
 
 # -- small things -------------------------------------------------------------------------------
+
+
+async def _apart(size: int, work: Callable[[], T]) -> T:
+    """Do what takes long in a thread; of some bytes it is done before a thread would begin."""
+    return work() if size <= _SMALL_BYTES else await asyncio.to_thread(work)
 
 
 def millis(time: datetime) -> int:

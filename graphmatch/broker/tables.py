@@ -19,8 +19,9 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
-    UniqueConstraint,
+    func,
     literal_column,
+    select,
     text,
 )
 
@@ -79,8 +80,6 @@ subscriptions = Table(
     Column("generation", Integer, nullable=False),
     Column("change", BigInteger, nullable=False),
     Column("after", BigInteger, nullable=False),
-    Column("matched", BigInteger, nullable=False),
-    Column("matched_at", BigInteger),
 )
 """Subscriptions, also those that have ended.
 
@@ -142,12 +141,31 @@ matches = Table(
     Column("engine", BigInteger, nullable=False),
     Column("at", BigInteger, nullable=False),
     Column("delivery", ForeignKey("deliveries.id")),
-    UniqueConstraint("subscription", "publication"),
 )
 """``solutions`` is JSON, of terms as N-Triples; ``cut`` says that there are more."""
 Index("matches_subscription", matches.c.subscription, matches.c.seq)
 Index("matches_publication", matches.c.publication)
-Index("matches_delivery", matches.c.delivery)
+Index(
+    "matches_delivery",
+    matches.c.delivery,
+    sqlite_where=text("delivery IS NOT NULL"),
+    postgresql_where=text("delivery IS NOT NULL"),
+)
+
+_THEIRS = matches.c.subscription == subscriptions.c.number
+_SOME = select(matches.c.seq).where(_THEIRS).limit(10_000).correlate(subscriptions).subquery()
+WITH_MATCHES = select(
+    subscriptions,
+    select(func.count()).select_from(_SOME).scalar_subquery().label("matched"),
+    select(matches.c.at)
+    .where(_THEIRS)
+    .order_by(matches.c.seq.desc())
+    .limit(1)
+    .correlate(subscriptions)
+    .scalar_subquery()
+    .label("matched_at"),
+)
+"""Subscriptions, with how many matches are kept of each, 10,000 at most, and when the last was."""
 
 deliveries = Table(
     "deliveries",

@@ -12,7 +12,15 @@ from graphmatch.broker.health import SinkState
 from graphmatch.broker.insight import Stored
 from graphmatch.broker.service import time_of
 from graphmatch.broker.store import Store, counter
-from graphmatch.broker.tables import deliveries, feeds, hosts, matches, publications, subscriptions
+from graphmatch.broker.tables import (
+    WITH_MATCHES,
+    deliveries,
+    feeds,
+    hosts,
+    matches,
+    publications,
+    subscriptions,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, RowMapping, Select
@@ -39,7 +47,7 @@ def mine(db: Connection, owner: int, *, ended: bool = False) -> Rows:
     """Return somebody's subscriptions, the newest first: those that live, or have ended."""
     table = subscriptions.c
     state = table.state == "ended" if ended else table.state != "ended"
-    chosen = select(subscriptions).where(table.owner == owner, state)
+    chosen = WITH_MATCHES.where(table.owner == owner, state)
     return _all(db, chosen.order_by(table.number.desc()).limit(10 * LISTED))
 
 

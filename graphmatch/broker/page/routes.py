@@ -4,7 +4,7 @@ Each page works without JavaScript: links and forms. With it, htmx asks the same
 part of the page (the header ``HX-Request``), and matches come as server-sent events (``/live``).
 What computes runs in threads (`graphmatch.broker.page.asking`).
 
-`install` puts the page before an application's other routes.
+`install` gives an application the page.
 """
 
 from __future__ import annotations
@@ -72,26 +72,27 @@ log = logging.getLogger("graphmatch.broker")
 
 __all__ = ["Page", "install", "router"]
 
+front = APIRouter(route_class=PageRoute, include_in_schema=False)
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 def install(app: FastAPI, page: Page) -> None:
-    """Give an application the page; its routes come before those that are there."""
+    """Give an application the page: ``/`` before the routes that are there, the rest after them."""
     app.state.page = page
     api, stopped = getattr(app.state, "api", None), page.stopped
     if isinstance(api, Api):  # its streams end before the server waits for answers: so do ours
         streams = api.streams
         page.stopped = lambda: stopped() or streams.stopped
     there = list(app.router.routes)
+    app.include_router(front)
+    app.router.routes[:] = [*app.router.routes[len(there) :], *there]
     app.include_router(router)
-    new = [route for route in app.router.routes if route not in there]
-    app.router.routes[:] = [*new, *there]
 
 
 # -- what is new --------------------------------------------------------------------------------
 
 
-@router.get("/")
+@front.get("/")
 async def home(request: Request, page: ThePage, by: TheViewer) -> Response:
     """Show the latest matches and items."""
     store = page.broker.store

@@ -107,7 +107,11 @@ def the_page(request: Request) -> Page:
     return page
 
 
-ThePage = Annotated[Page, Depends(the_page)]
+async def _the_page(request: Request) -> Page:
+    return the_page(request)  # a plain function would be called in a thread
+
+
+ThePage = Annotated[Page, Depends(_the_page)]
 
 
 async def the_viewer(request: Request, page: ThePage) -> Viewer:
@@ -128,8 +132,7 @@ class PageRoute(APIRoute):
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Return whether a request is for this route."""
-        wanted = Headers(scope=scope).get("accept", "") if scope["type"] == "http" else ""
-        if self.path == "/" and "text/html" not in wanted:
+        if self.path == "/" and "text/html" not in Headers(scope=scope).get("accept", ""):
             return Match.NONE, {}
         return super().matches(scope)
 

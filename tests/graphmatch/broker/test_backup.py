@@ -16,7 +16,7 @@ from graphmatch.broker.backup import backup, restore
 from graphmatch.broker.matching import Matcher
 from graphmatch.broker.service import Broker, Settings
 from graphmatch.broker.store import Store, StoreError
-from graphmatch.broker.tables import matches, metadata, subscriptions
+from graphmatch.broker.tables import matches, metadata
 
 LINE = b'<urn:a> <urn:p> "\xc3\xbc" .\n'
 
@@ -77,8 +77,6 @@ def test_what_is_restored_goes_on(stores: tuple[Store, Store], tmp_path: Path) -
     assert matcher.step() == 1
     found = empty.read_now(lambda db: db.execute(select(matches.c.seq)).scalars().all())
     assert found == [1, 2]
-    count = empty.read_now(lambda db: db.scalar(select(subscriptions.c.matched)))
-    assert count == 2
 
 
 def test_what_is_no_backup(stores: tuple[Store, Store], tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from graphmatch.broker.matching import Matcher, host_of
-from graphmatch.broker.service import ANYBODY, Broker, BrokerLimits, Created, Settings
+from graphmatch.broker.service import ANYBODY, Broker, BrokerLimits, Created, Settings, millis
 from graphmatch.broker.store import Store
-from graphmatch.broker.tables import deliveries, matches, publications, subscriptions
+from graphmatch.broker.tables import WITH_MATCHES, deliveries, matches, publications, subscriptions
 from graphmatch.engine import Engine
-from tests.graphmatch.broker.rig import QUERY, FakeClock, Rig, rig
+from tests.graphmatch.broker.rig import NOON, QUERY, FakeClock, Rig, rig
 
 GIVEN = {"query": QUERY}
 OTHER = {"query": "SELECT ?s { ?s a <urn:D> }"}
@@ -40,8 +40,11 @@ def test_a_subscription_sees_publications_after_its_commit(tmp_path: Path) -> No
             [first, *_] = await one.rows(matches)
             assert json.loads(first["solutions"]) == [{"s": "<urn:a>"}]
             assert not await one.rows(deliveries)  # nothing is sent to who listens
-            counts = [row["matched"] for row in await one.rows(subscriptions)]
-            assert counts == [2, 1]
+            shown = await one.store.read(lambda db: db.execute(WITH_MATCHES).mappings().all())
+            assert [(row["matched"], row["matched_at"]) for row in shown] == [
+                (2, millis(NOON)),
+                (1, millis(NOON)),
+            ]
 
     asyncio.run(main())
 

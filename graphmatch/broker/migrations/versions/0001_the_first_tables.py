@@ -9,6 +9,7 @@ revision = "0001"
 down_revision = None
 
 _WAITING = sa.text("matched_at IS NULL")
+_DELIVERED = sa.text("delivery IS NOT NULL")
 _DUE = sa.text("state = 'waiting'")
 
 
@@ -143,8 +144,6 @@ def upgrade() -> None:
         sa.Column("generation", sa.Integer(), nullable=False),
         sa.Column("change", sa.BigInteger(), nullable=False),
         sa.Column("after", sa.BigInteger(), nullable=False),
-        sa.Column("matched", sa.BigInteger(), nullable=False),
-        sa.Column("matched_at", sa.BigInteger(), nullable=True),
         sa.ForeignKeyConstraint(
             ["owner"],
             ["owners.id"],
@@ -244,9 +243,13 @@ def upgrade() -> None:
             ["subscriptions.number"],
         ),
         sa.PrimaryKeyConstraint("seq"),
-        sa.UniqueConstraint("subscription", "publication"),
     )
     with op.batch_alter_table("matches", schema=None) as batch_op:
-        batch_op.create_index("matches_delivery", ["delivery"])
+        batch_op.create_index(
+            "matches_delivery",
+            ["delivery"],
+            sqlite_where=_DELIVERED,
+            postgresql_where=_DELIVERED,
+        )
         batch_op.create_index("matches_publication", ["publication"])
         batch_op.create_index("matches_subscription", ["subscription", "seq"])
