@@ -21,12 +21,13 @@ What: TypeAlias = Literal[
     "keywords",
     "ontology",
     "spark",
+    "broker",
     "paper",
 ]
 
 _FIGURES = Path("figures")
-_PUBLICATIONS = 20_000
-"""How many events ``spark`` has by default: some seconds of work."""
+_PUBLICATIONS = {"spark": 20_000, "broker": 2_000}
+"""How many events there are by default: some seconds of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +173,16 @@ def run(
             return suite.run(names, scale, measuring.seed, generating.feeds, json=json)
     from graphmatch.bench import matching
 
-    if what == "spark":
+    if what in _PUBLICATIONS:
         _refuse(what, given, {"subscriptions", "events", "seed"}, names=not names)
-        measuring = measuring if "events" in given else replace(measuring, events=_PUBLICATIONS)
-        return matching.run(what, measuring, {}, json=json)
+        if "events" not in given:
+            measuring = replace(measuring, events=_PUBLICATIONS[what])
+        if what == "spark":
+            return matching.run(what, measuring, {}, json=json)
+        _require("fastapi", "httptools", "sqlalchemy", extra="broker")
+        from graphmatch.bench import broker
+
+        return broker.run(measuring.sizes(), measuring.events, measuring.seed, json=json)
     from graphmatch.bench.workloads import parameters_of, workload_class
 
     class_ = workload_class(what)
@@ -186,15 +193,15 @@ def run(
     return matching.run(what, measuring, parameters, json=json)
 
 
-def _require(*modules: str) -> None:
-    """Raise where libraries of the extra are not installed."""
+def _require(*modules: str, extra: str = "bench") -> None:
+    """Raise where libraries of an extra are not installed."""
     from importlib.util import find_spec
 
     from semantic.errors import InputError, Place, Problem
 
     missing = [module for module in modules if find_spec(module) is None]
     if missing:
-        remedy = 'Install the extra: pip install "graphmatch[bench]".'
+        remedy = f'Install the extra: pip install "graphmatch[{extra}]".'
         raise InputError(Problem(f"it needs {', '.join(missing)}", Place("bench"), remedy))
 
 

@@ -1,0 +1,254 @@
+"""``graphmatch bench broker``: the service, from a request to what is in its store, over HTTP.
+
+The subscriptions and publications of ``graph`` (`graphmatch.bench.workloads.graph`), 10 matches
+each and a shape for each subscription, in a SQLite store; the documents are N-Triples that nobody has seen. ``graphmatch serve`` runs
+in a process of its own, started again for each row; this one is its client, and shares the machine
+with it.
+
+- ``start``: from the command to the first answer that it is ready; the engine was saved before.
+- ``paced``: so many requests a second, on 20 connections. A time is that from when a request was
+  due to its acknowledgement.
+- ``sustained``: as many as are taken in, until the last match is in the store.
+- ``webhooks``: deliveries to a receiver in this process, each match one of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter, time
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+from sqlalchemy import func, insert, select
+
+from graphmatch.bench import report
+from graphmatch.bench.process import Row
+from graphmatch.bench.workloads import Size
+from graphmatch.bench.workloads.graph import GraphWorkload
+from graphmatch.broker.service import checked_sink
+from graphmatch.broker.store import Store, counted
+from graphmatch.broker.tables import matches, publications, subscriptions
+from graphmatch.command.console import CommandConsole
+
+RATE = 100
+"""Requests a second, paced."""
+CONNECTIONS = 20
+MATCHES = 10
+_NEW = 1_000_000
+"""What is published has names that no subscription has, from this number on."""
+_COLUMNS = {
+    "row": "row",
+    "seconds": "s",
+    "per_second": "a second",
+    "p50_ms": "p50 in ms",
+    "p95_ms": "p95 in ms",
+    "p99_ms": "p99 in ms",
+    "megabytes": "peak MB",
+}
+
+
+def run(sizes: Sequence[int], events: int, seed: int, *, json: bool = False) -> int:
+    """Measure, print a table or one JSON object a line, and return the exit status."""
+    out = CommandConsole()
+    for size in sizes:
+        with TemporaryDirectory(prefix="graphmatch-bench-") as folder:
+            rows = list(asyncio.run(_measured(Path(folder), size, events, seed)))
+        about = {"workload": "broker", "subscriptions": size, "events": events, "seed": seed}
+        if json:
+            for row in rows:
+                out.write_json({**about, **row})
+        else:
+            out.print(f"broker, {size:,} subscriptions\n{report.table(rows, _COLUMNS)}")
+    return 0
+
+
+async def _measured(folder: Path, size: int, events: int, seed: int) -> list[Row]:
+    planted = Size(size, min(events, size // MATCHES), seed)
+    workload = GraphWorkload(planted, matches=MATCHES, shapes=0)
+    store = folder / "many.db"
+    _fill(store, workload.texts(), {"kind": "sse"})
+    async with _served(store):
+        pass  # the engine is built, and saved at the end
+    rows: list[Row] = []
+    async with _served(store) as service:
+        rows.append({"row": "start", "seconds": service.seconds})
+        documents = [workload.document(n, "nt", _NEW + n) for n in range(events)]
+        times, seconds = await _publish(service, documents, RATE)
+        rows.append({"row": "paced", "seconds": seconds, **_percentiles(times, events / seconds)})
+    async with _served(store) as service:
+        documents = [workload.document(n, "nt", _NEW + events + n) for n in range(events)]
+        times, seconds = await _publish(service, documents, None)
+        more = {"megabytes": service.megabytes()}
+        rows.append({"row": "sustained", "seconds": seconds, "per_second": events / seconds} | more)
+    async with _receiver() as (url, got):
+        few = folder / "few.db"
+        sink, _ = checked_sink({"kind": "webhook", "url": url})
+        _fill(few, ["ASK { ?s a <urn:C> }"] * MATCHES, sink)
+        async with _served(few, "--allow", "127.0.0.0/8") as service:
+            documents = [f"<urn:a{n}> a <urn:C> .".encode() for n in range(events)]
+            begun = perf_counter()
+            await _publish(service, documents, None, "text/turtle")
+            while len(got) < MATCHES * events:
+                await asyncio.sleep(0.01)
+            seconds = perf_counter() - begun
+        rows.append({"row": "webhooks", "seconds": seconds, "per_second": len(got) / seconds})
+    return rows
+
+
+def _fill(path: Path, queries: Sequence[str], sink: dict[str, Any]) -> None:
+    """Make a store that has subscriptions."""
+    store, now = Store(str(path)), int(time() * 1000)
+    same = {"name": "bench", "sink": sink, "state": "active", "generation": 1, "after": 0}
+    same |= {"created_at": now, "expires_at": now + 10**9}
+    for begin in range(0, len(queries), 10_000):
+        part = queries[begin : begin + 10_000]
+
+        def work(db: Any, part: Sequence[str] = part) -> None:
+            first = counted(db, "change", len(part)) - len(part) + 1
+            rows = [
+                {
+                    "id": f"sub_{secrets.token_hex(8)}",
+                    "given": {"query": query},
+                    "query": query,
+                    "ticket": b"",
+                    "change": change,
+                    **same,
+                }
+                for change, query in enumerate(part, first)
+            ]
+            db.execute(insert(subscriptions), rows)
+
+        store.write_now(work)
+    store.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Service:
+    """A service that runs: its process, its address, and how long it took to be ready."""
+
+    process: asyncio.subprocess.Process
+    store: Path
+    url: str
+    seconds: float
+
+    def megabytes(self) -> float | None:
+        """Return the most memory that it had at once, where the system says so."""
+        try:
+            said = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        except OSError:
+            return None
+        lines = (line.split() for line in said.splitlines())
+        return next((int(line[1]) / 1024 for line in lines if line[0] == "VmHWM:"), None)
+
+
+@asynccontextmanager
+async def _served(store: Path, *more: str) -> AsyncIterator[_Service]:
+    """Run the service until the block ends."""
+    code = "from graphmatch.cli import main; main()"
+    arguments = ["serve", "--store", str(store), "--port", "0", *more]
+    begun = perf_counter()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, *arguments, stderr=subprocess.PIPE
+    )
+    assert process.stderr is not None
+    try:
+        said = ""
+        while "listening at " not in said:
+            line = await process.stderr.readline()
+            if not line:
+                raise RuntimeError(f"the service has ended: {said}")
+            said = line.decode()
+        url = said.partition("listening at ")[2].split(",")[0]
+        draining = asyncio.create_task(_drain(process.stderr))
+        async with aiohttp.ClientSession() as session:
+            while True:
+                async with session.get(f"{url}/readyz") as answer:
+                    if answer.status == 200:
+                        break
+                await asyncio.sleep(0.01)
+        yield _Service(process, store, url, perf_counter() - begun)
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+    await draining
+
+
+async def _drain(stream: asyncio.StreamReader) -> None:
+    while await stream.read(65_536):
+        pass
+
+
+async def _publish(
+    service: _Service,
+    documents: Sequence[bytes],
+    rate: int | None,
+    media_type: str = "application/n-triples",
+) -> tuple[list[float], float]:
+    """Publish documents; return each one's seconds, and how long it took until all are matched."""
+    times: list[float] = []
+    numbered = iter(enumerate(documents))
+    headers = {"Content-Type": media_type}
+    begun = perf_counter()
+
+    async def connection(session: aiohttp.ClientSession) -> None:
+        for number, document in numbered:
+            due = perf_counter() if rate is None else begun + number / rate
+            await asyncio.sleep(max(0.0, due - perf_counter()))
+            sending = session.post(f"{service.url}/v1/publications", data=document, headers=headers)
+            async with sending as answer:
+                if answer.status != 202:
+                    raise RuntimeError(await answer.text())
+            times.append(perf_counter() - due)
+
+    connector = aiohttp.TCPConnector(limit=CONNECTIONS)
+    async with aiohttp.ClientSession(connector=connector) as session:
+        await asyncio.gather(*(connection(session) for _ in range(CONNECTIONS)))
+    store = Store(str(service.store), read_only=True)
+    waiting = select(func.count()).where(publications.c.matched_at.is_(None))
+    try:
+        while await store.read(lambda db: db.scalar(waiting)):
+            await asyncio.sleep(0.01)
+        seconds = perf_counter() - begun
+        count = select(func.count()).select_from(matches)
+        found = await store.read(lambda db: db.scalar(count)) or 0
+        if found % MATCHES or found < MATCHES * len(documents):
+            raise RuntimeError(f"{found:,} matches of {len(documents):,} publications")
+    finally:
+        store.close()
+    return times, seconds
+
+
+def _percentiles(times: Sequence[float], rate: float) -> Row:
+    ordered = sorted(times)
+    places = {f"p{p}_ms": ordered[len(ordered) * p // 100] * 1000 for p in (50, 95, 99)}
+    return {"per_second": rate, **places}
+
+
+@asynccontextmanager
+async def _receiver() -> AsyncIterator[tuple[str, list[int]]]:
+    """Listen for webhooks; yield the address, and what grows with each."""
+    got: list[int] = []
+
+    async def take(request: web.Request) -> web.Response:
+        got.append(len(await request.read()))
+        return web.Response()
+
+    app = web.Application()
+    app.router.add_post("/hook", take)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/hook", got
+    finally:
+        await runner.cleanup()
