@@ -17,6 +17,7 @@ import pytest
 from sqlalchemy import Connection, func, insert, select
 
 from graphmatch.broker.access import ApiOptions
+from graphmatch.broker.asking import Asking
 from graphmatch.broker.problems import TYPE
 from graphmatch.broker.service import BrokerLimits, RefusedError, checked_sink
 from graphmatch.broker.store import counted
@@ -470,11 +471,12 @@ def test_what_is_said_of_addresses_and_methods(serving: Serving) -> None:
     assert said["where"]["line"] == 2
 
 
-def test_a_fault_of_our_own(tmp_path: Path) -> None:
-    def why(*_: object) -> None:
+def test_a_fault_of_our_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def reasons(*_: object) -> None:
         raise ZeroDivisionError("gmt_secret")
 
-    with Serving(tmp_path, why=why) as serving:
+    monkeypatch.setattr(Asking, "reasons", reasons)
+    with Serving(tmp_path) as serving:
         id, ticket = serving.subscribe()
         serving.publish()
         serving.settled()

@@ -1,4 +1,4 @@
-"""What the page reads of the store: rows of lists, each list bounded."""
+"""What page and API read of the store: rows of lists, each list bounded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphmatch.broker.store import Store, counter
 from graphmatch.broker.tables import deliveries, feeds, hosts, matches, publications, subscriptions
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, RowMapping, Select
+    from sqlalchemy import ColumnElement, Connection, RowMapping, Select
 
 LISTED = 50
 """So many rows a list has."""
@@ -37,16 +37,37 @@ def _all(db: Connection, chosen: Select[Any]) -> Rows:
 
 def mine(db: Connection, owner: int, *, ended: bool = False) -> Rows:
     """Return somebody's subscriptions, the newest first: those that live, or have ended."""
-    table = subscriptions.c
-    state = table.state == "ended" if ended else table.state != "ended"
-    chosen = select(subscriptions).where(table.owner == owner, state)
-    return _all(db, chosen.order_by(table.number.desc()).limit(10 * LISTED))
+    state = subscriptions.c.state
+    whose = (subscriptions.c.owner == owner) & (state == "ended" if ended else state != "ended")
+    return _all(db, _newest(whose, 10 * LISTED))
 
 
-def names(db: Connection, owner: int, numbers: Sequence[int] | None = None) -> dict[int, Any]:
-    """Return ids and names of somebody's subscriptions, by their numbers."""
+def _newest(whose: ColumnElement[bool], most: int) -> Select[Any]:
+    order = subscriptions.c.number.desc()
+    return select(subscriptions).where(whose).order_by(order).limit(most)
+
+
+_LIVES = subscriptions.c.state != "ended"
+
+
+def living(db: Connection, whose: ColumnElement[bool], most: int) -> Rows:
+    """Return the subscriptions of a condition that live, the newest first."""
+    return _all(db, _newest(whose & _LIVES, most))
+
+
+def how_many(db: Connection, whose: ColumnElement[bool]) -> int:
+    """Return how many subscriptions of a condition live."""
+    return db.scalar(select(func.count()).select_from(subscriptions).where(whose, _LIVES)) or 0
+
+
+def names(
+    db: Connection, owner: int | None, numbers: Sequence[int] | None = None
+) -> dict[int, Any]:
+    """Return ids and names of somebody's subscriptions, or of all, by their numbers."""
     table = subscriptions.c
-    chosen = select(table.number, table.id, table.name).where(table.owner == owner)
+    chosen = select(table.number, table.id, table.name)
+    if owner is not None:
+        chosen = chosen.where(table.owner == owner)
     if numbers is not None:
         chosen = chosen.where(table.number.in_(numbers[:500]))
     return {row["number"]: row for row in _all(db, chosen)}
@@ -220,8 +241,8 @@ def counts(db: Connection) -> dict[str, int]:
     }
 
 
-def failing(db: Connection, owner: int) -> list[SinkState]:
-    """Return the sinks of somebody's that take nothing."""
+def failing(db: Connection, whose: ColumnElement[bool]) -> list[SinkState]:
+    """Return the sinks of subscriptions that take nothing."""
     table = deliveries.c
     chosen = (
         select(
@@ -234,13 +255,13 @@ def failing(db: Connection, owner: int) -> list[SinkState]:
         )
         .join(subscriptions, subscriptions.c.number == table.subscription)
         .where(
-            subscriptions.c.owner == owner,
-            subscriptions.c.state != "ended",
+            whose & _LIVES,
             table.state != "delivered",
             table.attempt > 0,
         )
         .group_by(table.subscription, table.host)
         .having(func.sum(table.attempt) >= _FAILING)
+        .limit(10 * LISTED)
     )
     return [
         SinkState(
