@@ -43,15 +43,15 @@ if TYPE_CHECKING:
 
 LISTED = 200
 """So many subscriptions are told that would gain or lose something."""
-_LINE = "<urn:example:Laptop> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <urn:example:Computer> ."
+_BELOW = "http://www.w3.org/2000/01/rdf-schema#subClassOf"
+_LINE = f"<urn:example:Laptop> <{_BELOW}> <urn:example:Computer> ."
 _ONTOLOGIES = {
     "text/turtle": (".ttl", _LINE),
     "application/n-triples": (".nt", _LINE),
     "text/n3": (".n3", _LINE),
     "application/ld+json": (
         ".jsonld",
-        '{"@id": "urn:example:Laptop", "http://www.w3.org/2000/01/rdf-schema#subClassOf": '
-        '{"@id": "urn:example:Computer"}}',
+        f'{{"@id": "urn:example:Laptop", "{_BELOW}": {{"@id": "urn:example:Computer"}}}}',
     ),
     "application/rdf+xml": (
         ".rdf",
