@@ -24,6 +24,7 @@ from graphmatch.broker import reading
 from graphmatch.broker.example import (
     Fact,
     Sort,
+    Volumes,
     facts,
     generalisations,
     subscription_of,
@@ -86,6 +87,7 @@ ROOTS = 200
 FOUND = 60
 """So many terms a search gives, and a list of children has."""
 TRIED = 100_000
+TRIED_BYTES = 10**12
 """So many publications a subscription is tried on, at most, when it has time."""
 _EXAMINED = 10_000
 """So many of somebody's subscriptions are examined, the newest of them."""
@@ -164,14 +166,16 @@ class Asking:
 
     def preview(self, given: Mapping[str, Any]) -> Preview:
         """Return what a subscription would have matched of what is recent: while it is typed."""
-        return self._tried(given, self.rehearsal(), reading.RECENT, PREVIEW_SECONDS)
+        stored = reading.Recent(self.broker.store)
+        return self._tried(given, self.rehearsal(), stored, PREVIEW_SECONDS)
 
     def trial(self, given: Mapping[str, Any]) -> Preview:
         """Return what it would have matched of all that is kept, as far as there is time."""
-        return self._tried(given, Rehearsal(self.engine, remember=0), TRIED, TRY_SECONDS)
+        stored = reading.Recent(self.broker.store, TRIED, TRIED_BYTES)
+        return self._tried(given, Rehearsal(self.engine, remember=0), stored, TRY_SECONDS)
 
     def _tried(
-        self, given: Mapping[str, Any], rehearsal: Rehearsal, most: int, seconds: float
+        self, given: Mapping[str, Any], rehearsal: Rehearsal, stored: reading.Recent, seconds: float
     ) -> Preview:
         try:
             query = self.broker.sparql(given)
@@ -182,11 +186,12 @@ class Asking:
         trial = try_subscription(
             self.engine,
             query,
-            reading.recent(self.broker.store, most),
+            stored,
             limit_seconds=seconds,
             language=LANGUAGE,
             rehearsal=rehearsal,
         )
+        trial = replace(trial, complete=trial.complete and (stored.whole or not trial.looked))
         ids = [hit.id for hit in trial.newest] + [near.id for near in trial.near]
         seqs = self.broker.store.read_now(lambda db: reading.seqs_of(db, ids)) if ids else {}
         today = self.broker.clock().date()
@@ -214,13 +219,7 @@ class Asking:
         if not count:
             return Ladders([Ladder(f, tuple(Step(s, key_of(s)) for s in up)) for f, up in ways])
         steps = [step for _, up in ways for step in up]
-        counted = volumes(
-            self.engine,
-            steps,
-            reading.recent(self.broker.store),
-            limit_seconds=LADDER_SECONDS,
-            rehearsal=self.rehearsal(),
-        )
+        counted = self._counted(steps)
         numbers = iter(counted.counts)
         ladders = [
             Ladder(f, tuple(Step(s, key_of(s), next(numbers)) for s in up)) for f, up in ways
@@ -228,6 +227,18 @@ class Asking:
         ladders = [replace(one, is_common=one.steps[0].count == counted.looked) for one in ladders]
         ladders.sort(key=lambda one: one.is_common)
         return Ladders(ladders, counted.looked, counted.complete)
+
+    def _counted(self, steps: Sequence[Fact]) -> Volumes:
+        """Count the recent publications that have each of some facts."""
+        stored = reading.Recent(self.broker.store)
+        found = volumes(
+            self.engine,
+            steps,
+            stored,
+            limit_seconds=LADDER_SECONDS,
+            rehearsal=self.rehearsal(),
+        )
+        return replace(found, complete=found.complete and stored.whole)
 
     def _facts(self, one: Stored) -> list[Fact]:
         found = facts(self.engine, one.read(), language=LANGUAGE)[:FACTS]
@@ -344,13 +355,7 @@ class Asking:
         if not (is_class or term in ontology.concepts or ontology.parents(term)):
             return None
         fact = Fact((TYPE,), term, Sort.TYPE) if is_class else about(term)
-        counted = volumes(
-            self.engine,
-            [fact],
-            reading.recent(self.broker.store),
-            limit_seconds=LADDER_SECONDS,
-            rehearsal=self.rehearsal(),
-        )
+        counted = self._counted([fact])
         named = ontology.shown_names.labels(term, LANGUAGE)
         parents = [self.term(each) for each in ontology.parents(term)]
         return TermPage(
@@ -381,12 +386,9 @@ class Asking:
                 ontology = Ontology.load(*paths, cache=False, on_problem=lambda _: None)
             except GraphMatchError as error:
                 raise OntologyError(_called(error.problem, files)) from error
-        return what_if(
-            self.engine,
-            ontology,
-            reading.recent(self.broker.store),
-            limit_seconds=WHAT_IF_SECONDS,
-        )
+        stored = reading.Recent(self.broker.store)
+        found = what_if(self.engine, ontology, stored, limit_seconds=WHAT_IF_SECONDS)
+        return replace(found, complete=found.complete and stored.whole)
 
     def health(
         self, whose: ColumnElement[bool]

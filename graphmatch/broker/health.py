@@ -7,7 +7,8 @@ nothing, as one list.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
@@ -16,6 +17,7 @@ from time import perf_counter
 from graphmatch.broker.insight import Timer
 from graphmatch.engine import Engine
 from graphmatch.lint import Linter
+from graphmatch.matcher import UnknownError
 from graphmatch.subscription import Subscription
 
 _NEVER = frozenset(
@@ -128,16 +130,16 @@ def health(
     return sorted(found, key=lambda finding: order.index(finding.kind))
 
 
-def _linted(engine: Engine, ids: Container[str], until: float, timer: Timer) -> Iterator[Finding]:
+def _linted(engine: Engine, ids: Collection[str], until: float, timer: Timer) -> Iterator[Finding]:
     linter = Linter(engine.ontology)
-    subscriptions = [one for one in engine.subscriptions if one.id in ids]
-    for number, subscription in enumerate(subscriptions):
+    for number, id in enumerate(ids):
         if timer() >= until:
-            rest = len(subscriptions) - number
+            rest = len(ids) - number
             text = f"{rest:,} subscriptions have not been examined: there was no time"
             yield Finding(Kind.NOT_EXAMINED, (), text, "Allow more time.")
             return
-        yield from doubts(linter, subscription)
+        with suppress(UnknownError):  # it may have ended a moment ago
+            yield from doubts(linter, engine.filing(id).subscription)
 
 
 def doubts(linter: Linter, subscription: Subscription) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,10 @@ LISTED = 50
 """So many rows a list has."""
 RECENT = 2_000
 """So many publications questions are asked of, at most."""
+RECENT_BYTES = 50_000_000
+"""So many bytes of publications, at most: of questions that keep them in memory."""
 _AT_ONCE = 200
+_BYTES_AT_ONCE = 5_000_000
 _FAILING = 3
 """After so many attempts that failed a sink is called failing."""
 
@@ -37,22 +41,21 @@ def _all(db: Connection, chosen: Select[Any]) -> Rows:
 
 def mine(db: Connection, owner: int, *, ended: bool = False) -> Rows:
     """Return somebody's subscriptions, the newest first: those that live, or have ended."""
-    state = subscriptions.c.state
-    whose = (subscriptions.c.owner == owner) & (state == "ended" if ended else state != "ended")
-    return _all(db, _newest(whose, 10 * LISTED))
-
-
-def _newest(whose: ColumnElement[bool], most: int) -> Select[Any]:
-    order = subscriptions.c.number.desc()
-    return select(subscriptions).where(whose).order_by(order).limit(most)
+    table = subscriptions.c
+    state = table.state == "ended" if ended else _LIVES
+    chosen = select(subscriptions).where(table.owner == owner, state)
+    return _all(db, chosen.order_by(table.number.desc()).limit(10 * LISTED))
 
 
 _LIVES = subscriptions.c.state != "ended"
 
 
 def living(db: Connection, whose: ColumnElement[bool], most: int) -> Rows:
-    """Return the subscriptions of a condition that live, the newest first."""
-    return _all(db, _newest(whose & _LIVES, most))
+    """Return the newest subscriptions of a condition that live, the oldest of them first."""
+    table = subscriptions.c
+    chosen = select(table.number, table.id, table.name, table.created_at, table.matched_at)
+    chosen = chosen.where(whose, _LIVES).order_by(table.number.desc()).limit(most)
+    return _all(db, chosen)[::-1]
 
 
 def how_many(db: Connection, whose: ColumnElement[bool]) -> int:
@@ -177,20 +180,51 @@ def stored(row: RowMapping) -> Stored:
     return Stored(row["id"], row["data"], time_of(row["received_at"]), row["title"], row["link"])
 
 
-def recent(store: Store, most: int = RECENT) -> Iterator[Stored]:
-    """Yield publications, the newest first, read as they are needed; in a thread."""
-    before: int | None = None
-    while most > 0:
-        chosen = _ITEM.add_columns(publications.c.data)
-        if before is not None:
-            chosen = chosen.where(publications.c.seq < before)
-        chosen = chosen.order_by(publications.c.seq.desc()).limit(min(most, _AT_ONCE))
-        rows = store.read_now(lambda db, chosen=chosen: _all(db, chosen))  # type: ignore[misc]
-        for row in rows:
-            yield stored(row)
-        if len(rows) < _AT_ONCE:
-            return
-        before, most = rows[-1]["seq"], most - len(rows)
+@dataclass(slots=True)
+class Recent:
+    """Publications, the newest first, read as they are needed; in a thread.
+
+    Parameters
+    ----------
+    most, bytes
+        How many, and of how many bytes in all; the first is always among them.
+    whole
+        Whether all that is stored was yielded.
+    """
+
+    store: Store
+    most: int = RECENT
+    bytes: int = RECENT_BYTES
+    whole: bool = False
+
+    def __iter__(self) -> Iterator[Stored]:
+        """Yield them."""
+        table = publications.c
+        before, left, room = 2**62, self.most, self.bytes
+        while True:
+            next_ = select(table.seq, func.length(table.data).label("size")).where(
+                table.seq < before
+            )
+            sized = self._read(next_.order_by(table.seq.desc()).limit(_AT_ONCE))
+            if not sized:
+                self.whole = True
+                return
+            some: list[int] = []
+            size = 0
+            for row in sized:
+                size += row["size"]
+                if some and (len(some) == left or size > min(_BYTES_AT_ONCE, room)):
+                    size -= row["size"]
+                    break
+                some.append(row["seq"])
+            chosen = _ITEM.add_columns(table.data).where(table.seq.in_(some))
+            yield from map(stored, self._read(chosen.order_by(table.seq.desc())))
+            before, left, room = some[-1], left - len(some), room - size
+            if left <= 0 or room <= 0:
+                return
+
+    def _read(self, chosen: Select[Any]) -> Rows:
+        return self.store.read_now(lambda db: _all(db, chosen))
 
 
 # -- deliveries, feeds, health ------------------------------------------------------------------
