@@ -86,9 +86,8 @@ ROOTS = 200
 """So many terms that nothing is above are shown."""
 FOUND = 60
 """So many terms a search gives, and a list of children has."""
-TRIED = 100_000
-TRIED_BYTES = 10**12
-"""So many publications a subscription is tried on, at most, when it has time."""
+TRIED, TRIED_BYTES = 100_000, 10_000_000_000
+"""So many publications a subscription is tried on, and of so many bytes, if there is time."""
 _EXAMINED = 10_000
 """So many of somebody's subscriptions are examined, the newest of them."""
 _DAYS = 14

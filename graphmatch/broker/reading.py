@@ -202,10 +202,9 @@ class Recent:
         table = publications.c
         before, left, room = 2**62, self.most, self.bytes
         while True:
-            next_ = select(table.seq, func.length(table.data).label("size")).where(
-                table.seq < before
-            )
-            sized = self._read(next_.order_by(table.seq.desc()).limit(_AT_ONCE))
+            sizes = select(table.seq, func.length(table.data).label("size"))
+            older = sizes.where(table.seq < before).order_by(table.seq.desc())
+            sized = self._read(older.limit(_AT_ONCE))
             if not sized:
                 self.whole = True
                 return

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from graphmatch.broker import feed_list
+from graphmatch.broker import feed_list, reading
 from graphmatch.broker.access import ApiOptions
 from graphmatch.broker.client import BrokerError
 from graphmatch.broker.feed_list import parse_feed_list
@@ -123,6 +123,21 @@ def test_that_many_questions_are_refused(serving: Serving, monkeypatch: pytest.M
     assert serving.call("POST", "/v1/subscriptions:preview", {"query": ALL}).status == 200
     monkeypatch.setattr(asking._short, "waiting", asking._short.most)
     check(serving.call("POST", "/v1/subscriptions:preview", {"query": ALL}), 503)
+
+
+def test_that_what_is_recent_is_bounded(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    def seqs(**limits: int) -> tuple[list[str], bool]:
+        recent = reading.Recent(serving.store, **limits)
+        return [one.id for one in recent], recent.whole
+
+    every, whole = seqs()
+    assert whole
+    assert len(every) >= 3
+    monkeypatch.setattr(reading, "_AT_ONCE", 2)
+    monkeypatch.setattr(reading, "_BYTES_AT_ONCE", 1)
+    assert seqs() == (every, True)
+    assert seqs(most=2) == (every[:2], False)
+    assert seqs(bytes=1) == (every[:1], False)
 
 
 # -- about a publication ------------------------------------------------------------------------
@@ -242,6 +257,8 @@ def test_health_without_a_token(serving: Serving) -> None:
     assert (said["subscriptions"], said["examined"]) == (1, 1)
     assert [one["subscriptions"] for one in said["findings"]] == [[made.id]]
     check(serving.call("GET", "/v1/health"), 401, "needs a ticket")
+    whole = serving.call("GET", "/v1/health", headers=token(serving, "root", "admin")).json
+    assert [made.id] in [one["subscriptions"] for one in whole["findings"]]
 
 
 # -- feeds --------------------------------------------------------------------------------------
