@@ -190,7 +190,7 @@ class Asking:
             language=LANGUAGE,
             rehearsal=rehearsal,
         )
-        trial = replace(trial, complete=trial.complete and (stored.whole or not trial.looked))
+        trial = replace(trial, complete=trial.complete and stored.whole)
         ids = [hit.id for hit in trial.newest] + [near.id for near in trial.near]
         seqs = self.broker.store.read_now(lambda db: reading.seqs_of(db, ids)) if ids else {}
         today = self.broker.clock().date()
