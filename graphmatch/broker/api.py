@@ -44,7 +44,7 @@ from graphmatch.broker.access import (
     TheReader,
 )
 from graphmatch.broker.api_feeds import followed
-from graphmatch.broker.api_insight import questions
+from graphmatch.broker.api_insight import publication_row, questions
 from graphmatch.broker.asking import Asking
 from graphmatch.broker.events import (
     ENTRIES,
@@ -62,7 +62,7 @@ from graphmatch.broker.inbox import LDP, inbox
 from graphmatch.broker.matching import Matcher
 from graphmatch.broker.metrics import Metrics, without_secrets
 from graphmatch.broker.problems import Guard, HttpError, handle
-from graphmatch.broker.reading import item, stored
+from graphmatch.broker.reading import stored
 from graphmatch.broker.service import Broker, Settings, digest_of, millis
 from graphmatch.broker.store import StoreError, counter
 from graphmatch.broker.tables import deliveries, matches, subscriptions
@@ -340,8 +340,7 @@ async def get_why(seq: Number, request: Request, api: TheApi, by: TheReader) -> 
     """Return a match, and what it rests on with the ontology and the query of now."""
     mine = await api.owned("match", seq, by, reading=True)
     view = await _match_view(api, seq, request)
-    row = await api.broker.store.read(lambda db: item(db, view.publication.seq))
-    assert row is not None
+    row = await publication_row(api, view.publication.seq, by)
     asked = api.asking.reasons, mine["id"], mine["query"], stored(row)
     return show.WhyView(match=view, reasons=await api.asking.ask(*asked))
 

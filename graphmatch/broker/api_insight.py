@@ -134,7 +134,7 @@ def finding_view(finding: Finding, rows: Mapping[str, RowMapping]) -> show.Findi
 # -- about a publication ------------------------------------------------------------------------
 
 
-async def _publication(api: Api, seq: int, by: Caller) -> RowMapping:
+async def publication_row(api: Api, seq: int, by: Caller) -> RowMapping:
     """Return the row of a publication; note who asks for one that is not there."""
     row = await api.broker.store.read(lambda db: reading.item(db, seq))
     if row is None:
@@ -151,7 +151,7 @@ async def facts(seq: Number, request: Request, api: TheApi, by: TheCaller) -> sh
     Each fact is generalised up the ontology, with how many recent publications have each step.
     """
     api.check(by, "subscribe")
-    row = await _publication(api, seq, by)
+    row = await publication_row(api, seq, by)
     found = await api.asking.ask(api.asking.ladders, reading.stored(row))
     shown = [
         show.FactView(
@@ -182,7 +182,7 @@ async def query_of(
 ) -> show.QueryView:
     """Return the query that asks for facts of a publication, for `POST /v1/subscriptions`."""
     api.check(by, "subscribe")
-    row = await _publication(api, seq, by)
+    row = await publication_row(api, seq, by)
     made = await api.asking.ask(api.asking.query_of, reading.stored(row), body.facts)
     if not made:
         what, remedy = "the publication has none of these facts", "Send keys that its facts have."
@@ -200,7 +200,7 @@ async def why(
 ) -> show.ReasonsView:
     """Say why a subscription matches any publication that is stored, or what failed first."""
     mine = await api.subscription(id, by)
-    row = await _publication(api, publication, by)
+    row = await publication_row(api, publication, by)
     asked = api.asking.reasons, id, mine["query"], reading.stored(row)
     reasons = await api.asking.ask(*asked)
     return show.ReasonsView(

@@ -412,7 +412,7 @@ class Asking:
             now=self.broker.clock(),
             subscribed=began,
             last_matched=last,
-            failing=failing,
+            failing=[state for state in failing if state.subscription in began],
             limit_seconds=HEALTH_SECONDS,
         )
         named = {str(row["number"]): row for row in rows}

@@ -12,11 +12,12 @@ from sqlalchemy import func, select
 
 from graphmatch.broker import feed_list, reading
 from graphmatch.broker.access import ApiOptions
+from graphmatch.broker.api_insight import _ONTOLOGIES
 from graphmatch.broker.client import BrokerError
 from graphmatch.broker.feed_list import parse_feed_list
 from graphmatch.broker.tables import audit
 from tests.graphmatch.broker.serving import ALL, TURTLE, Serving
-from tests.graphmatch.broker.test_api import check, token
+from tests.graphmatch.broker.test_api import HOSTILE, check, token
 from tests.graphmatch.broker.visiting import Polled
 
 NEWS = Path("ontologies/news.ttl")
@@ -318,6 +319,22 @@ def test_opml(serving: Serving) -> None:
     hostile = f"{bomb}]><opml><body>&i;</body></opml>"
     xml = {"Content-Type": "application/xml"}
     check(serving.call("POST", "/v1/feeds.opml", hostile, xml), 422)
+
+
+@pytest.mark.parametrize("number", range(len(HOSTILE)))
+def test_that_hostile_bodies_are_no_fault_of_ours(serving: Serving, number: int) -> None:
+    for path, media_types in (
+        ("/v1/subscriptions:preview", ("application/json",)),
+        ("/v1/publications/1/query", ("application/json",)),
+        ("/v1/feeds", ("application/json",)),
+        ("/v1/feeds.opml", ("text/x-opml", "text/plain")),
+        ("/v1/ontology:what-if", (*_ONTOLOGIES, "")),
+    ):
+        for media_type in media_types:
+            said = serving.call("POST", path, HOSTILE[number], {"Content-Type": media_type})
+            assert said.status < 500, (path, media_type, said.content)
+            if said.status >= 400:
+                check(said, said.status)
 
 
 def test_feeds_where_nothing_polls(tmp_path: Path) -> None:
