@@ -102,6 +102,8 @@ _AT_ONCE = 8192
 """So many subscriptions are taken in between two publications."""
 _OUT_OF_USE = 10
 """When so many times the documents that are remembered had no room, these are dropped."""
+_REMEMBERED_BYTES = 50_000
+"""A larger document is not remembered."""
 
 
 class Engine(Matcher):
@@ -737,7 +739,8 @@ class Engine(Matcher):
         """Match a document in memory: in one call where it is one publication."""
         now = self._clock()
         cut, base = reading.cut.value, reading.base
-        key = self._key(data, name, reading, now) if self._remember else None
+        keeps = self._remember and len(data) <= _REMEMBERED_BYTES
+        key = self._key(data, name, reading, now) if keeps else None
         if key is not None and (known := self._remembered.get(key)) is not None:
             yield self._match_again(known, now, name)
             return

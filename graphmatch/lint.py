@@ -151,9 +151,11 @@ def lint(subscription: Subscription, ontology: Ontology) -> tuple[Warned, ...]:
 
 
 class Linter:
-    """Warns of several subscriptions, also of those that ask the same as one before."""
+    """Warns of several subscriptions; with `duplicates` of those that ask what one before asked."""
 
-    def __init__(self, ontology: Ontology) -> None:
+    def __init__(self, ontology: Ontology, *, duplicates: bool = True) -> None:
+        self.ontology = ontology
+        self._duplicates = duplicates
         self._known = _Known(ontology)
         self._trees = TreeParser()
         self._first: dict[str, str] = {}
@@ -170,6 +172,8 @@ class Linter:
 
     def _duplicate(self, subscription: Subscription) -> Iterator[Warned]:
         """Yield a warning where a subscription before asks the same."""
+        if not self._duplicates:
+            return
         first = self._first.setdefault(_same(subscription.query.text), subscription.id)
         if first != subscription.id:
             what = f"it asks the same as {first}, but for names of variables and layout"

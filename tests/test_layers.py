@@ -75,6 +75,9 @@ LAYERS = (
         "graphmatch.broker.kafka",
         "graphmatch.broker.notifications",
         "graphmatch.broker.following",
+        "graphmatch.broker.reading",
+        "graphmatch.broker.views",
+        "graphmatch.broker.asking",
     ),
     (
         "graphmatch.broker.events",
@@ -85,7 +88,7 @@ LAYERS = (
     ),
     ("graphmatch.broker.problems", "graphmatch.broker.delivery"),
     ("graphmatch.broker.access",),
-    ("graphmatch.broker.inbox",),
+    ("graphmatch.broker.inbox", "graphmatch.broker.api_insight", "graphmatch.broker.api_feeds"),
     ("graphmatch.broker.api", "graphmatch.broker.page"),
     ("graphmatch.broker.running",),
     ("graphmatch.command", "graphmatch.bench"),

@@ -1,9 +1,9 @@
 """``graphmatch bench broker``: the service, from a request to what is in its store, over HTTP.
 
 The subscriptions and publications of ``graph`` (`graphmatch.bench.workloads.graph`), 10 matches
-each and a shape for each subscription, in a SQLite store; the documents are N-Triples that nobody has seen. ``graphmatch serve`` runs
-in a process of its own, started again for each row; this one is its client, and shares the machine
-with it.
+each and a shape for each subscription, in a SQLite store; the documents are N-Triples that nobody
+has seen. ``graphmatch serve`` runs in a process of its own, started again for each row; this one is
+its client, and shares the machine with it.
 
 - ``start``: from the command to the first answer that it is ready; the engine was saved before.
 - ``paced``: so many requests a second, on 20 connections. A time is that from when a request was

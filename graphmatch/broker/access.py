@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlencode
 
 from fastapi import Depends, Path, Query, Request
 from sqlalchemy import select
 
+from graphmatch.broker.asking import Asking
 from graphmatch.broker.events import ALIVE_SECONDS, Streams, read_key
+from graphmatch.broker.feed_list import Feeds
 from graphmatch.broker.matching import Matcher
 from graphmatch.broker.metrics import Metrics, without_secrets
 from graphmatch.broker.problems import BODY_SECONDS, HttpError
 from graphmatch.broker.schemas import EXAMPLE_ID
 from graphmatch.broker.service import ANYBODY, Broker, NotThereError, Principal
 from graphmatch.broker.tables import WITH_MATCHES, deliveries, matches, subscriptions
-from graphmatch.engine import Engine
 from semantic.errors import Place, Problem
 
 if TYPE_CHECKING:
@@ -30,8 +32,6 @@ LISTED = 100
 BIGGEST = 2**63 - 1
 Retry = Callable[[int], Awaitable[None]]
 """Sends a delivery again, by its number."""
-Why = Callable[[Engine, str, str, bytes], Any]
-"""Says why a subscription of an engine (its id there) matches a publication (id, N-Triples)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +68,21 @@ class Api:
     streams: Streams
     metrics: Metrics
     options: ApiOptions
+    asking: Asking
     retry: Retry | None = None
-    why: Why | None = None
+    feeds: Feeds | None = None
 
     def root(self, request: Request) -> str:
         """Return what addresses begin with."""
         return (self.options.url or str(request.base_url)).rstrip("/")
+
+    def next(
+        self, request: Request, found: Sequence[Any], limit: int, **last: object
+    ) -> str | None:
+        """Return the address of the page after one that is full; `last` says where that ends."""
+        asked = urlencode({**last, "limit": limit})
+        path = f"{self.root(request)}{request.url.path}"
+        return f"{path}?{asked}" if len(found) == limit else None
 
     # -- who may ----------------------------------------------------------------------------
 
@@ -122,8 +131,8 @@ class Api:
         subject = without_secrets(f"{what} {id}")[:200]
         await self.broker.note("denied", subject, caller.name)
 
-    async def owned(self, kind: str, number: int, caller: Caller, *, reading: bool) -> str:
-        """Return the id of the subscription that a match or a delivery is of.
+    async def owned(self, kind: str, number: int, caller: Caller, *, reading: bool) -> RowMapping:
+        """Return the row of the subscription that a match or a delivery is of.
 
         Raises
         ------
@@ -134,11 +143,10 @@ class Api:
         of = select(subscriptions.c.id).join(table, table.c.subscription == subscriptions.c.number)
         id = await self.broker.store.read(lambda db: db.scalar(of.where(key == number)))
         try:
-            found = await self.subscription(id or "", caller, reading=reading)
+            return await self.subscription(id or "", caller, reading=reading)
         except NotThereError:
             what, remedy = f"there is no such {kind}, or it is another's", "Send the ticket."
             raise NotThereError(Problem(what, Place(str(number)), remedy)) from None
-        return str(found["id"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +219,24 @@ Since = Annotated[
 ]
 Before = Annotated[int | None, Query(ge=1, le=BIGGEST, description="Older than this one.")]
 Limit = Annotated[int, Query(ge=1, le=LISTED, description="How many, at most.")]
+
+
+def document_body(examples: Mapping[str, str]) -> dict[str, Any]:
+    """Return the description of a request whose body is a document of some media types."""
+    content = {
+        media_type: {"schema": {"type": "string"}, "example": example}
+        for media_type, example in examples.items()
+    }
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def media_type_of(request: Request, known: Iterable[str]) -> str:
+    """Return the media type of a request's body; refuse one that is not among those known."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type not in known:
+        what, remedy = "a media type that is not read here", f"Send {', '.join(known)}."
+        raise HttpError(415, Problem(what, Place("Content-Type"), remedy))
+    return media_type
 
 
 def preferred(accept: str | None, offered: Sequence[str]) -> str:

@@ -42,8 +42,10 @@ from graphmatch.broker.access import (
     TheApi,
     TheCaller,
     TheReader,
-    Why,
 )
+from graphmatch.broker.api_feeds import followed
+from graphmatch.broker.api_insight import publication_row, questions
+from graphmatch.broker.asking import Asking
 from graphmatch.broker.events import (
     ENTRIES,
     PAGE,
@@ -55,13 +57,15 @@ from graphmatch.broker.events import (
     matches_after,
     read_key,
 )
+from graphmatch.broker.feed_list import Feeds
 from graphmatch.broker.inbox import LDP, inbox
 from graphmatch.broker.matching import Matcher
 from graphmatch.broker.metrics import Metrics, without_secrets
 from graphmatch.broker.problems import Guard, HttpError, handle
+from graphmatch.broker.reading import stored
 from graphmatch.broker.service import Broker, Settings, digest_of, millis
 from graphmatch.broker.store import StoreError, counter
-from graphmatch.broker.tables import WITH_MATCHES, deliveries, matches, publications, subscriptions
+from graphmatch.broker.tables import WITH_MATCHES, deliveries, matches, subscriptions
 from semantic.errors import Place, Problem
 
 if TYPE_CHECKING:
@@ -131,10 +135,9 @@ async def list_subscriptions(
     if not by.principal.is_admin:
         chosen = chosen.where(table.owner == by.principal.owner)
     rows = await api.broker.store.read(lambda db: db.execute(chosen.limit(limit)).mappings().all())
-    more = f"{root}/v1/subscriptions?after={rows[-1]['number']}&limit={limit}" if rows else None
     return show.SubscriptionsPage(
         subscriptions=[subscription_view(row, root) for row in rows],
-        next=more if len(rows) == limit else None,
+        next=api.next(request, rows, limit, after=rows[-1]["number"] if rows else after),
     )
 
 
@@ -226,10 +229,9 @@ async def list_matches(
         lambda db: matches_after(db, row["number"], since or 0, limit)
     )
     last = rows[-1]["seq"] if rows else since or 0
-    more = f"{root}/v1/subscriptions/{id}/matches?since={last}&limit={limit}"
     return show.MatchesPage(
         matches=[show.MatchView(**match_view(one, root, most)) for one in rows],
-        next=more if len(rows) == limit else None,
+        next=api.next(request, rows, limit, since=last),
         last=last,
     )
 
@@ -320,31 +322,27 @@ async def feed(
     return Response(content, media_type="application/atom+xml", headers=headers)
 
 
-async def _match(api: Api, seq: int, caller: Caller) -> RowMapping:
-    await api.owned("match", seq, caller, reading=True)
-    row = await api.broker.store.read(lambda db: match_of(db, seq))
-    assert row is not None
-    return row
-
-
 @router.get("/matches/{seq}", summary="Look at a match")
 async def get_match(seq: Number, request: Request, api: TheApi, by: TheReader) -> show.MatchView:
     """Return a match with all of its solutions that are kept."""
-    return show.MatchView(**match_view(await _match(api, seq, by), api.root(request)))
+    await api.owned("match", seq, by, reading=True)
+    return await _match_view(api, seq, request)
+
+
+async def _match_view(api: Api, seq: int, request: Request) -> show.MatchView:
+    row = await api.broker.store.read(lambda db: match_of(db, seq))
+    assert row is not None
+    return show.MatchView(**match_view(row, api.root(request)))
 
 
 @router.get("/matches/{seq}/why", summary="Ask why it matched")
 async def get_why(seq: Number, request: Request, api: TheApi, by: TheReader) -> show.WhyView:
     """Return a match, and what it rests on with the ontology and the query of now."""
-    row = await _match(api, seq, by)
-    reasons = None
-    if api.why is not None:
-        of = select(publications.c.data).where(publications.c.seq == row["publication"])
-        data = await api.broker.store.read(lambda db: db.scalar(of)) or b""
-        number, name = str(row["subscription"]), row["publication_id"]
-        reasons = await asyncio.to_thread(api.why, api.broker.engine, number, name, data)
-    view = show.MatchView(**match_view(row, api.root(request)))
-    return show.WhyView(match=view, reasons=reasons)
+    mine = await api.owned("match", seq, by, reading=True)
+    view = await _match_view(api, seq, request)
+    row = await publication_row(api, view.publication.seq, by)
+    asked = api.asking.reasons, mine["id"], mine["query"], stored(row)
+    return show.WhyView(match=view, reasons=await api.asking.ask(*asked))
 
 
 # -- deliveries ---------------------------------------------------------------------------------
@@ -386,8 +384,7 @@ async def list_deliveries(
     views = await api.broker.store.read(
         lambda db: _delivery_views(db, db.execute(chosen).mappings().all())
     )
-    own = f"{api.root(request)}/v1/subscriptions/{id}/deliveries"
-    more = f"{own}?before={views[-1].id}&limit={limit}" if len(views) == limit else None
+    more = api.next(request, views, limit, before=views[-1].id if views else before)
     return show.DeliveriesPage(deliveries=views, next=more)
 
 
@@ -525,7 +522,7 @@ def make_app(
     *,
     options: ApiOptions | None = None,
     retry: Retry | None = None,
-    why: Why | None = None,
+    feeds: Feeds | None = None,
     told: Callable[[Sequence[int]], None] | None = None,
     log: FilteringBoundLogger | None = None,
 ) -> FastAPI:
@@ -541,8 +538,8 @@ def make_app(
         What is allowed.
     retry
         Sends a delivery again; by default it is only made due.
-    why
-        Says why a publication matched; without it only the solutions are told.
+    feeds
+        Polls feeds; ``None``: it is not done here.
     told
         Who else is told which subscriptions matched.
     log
@@ -582,8 +579,8 @@ def make_app(
         lifespan=lifespan,
         responses=_PROBLEMS,
     )
-    app.state.api = Api(broker, matcher, streams, measured, options, retry, why)
-    for one in (router, inbox, outer):
+    app.state.api = Api(broker, matcher, streams, measured, options, Asking(broker), retry, feeds)
+    for one in (router, inbox, questions, followed, outer):
         app.include_router(one)
     handle(app, "/docs#publications")
     app.add_middleware(

@@ -11,7 +11,7 @@ import json
 import random
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -200,11 +200,7 @@ class Client:
 
     def subscriptions(self) -> Iterator[dict[str, Any]]:
         """Yield the subscriptions of the token's owner."""
-        path: str | None = "/v1/subscriptions"
-        while path is not None:
-            page = self._json("GET", path, again=True)
-            yield from page["subscriptions"]
-            path = _path_of(page["next"])
+        return self._pages("/v1/subscriptions", "subscriptions")
 
     def change(self, id: str, ticket: str | None = None, **asked: Any) -> dict[str, Any]:
         """Change a subscription; return it, and the secret of a new webhook."""
@@ -228,6 +224,90 @@ class Client:
     def unsubscribe(self, id: str, ticket: str | None = None) -> None:
         """End a subscription."""
         self._json("DELETE", _own(id), ticket)
+
+    # -- before subscribing, and why not ----------------------------------------------------
+
+    def try_subscription(self, **asked: Any) -> dict[str, Any]:
+        """Return what a subscription would have matched of what is stored; it may take ten seconds.
+
+        Parameters
+        ----------
+        asked
+            ``query``, ``where``, or ``topics``, ``words`` and ``not_words``, as `subscribe` has it.
+
+        Raises
+        ------
+        BrokerError
+            When it cannot be a subscription: the problem says where.
+        """
+        return self._json("POST", "/v1/subscriptions:try", body=_asked(asked))
+
+    def preview(self, **asked: Any) -> dict[str, Any]:
+        """Return the same of what is recent, in a second or so: while somebody writes."""
+        return self._json("POST", "/v1/subscriptions:preview", body=_asked(asked), again=True)
+
+    def facts(self, publication: int) -> dict[str, Any]:
+        """Return the facts of a publication, each with steps up the ontology."""
+        return self._json("GET", f"/v1/publications/{publication}/facts", again=True)
+
+    def query_of(self, publication: int, facts: Iterable[str]) -> str:
+        """Return the query of facts that were chosen by their keys: for `subscribe`."""
+        body = {"facts": list(facts)}
+        path = f"/v1/publications/{publication}/query"
+        return str(self._json("POST", path, body=body, again=True)["query"])
+
+    def why_not(self, id: str, publication: int, ticket: str | None = None) -> dict[str, Any]:
+        """Return why a subscription matches a stored publication, or what failed first."""
+        path = f"{_own(id)}/why?{urlencode({'publication': publication})}"
+        return self._json("GET", path, ticket, again=True)
+
+    def health(self, ticket: str | None = None) -> dict[str, Any]:
+        """Return what is wrong with the token's subscriptions, or with the ticket's."""
+        return self._json("GET", "/v1/health", ticket, again=True)
+
+    def what_if(self, ontology: bytes | str, media_type: str = "text/turtle") -> dict[str, Any]:
+        """Return which subscriptions would gain and lose with another ontology.
+
+        Parameters
+        ----------
+        ontology
+            A document; what it imports is not fetched.
+        media_type
+            What it is.
+        """
+        content = ontology.encode() if isinstance(ontology, str) else ontology
+        headers = {"Content-Type": media_type}
+        path = "/v1/ontology:what-if"
+        return self._json("POST", path, body=content, headers=headers)
+
+    # -- feeds ------------------------------------------------------------------------------
+
+    def feeds(self) -> Iterator[dict[str, Any]]:
+        """Yield the feeds that are followed."""
+        return self._pages("/v1/feeds", "feeds")
+
+    def feed(self, id: str) -> dict[str, Any]:
+        """Return what is known of a feed."""
+        return self._json("GET", f"/v1/feeds/{quote(id, safe='')}", again=True)
+
+    def add_feed(self, url: str, title: str = "") -> dict[str, Any]:
+        """Follow a feed; one that is followed already stays as it is."""
+        body = {"url": url, "title": title}
+        return self._json("POST", "/v1/feeds", body=body, again=True)
+
+    def remove_feed(self, id: str) -> None:
+        """Follow a feed no longer; what it has published stays."""
+        self._json("DELETE", f"/v1/feeds/{quote(id, safe='')}")
+
+    def import_feeds(self, opml: bytes | str) -> dict[str, Any]:
+        """Follow the feeds of OPML; return how many were listed and are new, and what was wrong."""
+        content = opml.encode() if isinstance(opml, str) else opml
+        headers = {"Content-Type": "text/x-opml"}
+        return self._json("POST", "/v1/feeds.opml", body=content, headers=headers, again=True)
+
+    def export_feeds(self) -> str:
+        """Return the feeds that are followed as OPML."""
+        return self._content("GET", "/v1/feeds.opml", again=True).decode()
 
     # -- publishing -------------------------------------------------------------------------
 
@@ -344,11 +424,7 @@ class Client:
 
     def deliveries(self, id: str, ticket: str | None = None) -> Iterator[dict[str, Any]]:
         """Yield the deliveries of a subscription, newest first."""
-        path: str | None = f"{_own(id)}/deliveries"
-        while path is not None:
-            page = self._json("GET", path, ticket, again=True)
-            yield from page["deliveries"]
-            path = _path_of(page["next"])
+        return self._pages(f"{_own(id)}/deliveries", "deliveries", ticket)
 
     def retry(self, delivery: int, ticket: str | None = None) -> dict[str, Any]:
         """Send a delivery again."""
@@ -379,7 +455,22 @@ class Client:
             connection.close()
             raise
 
-    def _json(
+    def _pages(
+        self, path: str | None, key: str, ticket: str | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Yield what all pages of a list have."""
+        while path is not None:
+            page = self._json("GET", path, ticket, again=True)
+            yield from page[key]
+            path = _path_of(page["next"])
+
+    def _json(self, *asked: Any, **more: Any) -> dict[str, Any]:
+        """Send a request, and return what the answer says."""
+        content = self._content(*asked, **more)
+        found: dict[str, Any] = json.loads(content) if content else {}
+        return found
+
+    def _content(
         self,
         method: str,
         path: str,
@@ -388,8 +479,8 @@ class Client:
         body: Any = None,
         headers: Mapping[str, str] | None = None,
         again: bool = False,
-    ) -> dict[str, Any]:
-        """Send a request, and return what the answer says."""
+    ) -> bytes:
+        """Send a request, and return the body of the answer."""
         sent = self._headers(ticket) | dict(headers or {})
         if body is not None and not isinstance(body, bytes):
             body, sent["Content-Type"] = json.dumps(body).encode(), "application/json"
@@ -408,8 +499,7 @@ class Client:
                     raise BrokerError(0, Problem(what, place, remedy)) from error
             else:
                 if status < 300:
-                    found: dict[str, Any] = json.loads(content) if content else {}
-                    return found
+                    return content
                 if one == 1 or status not in _AGAIN:
                     raise _refused(status, content)
             time.sleep(_WAIT_SECONDS * 2 ** (TRIES - one))

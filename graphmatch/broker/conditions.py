@@ -106,7 +106,9 @@ def conditions(query: str) -> tuple[Condition, ...]:
             kept = filter(None, (*texts[:place], changed, *texts[place + 1 :]))
             without = f"{head} {' '.join(kept)} {tail}"
             found.setdefault(without, Condition(text, without, line, column))
-    return tuple(found.values())[:MOST]
+            if len(found) == MOST:
+                return tuple(found.values())
+    return tuple(found.values())
 
 
 def _group(tokens: Sequence[_Token]) -> int | None:

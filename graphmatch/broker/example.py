@@ -193,8 +193,9 @@ def _values(
     for property_, objects in said.items():
         if property_ in _TEXTS or (property_.value.startswith(RESERVED) and property_ != TYPE):
             continue
-        own = [o for o in objects if not _follows(property_, o, said, ontology)]
-        for value in own:
+        for value in objects:
+            if _follows(property_, value, said, ontology):
+                continue
             further = (*path, property_)
             if isinstance(value, NamedNode) or (
                 isinstance(value, Literal) and len(value.value) <= LONGEST
@@ -215,6 +216,8 @@ def _follows(
     lower = (p for p in ontology.properties.descendants(property_) if p != property_)
     if any(value in said.get(p, ()) for p in lower if isinstance(p, NamedNode)):
         return True
+    if isinstance(value, Literal):
+        return False  # nothing is below it
     tree = ontology.classes if property_ == TYPE else ontology.concepts
     return any(other != value and value in tree.ancestors(other) for other in said[property_])
 

@@ -1,18 +1,30 @@
-"""Lists of feeds: OPML, and plain text with an address a line. Nothing is fetched."""
+"""Lists of feeds: OPML, and plain text with an address a line; what is followed of them.
+
+Nothing is fetched here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import urldefrag, urlsplit
+from xml.sax.saxutils import quoteattr
 
+from graphmatch.broker.feed_store import Feed
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity, warn_problem
 from semantic.files import unreadable
 from semantic.guards import check_xml, recode_xml
 from semantic.limits import DEFAULT_LIMITS, Limits
 
 LIST_BYTES = 10 * 1024 * 1024
+MOST_FEEDS = 10_000
+"""So many feeds are followed on request, at most."""
+_AT_ONCE = 100
+_NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _FEED_SCHEME = ("feed://", "feed:", "pcast://")
 _MARK = "\ufeff"
 
@@ -23,6 +35,70 @@ class ListedFeed:
 
     url: str
     title: str = ""
+
+
+class Feeds(Protocol):
+    """What polls feeds: a `graphmatch.broker.feeds.Poller`."""
+
+    @property
+    def feeds(self) -> Mapping[str, Feed]:
+        """All feeds by their addresses."""
+
+    async def add(self, url: str, title: str = "") -> Feed:
+        """Take a feed in."""
+
+    async def remove(self, url: str) -> None:
+        """Forget a feed."""
+
+
+async def follow(feeds: Feeds, listed: Sequence[ListedFeed]) -> int:
+    """Follow the feeds of a list; return how many are new.
+
+    Raises
+    ------
+    InputError
+        When these would be more than `MOST_FEEDS`.
+    """
+    new = [one for one in listed if one.url not in feeds.feeds]
+    if len(feeds.feeds) + len(new) > MOST_FEEDS:
+        what, remedy = f"more than {MOST_FEEDS:,} feeds", "Remove others, or send fewer."
+        raise InputError(Problem(what, Place("feeds"), remedy))
+    for begin in range(0, len(new), _AT_ONCE):  # several are committed together
+        some = new[begin : begin + _AT_ONCE]
+        await asyncio.gather(*(feeds.add(one.url, one.title) for one in some))
+    return len(new)
+
+
+def write_feed_list(feeds: Iterable[Feed]) -> str:
+    """Write feeds as OPML 2.0, as readers import it.
+
+    Examples
+    --------
+    >>> print(write_feed_list([Feed("https://e.org/a?b&c", title="E")]))
+    <?xml version="1.0" encoding="UTF-8"?>
+    <opml version="2.0">
+    <head><title>graphmatch</title></head>
+    <body>
+    <outline type="rss" text="E" title="E" xmlUrl="https://e.org/a?b&amp;c"/>
+    </body>
+    </opml>
+    """
+    lines = []
+    for feed in feeds:
+        title = quoteattr(_NO_XML.sub("", feed.title or feed.url))
+        url = quoteattr(_NO_XML.sub("", feed.url))
+        lines.append(f'<outline type="rss" text={title} title={title} xmlUrl={url}/>')
+    return "\n".join(
+        (
+            '<?xml version="1.0" encoding="UTF-8"?>',
+            '<opml version="2.0">',
+            "<head><title>graphmatch</title></head>",
+            "<body>",
+            *lines,
+            "</body>",
+            "</opml>",
+        )
+    )
 
 
 def read_feed_list(

@@ -7,7 +7,8 @@ nothing, as one list.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
@@ -16,6 +17,8 @@ from time import perf_counter
 from graphmatch.broker.insight import Timer
 from graphmatch.engine import Engine
 from graphmatch.lint import Linter
+from graphmatch.matcher import UnknownError
+from graphmatch.subscription import Subscription
 
 _NEVER = frozenset(
     {
@@ -101,7 +104,7 @@ def health(
     Parameters
     ----------
     subscribed, last_matched
-        When subscriptions began, and when they matched last.
+        When subscriptions began, and when they matched last; others are passed over.
     failing
         The sinks that take nothing.
     days
@@ -121,27 +124,32 @@ def health(
     can never match ('alice',) ?d > 5 and ?d < 4 can't both hold
     has not matched ('alice',) no match in 59 days, since it began
     """
-    found = [*_failing(failing, now), *_linted(engine, timer() + limit_seconds, timer)]
+    found = [*_failing(failing, now), *_linted(engine, subscribed, timer() + limit_seconds, timer)]
     found += _silent(engine, now, subscribed, last_matched, timedelta(days))
     order = list(Kind)
     return sorted(found, key=lambda finding: order.index(finding.kind))
 
 
-def _linted(engine: Engine, until: float, timer: Timer) -> Iterator[Finding]:
+def _linted(engine: Engine, ids: Collection[str], until: float, timer: Timer) -> Iterator[Finding]:
     linter = Linter(engine.ontology)
-    subscriptions = engine.subscriptions
-    for number, subscription in enumerate(subscriptions):
+    for number, id in enumerate(ids):
         if timer() >= until:
-            rest = len(subscriptions) - number
+            rest = len(ids) - number
             text = f"{rest:,} subscriptions have not been examined: there was no time"
             yield Finding(Kind.NOT_EXAMINED, (), text, "Allow more time.")
             return
-        for warned in linter.lint(subscription):
-            kind = Kind.NEVER if warned.code in _NEVER else Kind.DOUBTFUL
-            about: tuple[str, ...] = (subscription.id,)
-            if warned.other:
-                kind, about = Kind.DUPLICATE, (warned.other, subscription.id)
-            yield Finding(kind, about, warned.what, warned.remedy, warned.code)
+        with suppress(UnknownError):  # it may have ended a moment ago
+            yield from doubts(linter, engine.filing(id).subscription)
+
+
+def doubts(linter: Linter, subscription: Subscription) -> Iterator[Finding]:
+    """Yield what the linter finds of a subscription."""
+    for warned in linter.lint(subscription):
+        kind = Kind.NEVER if warned.code in _NEVER else Kind.DOUBTFUL
+        about: tuple[str, ...] = (subscription.id,)
+        if warned.other:
+            kind, about = Kind.DUPLICATE, (warned.other, subscription.id)
+        yield Finding(kind, about, warned.what, warned.remedy, warned.code)
 
 
 def _silent(

@@ -297,8 +297,8 @@ async def list_publications(
     own = f"{root}/v1/publications"
     contains = [f"{own}/{seq}" for seq in seqs]
     headers = _inbox_headers() | {"Vary": "Accept"}
-    if len(seqs) == limit:
-        headers["Link"] += f', <{own}?before={seqs[-1]}&limit={limit}>; rel="next"'
+    if (more := api.next(request, seqs, limit, before=seqs[-1] if seqs else before)) is not None:
+        headers["Link"] += f', <{more}>; rel="next"'
     content = json.dumps({"@context": LDP, "@id": own, "contains": contains})
     return Response(content, media_type=media_type, headers=headers)
 

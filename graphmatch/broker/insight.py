@@ -400,10 +400,16 @@ def why(
     subscription: str,
     stored: Stored,
     *,
+    query: str | None = None,
     language: str = "en",
     rehearsal: Rehearsal | None = None,
 ) -> dict[str, object]:
     """Say why a subscription matched a publication, or what failed first: as what JSON has.
+
+    Parameters
+    ----------
+    query
+        What it asks; by default what the engine has under its id.
 
     Returns
     -------
@@ -429,8 +435,8 @@ def why(
     'the text is the same but for upper and lower case'
     """
     rehearsal = rehearsal or Rehearsal(engine)
-    query = engine.filing(subscription).subscription.query.text
-    with rehearsal.asking([(subscription, query)]) as (trying, refused):
+    text = engine.filing(subscription).subscription.query.text if query is None else query
+    with rehearsal.asking([(subscription, text)]) as (trying, refused):
         if subscription in refused:  # a unit or class is unknown now: it waits for an ontology
             return _suspended(subscription, stored, refused[subscription])
         rehearsal.at(stored)

@@ -29,7 +29,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from graphmatch.broker.service import ConflictError, NotThereError
+from graphmatch.broker.service import BusyError, ConflictError, NotThereError
 from graphmatch.broker.store import StoreError
 from semantic.errors import GraphMatchError, Place, Problem
 
@@ -38,10 +38,11 @@ TYPE = "urn:graphmatch:problem:"
 """What types of problems begin with; the status's name follows: ``not-found``."""
 BODY_SECONDS = 30.0
 """How long a body may keep us waiting for its next piece."""
-_LARGE = frozenset({"/v1/publications", "/what-if"})
-"""Where documents are sent: all else has small bodies."""
 SMALL_BODY = 1_000_000
-"""Bytes of a body that is not of publications, at most."""
+"""Bytes of a body that has no documents, at most."""
+_ONTOLOGY = 4_000_000
+_LARGE = {"/what-if": 2 * _ONTOLOGY, "/v1/ontology:what-if": _ONTOLOGY}
+"""Where larger bodies are sent, in bytes; those of publications have a limit of their own."""
 _RETRY_SECONDS = 5
 _TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
 """As RFC 9110 calls them; Python's names change with its version."""
@@ -115,7 +116,7 @@ def status_of(error: GraphMatchError) -> int:
         return HTTPStatus.NOT_FOUND
     if isinstance(error, ConflictError):
         return HTTPStatus.CONFLICT
-    if isinstance(error, StoreError):
+    if isinstance(error, StoreError | BusyError):
         return HTTPStatus.SERVICE_UNAVAILABLE
     return 422
 
@@ -285,8 +286,8 @@ class Guard:
         """Return what a body is read by: no more than the limit, and decompressed."""
         headers = Headers(scope=scope)
         limit = self._bytes
-        if scope["path"] not in _LARGE:
-            limit = min(limit, SMALL_BODY)
+        if scope["path"] != "/v1/publications":
+            limit = min(limit, _LARGE.get(scope["path"], SMALL_BODY))
         body = _Body(limit, headers.get("content-encoding", "identity"))
 
         async def pieces() -> Message:

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,6 @@ from graphmatch.broker.api import make_app
 from graphmatch.broker.delivery import Dispatcher, NetworkSenders
 from graphmatch.broker.feeds import Poller
 from graphmatch.broker.following import BrokerFeeds
-from graphmatch.broker.insight import Stored, why
 from graphmatch.broker.page.routes import Page, install
 from graphmatch.broker.safe_http import HttpClient
 
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
     from graphmatch.broker.matching import Matcher
     from graphmatch.broker.service import Broker
     from graphmatch.broker.transport import SmtpServer
-    from graphmatch.engine import Engine
 
 STOP_SECONDS = 10
 """So long requests and deliveries that are under way may take when the service is to stop."""
@@ -111,12 +108,10 @@ async def started(
             running.append(source.run())
             stops.append(source.stop)
         retry, told = dispatcher.retry, dispatcher.wake
-        reasons = partial(_why, broker)
         app = make_app(
-            broker, matcher, options=options, retry=retry, why=reasons, told=told, log=log
+            broker, matcher, options=options, retry=retry, feeds=poller, told=told, log=log
         )
-        page = Page(broker, parts.local, poller, dispatcher.retry, ending.is_set)
-        install(app, page)
+        install(app, Page(app.state.api, parts.local, ending.is_set))
         tasks = [asyncio.create_task(one) for one in running]
         try:
             yield app
@@ -125,14 +120,6 @@ async def started(
                 stop()
             await dispatcher.stop(STOP_SECONDS)
             await asyncio.gather(*tasks)
-
-
-def _why(
-    broker: Broker, engine: Engine, subscription: str, publication: str, data: bytes
-) -> dict[str, object]:
-    """Say why a subscription matched a publication."""
-    stored = Stored(publication, data, broker.clock())
-    return why(engine, subscription, stored)
 
 
 def server_of(app: FastAPI) -> uvicorn.Server:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from graphmatch.broker.example import Sort
+from graphmatch.broker.health import Kind
 from graphmatch.broker.service import Settings, time_of
 
 _GIVEN = ("query", "where", "topics", "words", "not_words", "match")
@@ -49,13 +51,15 @@ class Sink(Model):
         return self.model_dump(exclude_none=True)
 
 
-class SubscriptionChange(Model):
-    """What a subscription is for, and what may be said beside it; what is left out stays."""
+class Asked(Model):
+    """What a subscription is for: a query, constraints on attributes, or topics and words."""
 
     model_config = ConfigDict(
         extra="forbid",
         populate_by_name=True,
-        json_schema_extra={"examples": [{"name": "Laptops", "expires_in": 86400}]},
+        json_schema_extra={
+            "examples": [{"query": EXAMPLE_QUERY}, {"topics": ["Energy"], "not-words": ["coal"]}]
+        },
     )
 
     query: str | None = Field(None, description="SPARQL.")
@@ -70,6 +74,24 @@ class SubscriptionChange(Model):
     match: Literal["all", "any"] | None = Field(
         None, description="Whether all of topics and words are needed."
     )
+
+    def given(self) -> dict[str, Any] | None:
+        """Return what it is for; ``None`` where nothing is said."""
+        said = {key: getattr(self, key) for key in _GIVEN if getattr(self, key) is not None}
+        if "not_words" in said:
+            said["not-words"] = said.pop("not_words")
+        return said or None
+
+
+class SubscriptionChange(Asked):
+    """What a subscription is for, and what may be said beside it; what is left out stays."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        json_schema_extra={"examples": [{"name": "Laptops", "expires_in": 86400}]},
+    )
+
     name: str | None = Field(None, max_length=200, description="What its matches are called.")
     sink: Sink | None = None
     expires_in: int | None = Field(
@@ -89,13 +111,6 @@ class SubscriptionChange(Model):
         description="Hours in which nothing is sent; null: no more.",
         examples=[{"from": "22:00", "to": "07:00", "zone": "Europe/Berlin"}],
     )
-
-    def given(self) -> dict[str, Any] | None:
-        """Return what it is for; ``None`` where nothing is said."""
-        said = {key: getattr(self, key) for key in _GIVEN if getattr(self, key) is not None}
-        if "not_words" in said:
-            said["not-words"] = said.pop("not_words")
-        return said or None
 
     def settings(self) -> Settings:
         """Return the rest; null takes a digest and quiet hours away."""
@@ -150,6 +165,27 @@ class TokenRequest(Model):
     owner: str = Field(min_length=1, max_length=100, description="Made where there is none.")
     scopes: list[Literal["publish", "subscribe", "feeds", "admin"]] = Field(min_length=1)
     name: str = Field("", max_length=100)
+
+
+class ChosenFacts(Model):
+    """Facts of a publication that a query is to ask for."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"facts": ["0123456789abcdef"]}]}
+    )
+
+    facts: list[str] = Field(min_length=1, max_length=1000, description="Their keys.")
+
+
+class FeedRequest(Model):
+    """A feed to follow."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"url": "https://example.org/feed.xml"}]}
+    )
+
+    url: str = Field(max_length=2000)
+    title: str = Field("", max_length=200, description="What it is called until it says so.")
 
 
 # -- answers ------------------------------------------------------------------------------------
@@ -298,7 +334,19 @@ class WhyView(Answer):
     """Why a publication matched."""
 
     match: MatchView
-    reasons: Any = Field(None, description="What each solution rests on; null where not asked.")
+    reasons: Any = Field(description="What each solution rests on.")
+
+
+class ReasonsView(Answer):
+    """Why a subscription matches a publication, or what failed first."""
+
+    subscription: str = Field(examples=[EXAMPLE_ID])
+    publication: PublicationRef
+    matches: bool = Field(description="Whether the query of now matches it.")
+    before: bool = Field(description="Whether it came before the query: then it is no match.")
+    reasons: Any = Field(
+        description="What it rests on; or what failed, what held before that, and what is nearest."
+    )
 
 
 class DeliveryView(Answer):
@@ -343,6 +391,166 @@ class HealthView(Answer):
 
     status: Literal["ok", "not ready"]
     reasons: list[str] = Field(default_factory=list)
+
+
+# -- answers to questions -----------------------------------------------------------------------
+
+
+class HitView(PublicationRef):
+    """A stored publication that a query matches."""
+
+    title: str | None = None
+    link: str | None = None
+    received_at: datetime
+    because: list[str] = Field(description="Why, as far as there was time to say.")
+
+
+class NearView(PublicationRef):
+    """A stored publication that a query matches without one of its conditions."""
+
+    title: str | None = None
+    link: str | None = None
+    received_at: datetime
+    condition: str
+    failure: str = Field(description="What fails of it; empty where there was no time.")
+    but: str = Field(description="By how much the nearest missed it.")
+
+
+class MissedView(Answer):
+    """A condition of a query, and how many more publications it would match without it."""
+
+    condition: str
+    line: int
+    column: int
+    count: int
+
+
+class DayView(Answer):
+    """How many publications of a day (UTC) matched."""
+
+    day: date
+    matched: int
+    looked: int
+
+
+class FindingView(Answer):
+    """Something that somebody should look at."""
+
+    kind: str = Field(examples=[kind.value for kind in Kind])
+    subscriptions: list[str] = Field(description="Whom it concerns; of duplicates the older first.")
+    text: str
+    remedy: str
+    code: str = Field(description="The linter's, if it found it.")
+
+
+class TrialView(Answer):
+    """What a subscription would have matched of what is stored."""
+
+    query: str = Field(description="It as SPARQL.", examples=[EXAMPLE_QUERY])
+    findings: list[FindingView] = Field(description="That it can never match, for instance.")
+    looked: int = Field(description="So many publications were looked at, the newest.")
+    complete: bool = Field(description="Whether these are all that are kept.")
+    matched: int
+    unknown: int = Field(description="Of so many operators left it open.")
+    failed: int = Field(description="For so many it is beyond the limits of a query.")
+    days: list[DayView] = Field(description="Newest first.")
+    newest: list[HitView]
+    missed: list[MissedView] = Field(description="Conditions without which more would match.")
+    near: list[NearView]
+
+
+class StepView(Answer):
+    """A fact, or what is above it."""
+
+    key: str = Field(description="What it is chosen by.", examples=["0123456789abcdef"])
+    label: str
+    property: str = Field(description="What the property is called.")
+    pattern: str = Field(examples=['?item dc:subject "Food" .'])
+    count: int | None = Field(description="How many of the publications looked at have it.")
+
+
+class FactView(Answer):
+    """A fact of a publication: the first step is itself, the others are more general."""
+
+    sort: str = Field(examples=[sort.value for sort in Sort])
+    common: bool = Field(description="Whether all publications that were looked at have it.")
+    steps: list[StepView]
+
+
+class FactsView(Answer):
+    """The facts of a publication that a subscription can ask for."""
+
+    publication: PublicationRef
+    facts: list[FactView]
+    looked: int
+    complete: bool = Field(description="Whether all that is recent was looked at.")
+
+
+class QueryView(Answer):
+    """A query: for a subscription's `query`."""
+
+    query: str = Field(examples=[EXAMPLE_QUERY])
+
+
+class GainView(Answer):
+    """What a subscription would gain and lose."""
+
+    subscription: str = Field(examples=[EXAMPLE_ID])
+    gained: int
+    lost: int
+    newest_gained: list[PublicationRef]
+    newest_lost: list[PublicationRef]
+
+
+class DifferenceView(Answer):
+    """What another ontology would change."""
+
+    looked: int = Field(description="So many publications were matched by both, the newest.")
+    complete: bool = Field(description="Whether these are all that are recent.")
+    matches_before: int
+    matches_after: int
+    changed: int = Field(description="So many subscriptions gain or lose something.")
+    subscriptions: list[GainView] = Field(description="Those with the most, first.")
+    problems: list[Told] = Field(description="What could not be used any more, for instance.")
+
+
+class FindingsView(Answer):
+    """What is probably wrong with subscriptions and their sinks."""
+
+    findings: list[FindingView] = Field(description="The worst first.")
+    subscriptions: int = Field(description="So many there are.")
+    examined: int = Field(description="So many of these were looked at, the newest.")
+
+
+class FeedView(Answer):
+    """A feed that is followed."""
+
+    id: str = Field(examples=["0123456789abcdef"])
+    url: str = Field(description="The address that it was first given.")
+    address: str = Field(description="Where it is fetched.")
+    title: str
+    read_at: datetime | None = Field(None, description="When it was last fetched without error.")
+    next_at: datetime | None = Field(None, description="When it is fetched; null: soon.")
+    errors: int = Field(description="So many fetches in a row failed.")
+    status: int | None = Field(None, description="The last status of its server.")
+    problem: str | None = Field(None, description="What was wrong the last time.")
+    pushed_until: datetime | None = Field(None, description="Until when a hub sends what is new.")
+    same_as: str | None = Field(None, description="The feed that is fetched in its place.")
+
+
+class FeedsPage(Answer):
+    """Some feeds."""
+
+    feeds: list[FeedView]
+    next: str | None = Field(None, description="The address of the next page.")
+
+
+class ImportedView(Answer):
+    """What became of a list of feeds."""
+
+    added: int = Field(description="So many are new.")
+    listed: int = Field(description="So many can be followed.")
+    problems: list[Told] = Field(description="What of the list was left out; the first hundred.")
 
 
 def times(row: Mapping[Any, Any], *keys: str) -> dict[str, datetime | None]:

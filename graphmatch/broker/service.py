@@ -74,6 +74,10 @@ class ConflictError(GraphMatchError):
     """The same key was used for something else."""
 
 
+class BusyError(GraphMatchError):
+    """Others are being answered."""
+
+
 @dataclass(frozen=True, slots=True)
 class BrokerLimits:
     """What one may ask for.
@@ -210,6 +214,11 @@ class Settings:
     quiet: Mapping[str, Any] | None = None
 
 
+def of_subscription(problem: Problem) -> SubscriptionError:
+    """Return the error of a subscription that was sent: its text has no other name."""
+    return SubscriptionError(replace(problem, where=replace(problem.where, source="subscription")))
+
+
 class Broker:
     """What clients may do; each call is committed when it returns.
 
@@ -324,6 +333,24 @@ class Broker:
         RefusedError
             When nothing or several things are asked for, or it is too long.
         """
+        trial, text = f"check-{secrets.token_hex(8)}", self.sparql(given)
+        try:
+            self.engine.subscribe(trial, text)
+        except SubscriptionError as error:
+            raise of_subscription(error.problem) from error
+        self.engine.unsubscribe(trial)
+        return text
+
+    def sparql(self, given: Mapping[str, Any]) -> str:
+        """Return the SPARQL of a subscription; whether it can be one is not checked.
+
+        Raises
+        ------
+        SubscriptionError
+            When a topic is unknown, say.
+        RefusedError
+            When nothing or several things are asked for, or it is too long.
+        """
         place = Place("subscription")
         forms = [key for key in ("query", "where") if key in given]
         if given.keys() & {*_TEXT_KEYS}:
@@ -336,7 +363,6 @@ class Broker:
         if not _is_text(given):
             what, remedy = "it has half a character, a NUL or no number", "Write texts and numbers."
             raise RefusedError(Problem(what, place, remedy))
-        trial, engine = f"check-{secrets.token_hex(8)}", self.engine
         try:
             if forms == ["query"]:
                 text = given["query"]
@@ -344,16 +370,13 @@ class Broker:
                 text = attribute_query("subscription", given["where"])
             else:
                 row = {key: given[key] for key in _TEXT_KEYS if key in given}
-                text = Topics.of_row(row, place).query(known_concepts(engine.ontology))
-            if not isinstance(text, str) or len(text) > self.limits.query_characters:
-                most = self.limits.query_characters
-                what = f"the query is no text of at most {most:,} characters"
-                raise RefusedError(Problem(what, place, "Shorten it."))
-            engine.subscribe(trial, text)
+                text = Topics.of_row(row, place).query(known_concepts(self.engine.ontology))
         except SubscriptionError as error:
-            where = replace(error.problem.where, source="subscription")
-            raise SubscriptionError(replace(error.problem, where=where)) from error
-        engine.unsubscribe(trial)
+            raise of_subscription(error.problem) from error
+        if not isinstance(text, str) or len(text) > self.limits.query_characters:
+            most = self.limits.query_characters
+            what = f"the query is no text of at most {most:,} characters"
+            raise RefusedError(Problem(what, place, "Shorten it."))
         return text
 
     async def change(

@@ -154,16 +154,18 @@ Index(
 
 _THEIRS = matches.c.subscription == subscriptions.c.number
 _SOME = select(matches.c.seq).where(_THEIRS).limit(10_000).correlate(subscriptions).subquery()
+_NEWEST = select(matches).where(_THEIRS).order_by(matches.c.seq.desc()).limit(1)
+MATCHED_AT = (
+    _NEWEST.with_only_columns(matches.c.at)
+    .correlate(subscriptions)
+    .scalar_subquery()
+    .label("matched_at")
+)
+"""When a subscription matched last."""
 WITH_MATCHES = select(
     subscriptions,
     select(func.count()).select_from(_SOME).scalar_subquery().label("matched"),
-    select(matches.c.at)
-    .where(_THEIRS)
-    .order_by(matches.c.seq.desc())
-    .limit(1)
-    .correlate(subscriptions)
-    .scalar_subquery()
-    .label("matched_at"),
+    MATCHED_AT,
 )
 """Subscriptions, with how many matches are kept of each, 10,000 at most, and when the last was."""
 

@@ -2,7 +2,7 @@
 
 Each page works without JavaScript: links and forms. With it, htmx asks the same addresses for a
 part of the page (the header ``HX-Request``), and matches come as server-sent events (``/live``).
-What computes runs in threads (`graphmatch.broker.page.asking`).
+What computes runs in threads (`graphmatch.broker.asking`).
 
 `install` gives an application the page.
 """
@@ -19,11 +19,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, FastAPI, Query, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from graphmatch.broker.access import Api
-from graphmatch.broker.feed_list import feed_address, parse_feed_list
-from graphmatch.broker.page import reading
+from graphmatch.broker import reading
+from graphmatch.broker.feed_list import ListedFeed, feed_address, follow, parse_feed_list
 from graphmatch.broker.page.session import (
-    BusyError,
     Form,
     Viewer,
     check_origin,
@@ -44,10 +42,11 @@ from graphmatch.broker.page.site import (
     TheViewer,
     not_there,
 )
-from graphmatch.broker.page.views import Why
-from graphmatch.broker.service import NotThereError, RefusedError, Settings, millis
+from graphmatch.broker.service import BusyError, NotThereError, RefusedError, Settings, millis
 from graphmatch.broker.store import StoreError
-from semantic.errors import GraphMatchError, Place, Problem
+from graphmatch.broker.tables import subscriptions
+from graphmatch.broker.views import Why
+from semantic.errors import GraphMatchError, InputError, Place, Problem
 
 if TYPE_CHECKING:
     from sqlalchemy import RowMapping
@@ -79,10 +78,9 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 def install(app: FastAPI, page: Page) -> None:
     """Give an application the page: ``/`` before the routes that are there, the rest after them."""
     app.state.page = page
-    api, stopped = getattr(app.state, "api", None), page.stopped
-    if isinstance(api, Api):  # its streams end before the server waits for answers: so do ours
-        streams = api.streams
-        page.stopped = lambda: stopped() or streams.stopped
+    streams, stopped = page.api.streams, page.stopped
+    # The API's streams end before the server waits for answers: so do ours.
+    page.stopped = lambda: stopped() or streams.stopped
     there = list(app.router.routes)
     app.include_router(front)
     app.router.routes[:] = [*app.router.routes[len(there) :], *there]
@@ -219,10 +217,10 @@ async def _editor(
         if row is None:
             values["items"] = await store.read(reading.items)
         else:
-            ladders, counted = await page.asking.ask(page.asking.ladders, reading.stored(row))
-            common = sum(not ladder.is_common for ladder in ladders)
-            values |= {"ladders": ladders, "counted": counted, "chosen": _chosen(form)}
-            values["common"] = common
+            ladders = await page.asking.ask(page.asking.ladders, reading.stored(row))
+            common = sum(not ladder.is_common for ladder in ladders.all)
+            values |= {"ladders": ladders.all, "counted": ladders.counted, "common": common}
+            values["chosen"] = _chosen(form)
     if preview:
         values["preview"] = await _previewed(page, form)
     return page.show(request, "editor.html", by, 422 if problem else 200, **values)
@@ -400,7 +398,7 @@ async def item(seq: int, request: Request, page: ThePage, by: TheViewer) -> Resp
     """Show an item: its facts, who matched it, its graph."""
     row = await _item(page, seq)
     one, asking = reading.stored(row), page.asking
-    ladders, _ = await asking.ask(lambda: asking.ladders(one, count=False))
+    ladders = await asking.ask(lambda: asking.ladders(one, count=False))
     graph = await asking.ask(asking.graph, one)
     found, mine = await page.broker.store.read(
         lambda db: (
@@ -408,7 +406,12 @@ async def item(seq: int, request: Request, page: ThePage, by: TheViewer) -> Resp
             [each for each in reading.mine(db, by.owner) if each["state"] != "ended"],
         )
     )
-    values: dict[str, Any] = {"matches": found, "mine": mine, "ladders": ladders, "graph": graph}
+    values: dict[str, Any] = {
+        "matches": found,
+        "mine": mine,
+        "ladders": ladders.all,
+        "graph": graph,
+    }
     return page.show(request, "item.html", by, row=row, **values)
 
 
@@ -443,8 +446,8 @@ async def feeds(request: Request, page: ThePage, by: TheViewer, added: Before = 
 
 async def _feeds(request: Request, page: Page, by: Viewer, **values: Any) -> Response:
     rows: Sequence[Any]
-    if page.poller is not None:
-        rows = [page.poller.feeds[url] for url in sorted(page.poller.feeds)]
+    if page.api.feeds is not None:
+        rows = [page.api.feeds.feeds[url] for url in sorted(page.api.feeds.feeds)]
     else:
         from graphmatch.broker.feed_store import Feed
 
@@ -459,17 +462,17 @@ async def add_feeds(request: Request, page: ThePage, by: TheViewer) -> Response:
     """Follow a feed, or all of a list."""
     form = await form_of(request)
     by.check("feeds")
-    if page.poller is None:
+    if page.api.feeds is None:
         raise not_there("poller", "feeds")
     problems: list[Problem] = []
     upload = form.files.get("list")
     if upload is not None and upload.data:
         try:
-            listed = parse_feed_list(upload.data, upload.name[:200], problems.append)
-        except GraphMatchError as error:
+            name = upload.name[:200]
+            listed = await asyncio.to_thread(parse_feed_list, upload.data, name, problems.append)
+            await follow(page.api.feeds, listed)
+        except InputError as error:
             return await _feeds(request, page, by, problem=error.problem)
-        for one in listed:
-            await page.poller.add(one.url, one.title)
         if problems:
             return await _feeds(request, page, by, added=len(listed), warnings=problems[:20])
         return see(request, f"/feeds?added={len(listed)}")
@@ -478,7 +481,7 @@ async def add_feeds(request: Request, page: ThePage, by: TheViewer) -> Response:
         what, remedy = "no address of a feed", "Write https://example.org/feed, or choose a file."
         problem = Problem(what, Place("address"), remedy)
         return await _feeds(request, page, by, problem=problem, url=form.get("url"))
-    await page.poller.add(address)
+    await follow(page.api.feeds, [ListedFeed(address)])
     return see(request, "/feeds?added=1")
 
 
@@ -487,9 +490,9 @@ async def remove_feed(request: Request, page: ThePage, by: TheViewer) -> Respons
     """Follow a feed no more; its items stay."""
     form = await form_of(request)
     by.check("feeds")
-    if page.poller is None or form.get("url") not in page.poller.feeds:
+    if page.api.feeds is None or form.get("url") not in page.api.feeds.feeds:
         raise not_there("feed", form.get("url")[:200])
-    await page.poller.remove(form.get("url"))
+    await page.api.feeds.remove(form.get("url"))
     return see(request, "/feeds")
 
 
@@ -508,9 +511,9 @@ async def retry(number: int, request: Request, page: ThePage, by: TheViewer) -> 
     form = await form_of(request)
     by.check("subscribe")
     is_mine = await page.broker.store.read(lambda db: reading.is_mine(db, by.owner, number))
-    if page.retry is None or not is_mine:
+    if page.api.retry is None or not is_mine:
         raise not_there("delivery", number)
-    await page.retry(number)
+    await page.api.retry(number)
     return see(request, own_path(form.get("back") or "/deliveries"))
 
 
@@ -591,12 +594,12 @@ async def what_if(request: Request, page: ThePage, by: TheViewer) -> Response:
 @router.get("/health")
 async def health(request: Request, page: ThePage, by: TheViewer) -> Response:
     """Show what is wrong with subscriptions and their sinks."""
-    findings = await page.asking.ask(page.asking.health, by.owner)
+    whose = subscriptions.c.owner == by.owner
+    findings, named, _ = await page.asking.ask(page.asking.health, whose)
     now = millis(page.broker.clock())
-    counts, named, spared = await page.broker.store.read(
+    counts, spared = await page.broker.store.read(
         lambda db: (
             reading.counts(db),
-            reading.names(db, by.owner),
             reading.open_breakers(db, now),
         )
     )

@@ -15,21 +15,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from email.parser import BytesParser
 from email.policy import HTTP
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from fastapi import Request
 from sqlalchemy import insert, select
 from starlette.responses import RedirectResponse, Response
 
+from graphmatch.broker.asking import Upload
 from graphmatch.broker.service import Broker, NotThereError, Principal, RefusedError, millis
 from graphmatch.broker.tables import owners
 from semantic.errors import GraphMatchError, Place, Problem
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
-
-    from graphmatch.broker.feed_store import Feed
 
 COOKIE = "graphmatch"
 THEME = "graphmatch-theme"
@@ -59,26 +58,8 @@ class ForbiddenError(GraphMatchError):
     """A request that another page sent, or that a token is not for."""
 
 
-class BusyError(GraphMatchError):
-    """Others are being answered."""
-
-
 class LoginNeededError(Exception):
     """Nobody has logged in."""
-
-
-class Feeds(Protocol):
-    """What polls feeds: a `graphmatch.broker.feeds.Poller`."""
-
-    @property
-    def feeds(self) -> Mapping[str, Feed]:
-        """All feeds by their addresses."""
-
-    async def add(self, url: str, title: str = "") -> Feed:
-        """Take a feed in."""
-
-    async def remove(self, url: str) -> None:
-        """Forget a feed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +91,6 @@ class Viewer:
         if not self.principal.may(scope):
             what, remedy = f"this needs a token for {scope!r}", "Log in with another one."
             raise ForbiddenError(Problem(what, Place("session"), remedy))
-
-
-@dataclass(frozen=True, slots=True)
-class Upload:
-    """A file of a form."""
-
-    name: str
-    data: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from http import HTTPStatus
@@ -18,11 +18,10 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import Scope
 
-from graphmatch.broker.page.asking import Asking
+from graphmatch.broker.access import Api
+from graphmatch.broker.asking import Asking
 from graphmatch.broker.page.session import (
     HEADERS,
-    BusyError,
-    Feeds,
     ForbiddenError,
     LoginNeededError,
     Viewer,
@@ -31,8 +30,8 @@ from graphmatch.broker.page.session import (
     viewer_of,
 )
 from graphmatch.broker.page.showing import environment
+from graphmatch.broker.problems import status_of
 from graphmatch.broker.service import Broker, NotThereError
-from graphmatch.broker.store import StoreError
 from semantic.errors import GraphMatchError, Place, Problem
 
 if TYPE_CHECKING:
@@ -49,23 +48,18 @@ class Page:
 
     Parameters
     ----------
-    broker
-        Has the store and the engine.
+    api
+        The API's: its broker, and what is asked and polled beside it.
     local
         Whether nobody needs a token: on loopback.
-    poller
-        Polls feeds; ``None``: it is not done here.
-    retry
-        Sends a delivery again, by its number.
     stopped
         Whether the broker is stopping: streams end then.
     """
 
-    broker: Broker
+    api: Api
     local: bool = True
-    poller: Feeds | None = None
-    retry: Callable[[int], Awaitable[None]] | None = None
     stopped: Callable[[], bool] = lambda: False
+    broker: Broker = field(init=False)
     asking: Asking = field(init=False)
     static: Mapping[str, tuple[bytes, str]] = field(init=False)
     templates: Environment = field(init=False)
@@ -73,7 +67,7 @@ class Page:
 
     def __post_init__(self) -> None:
         """Read the static files."""
-        self.asking = Asking(self.broker)
+        self.broker, self.asking = self.api.broker, self.api.asking
         found = sorted(path for path in _STATIC.iterdir() if path.suffix in _TYPES)
         self.static = {path.name: (path.read_bytes(), _TYPES[path.suffix]) for path in found}
         versions = {name: sha256(data).hexdigest()[:12] for name, (data, _) in self.static.items()}
@@ -168,13 +162,7 @@ async def _answered(
 
 
 def _status(error: GraphMatchError) -> int:
-    if isinstance(error, NotThereError):
-        return HTTPStatus.NOT_FOUND
-    if isinstance(error, ForbiddenError):
-        return HTTPStatus.FORBIDDEN
-    if isinstance(error, StoreError | BusyError):
-        return HTTPStatus.SERVICE_UNAVAILABLE
-    return 422
+    return HTTPStatus.FORBIDDEN if isinstance(error, ForbiddenError) else status_of(error)
 
 
 def not_there(what: str, where: object) -> NotThereError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
@@ -24,6 +24,7 @@ from graphmatch.broker.running import server_of
 from graphmatch.broker.service import Broker, BrokerLimits
 from graphmatch.broker.store import Store
 from graphmatch.engine import Engine
+from semantic.ontology.ontology import Ontology
 
 T = TypeVar("T")
 ALL = "SELECT ?s WHERE { ?s a <urn:C> }"
@@ -60,9 +61,11 @@ class Serving:
         *,
         limits: BrokerLimits | None = None,
         matching: bool = True,
+        knowing: Sequence[Path] = (),
         log: Any = None,
         **more: Any,
     ) -> None:
+        self._knowing = knowing
         self._folder, self._limits, self._matching, self._more = folder, limits, matching, more
         self._log = None if log is None else event_log(log)
         self.clock = Clock()
@@ -79,7 +82,8 @@ class Serving:
 
     def start(self) -> None:
         self.store = Store(str(self._folder / "broker.db"))
-        self.broker = Broker(self.store, Engine(), self.clock, self._limits)
+        ontology = Ontology.load(*self._knowing) if self._knowing else None
+        self.broker = Broker(self.store, Engine(ontology), self.clock, self._limits)
         self.matcher = Matcher(self.broker)
         if self._matching:
             self.matcher.load()

@@ -7,6 +7,7 @@ import gzip
 import json
 import socket
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from threading import Event, Thread
@@ -17,11 +18,13 @@ import pytest
 from sqlalchemy import Connection, func, insert, select
 
 from graphmatch.broker.access import ApiOptions
+from graphmatch.broker.asking import Asking
 from graphmatch.broker.problems import TYPE
 from graphmatch.broker.service import BrokerLimits, RefusedError, checked_sink
 from graphmatch.broker.store import counted
 from graphmatch.broker.tables import audit, deliveries, owners
 from tests.graphmatch.broker.serving import ALL, TURTLE, Answer, Serving
+from tests.graphmatch.broker.visiting import Polled
 
 LDN = "http://www.w3.org/ns/ldp"
 LINES = {"Content-Type": "application/x-ndjson"}
@@ -331,6 +334,7 @@ def test_that_what_is_anothers_is_not_there(public: Serving) -> None:
         ("GET", f"/v1/subscriptions/{id}/events"),
         ("GET", f"/v1/subscriptions/{id}/feed.atom"),
         ("GET", f"/v1/subscriptions/{id}/deliveries"),
+        ("GET", f"/v1/subscriptions/{id}/why?publication={published}"),
         ("GET", f"/v1/matches/{match}"),
         ("GET", f"/v1/matches/{match}/why"),
         ("GET", f"/v1/deliveries/{number}"),
@@ -470,11 +474,12 @@ def test_what_is_said_of_addresses_and_methods(serving: Serving) -> None:
     assert said["where"]["line"] == 2
 
 
-def test_a_fault_of_our_own(tmp_path: Path) -> None:
-    def why(*_: object) -> None:
+def test_a_fault_of_our_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def reasons(*_: object) -> None:
         raise ZeroDivisionError("gmt_secret")
 
-    with Serving(tmp_path, why=why) as serving:
+    monkeypatch.setattr(Asking, "reasons", reasons)
+    with Serving(tmp_path) as serving:
         id, ticket = serving.subscribe()
         serving.publish()
         serving.settled()
@@ -593,7 +598,7 @@ def test_generated_requests(tmp_path: Path, examples: int) -> None:
         response_schema_conformance,
         status_code_conformance,
     ]
-    with Serving(tmp_path) as serving:
+    with Serving(tmp_path, feeds=Polled(datetime.now(UTC))) as serving:
         id, ticket = serving.subscribe()
         serving.publish()
         serving.settled()
@@ -609,8 +614,12 @@ def test_generated_requests(tmp_path: Path, examples: int) -> None:
             def run(case: Any) -> None:
                 nonlocal ran
                 ran += 1
-                if ran % 2 and "id" in case.path_parameters:
-                    case.path_parameters["id"] = id
+                known: dict[str, Any] = {"id": id, "seq": 1}
+                if ran % 2:
+                    shared = known.keys() & case.path_parameters.keys()
+                    case.path_parameters |= {key: known[key] for key in shared}
+                if ran % 2 and case.path.endswith("{id}/why"):
+                    case.query = {"publication": 1}
                 case.headers = {**(case.headers or {}), **ticket} if ran % 3 else case.headers
                 case.call_and_validate(checks=checks, timeout=20)
 

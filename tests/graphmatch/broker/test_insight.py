@@ -704,7 +704,7 @@ def test_that_health_keeps_time() -> None:
     findings = health(
         engine,
         now=NOW,
-        subscribed={},
+        subscribed={str(number): NOW for number in range(9)},
         last_matched={},
         limit_seconds=4,
         timer=lambda: float(next(seconds)),

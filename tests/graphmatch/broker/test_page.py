@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 from lxml import html
 
-from graphmatch.broker.page.asking import WAITING
+from graphmatch.broker.asking import WAITING
 from graphmatch.broker.page.routes import STREAMS
 from graphmatch.broker.page.session import COOKIE, FORM_BYTES
 from tests.graphmatch.broker.visiting import NEWS, Answer, Broking, Visitor, item, serving
@@ -440,7 +440,7 @@ def test_forms_are_bounded(visitor: Visitor) -> None:
 def test_not_everybody_is_answered_at_once(
     broking: Broking, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(broking.page.asking, "_waiting", WAITING)
+    monkeypatch.setattr(broking.page.asking._short, "waiting", WAITING)
     answer = visitor.get("/ontology")
     assert answer.status == 503
     assert "Many others are asking" in answer.text

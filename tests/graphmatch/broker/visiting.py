@@ -131,15 +131,16 @@ def serving(folder: Path, *, local: bool = True, filled: bool = True) -> Iterato
     store = Store(str(folder / "broker.db"))
     broker = Broker(store, engine, clock=lambda: datetime.now(UTC) - behind[0])
     matcher = Matcher(broker)
-    app = make_app(broker, matcher, options=ApiOptions(anonymous=local))
     retried: list[int] = []
 
     async def retry(number: int) -> None:
         retried.append(number)
 
+    polled = Polled(datetime.now(UTC))
+    options = ApiOptions(anonymous=local)
+    app = make_app(broker, matcher, options=options, retry=retry, feeds=polled)
     api = app.state.api
-    page = Page(broker, local=local, poller=Polled(datetime.now(UTC)), retry=retry)
-    page.stopped = lambda: api.streams.stopped
+    page = Page(api, local=local)
     install(app, page)
     listening = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none"))

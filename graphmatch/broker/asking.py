@@ -1,8 +1,8 @@
-"""What the page asks of the engine: previews, facts, reasons, terms. All of it runs in threads.
+"""What page and API ask of the engine: trials, facts, reasons, terms. All of it runs in threads.
 
 Questions are bounded: each has a time limit, one runs at a time in a rehearsal, and beyond
-`WAITING` that wait, more are refused. What is typed on replaces what was asked before
-(in the browser), so nobody has many.
+`WAITING` that wait, more are refused. Those that take long wait for each other only. What is typed
+on replaces what was asked before (in the browser), so nobody has many.
 """
 
 from __future__ import annotations
@@ -13,22 +13,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from hashlib import sha256
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyoxigraph import NamedNode
 
+from graphmatch.broker import reading
 from graphmatch.broker.example import (
     Fact,
     Sort,
+    Volumes,
     facts,
     generalisations,
     subscription_of,
     volumes,
 )
-from graphmatch.broker.health import Finding, Kind, health
+from graphmatch.broker.health import Finding, Kind, doubts, health
 from graphmatch.broker.insight import (
     Day,
     Difference,
@@ -37,13 +39,14 @@ from graphmatch.broker.insight import (
     Trial,
     try_subscription,
     what_if,
+    why,
 )
-from graphmatch.broker.page import reading
-from graphmatch.broker.page.session import BusyError, Upload
-from graphmatch.broker.page.views import (
+from graphmatch.broker.service import Broker, BusyError, RefusedError
+from graphmatch.broker.views import (
     LANGUAGE,
     Graph,
     Ladder,
+    Ladders,
     Preview,
     Step,
     TermPage,
@@ -56,20 +59,25 @@ from graphmatch.broker.page.views import (
     summary_of,
     triple_view,
 )
-from graphmatch.broker.service import Broker
 from graphmatch.engine import Engine
-from graphmatch.topics import Topics, known_concepts
+from graphmatch.lint import Linter
 from semantic.errors import GraphMatchError, OntologyError, Place, Problem, SubscriptionError
 from semantic.ontology.ontology import Ontology
 from semantic.terms import Term
 from semantic.vocabulary import DCTERMS, RESERVED, TYPE
 
+if TYPE_CHECKING:
+    from sqlalchemy import ColumnElement, RowMapping
+
 PREVIEW_SECONDS = 1.5
+TRY_SECONDS = 10.0
 LADDER_SECONDS = 1.5
 WHAT_IF_SECONDS = 10.0
 HEALTH_SECONDS = 2.0
 WAITING = 20
 """So many questions are asked or wait, at most."""
+WAITING_LONG = 4
+"""So many of those that take long."""
 FACTS = 30
 """So many facts of an item are shown with their steps."""
 TRIPLES = 150
@@ -78,9 +86,30 @@ ROOTS = 200
 """So many terms that nothing is above are shown."""
 FOUND = 60
 """So many terms a search gives, and a list of children has."""
+TRIED, TRIED_BYTES = 100_000, 10_000_000_000
+"""So many publications a subscription is tried on, and of so many bytes, if there is time."""
+_EXAMINED = 10_000
+"""So many of somebody's subscriptions are examined, the newest of them."""
 _DAYS = 14
 _SUFFIXES = frozenset({".csv", ".jsonld", ".n3", ".nt", ".owl", ".owx", ".rdf", ".ttl", ".xml"})
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that was sent."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(slots=True)
+class _Lane:
+    """Questions that wait for each other."""
+
+    most: int
+    turn: asyncio.Semaphore
+    waiting: int = 0
 
 
 @dataclass(slots=True)
@@ -97,8 +126,9 @@ class Asking:
     _rehearsal: Rehearsal | None = None
     _of: Engine | None = None
     _known: _Known | None = None
-    _waiting: int = 0
-    _turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))
+    _linter: Linter | None = None
+    _short: _Lane = field(default_factory=lambda: _Lane(WAITING, asyncio.Semaphore(2)))
+    _long: _Lane = field(default_factory=lambda: _Lane(WAITING_LONG, asyncio.Semaphore(1)))
 
     async def ask(self, question: Callable[..., T], *given: Any) -> T:
         """Run a question in a thread.
@@ -108,15 +138,16 @@ class Asking:
         BusyError
             When too many wait already.
         """
-        if self._waiting >= WAITING:
+        lane = self._long if question in (self.trial, self.what_if) else self._short
+        if lane.waiting >= lane.most:
             what, remedy = "many others are asking", "Try again in a few seconds."
             raise BusyError(Problem(what, Place("the broker"), remedy))
-        self._waiting += 1
+        lane.waiting += 1
         try:
-            async with self._turn:
+            async with lane.turn:
                 return await asyncio.to_thread(question, *given)
         finally:
-            self._waiting -= 1
+            lane.waiting -= 1
 
     @property
     def engine(self) -> Engine:
@@ -132,41 +163,34 @@ class Asking:
 
     # -- trying -----------------------------------------------------------------------------
 
-    def query(self, given: Mapping[str, Any]) -> str:
-        """Return the SPARQL of what is asked for; checked no further.
-
-        Raises
-        ------
-        SubscriptionError
-            When a topic is unknown, say.
-        """
-        if "query" in given:
-            return str(given["query"])
-        row = Topics.of_row(given, Place("subscription"))
-        return row.query(known_concepts(self.engine.ontology))
-
     def preview(self, given: Mapping[str, Any]) -> Preview:
-        """Return what a subscription would have matched."""
+        """Return what a subscription would have matched of what is recent: while it is typed."""
+        stored = reading.Recent(self.broker.store)
+        return self._tried(given, self.rehearsal(), stored, PREVIEW_SECONDS)
+
+    def trial(self, given: Mapping[str, Any]) -> Preview:
+        """Return what it would have matched of all that is kept, as far as there is time."""
+        stored = reading.Recent(self.broker.store, TRIED, TRIED_BYTES)
+        return self._tried(given, Rehearsal(self.engine, remember=0), stored, TRY_SECONDS)
+
+    def _tried(
+        self, given: Mapping[str, Any], rehearsal: Rehearsal, stored: reading.Recent, seconds: float
+    ) -> Preview:
         try:
-            query = self.query(given)
-        except SubscriptionError as error:
+            query = self.broker.sparql(given)
+        except (SubscriptionError, RefusedError) as error:
             return Preview("", Trial(error.problem))
         if not query.strip():
             return Preview("", None)
-        if len(query) > self.broker.limits.query_characters:
-            most = self.broker.limits.query_characters
-            problem = Problem(
-                f"it has more than {most:,} characters", Place("subscription"), "Shorten it."
-            )
-            return Preview("", Trial(problem))
         trial = try_subscription(
             self.engine,
             query,
-            reading.recent(self.broker.store),
-            limit_seconds=PREVIEW_SECONDS,
+            stored,
+            limit_seconds=seconds,
             language=LANGUAGE,
-            rehearsal=self.rehearsal(),
+            rehearsal=rehearsal,
         )
+        trial = replace(trial, complete=trial.complete and stored.whole)
         ids = [hit.id for hit in trial.newest] + [near.id for near in trial.near]
         seqs = self.broker.store.read_now(lambda db: reading.seqs_of(db, ids)) if ids else {}
         today = self.broker.clock().date()
@@ -174,33 +198,46 @@ class Asking:
         several = [today - timedelta(n) for n in reversed(range(_DAYS))]
         bars = [days.get(day, Day(day, 0, 0)) for day in several]
         marked = mark_of(query, trial.problem) if trial.problem else None
-        return Preview(query, trial, seqs, bars, marked)
+        found = () if trial.problem else self._doubts(query)
+        return Preview(query, trial, seqs, bars, marked, found)
+
+    def _doubts(self, query: str) -> tuple[Finding, ...]:
+        """Return what the linter finds of a query."""
+        linter = self._linter
+        if linter is None or linter.ontology is not self.engine.ontology:
+            self._linter = linter = Linter(self.engine.ontology, duplicates=False)
+        with self.rehearsal().asking([("it", query)]) as (trying, _):
+            return tuple(chain.from_iterable(doubts(linter, one) for one in trying.subscriptions))
 
     # -- an example -------------------------------------------------------------------------
 
-    def ladders(self, one: Stored, *, count: bool = True) -> tuple[list[Ladder], str]:
-        """Return the facts of an item with the steps up from each, and what was counted."""
+    def ladders(self, one: Stored, *, count: bool = True) -> Ladders:
+        """Return the facts of an item with the steps up from each; how many have it, if wanted."""
         found = self._facts(one)
         ways = [(f, generalisations(self.engine, f, language=LANGUAGE)) for f in found]
         if not count:
-            several = [Ladder(f, tuple(Step(s, key_of(s), None) for s in up)) for f, up in ways]
-            return several, ""
+            return Ladders([Ladder(f, tuple(Step(s, key_of(s)) for s in up)) for f, up in ways])
         steps = [step for _, up in ways for step in up]
-        counted = volumes(
-            self.engine,
-            steps,
-            reading.recent(self.broker.store),
-            limit_seconds=LADDER_SECONDS,
-            rehearsal=self.rehearsal(),
-        )
+        counted = self._counted(steps)
         numbers = iter(counted.counts)
         ladders = [
             Ladder(f, tuple(Step(s, key_of(s), next(numbers)) for s in up)) for f, up in ways
         ]
         ladders = [replace(one, is_common=one.steps[0].count == counted.looked) for one in ladders]
         ladders.sort(key=lambda one: one.is_common)
-        whole = "all" if counted.complete else "the newest"
-        return ladders, f"{whole} {counted.looked:,} items"
+        return Ladders(ladders, counted.looked, counted.complete)
+
+    def _counted(self, steps: Sequence[Fact]) -> Volumes:
+        """Count the recent publications that have each of some facts."""
+        stored = reading.Recent(self.broker.store)
+        found = volumes(
+            self.engine,
+            steps,
+            stored,
+            limit_seconds=LADDER_SECONDS,
+            rehearsal=self.rehearsal(),
+        )
+        return replace(found, complete=found.complete and stored.whole)
 
     def _facts(self, one: Stored) -> list[Fact]:
         found = facts(self.engine, one.read(), language=LANGUAGE)[:FACTS]
@@ -236,6 +273,11 @@ class Asking:
             tuple(near_of(each, prefixes, one.id) for each in said.nearest),
             tuple(said.calls),
         )
+
+    def reasons(self, id: str, query: str, one: Stored) -> dict[str, object]:
+        """Say the same as what JSON has."""
+        kept = self.rehearsal()
+        return why(self.engine, id, one, query=query, language=LANGUAGE, rehearsal=kept)
 
     def graph(self, one: Stored) -> Graph:
         """Return the triples of a publication, and what the ontology adds to them."""
@@ -312,13 +354,7 @@ class Asking:
         if not (is_class or term in ontology.concepts or ontology.parents(term)):
             return None
         fact = Fact((TYPE,), term, Sort.TYPE) if is_class else about(term)
-        counted = volumes(
-            self.engine,
-            [fact],
-            reading.recent(self.broker.store),
-            limit_seconds=LADDER_SECONDS,
-            rehearsal=self.rehearsal(),
-        )
+        counted = self._counted([fact])
         named = ontology.shown_names.labels(term, LANGUAGE)
         parents = [self.term(each) for each in ontology.parents(term)]
         return TermPage(
@@ -349,29 +385,38 @@ class Asking:
                 ontology = Ontology.load(*paths, cache=False, on_problem=lambda _: None)
             except GraphMatchError as error:
                 raise OntologyError(_called(error.problem, files)) from error
-        return what_if(
-            self.engine,
-            ontology,
-            reading.recent(self.broker.store),
-            limit_seconds=WHAT_IF_SECONDS,
-        )
+        stored = reading.Recent(self.broker.store)
+        found = what_if(self.engine, ontology, stored, limit_seconds=WHAT_IF_SECONDS)
+        return replace(found, complete=found.complete and stored.whole)
 
-    def health(self, owner: int) -> list[Finding]:
-        """Return what is wrong with somebody's subscriptions."""
-        store = self.broker.store
-        rows = store.read_now(lambda db: reading.mine(db, owner))
+    def health(
+        self, whose: ColumnElement[bool]
+    ) -> tuple[list[Finding], dict[str, RowMapping], int]:
+        """Return what is wrong with subscriptions, these by number, and how many there are.
+
+        Parameters
+        ----------
+        whose
+            A condition of rows: which subscriptions.
+        """
+        rows, there, failing = self.broker.store.read_now(
+            lambda db: (
+                reading.living(db, whose, _EXAMINED),
+                reading.how_many(db, whose),
+                reading.failing(db, whose),
+            )
+        )
         began, last = reading.ages(rows)
         found = health(
             self.engine,
             now=self.broker.clock(),
             subscribed=began,
             last_matched=last,
-            failing=store.read_now(lambda db: reading.failing(db, owner)),
+            failing=[state for state in failing if state.subscription in began],
             limit_seconds=HEALTH_SECONDS,
         )
-        named = {str(row["number"]): row["name"] for row in rows}
-        mine = (f for f in found if not f.subscriptions or named.keys() & {*f.subscriptions})
-        return [_worded(finding, named) for finding in mine]
+        named = {str(row["number"]): row for row in rows}
+        return [_worded(finding, named) for finding in found], named, there
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,13 +446,14 @@ def _named(iri: str) -> NamedNode:
         raise OntologyError(problem) from error
 
 
-def _worded(finding: Finding, named: Mapping[str, str]) -> Finding:
+def _worded(finding: Finding, named: Mapping[str, RowMapping]) -> Finding:
     """Return a finding that calls the other subscription by its name."""
     if finding.kind is not Kind.DUPLICATE:
         return finding
     other = finding.subscriptions[0]
-    name = f"“{named[other]}”" if other in named else "another"
-    return replace(finding, text=re.sub(rf"\b{re.escape(other)}\b", name, finding.text, count=1))
+    name = named[other]["name"]
+    text = re.sub(rf"\b{re.escape(other)}\b", lambda _: f"“{name}”", finding.text, count=1)
+    return replace(finding, text=text)
 
 
 def _called(problem: Problem, files: Sequence[Upload]) -> Problem:

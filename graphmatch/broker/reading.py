@@ -1,8 +1,9 @@
-"""What the page reads of the store: rows of lists, each list bounded."""
+"""What page and API read of the store: rows of lists, each list bounded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from graphmatch.broker.insight import Stored
 from graphmatch.broker.service import time_of
 from graphmatch.broker.store import Store, counter
 from graphmatch.broker.tables import (
+    MATCHED_AT,
     WITH_MATCHES,
     deliveries,
     feeds,
@@ -23,13 +25,16 @@ from graphmatch.broker.tables import (
 )
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, RowMapping, Select
+    from sqlalchemy import ColumnElement, Connection, RowMapping, Select
 
 LISTED = 50
 """So many rows a list has."""
 RECENT = 2_000
 """So many publications questions are asked of, at most."""
+RECENT_BYTES = 50_000_000
+"""So many bytes of publications, at most: of questions that keep them in memory."""
 _AT_ONCE = 200
+_BYTES_AT_ONCE = 5_000_000
 _FAILING = 3
 """After so many attempts that failed a sink is called failing."""
 
@@ -46,15 +51,35 @@ def _all(db: Connection, chosen: Select[Any]) -> Rows:
 def mine(db: Connection, owner: int, *, ended: bool = False) -> Rows:
     """Return somebody's subscriptions, the newest first: those that live, or have ended."""
     table = subscriptions.c
-    state = table.state == "ended" if ended else table.state != "ended"
+    state = table.state == "ended" if ended else _LIVES
     chosen = WITH_MATCHES.where(table.owner == owner, state)
     return _all(db, chosen.order_by(table.number.desc()).limit(10 * LISTED))
 
 
-def names(db: Connection, owner: int, numbers: Sequence[int] | None = None) -> dict[int, Any]:
-    """Return ids and names of somebody's subscriptions, by their numbers."""
+_LIVES = subscriptions.c.state != "ended"
+
+
+def living(db: Connection, whose: ColumnElement[bool], most: int) -> Rows:
+    """Return the newest subscriptions of a condition that live, the oldest of them first."""
     table = subscriptions.c
-    chosen = select(table.number, table.id, table.name).where(table.owner == owner)
+    chosen = select(table.number, table.id, table.name, table.created_at, MATCHED_AT)
+    chosen = chosen.where(whose, _LIVES).order_by(table.number.desc()).limit(most)
+    return _all(db, chosen)[::-1]
+
+
+def how_many(db: Connection, whose: ColumnElement[bool]) -> int:
+    """Return how many subscriptions of a condition live."""
+    return db.scalar(select(func.count()).select_from(subscriptions).where(whose, _LIVES)) or 0
+
+
+def names(
+    db: Connection, owner: int | None, numbers: Sequence[int] | None = None
+) -> dict[int, Any]:
+    """Return ids and names of somebody's subscriptions, or of all, by their numbers."""
+    table = subscriptions.c
+    chosen = select(table.number, table.id, table.name)
+    if owner is not None:
+        chosen = chosen.where(table.owner == owner)
     if numbers is not None:
         chosen = chosen.where(table.number.in_(numbers[:500]))
     return {row["number"]: row for row in _all(db, chosen)}
@@ -164,20 +189,50 @@ def stored(row: RowMapping) -> Stored:
     return Stored(row["id"], row["data"], time_of(row["received_at"]), row["title"], row["link"])
 
 
-def recent(store: Store, most: int = RECENT) -> Iterator[Stored]:
-    """Yield publications, the newest first, read as they are needed; in a thread."""
-    before: int | None = None
-    while most > 0:
-        chosen = _ITEM.add_columns(publications.c.data)
-        if before is not None:
-            chosen = chosen.where(publications.c.seq < before)
-        chosen = chosen.order_by(publications.c.seq.desc()).limit(min(most, _AT_ONCE))
-        rows = store.read_now(lambda db, chosen=chosen: _all(db, chosen))  # type: ignore[misc]
-        for row in rows:
-            yield stored(row)
-        if len(rows) < _AT_ONCE:
-            return
-        before, most = rows[-1]["seq"], most - len(rows)
+@dataclass(slots=True)
+class Recent:
+    """Publications, the newest first, read as they are needed; in a thread.
+
+    Parameters
+    ----------
+    most, bytes
+        How many, and of how many bytes in all; the first is always among them.
+    whole
+        Whether all that is stored was yielded.
+    """
+
+    store: Store
+    most: int = RECENT
+    bytes: int = RECENT_BYTES
+    whole: bool = False
+
+    def __iter__(self) -> Iterator[Stored]:
+        """Yield them."""
+        table = publications.c
+        before, left, room = 2**62, self.most, self.bytes
+        while True:
+            sizes = select(table.seq, func.length(table.data).label("size"))
+            older = sizes.where(table.seq < before).order_by(table.seq.desc())
+            sized = self._read(older.limit(_AT_ONCE))
+            if not sized:
+                self.whole = True
+                return
+            some: list[int] = []
+            size = 0
+            for row in sized:
+                size += row["size"]
+                if some and (len(some) == left or size > min(_BYTES_AT_ONCE, room)):
+                    size -= row["size"]
+                    break
+                some.append(row["seq"])
+            chosen = _ITEM.add_columns(table.data).where(table.seq.in_(some))
+            yield from map(stored, self._read(chosen.order_by(table.seq.desc())))
+            before, left, room = some[-1], left - len(some), room - size
+            if left <= 0 or room <= 0:
+                return
+
+    def _read(self, chosen: Select[Any]) -> Rows:
+        return self.store.read_now(lambda db: _all(db, chosen))
 
 
 # -- deliveries, feeds, health ------------------------------------------------------------------
@@ -228,8 +283,8 @@ def counts(db: Connection) -> dict[str, int]:
     }
 
 
-def failing(db: Connection, owner: int) -> list[SinkState]:
-    """Return the sinks of somebody's that take nothing."""
+def failing(db: Connection, whose: ColumnElement[bool]) -> list[SinkState]:
+    """Return the sinks of subscriptions that take nothing."""
     table = deliveries.c
     chosen = (
         select(
@@ -242,13 +297,13 @@ def failing(db: Connection, owner: int) -> list[SinkState]:
         )
         .join(subscriptions, subscriptions.c.number == table.subscription)
         .where(
-            subscriptions.c.owner == owner,
-            subscriptions.c.state != "ended",
+            whose & _LIVES,
             table.state != "delivered",
             table.attempt > 0,
         )
         .group_by(table.subscription, table.host)
         .having(func.sum(table.attempt) >= _FAILING)
+        .limit(10 * LISTED)
     )
     return [
         SinkState(

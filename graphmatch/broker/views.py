@@ -1,4 +1,4 @@
-"""What the page shows of previews, facts, reasons, graphs and terms."""
+"""What page and API show of previews, facts, reasons, graphs and terms."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from pyoxigraph import BlankNode, Literal
 
 from graphmatch.broker.example import Fact
+from graphmatch.broker.health import Finding
 from graphmatch.broker.insight import Day, Trial
 from graphmatch.explain.evidence import Evidence
 from graphmatch.explain.nearest import Near
@@ -43,6 +44,8 @@ class Preview:
         Days, the oldest first.
     marked
         The line of a problem, and below it where it stands.
+    findings
+        What the linter says of it: that it can never match, for instance.
     """
 
     query: str
@@ -50,6 +53,7 @@ class Preview:
     seqs: Mapping[str, int] = field(default_factory=dict)
     bars: Sequence[Day] = ()
     marked: Marked | None = None
+    findings: Sequence[Finding] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ class Step:
 
     fact: Fact
     key: str
-    count: int | None
+    count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,20 @@ class Ladder:
     fact: Fact
     steps: tuple[Step, ...]
     is_common: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ladders:
+    """The facts of an item; of how many items they were counted, and whether these are all."""
+
+    all: Sequence[Ladder]
+    looked: int = 0
+    complete: bool = False
+
+    @property
+    def counted(self) -> str:
+        """Of what they were counted."""
+        return f"{'all' if self.complete else 'the newest'} {self.looked:,} items"
 
 
 @dataclass(frozen=True, slots=True)

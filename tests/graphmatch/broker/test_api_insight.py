@@ -1,0 +1,342 @@
+"""Questions and feeds over HTTP: what would match, why not, what if, health, OPML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from graphmatch.broker import feed_list, reading
+from graphmatch.broker.access import ApiOptions
+from graphmatch.broker.api_insight import _ONTOLOGIES
+from graphmatch.broker.client import BrokerError
+from graphmatch.broker.feed_list import parse_feed_list
+from graphmatch.broker.tables import audit
+from tests.graphmatch.broker.serving import ALL, TURTLE, Serving
+from tests.graphmatch.broker.test_api import HOSTILE, check, token
+from tests.graphmatch.broker.visiting import Polled
+
+NEWS = Path("ontologies/news.ttl")
+TOPIC = "https://graphmatch.example/news#"
+ABOUT = (
+    '<urn:item:{0}> a rss:item ; rss:title "{0}" ; dcterms:subject <' + TOPIC + "{1}> ; "
+    'dc:language "en" .'
+)
+HEAD = (
+    "@prefix rss: <http://purl.org/rss/1.0/> . @prefix dcterms: <http://purl.org/dc/terms/> . "
+    "@prefix dc: <http://purl.org/dc/elements/1.1/> . "
+)
+
+
+def about(name: str, topic: str) -> str:
+    return HEAD + ABOUT.format(name, topic)
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    folder, polled = tmp_path_factory.mktemp("insight"), Polled(datetime.now(UTC))
+    with Serving(folder, knowing=[NEWS], feeds=polled) as running:
+        for name, topic in (("one", "WindPower"), ("two", "WindPower"), ("three", "Sport")):
+            running.publish(about(name, topic))
+        running.settled()
+        yield running
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    options = ApiOptions(anonymous=False, hosts=None)
+    feeds = Polled(datetime.now(UTC))
+    with Serving(tmp_path_factory.mktemp("public"), options=options, feeds=feeds) as running:
+        yield running
+
+
+def audited(serving: Serving) -> int:
+    return serving.read(lambda db: db.scalar(select(func.count()).select_from(audit))) or 0
+
+
+# -- before subscribing -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["try", "preview"])
+def test_what_a_subscription_would_have_matched(serving: Serving, way: str) -> None:
+    client = serving.client()
+    ask = client.try_subscription if way == "try" else client.preview
+    said = ask(topics=["Energy"], words=["two"])
+    assert said["query"].startswith("SELECT")
+    assert (said["matched"], said["complete"], said["findings"]) == (1, True, [])
+    (hit,) = said["newest"]
+    assert hit["url"] == f"{serving.url}/v1/publications/{hit['seq']}"
+    assert hit["because"]
+    assert said["days"][0]["matched"] == 1
+    assert said["looked"] == said["days"][0]["looked"] >= 3
+    near = {one["id"] for one in said["near"]}
+    assert len(near) == sum(one["count"] for one in said["missed"]) >= 1
+    assert all(one["condition"] and one["failure"] for one in said["near"])
+    assert ask(where={"price": {"<": 5}})["matched"] == 0
+    (found,) = ask(query="SELECT ?x { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }")["findings"]
+    assert (found["kind"], found["subscriptions"]) == ("can never match", [])
+    path = f"/v1/subscriptions:{way}"
+    wrong = check(serving.call("POST", path, {"query": "SELECT ?s\n{ ?s ?p }"}), 422)
+    refused = check(
+        serving.call("POST", "/v1/subscriptions", {"query": "SELECT ?s\n{ ?s ?p }"}), 422
+    )
+    assert wrong == refused
+    check(serving.call("POST", path, {"query": " "}), 422, "nothing is asked for yet")
+    check(serving.call("POST", path, {}), 422, "it is not said what for")
+    check(serving.call("POST", path, {"topics": ["No such"]}), 422)
+    check(serving.call("POST", path, {"query": ALL, "expires_in": 1}), 422)
+
+
+def test_who_may_ask(public: Serving) -> None:
+    publishing, asking = token(public, "p", "publish"), token(public, "s", "subscribe")
+    public.publish(**publishing)
+    for path, body in (
+        ("/v1/subscriptions:try", {"query": ALL}),
+        ("/v1/subscriptions:preview", {"query": ALL}),
+        ("/v1/publications/1/facts", None),
+        ("/v1/publications/1/query", {"facts": ["no"]}),
+        ("/v1/health", None),
+    ):
+        method = "GET" if body is None else "POST"
+        check(public.call(method, path, body), 401)
+        check(public.call(method, path, body, publishing), 403)
+        assert public.call(method, path, body, asking).status == (422 if "query" in path else 200)
+    what_if = "/v1/ontology:what-if"
+    check(public.call("POST", what_if, "", TURTLE), 401)
+    check(public.call("POST", what_if, "", TURTLE | asking), 403)
+    check(public.call("GET", "/v1/feeds"), 401)
+    check(public.call("GET", "/v1/feeds", headers=asking), 403)
+    assert public.call("GET", "/v1/feeds", headers=token(public, "f", "feeds")).status == 200
+
+
+def test_that_many_questions_are_refused(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes long is counted by itself: it does not hold up the others."""
+    asking = serving.app.state.api.asking
+    monkeypatch.setattr(asking._long, "waiting", asking._long.most)
+    said = serving.call("POST", "/v1/subscriptions:try", {"query": ALL})
+    check(said, 503, "many others are asking")
+    assert int(said.headers["retry-after"]) > 0
+    check(serving.call("POST", "/v1/ontology:what-if", "", TURTLE), 503)
+    assert serving.call("POST", "/v1/subscriptions:preview", {"query": ALL}).status == 200
+    monkeypatch.setattr(asking._short, "waiting", asking._short.most)
+    check(serving.call("POST", "/v1/subscriptions:preview", {"query": ALL}), 503)
+
+
+def test_that_what_is_recent_is_bounded(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    def seqs(**limits: int) -> tuple[list[str], bool]:
+        recent = reading.Recent(serving.store, **limits)
+        return [one.id for one in recent], recent.whole
+
+    every, whole = seqs()
+    assert whole
+    assert len(every) >= 3
+    monkeypatch.setattr(reading, "_AT_ONCE", 2)
+    monkeypatch.setattr(reading, "_BYTES_AT_ONCE", 1)
+    assert seqs() == (every, True)
+    assert seqs(most=2) == (every[:2], False)
+    assert seqs(bytes=1) == (every[:1], False)
+
+
+# -- about a publication ------------------------------------------------------------------------
+
+
+def test_a_subscription_from_an_example(serving: Serving) -> None:
+    client = serving.client()
+    said = client.facts(1)
+    assert said["publication"]["seq"] == 1
+    assert (said["looked"] >= 3, said["complete"]) == (True, True)
+    (wind,) = (one for one in said["facts"] if one["steps"][0]["pattern"].count("news:WindPower"))
+    assert wind["sort"] == "concept"
+    counts = [step["count"] for step in wind["steps"]]
+    assert counts[0] == 2
+    assert counts == sorted(counts)
+    above = wind["steps"][-1]
+    query = client.query_of(1, [above["key"]])
+    tried = client.try_subscription(query=query)
+    assert tried["matched"] == above["count"]
+    assert client.subscribe(query=query).id
+    body = {"facts": ["0123456789abcdef"]}
+    check(serving.call("POST", "/v1/publications/1/query", body), 422, "none of these facts")
+    before = audited(serving)
+    check(serving.call("GET", "/v1/publications/9999/facts"), 404, "no such publication")
+    check(serving.call("POST", "/v1/publications/9999/query", body), 404)
+    assert audited(serving) == before + 2
+
+
+def test_why_and_why_not(serving: Serving) -> None:
+    client = serving.client()
+    made = client.subscribe(topics=["Wind power"])
+    before = client.why_not(made.id, 1, made.ticket)
+    assert (before["matches"], before["before"]) == (True, True)
+    assert before["reasons"]["subscription"] == made.id
+    assert before["reasons"]["evidence"]
+    seq = serving.publish(about("four", "Sport"))
+    said = client.why_not(made.id, seq, made.ticket)
+    assert (said["matches"], said["before"]) == (False, False)
+    assert said["reasons"]["failure"]
+    client.unsubscribe(made.id, made.ticket)
+    assert client.why_not(made.id, 1, made.ticket)["matches"]
+    noted = audited(serving)
+    with pytest.raises(BrokerError, match="there is no such publication"):
+        client.why_not(made.id, 9999, made.ticket)
+    with pytest.raises(BrokerError, match="no such subscription, or it is another's"):
+        client.why_not(made.id, 1, "gmt_no")
+    assert audited(serving) == noted + 2
+    check(serving.call("GET", f"/v1/subscriptions/{made.id}/why?publication=1"), 401)
+
+
+# -- the ontology, and health -------------------------------------------------------------------
+
+
+def test_what_another_ontology_would_change(serving: Serving) -> None:
+    client = serving.client()
+    made = client.subscribe(topics=["Sport"], name="Sporting")
+    client.subscribe(query="SELECT ?s { ?s a <urn:Nothing> }")
+    serving.matcher.catch_up()
+    text = NEWS.read_text()
+    same = client.what_if(text)
+    assert (same["changed"], same["subscriptions"]) == (0, [])
+    more = f"<{TOPIC}WindPower> <http://www.w3.org/2004/02/skos/core#broader> <{TOPIC}Sport> ."
+    said = client.what_if(f"{text}\n{more}\n")
+    assert said["complete"]
+    assert said["matches_after"] > said["matches_before"]
+    (mine,) = (one for one in said["subscriptions"] if one["subscription"] == made.id)
+    assert (mine["gained"], mine["lost"]) == (2, 0)
+    assert {one["seq"] for one in mine["newest_gained"]} == {1, 2}
+    path = "/v1/ontology:what-if"
+    check(serving.call("POST", path, b"<a> <b> ."), 415)
+    check(serving.call("POST", path, "{}", {"Content-Type": "application/json"}), 415)
+    wrong = check(serving.call("POST", path, "<a> <b> .", TURTLE), 422)
+    assert wrong["where"]["source"].startswith("body")
+    check(serving.call("POST", path, b" " * 4_000_001, TURTLE), 413)
+
+
+def test_health_of_ones_own(public: Serving) -> None:
+    mine, other = token(public, "mine", "subscribe"), token(public, "other", "subscribe")
+    never = "SELECT ?x { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }"
+    twice = "SELECT ?x { ?x a <urn:Twice> }"
+
+    def subscribe(headers: dict[str, str], query: str) -> tuple[str, dict[str, str]]:
+        said = public.call("POST", "/v1/subscriptions", {"query": query, "name": "n"}, headers)
+        return said.json["id"], {"Authorization": f"Ticket {said.json['ticket']}"}
+
+    def kinds(headers: dict[str, str]) -> dict[str, list[list[str]]]:
+        said = public.call("GET", "/v1/health", headers=headers).json
+        found: dict[str, list[list[str]]] = {}
+        for one in said["findings"]:
+            found.setdefault(one["kind"], []).append(one["subscriptions"])
+        return found
+
+    (first, ticket), (second, _) = subscribe(mine, never), subscribe(mine, twice)
+    third, fourth = subscribe(other, twice)[0], subscribe(mine, twice)[0]
+    public.matcher.catch_up()
+    assert kinds(mine) == {"can never match": [[first]], "duplicate": [[second, fourth]]}
+    assert kinds(other) == {}
+    assert kinds(ticket) == {"can never match": [[first]]}
+    whole = kinds(token(public, "root", "admin"))
+    assert whole["duplicate"] == [[second, third], [second, fourth]]
+    public.clock.forward = timedelta(days=40)
+    try:
+        assert kinds(other)["has not matched"] == [[third]]
+    finally:
+        public.clock.forward = timedelta(0)
+    check(public.call("GET", "/v1/health"), 401)
+    none = public.call("GET", "/v1/health", headers={"Authorization": "Ticket gmt_no"}).json
+    assert none == {"findings": [], "subscriptions": 0, "examined": 0}
+
+
+def test_health_without_a_token(serving: Serving) -> None:
+    """What was subscribed to without a token is whose ticket it is."""
+    client = serving.client()
+    made = client.subscribe(query="SELECT ?x { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }")
+    serving.matcher.catch_up()
+    said = client.health(made.ticket)
+    assert (said["subscriptions"], said["examined"]) == (1, 1)
+    assert [one["subscriptions"] for one in said["findings"]] == [[made.id]]
+    check(serving.call("GET", "/v1/health"), 401, "needs a ticket")
+    whole = serving.call("GET", "/v1/health", headers=token(serving, "root", "admin")).json
+    assert [made.id] in [one["subscriptions"] for one in whole["findings"]]
+
+
+# -- feeds --------------------------------------------------------------------------------------
+
+
+def test_feeds(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = serving.client()
+    before = [one["url"] for one in client.feeds()]
+    assert before == sorted(before)
+    made = client.add_feed("feed:https://new.example/a?b=c&d", "New")
+    assert (made["url"], made["title"]) == ("https://new.example/a?b=c&d", "New")
+    assert client.add_feed(made["url"])["title"] == "New"
+    assert client.feed(made["id"]) == made
+    seen, path = [], "/v1/feeds?limit=1"
+    while path:
+        page = serving.call("GET", path).json
+        seen += [one["url"] for one in page["feeds"]]
+        path = (page["next"] or "").removeprefix(serving.url)
+    assert seen == sorted({*before, made["url"]})
+    said = serving.call("POST", "/v1/feeds", {"url": "https://new.example/z"})
+    assert said.status == 201
+    assert said.headers["location"] == f"{serving.url}/v1/feeds/{said.json['id']}"
+    client.remove_feed(said.json["id"])
+    check(serving.call("POST", "/v1/feeds", {"url": "file:///etc/passwd"}), 422, "no address")
+    noted = audited(serving)
+    for method in ("GET", "DELETE"):
+        check(serving.call(method, f"/v1/feeds/{said.json['id']}"), 404, "no such feed")
+    assert audited(serving) == noted + 2
+    monkeypatch.setattr(feed_list, "MOST_FEEDS", len(seen))
+    check(serving.call("POST", "/v1/feeds", {"url": "https://one.too.many/"}), 422, "more than")
+    assert serving.call("POST", "/v1/feeds", {"url": made["url"]}).status == 201
+
+
+def test_opml(serving: Serving) -> None:
+    client = serving.client()
+    body = (
+        '<opml version="2.0"><body><outline text="A &amp; &quot;B&quot;" '
+        'xmlUrl="https://opml.example/1?a&amp;b"/><outline xmlUrl="soup"/></body></opml>'
+    )
+    said = client.import_feeds(body)
+    assert (said["added"], said["listed"]) == (1, 1)
+    assert ["soup" in one["what"] for one in said["problems"]] == [True]
+    assert client.import_feeds(body)["added"] == 0
+    exported = client.export_feeds()
+    found = {one.url: one.title for one in parse_feed_list(exported.encode(), "opml")}
+    assert found["https://opml.example/1?a&b"] == 'A & "B"'
+    assert set(found) == {one["url"] for one in client.feeds()}
+    answer = serving.call("GET", "/v1/feeds.opml")
+    assert answer.headers["content-type"].startswith("text/x-opml")
+    lines: Any = {"Content-Type": "text/plain"}
+    assert serving.call("POST", "/v1/feeds.opml", "https://a.example/x\n", lines).json["added"] == 1
+    check(serving.call("POST", "/v1/feeds.opml", "", lines), 422, "it lists no feed")
+    check(serving.call("POST", "/v1/feeds.opml", body, TURTLE), 415)
+    bomb = "<!DOCTYPE a [<!ENTITY a 'aaaa'>" + "".join(
+        f"<!ENTITY {chr(98 + n)} '{f'&{chr(97 + n)};' * 50}'>" for n in range(8)
+    )
+    hostile = f"{bomb}]><opml><body>&i;</body></opml>"
+    xml = {"Content-Type": "application/xml"}
+    check(serving.call("POST", "/v1/feeds.opml", hostile, xml), 422)
+
+
+@pytest.mark.parametrize("number", range(len(HOSTILE)))
+def test_that_hostile_bodies_are_no_fault_of_ours(serving: Serving, number: int) -> None:
+    for path, media_types in (
+        ("/v1/subscriptions:preview", ("application/json",)),
+        ("/v1/publications/1/query", ("application/json",)),
+        ("/v1/feeds", ("application/json",)),
+        ("/v1/feeds.opml", ("text/x-opml", "text/plain")),
+        ("/v1/ontology:what-if", (*_ONTOLOGIES, "")),
+    ):
+        for media_type in media_types:
+            said = serving.call("POST", path, HOSTILE[number], {"Content-Type": media_type})
+            assert said.status < 500, (path, media_type, said.content)
+            if said.status >= 400:
+                check(said, said.status)
+
+
+def test_feeds_where_nothing_polls(tmp_path: Path) -> None:
+    with Serving(tmp_path) as serving:
+        check(serving.call("GET", "/v1/feeds"), 404, "not polled by this process")
