@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
     from starlette.types import Scope
 
-_SECRET = re.compile(r"\b(gm[ktr]_|whsec_)[A-Za-z0-9_+/=-]+")
+_SECRET = re.compile(r"\b(gm[cktr]_|whsec_)[A-Za-z0-9_+/=-]+")
 _IN_QUERY = re.compile(r"([?&](?:ticket|key|token)=)[^&\s\"']+")
 _LATENCIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 

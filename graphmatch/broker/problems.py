@@ -39,6 +39,7 @@ TYPE = "urn:graphmatch:problem:"
 BODY_SECONDS = 30.0
 """How long a body may keep us waiting for its next piece."""
 _LARGE = frozenset({"/v1/publications", "/what-if"})
+_PUSHED = "/websub/callback/"
 """Where documents are sent: all else has small bodies."""
 SMALL_BODY = 1_000_000
 """Bytes of a body that is not of publications, at most."""
@@ -285,7 +286,7 @@ class Guard:
         """Return what a body is read by: no more than the limit, and decompressed."""
         headers = Headers(scope=scope)
         limit = self._bytes
-        if scope["path"] not in _LARGE:
+        if scope["path"] not in _LARGE and not scope["path"].startswith(_PUSHED):
             limit = min(limit, SMALL_BODY)
         body = _Body(limit, headers.get("content-encoding", "identity"))
 
