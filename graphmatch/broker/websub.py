@@ -25,6 +25,7 @@ from urllib.parse import urljoin, urlsplit
 import aiohttp
 
 from semantic.clock import Clock, utc_now
+from semantic.errors import GraphMatchError
 from semantic.feeds.model import Channel
 
 LEASE = timedelta(days=10)
@@ -302,8 +303,9 @@ class Records(Protocol[R]):
 class Kept(Generic[R]):
     """Records in memory, and in what they are loaded from.
 
-    Memory is first, so that what is done at the same time sees it. Where it cannot be written, what
-    is loaded the next time is older: then a hub is asked again, or content sent again.
+    Memory is first, so that what is done at the same time sees it. What is new and cannot be written
+    is forgotten. Of the rest what is loaded the next time is older then: a hub is asked again, or
+    content is sent again.
     """
 
     def __init__(self, records: Records[R]) -> None:
@@ -323,8 +325,14 @@ class Kept(Generic[R]):
 
     async def save(self, record: R) -> R:
         """Keep one in place of the one with its key, and return it."""
+        is_new = record.key not in self._known
         self._known[record.key] = record
-        await self._records.save(record)
+        try:
+            await self._records.save(record)
+        except GraphMatchError:
+            if is_new:
+                self._known.pop(record.key, None)
+            raise
         return record
 
     async def remove(self, record: R) -> None:

@@ -25,6 +25,7 @@ from collections.abc import Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
+from io import BytesIO
 from typing import Any, Protocol
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -374,7 +375,7 @@ class Hub:
                 self._all,
                 self._session.post(
                     delivery.callback,
-                    data=document.body,
+                    data=BytesIO(document.body),
                     headers=headers,
                     allow_redirects=False,
                     timeout=self._timeout,

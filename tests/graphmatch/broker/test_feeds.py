@@ -879,9 +879,7 @@ KINDS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("count", "slow"), [(39, 0), pytest.param(196, 3, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize(("count", "slow"), [(39, 0), pytest.param(196, 3, marks=pytest.mark.long)])
 def test_a_day_of_many_feeds(tmp_path: Path, count: int, slow: int) -> None:
     """Each item comes once, though the poller is started anew; each rule holds in the log."""
     clock, chance = Clock(), random.Random(1)

@@ -575,7 +575,6 @@ class Service:
         await self.hub.work()
         return response
 
-
     async def publish(self, body: bytes, content_type: str = "text/xml") -> None:
         """Have the topic say something new, and deliver it."""
         self.topics.say(body, content_type)
