@@ -37,8 +37,8 @@ def without_secrets(text: str) -> str:
 
     Examples
     --------
-    >>> without_secrets("GET /x?key=abc by gmt_0123")
-    'GET /x?key=… by gmt_…'
+    >>> without_secrets("GET /x?key=abc by gmt_0123"), without_secrets("/websub/callback/gmc_0")
+    ('GET /x?key=… by gmt_…', '/websub/callback/gmc_…')
     """
     return _SECRET.sub(r"\1…", _IN_QUERY.sub(r"\1…", text))
 

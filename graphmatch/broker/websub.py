@@ -303,9 +303,9 @@ class Records(Protocol[R]):
 class Kept(Generic[R]):
     """Records in memory, and in what they are loaded from.
 
-    Memory is first, so that what is done at the same time sees it. What is new and cannot be written
-    is forgotten. Of the rest what is loaded the next time is older then: a hub is asked again, or
-    content is sent again.
+    Memory is first, so that what is done at the same time sees it. What is new and cannot be
+    written is forgotten. Of the rest what is loaded the next time is older then: a hub is asked
+    again, or content is sent again.
     """
 
     def __init__(self, records: Records[R]) -> None:

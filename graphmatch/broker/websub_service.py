@@ -46,6 +46,9 @@ _FEED = re.compile(
     r"(https?://[^?#\s]+)/v1/subscriptions/(sub_[0-9a-f]{1,64})/feed\.atom\?key=(gmr_[\w-]{1,100})",
     re.ASCII,
 )
+_SHOWN = [
+    subscriptions.c[name] for name in ("number", "id", "name", "ticket", "matched", "created_at")
+]
 _R = TypeVar("_R", bound=Keyed)
 
 log = logging.getLogger("graphmatch.broker")
@@ -156,7 +159,7 @@ def _alive(db: Connection, ids: Sequence[str]) -> dict[str, RowMapping]:
     found: dict[str, RowMapping] = {}
     for start in range(0, len(ids), _IDS):
         some = subscriptions.c.id.in_(ids[start : start + _IDS])
-        chosen = select(subscriptions).where(some, subscriptions.c.state != "ended")
+        chosen = select(*_SHOWN).where(some, subscriptions.c.state != "ended")
         found |= {row["id"]: row for row in db.execute(chosen).mappings()}
     return found
 
@@ -289,8 +292,10 @@ class WebSub:
     async def _note(self) -> None:
         """Note with the feeds until when hubs send what is new, and what is wrong."""
         now = self._clock()
+        alive = (one for one in self.subscriber.leases if one.pending != "unsubscribe")
+        leases = {(one.topic, one.hub): one for one in alive}
         for feed in list(self._poller.feeds.values()):
-            lease = self.subscriber.lease(feed.topic, feed.hub)
+            lease = leases.get((feed.topic or "", feed.hub or ""))
             until = None if lease is None or (lease.until or now) <= now else lease.until
             problem = None if lease is None else lease.problem
             if (until, problem) != (feed.pushed_until, feed.push_problem):

@@ -393,6 +393,11 @@ def test_that_hubs_are_asked_only_where_they_reach_us(tmp_path: Path) -> None:
                 feed = service.poller.feeds[hub.url]
                 assert feed.hub is not None
                 assert (feed.pushed_until, feed.push_problem, hub.asked) == (None, None, [])
+            async with running(tmp_path) as service:
+                await until(lambda: is_pushed(service, hub.url))
+            async with running(tmp_path, asks_hubs=None) as service:
+                await until(lambda: not is_pushed(service, hub.url))
+                assert len(hub.asked) == 1
 
     in_loop(test)
 
