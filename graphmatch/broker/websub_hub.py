@@ -236,9 +236,11 @@ class Hub:
         What was asked for is verified, and what is new delivered; those whose time is over are
         dropped, and those whose topic has ended are told so.
         """
-        now = self._clock()
-        versions = await self._topics.versions({each.topic for each in self._callbacks})
-        for each in self._callbacks:
+        keys, now = [each.key for each in self._callbacks], self._clock()
+        versions = await self._topics.versions({topic for topic, _ in keys})
+        for key in keys:
+            if (each := self._callbacks.get(*key)) is None:
+                continue
             is_over = each.until is None or each.until <= now
             version = versions.get(each.topic)
             if version is None:

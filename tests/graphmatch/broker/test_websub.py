@@ -135,7 +135,7 @@ def simulate(test: Callable[[World], Coroutine[Any, Any, None]]) -> None:
         try:
             async with aiohttp.ClientSession() as http:
                 world = World(Clock(), http, f"http://127.0.0.1:{port}")
-                await test(world)
+                await asyncio.wait_for(test(world), 20)
         finally:
             await runner.cleanup()
 
@@ -535,6 +535,7 @@ class Feeds:
 
     def __init__(self) -> None:
         self.now: Document | None = Document(b"", "text/xml", 0)
+        self.meanwhile: Callable[[], Awaitable[object]] | None = None
 
     def say(self, body: bytes, content_type: str = "text/xml") -> None:
         assert self.now is not None
@@ -543,7 +544,11 @@ class Feeds:
     async def versions(self, topics: Collection[str]) -> Mapping[str, int]:
         if self.now is None:
             return {}
-        return {topic: self.now.version for topic in topics if "me.example/feeds/" in topic}
+        found = {topic: self.now.version for topic in topics if "me.example/feeds/" in topic}
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            await meanwhile()
+        return found
 
     async def document(self, _: str) -> Document | None:
         return self.now
@@ -858,6 +863,20 @@ def test_a_document_that_comes_while_one_is_delivered_is_not_lost() -> None:
     hosting(test)
 
 
+def test_who_asks_while_topics_are_looked_up_is_not_denied() -> None:
+    async def test(service: Service) -> None:
+        await service.ask()
+        other = f"{TOPIC}/other"
+        form = {"hub.mode": "subscribe", "hub.topic": other, "hub.callback": service.callback}
+        service.topics.meanwhile = lambda: service.hub.request(form)
+        await service.hub.work()
+        await service.hub.work()
+        assert [asked["hub.mode"] for asked in service.verified] == ["subscribe", "subscribe"]
+        assert len(service.hub.callbacks(other)) == 1
+
+    hosting(test)
+
+
 def test_what_comes_between_the_request_and_its_verification_is_sent() -> None:
     async def test(service: Service) -> None:
         service.topics.say(b"old")
@@ -896,8 +915,8 @@ def test_one_slow_callback_holds_up_no_other() -> None:
         await service.ask(callback=f"{service.world.base}/slow")
         for number in range(3):
             service.topics.say(b"%d" % number)
-            await service.hub.begin()
             while len(service.received) <= number:
+                await service.hub.begin()
                 await asyncio.sleep(0.001)
         await service.hub.work()  # the slow one is given up after 0.2 s
         waiting = [one for one in service.hub.deliveries if one.due_at is not None]
