@@ -50,6 +50,8 @@ class ApiOptions:
         After so long without a match a stream says that it is alive.
     body_seconds
         How long a body may keep us waiting for its next piece.
+    hub
+        Whether there is a WebSub hub, which match feeds name.
     """
 
     anonymous: bool = True
@@ -57,6 +59,7 @@ class ApiOptions:
     url: str | None = None
     alive_seconds: float = ALIVE_SECONDS
     body_seconds: float = BODY_SECONDS
+    hub: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,11 +47,10 @@ from graphmatch.broker.api_feeds import followed
 from graphmatch.broker.api_insight import publication_row, questions
 from graphmatch.broker.asking import Asking
 from graphmatch.broker.events import (
-    ENTRIES,
     PAGE,
     Streams,
     atom,
-    last_matches,
+    feed_url,
     match_of,
     match_view,
     matches_after,
@@ -66,6 +65,7 @@ from graphmatch.broker.reading import stored
 from graphmatch.broker.service import Broker, Settings, digest_of, millis
 from graphmatch.broker.store import StoreError, counter
 from graphmatch.broker.tables import WITH_MATCHES, deliveries, matches, subscriptions
+from graphmatch.broker.websub import hub_links, hub_of
 from semantic.errors import Place, Problem
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def links_of(row: Mapping[Any, Any], root: str) -> show.Links:
         self=own,
         matches=f"{own}/matches",
         events=f"{own}/events?since=0",
-        feed=f"{own}/feed.atom?key={read_key(row['ticket'], row['id'])}",
+        feed=feed_url(row, root),
         deliveries=f"{own}/deliveries",
     )
 
@@ -313,9 +313,12 @@ async def feed(
 ) -> Response:
     """Return the newest matches as an Atom feed; with an entity tag, so that it is read seldom."""
     row = await api.subscription(id, by, reading=True)
-    rows = await api.broker.store.read(lambda db: last_matches(db, row["number"], ENTRIES))
-    content, tag = atom(row, rows, api.root(request), api.broker.limits.payload_bytes)
+    root, most = api.root(request), api.broker.limits.payload_bytes
+    hub = hub_of(root) if api.options.hub and row["state"] != "ended" else None
+    content, tag = await api.broker.store.read(lambda db: atom(db, row, root, most, hub))
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+    if hub is not None:
+        headers["Link"] = hub_links(hub, feed_url(row, root))
     tags = [one.strip().removeprefix("W/") for one in (if_none_match or "").split(",")]
     if tag in tags or "*" in tags:
         return Response(status_code=304, headers=headers)

@@ -3,9 +3,8 @@
 The file is JSON Lines, compressed by gzip: first what it is, then a row a line, each table after
 those that it refers to. All rows are of one moment (one transaction); the service may run
 meanwhile. A backup of SQLite can be restored into PostgreSQL, and the other way: that is how one
-moves. Tokens
-and tickets are in it as digests only; the secrets of webhooks are in it as they are, so keep it as
-safe as the store.
+moves. Tokens and tickets are in it as digests only; the secrets of webhooks and of WebSub are in it
+as they are, so keep it as safe as the store.
 
 Limits: a backup is restored by the version that wrote it, or by a later one.
 """

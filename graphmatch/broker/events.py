@@ -329,28 +329,37 @@ def _control(event: str, data: Mapping[str, Any]) -> str:
 # -- Atom ---------------------------------------------------------------------------------------
 
 
+def feed_url(subscription: Mapping[Any, Any], root: str) -> str:
+    """Return the address of a subscription's Atom feed, with the key that is for reading it."""
+    id = subscription["id"]
+    return f"{root}/v1/subscriptions/{id}/feed.atom?key={read_key(subscription['ticket'], id)}"
+
+
 def atom(
-    subscription: RowMapping, rows: Sequence[RowMapping], root: str, most: int
+    db: Connection, subscription: RowMapping, root: str, most: int, hub: str | None = None
 ) -> tuple[bytes, str]:
-    """Return the Atom feed of a subscription's matches, and its entity tag.
+    """Return the Atom feed of a subscription's newest matches, and its entity tag.
 
     Parameters
     ----------
-    rows
-        Its matches, newest first.
     root
         What addresses begin with.
     most
         So many bytes of solutions an entry has, at most.
+    hub
+        The address of its WebSub hub.
     """
+    rows = last_matches(db, subscription["number"], ENTRIES)
     id, name = subscription["id"], _xml(subscription["name"])
     newest = rows[0]["at"] if rows else subscription["created_at"]
     parts = [
         '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n',
         f"<id>urn:graphmatch:{id}</id>\n<title>{name}</title>\n",
         f"<updated>{_time(newest)}</updated>\n<author><name>graphmatch</name></author>\n",
-        f"<link rel='self' href={_attribute(f'{root}/v1/subscriptions/{id}/feed.atom')}/>\n",
+        f"<link rel='self' href={_attribute(feed_url(subscription, root))}/>\n",
     ]
+    if hub is not None:
+        parts.append(f"<link rel='hub' href={_attribute(hub)}/>\n")
     for row in rows:
         view = match_view(row, root, most)
         title = view["publication"]["title"] or view["publication"]["id"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ KEPT_DAYS = 90
 _DATES = frozenset({DC["date"], DCTERMS["modified"]})
 _OURS = 0x676D6664
 _VERSION = 1
+_BUSY_SECONDS = 1.0
 _TABLES = """
 CREATE TABLE feeds (url TEXT PRIMARY KEY, state TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE items (
@@ -61,8 +62,8 @@ class Feed:
         Where it was redirected for good, and in how many polls in a row.
     hub, topic
         Its WebSub hub and what it calls itself.
-    pushed_until
-        Until when the hub sends what is new.
+    pushed_until, push_problem
+        Until when the hub sends what is new; why it does not, where it was asked.
     same_as
         The feed that has its address, too, and is fetched in its place.
     """
@@ -87,6 +88,7 @@ class Feed:
     hub: str | None = None
     topic: str | None = None
     pushed_until: datetime | None = None
+    push_problem: str | None = None
     same_as: str | None = None
 
     @property
@@ -176,15 +178,29 @@ class FeedStore(Protocol):
         """Return the items whose guid and version have not been saved for the feed."""
 
     async def save(
-        self, feed: Feed, items: Sequence[FeedItem] = (), *, is_whole: bool = False
+        self,
+        feed: Feed,
+        items: Sequence[FeedItem] = (),
+        new: Sequence[FeedItem] = (),
+        *,
+        is_whole: bool = False,
     ) -> None:
         """Keep a feed's state, and items that are in it now, both or neither.
 
-        Where these are all of its items (`is_whole`), old ones may be forgotten.
+        Those of them that are `new` are what `unknown` returned. Where these are all of its items
+        (`is_whole`), old ones may be forgotten.
         """
 
     async def forget(self, url: str) -> None:
         """Remove a feed and its items."""
+
+
+def without(known: Container[object], items: Sequence[FeedItem]) -> list[FeedItem]:
+    """Return the items whose guid and version are not known, each once."""
+    found: dict[tuple[bytes, bytes], FeedItem] = {}
+    for item in items:
+        found.setdefault((item.guid, item.version), item)
+    return [item for key, item in found.items() if key not in known]
 
 
 def digest(*parts: str | bytes) -> bytes:
@@ -222,7 +238,7 @@ class SqliteFeedStore:
         self._path, self._clock = path, clock
         try:
             name = ":memory:" if path is None else path
-            self._file = sqlite3.connect(name, timeout=1, isolation_level=None)
+            self._file = sqlite3.connect(name, timeout=_BUSY_SECONDS, isolation_level=None)
         except sqlite3.Error as error:
             raise self._unusable(error) from error
         try:
@@ -276,13 +292,15 @@ class SqliteFeedStore:
         """Return the items whose guid and version have not been saved for the feed."""
         rows = self._file.execute("SELECT guid, version FROM items WHERE feed = ?", (url,))
         known = set(rows.fetchall())
-        found: dict[tuple[bytes, bytes], FeedItem] = {}
-        for item in items:
-            found.setdefault((item.guid, item.version), item)
-        return [item for key, item in found.items() if key not in known]
+        return without(known, items)
 
     async def save(
-        self, feed: Feed, items: Sequence[FeedItem] = (), *, is_whole: bool = False
+        self,
+        feed: Feed,
+        items: Sequence[FeedItem] = (),
+        new: Sequence[FeedItem] = (),  # noqa: ARG002 -- for those who publish these
+        *,
+        is_whole: bool = False,
     ) -> None:
         """Keep a feed's state, and items that are in it now, both or neither."""
         day = self._clock().toordinal()

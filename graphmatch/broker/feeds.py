@@ -41,7 +41,7 @@ import aiohttp
 from multidict import CIMultiDictProxy
 
 from graphmatch.broker.feed_store import Feed, FeedItem, FeedStore, digest
-from graphmatch.broker.safe_http import http_date
+from graphmatch.broker.safe_http import http_date, retry_after
 from graphmatch.broker.websub import discover, header_links
 from semantic.clock import Clock, utc_now
 from semantic.errors import GraphMatchError, InputError, Place, Problem, Severity
@@ -118,16 +118,15 @@ class FetchError(GraphMatchError):
     ----------
     status
         The status of the answer; ``None`` where there was none.
-    retry_after
-        When the server wants to be asked again, if it says so.
+    wait
+        How long the server wants to be left alone, if it says so.
     """
 
     def __init__(
-        self, problem: Problem, status: int | None = None, retry_after: datetime | None = None
+        self, problem: Problem, status: int | None = None, wait: timedelta | None = None
     ) -> None:
         super().__init__(problem)
-        self.status = status
-        self.retry_after = retry_after
+        self.status, self.wait = status, wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,12 +257,6 @@ class Poller:
 
     # -- polling ---------------------------------------------------------------------------------
 
-    async def poll_due(self) -> list[Fetched]:
-        """Fetch the feeds whose time has come, and return when all is done."""
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self.poll(feed.url)) for feed in self.due()]
-        return [fetched for task in tasks if (fetched := task.result()) is not None]
-
     async def run(self, stop: asyncio.Event, *, once: bool = False) -> None:
         """Fetch feeds as their times come until `stop` is set; a slow one holds up no other.
 
@@ -368,7 +361,7 @@ class Poller:
             if self._handle is not None:
                 await self._handle(fetched)
             self._feeds[url] = feed
-            await self._store.save(feed, items, is_whole=is_whole)
+            await self._store.save(feed, items, new, is_whole=is_whole)
         return fetched
 
     # -- one fetch -------------------------------------------------------------------------------
@@ -412,9 +405,10 @@ class Poller:
             if status in (304, *_PERMANENT, *_TEMPORARY):
                 return _Answer(status, response.headers, None, address, stable)
             if status != 200:
-                retry_after = _retry_after(response.headers.get("Retry-After"), self._clock())
-                what = f"the server answers {status}"
-                raise _error(feed, f"{what} {response.reason or ''}".strip(), status, retry_after)
+                header = response.headers.get("Retry-After")
+                wait = retry_after(header, self._clock(), RETRY_AFTER_CAP)
+                what = f"the server answers {status} {response.reason or ''}".strip()
+                raise _error(feed, what, status, wait)
             parts, size = [], 0
             if (response.content_length or 0) > BODY_BYTES:
                 raise _error(feed, f"it has more than {BODY_BYTES:,} bytes", status)
@@ -465,8 +459,8 @@ class Poller:
         at = now + wait
         if error.status == 410:
             at = now + GONE
-        elif error.status in (429, 503) and error.retry_after is not None:
-            at = min(max(error.retry_after, now + FLOOR), now + RETRY_AFTER_CAP)
+        elif error.status in (429, 503) and error.wait is not None:
+            at = now + max(error.wait, FLOOR)
         if error.status == 429:
             host = _host(feed.address)
             self._paused[host] = max(at, self._paused.get(host, at))
@@ -512,10 +506,10 @@ def _read(data: bytes, source: str, limits: Limits) -> _Body:
 
 
 def _error(
-    feed: Feed, what: str, status: int | None = None, retry_after: datetime | None = None
+    feed: Feed, what: str, status: int | None = None, wait: timedelta | None = None
 ) -> FetchError:
     problem = Problem(what, Place(feed.url), "It will be tried again.")
-    return FetchError(problem, status, retry_after)
+    return FetchError(problem, status, wait)
 
 
 def _target(feed: Feed, answer: _Answer) -> str:
@@ -580,14 +574,6 @@ def _max_age(headers: Mapping[str, str], now: datetime) -> int | None:
     if expires is None:
         return None
     return max(0, int((expires - (http_date(headers.get("Date")) or now)).total_seconds()))
-
-
-def _retry_after(text: str | None, now: datetime) -> datetime | None:
-    """Return the time that Retry-After names, by seconds or as a date."""
-    if text is None:
-        return None
-    seconds = _numbers([text])
-    return now + timedelta(seconds=seconds[0]) if seconds else http_date(text)
 
 
 def _kept(validator: str | None) -> str | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, delete, insert, select, update
 
-from graphmatch.broker.feed_store import KEPT_DAYS, Feed, FeedItem
+from graphmatch.broker.feed_store import KEPT_DAYS, Feed, FeedItem, without
 from graphmatch.broker.service import Broker, millis
 from graphmatch.broker.tables import feed_items, feeds
 
@@ -47,34 +47,39 @@ class BrokerFeeds:
         chosen = mine.join(feeds, feeds.c.id == feed_items.c.feed).where(feeds.c.url == url)
         rows = await self._broker.store.read(lambda db: db.execute(chosen).all())
         known = {(bytes(item), bytes(version)) for item, version in rows}
-        return [one for one in items if (one.guid, one.version) not in known]
+        return without(known, items)
 
     async def save(
-        self, feed: Feed, items: Sequence[FeedItem] = (), *, is_whole: bool = False
+        self,
+        feed: Feed,
+        items: Sequence[FeedItem] = (),
+        new: Sequence[FeedItem] = (),
+        *,
+        is_whole: bool = False,
     ) -> None:
         """Keep a feed's state and publish what is new of the items that are in it now."""
-        new = {(one.guid, one.version): one for one in await self.unknown(feed.url, items)}
+        fresh = {(one.guid, one.version) for one in new}
         now = self._broker.clock()
 
         def also(db: Connection) -> None:
             number = _number(db, feed, millis(now))
             mine = feed_items.c.feed == number
-            seen = {(one.guid, one.version) for one in items} - new.keys()
+            seen = {(one.guid, one.version) for one in items} - fresh
             if seen:
                 one = (feed_items.c.item == bindparam("a")) & (
                     feed_items.c.version == bindparam("b")
                 )
                 again = update(feed_items).where(mine, one).values(at=millis(now))
                 db.execute(again, [{"a": guid, "b": version} for guid, version in seen])
-            if new:
+            if fresh:
                 row = {"feed": number, "at": millis(now)}
-                rows = [{**row, "item": guid, "version": version} for guid, version in new]
+                rows = [{**row, "item": guid, "version": version} for guid, version in fresh]
                 db.execute(insert(feed_items), rows)
             if is_whole:
                 old = feed_items.c.at < millis(now - timedelta(days=KEPT_DAYS))
                 db.execute(delete(feed_items).where(mine, old))
 
-        found = [one.publication for one in new.values()]
+        found = [one.publication for one in new]
         await self._broker.take_in(found, source=feed.url, also=also)
 
     async def forget(self, url: str) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
     from starlette.types import Scope
 
-_SECRET = re.compile(r"\b(gm[ktr]_|whsec_)[A-Za-z0-9_+/=-]+")
+_SECRET = re.compile(r"\b(gm[cktr]_|whsec_)[A-Za-z0-9_+/=-]+")
 _IN_QUERY = re.compile(r"([?&](?:ticket|key|token)=)[^&\s\"']+")
 _LATENCIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 
@@ -37,8 +37,8 @@ def without_secrets(text: str) -> str:
 
     Examples
     --------
-    >>> without_secrets("GET /x?key=abc by gmt_0123")
-    'GET /x?key=… by gmt_…'
+    >>> without_secrets("GET /x?key=abc by gmt_0123"), without_secrets("/websub/callback/gmc_0")
+    ('GET /x?key=… by gmt_…', '/websub/callback/gmc_…')
     """
     return _SECRET.sub(r"\1…", _IN_QUERY.sub(r"\1…", text))
 

@@ -38,6 +38,8 @@ TYPE = "urn:graphmatch:problem:"
 """What types of problems begin with; the status's name follows: ``not-found``."""
 BODY_SECONDS = 30.0
 """How long a body may keep us waiting for its next piece."""
+_PUSHED = "/websub/callback/"
+"""What the addresses begin with to which hubs send feeds."""
 SMALL_BODY = 1_000_000
 """Bytes of a body that has no documents, at most."""
 _ONTOLOGY = 4_000_000
@@ -286,7 +288,8 @@ class Guard:
         """Return what a body is read by: no more than the limit, and decompressed."""
         headers = Headers(scope=scope)
         limit = self._bytes
-        if scope["path"] != "/v1/publications":
+        documents = scope["path"] == "/v1/publications" or scope["path"].startswith(_PUSHED)
+        if not documents:
             limit = min(limit, _LARGE.get(scope["path"], SMALL_BODY))
         body = _Body(limit, headers.get("content-encoding", "identity"))
 

@@ -11,12 +11,13 @@ import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
 import uvicorn
 
+from graphmatch.broker import websub_routes
 from graphmatch.broker.access import ApiOptions
 from graphmatch.broker.api import make_app
 from graphmatch.broker.delivery import Dispatcher, NetworkSenders
@@ -24,6 +25,7 @@ from graphmatch.broker.feeds import Poller
 from graphmatch.broker.following import BrokerFeeds
 from graphmatch.broker.page.routes import Page, install
 from graphmatch.broker.safe_http import HttpClient
+from graphmatch.broker.websub_service import WebSub
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -58,6 +60,8 @@ class Parts:
         What the broker's addresses begin with.
     local
         Whether nobody needs a token on the page.
+    asks_hubs
+        Whether the WebSub hubs of feeds are asked; by default where they may reach `base`.
     """
 
     allow: Sequence[str] = ()
@@ -66,6 +70,7 @@ class Parts:
     kafka: tuple[str, str] | None = None
     base: str = "http://127.0.0.1:8080"
     local: bool = True
+    asks_hubs: bool | None = None
 
 
 @asynccontextmanager
@@ -98,19 +103,27 @@ async def started(
         for one in parts.feeds:
             if one.url not in poller.feeds:
                 await poller.add(one.url, one.title)
+        websub = WebSub(broker, poller, client.session, parts.base, asks=parts.asks_hubs)
+        await websub.start()
         ending = asyncio.Event()
-        running = [dispatcher.run(), poller.run(ending)]
-        stops: list[Callable[[], object]] = [ending.set]
+        running = [dispatcher.run(), poller.run(ending), websub.run(STOP_SECONDS)]
+        stops: list[Callable[[], object]] = [ending.set, websub.stop]
         if parts.kafka is not None:
             from graphmatch.broker.kafka import KafkaSource
 
             source = KafkaSource(broker, *parts.kafka)
             running.append(source.run())
             stops.append(source.stop)
-        retry, told = dispatcher.retry, dispatcher.wake
+
+        def told(numbers: Sequence[int]) -> None:
+            dispatcher.wake(numbers)
+            websub.told(numbers)
+
+        retry, options = dispatcher.retry, replace(options or ApiOptions(), hub=True)
         app = make_app(
             broker, matcher, options=options, retry=retry, feeds=poller, told=told, log=log
         )
+        websub_routes.install(app, websub)
         install(app, Page(app.state.api, parts.local, ending.is_set))
         tasks = [asyncio.create_task(one) for one in running]
         try:

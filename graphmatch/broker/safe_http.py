@@ -27,7 +27,7 @@ import ssl
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from importlib.metadata import version
 from ipaddress import (
@@ -246,6 +246,30 @@ def http_date(text: str | None) -> datetime | None:
     return date.replace(tzinfo=UTC) if date.tzinfo is None else date
 
 
+def retry_after(text: str | None, now: datetime, most: timedelta) -> timedelta | None:
+    """Return how long a ``Retry-After`` asks to wait; ``None`` where it cannot be read.
+
+    Parameters
+    ----------
+    most
+        A longer one is taken for a mistake: this is returned.
+
+    Examples
+    --------
+    >>> now, day = datetime(2026, 1, 1, tzinfo=UTC), timedelta(days=1)
+    >>> retry_after("120", now, day).total_seconds()
+    120.0
+    >>> retry_after("Thu, 01 Jan 2026 00:01:00 GMT", now, day).total_seconds()
+    60.0
+    >>> retry_after("soon", now, day)
+    """
+    text = (text or "").strip()
+    if re.fullmatch("[0-9]{1,18}", text):
+        return timedelta(seconds=min(float(text), most.total_seconds()))
+    until = http_date(text)
+    return None if until is None else min(max(until - now, timedelta()), most)
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """The answer to a request.
@@ -358,7 +382,7 @@ networks of their own.
             _check(ip_address(str(address[0])), self._allow, Place("connection"))
         except ForbiddenAddressError as error:
             opened.append(error)
-            raise _RefusedError(errno.EACCES, "a forbidden address") from error
+            raise _RefusedError(errno.EACCES, error.problem.what) from error
         opened.append(None)
         return socket.socket(family=family, type=kind, proto=protocol)
 

@@ -240,16 +240,16 @@ feed_items = Table(
 )
 """Which items of a feed were taken in, in which versions, and when they were last in it."""
 
-hub = Table(
-    "hub",
+websub = Table(
+    "websub",
     metadata,
-    Column("topic", Text, primary_key=True),
-    Column("callback", Text, primary_key=True),
-    Column("secret", Text),
-    Column("until", BigInteger, nullable=False),
-    Column("sent", BigInteger, nullable=False),
+    Column("kind", Text, primary_key=True),
+    Column("key", LargeBinary, primary_key=True),
+    Column("state", JSON, nullable=False),
 )
-"""Those who subscribed to match feeds by WebSub; ``sent`` is the last match they were told of."""
+"""WebSub: ``lease``, a feed that a hub sends us; ``callback``, who subscribed to a match feed, and
+``delivery``, what they were sent. ``key`` is a digest: two addresses are too long for an index.
+"""
 
 audit = Table(
     "audit",

@@ -26,7 +26,7 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
 from email.policy import EmailPolicy
 from email.utils import format_datetime
@@ -45,7 +45,7 @@ from graphmatch.broker.safe_http import (
     Reply,
     TransportError,
     UnreachableError,
-    http_date,
+    retry_after,
 )
 from graphmatch.broker.signatures import check_id, signed_headers
 from semantic.clock import Clock, utc_now
@@ -55,7 +55,7 @@ PAYLOAD_BYTES = 20 * 1024
 """A webhook's body has at most so many bytes, see `shortened`."""
 REASON_CHARACTERS = 200
 """So much of what the other side says is in a reason."""
-RETRY_AFTER_SECONDS = 86_400.0
+LONGEST_RETRY_AFTER = timedelta(days=1)
 """At most so long another side's ``Retry-After`` is obeyed."""
 SMTP_SECONDS = 20.0
 """So long an SMTP server may be silent."""
@@ -276,30 +276,10 @@ def outcome_of(reply: Reply, now: datetime, secrets: Sequence[str] = ()) -> Outc
         reason += f": {said}"
     if status == HTTPStatus.GONE:
         return Outcome(Verdict.GONE, reason, status)
-    after = retry_after(reply.headers.get("Retry-After"), now) if status in _HELD else None
+    wait = retry_after(reply.headers.get("Retry-After"), now, LONGEST_RETRY_AFTER)
+    after = None if wait is None or status not in _HELD else wait.total_seconds()
     failed = status >= 500 or status == HTTPStatus.TOO_MANY_REQUESTS
     return Outcome(Verdict.RETRY, reason, status, retry_after=after, host_failed=failed)
-
-
-def retry_after(value: str | None, now: datetime) -> float | None:
-    """Return how many seconds a ``Retry-After`` asks for, at most `RETRY_AFTER_SECONDS`.
-
-    Examples
-    --------
-    >>> retry_after("120", datetime(2026, 1, 1, tzinfo=UTC))
-    120.0
-    >>> retry_after("Thu, 01 Jan 2026 00:01:00 GMT", datetime(2026, 1, 1, tzinfo=UTC))
-    60.0
-    >>> retry_after("soon", datetime(2026, 1, 1, tzinfo=UTC))
-    """
-    text = (value or "").strip()
-    if re.fullmatch("[0-9]{1,18}", text):
-        seconds = float(text)
-    elif (until := http_date(text)) is not None:
-        seconds = (until - now).total_seconds()
-    else:
-        return None
-    return min(max(seconds, 0.0), RETRY_AFTER_SECONDS)
 
 
 # --- To an inbox ---------------------------------------------------------------------------------

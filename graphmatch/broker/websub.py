@@ -1,7 +1,8 @@
 """WebSub: what a hub and a subscriber share, and the subscriber, to hear of feeds at once.
 
-No part of this listens. Whoever serves HTTP calls `Subscriber.verify` and `Subscriber.receive` for
-a callback's GET and POST, sends back the `Response`, and calls `Subscriber.work` every few seconds.
+No part of this listens. `graphmatch.broker.websub_routes` calls `Subscriber.verify` and
+`Subscriber.receive` for a callback's GET and POST, and sends back the `Response`;
+`graphmatch.broker.websub_service` calls `Subscriber.work` every few seconds.
 
 A feed that is subscribed to goes on to be polled, seldom: hubs end silently.
 
@@ -24,6 +25,7 @@ from urllib.parse import urljoin, urlsplit
 import aiohttp
 
 from semantic.clock import Clock, utc_now
+from semantic.errors import GraphMatchError
 from semantic.feeds.model import Channel
 
 LEASE = timedelta(days=10)
@@ -45,6 +47,7 @@ METHODS = ("sha1", "sha256", "sha384", "sha512")
 """Digests of signatures that are accepted, all that the recommendation names; we send SHA-256."""
 
 _MOST_REDIRECTS = 5
+_SAID = 200
 ADDRESS = 2000
 _LINK = re.compile(
     r"<([^<>]*)>((?:\s*;\s*[\w!#$%&'*+.^`|~-]+\s*(?:=\s*(?:\"[^\"]*\"|[^\s\",;]*))?)*)"
@@ -174,6 +177,11 @@ def is_address(text: str) -> bool:
     return bool(is_one) and text.isprintable() and " " not in text and len(text) <= ADDRESS
 
 
+def hub_of(root: str) -> str:
+    """Return the address of our hub, from what the broker's addresses begin with."""
+    return f"{root}/websub"
+
+
 def hub_links(hub: str, topic: str) -> str:
     """Return the Link header of a topic: publishers send it with each answer, hubs with content.
 
@@ -225,8 +233,14 @@ class Lease:
     ----------
     id
         What the callback's address ends with; nobody can guess it.
+    topic, hub
+        As the feed names them.
+    callback
+        The address that the hub is to call.
     secret
         What the hub signs with.
+    moved
+        Where the hub is now, once it was redirected for good.
     pending
         What the hub was asked for, and has not verified yet.
     until
@@ -242,7 +256,9 @@ class Lease:
     id: str
     topic: str
     hub: str
+    callback: str = field(repr=False)
     secret: str = field(repr=False)
+    moved: str | None = None
     pending: Mode | None = None
     until: datetime | None = None
     due_at: datetime | None = None
@@ -253,6 +269,11 @@ class Lease:
     def key(self) -> tuple[str, ...]:
         """What it is known by."""
         return (self.id,)
+
+    @property
+    def address(self) -> str:
+        """Where the hub is asked."""
+        return self.moved or self.hub
 
 
 class Keyed(Protocol):
@@ -279,27 +300,13 @@ class Records(Protocol[R]):
         """Remove the one with its key, if there is one."""
 
 
-class MemoryRecords(Generic[R]):
-    """Records that end with the process."""
-
-    def __init__(self) -> None:
-        self._records: dict[tuple[str, ...], R] = {}
-
-    async def load(self) -> Sequence[R]:
-        """Return all."""
-        return list(self._records.values())
-
-    async def save(self, record: R) -> None:
-        """Keep one in place of the one with its key."""
-        self._records[record.key] = record
-
-    async def remove(self, record: R) -> None:
-        """Remove the one with its key, if there is one."""
-        self._records.pop(record.key, None)
-
-
 class Kept(Generic[R]):
-    """Records in memory, and in what they are loaded from."""
+    """Records in memory, and in what they are loaded from.
+
+    Memory is first, so that what is done at the same time sees it. What is new and cannot be
+    written is forgotten. Of the rest what is loaded the next time is older then: a hub is asked
+    again, or content is sent again.
+    """
 
     def __init__(self, records: Records[R]) -> None:
         self._records = records
@@ -318,8 +325,14 @@ class Kept(Generic[R]):
 
     async def save(self, record: R) -> R:
         """Keep one in place of the one with its key, and return it."""
+        is_new = record.key not in self._known
         self._known[record.key] = record
-        await self._records.save(record)
+        try:
+            await self._records.save(record)
+        except GraphMatchError:
+            if is_new:
+                self._known.pop(record.key, None)
+            raise
         return record
 
     async def remove(self, record: R) -> None:
@@ -370,23 +383,37 @@ class Subscriber:
         self._all = asyncio.Semaphore(AT_ONCE)
 
     async def start(self) -> None:
-        """Load the leases."""
+        """Load the leases; those whose callback was at another address are forgotten."""
         await self._leases.load()
+        for lease in self._leases:
+            if lease.callback != f"{self._callback}/{lease.id}":
+                await self._leases.remove(lease)
 
     @property
     def leases(self) -> Sequence[Lease]:
         """All leases, those in question included."""
         return list(self._leases)
 
+    def lease(self, topic: str | None, hub: str | None) -> Lease | None:
+        """Return the lease of a topic at a hub, if there is one that is not to end."""
+        several = (one for one in self._leases if (one.topic, one.hub) == (topic, hub))
+        return next((one for one in several if one.pending != "unsubscribe"), None)
+
+    def awaits(self, id: str) -> bool:
+        """Whether content may come to a callback."""
+        lease = self._leases.get(id)
+        return lease is not None and lease.until is not None and lease.until > self._clock()
+
     async def subscribe(self, topic: str, hub: str) -> Lease:
-        """Ask a hub for a topic; one that was asked for already stays as it is."""
-        for lease in self._leases:
-            if lease.topic == topic and lease.pending != "unsubscribe":
-                if lease.hub == hub:
-                    return lease
-                await self.unsubscribe(lease.id)
-        lease = Lease(secrets.token_urlsafe(32), topic, hub, secrets.token_urlsafe(32))
-        return await self._ask(lease, "subscribe")
+        """Ask a hub for a topic; one that was asked for already stays as it is.
+
+        Another hub of the same topic is another lease: a feed can name any topic.
+        """
+        if (lease := self.lease(topic, hub)) is not None:
+            return lease
+        id, secret = f"gmc_{secrets.token_urlsafe(32)}", secrets.token_urlsafe(32)
+        made = Lease(id, topic, hub, f"{self._callback}/{id}", secret)
+        return await self._ask(made, "subscribe")
 
     async def unsubscribe(self, id: str) -> None:
         """Ask a hub to send a topic no more; what it sends from now on is refused."""
@@ -399,7 +426,10 @@ class Subscriber:
         """Renew and ask again where it is time to; forget what was asked to end."""
         now = self._clock()
         due = [lease for lease in self._leases if lease.due_at is not None and lease.due_at <= now]
-        await asyncio.gather(*(self._ask_again(lease, now) for lease in due))
+        again = (self._ask_again(lease, now) for lease in due)
+        for result in await asyncio.gather(*again, return_exceptions=True):
+            if isinstance(result, BaseException):
+                raise result
 
     async def verify(self, id: str, parameters: Mapping[str, str]) -> Response:
         """Answer the GET of a hub that wants to know whether we have asked for this."""
@@ -407,8 +437,8 @@ class Subscriber:
         if lease is None or parameters.get("hub.topic") != lease.topic:
             return Response(404, b"nobody has asked for this")
         if mode == "denied":
-            reason = parameters.get("hub.reason", "")[:ADDRESS]
-            problem = f"the hub denies it: {reason}" if reason else "the hub denies it"
+            reason = _said(parameters.get("hub.reason", ""))
+            problem = f"the hub denies it{f': {reason}' if reason else ''}"
             await self._put_off(lease, problem, AGAIN, until=None)
             return Response(200)
         challenge = parameters.get("hub.challenge")
@@ -435,7 +465,7 @@ class Subscriber:
     async def receive(self, id: str, headers: Mapping[str, str], body: bytes) -> Response:
         """Take what a hub sends; a wrong signature is refused, and nobody hears of the content."""
         lease = self._leases.get(id)
-        if lease is None or lease.until is None or lease.until <= self._clock():
+        if lease is None or not self.awaits(id):
             return Response(410, b"nobody has asked for this")
         if len(body) > BODY_BYTES:
             return Response(413)
@@ -453,8 +483,7 @@ class Subscriber:
             lease = await self._leases.save(replace(lease, until=None))
             await self._tell(lease)
         tried = lease.tries + (lease.pending is not None)
-        async with self._all:
-            await self._ask(replace(lease, tries=tried), lease.pending or "subscribe")
+        await self._ask(replace(lease, tries=tried), lease.pending or "subscribe")
 
     async def _ask(self, lease: Lease, mode: Mode) -> Lease:
         """Send a request; the hub may verify it before it answers."""
@@ -463,19 +492,22 @@ class Subscriber:
         form = {
             "hub.mode": mode,
             "hub.topic": lease.topic,
-            "hub.callback": f"{self._callback}/{lease.id}",
+            "hub.callback": lease.callback,
         }
         if mode == "subscribe":
             form["hub.lease_seconds"] = str(int(LEASE.total_seconds()))
             form["hub.secret"] = lease.secret
         try:
-            status, reason, hub = await self._post(lease.hub, form)
+            async with self._all:
+                status, reason, address = await self._post(lease.address, form)
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            reason = str(error) or type(error).__name__
-            status, hub = 0, lease.hub
+            reason = _said(str(error)) or type(error).__name__
+            status, address = 0, lease.address
         lease = self._leases.get(lease.id) or lease
         if 200 <= status < 300:
-            return lease if hub == lease.hub else await self._leases.save(replace(lease, hub=hub))
+            if address != lease.address:
+                lease = await self._leases.save(replace(lease, moved=address))
+            return lease
         problem = f"the hub answers {status}: {reason}" if status else f"no answer: {reason}"
         first = AGAIN if 400 <= status < 500 else ANSWERED
         wait = min(first * 2 ** min(lease.tries, 10), AGAIN)
@@ -490,7 +522,7 @@ class Subscriber:
             ) as response:
                 if response.status not in (307, 308):
                     text = (await response.content.read(ADDRESS)).decode("utf-8", "replace")
-                    return response.status, text.strip(), hub
+                    return response.status, _said(text), hub
                 location = response.headers.get("Location", "")
                 is_kept = is_kept and response.status == 308
             address = urljoin(address, location)
@@ -512,3 +544,8 @@ class Subscriber:
     async def _tell(self, lease: Lease) -> None:
         if self._changed is not None:
             await self._changed(lease)
+
+
+def _said(text: str) -> str:
+    """Return what the other side says, short and on one line."""
+    return " ".join(text.split())[:_SAID]

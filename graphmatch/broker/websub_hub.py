@@ -1,10 +1,14 @@
 """A WebSub hub for our own topics: the feeds of matches.
 
-It does not listen: whoever serves HTTP calls `Hub.request` for a POST, sends back its `Response`,
-and calls `Hub.work` every few seconds.
+It does not listen: `graphmatch.broker.websub_routes` calls `Hub.request` for a POST, and sends back
+its `Response`; `graphmatch.broker.websub_service` calls `Hub.begin` every few seconds.
 
-The whole document of a topic is delivered, signed with HMAC-SHA256 where there is a secret. A
-delivery that waits for another try gives way to a newer one of the same topic.
+Each topic has a version, which rises with what is new. What a callback was sent is kept as a
+version, too: so what comes while the hub is down is sent when it is there again, and several
+changes are one delivery. The whole document of a topic is sent, as it is then, signed with
+HMAC-SHA256 where there is a secret.
+
+Limits: all callbacks are in memory. One process is the hub of a store.
 
 Source: W3C WebSub (recommendation of 2018).
 """
@@ -13,20 +17,22 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import logging
 import re
 import secrets
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
+from io import BytesIO
+from typing import Any, Protocol
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import aiohttp
 
 from graphmatch.broker.websub import (
     ADDRESS,
-    AT_ONCE,
     LEASE,
     SECONDS,
     VERIFY_TRIES,
@@ -39,6 +45,7 @@ from graphmatch.broker.websub import (
     sign,
 )
 from semantic.clock import Clock, utc_now
+from semantic.errors import GraphMatchError
 
 LEAST_LEASE, MOST_LEASE = timedelta(minutes=5), timedelta(days=30)
 RETRIES = tuple(timedelta(seconds=s) for s in (10, 60, 600, 3600, 3 * 3600, 6 * 3600, 12 * 3600))
@@ -46,8 +53,10 @@ RETRIES = tuple(timedelta(seconds=s) for s in (10, 60, 600, 3600, 3 * 3600, 6 * 
 SECRET_BYTES = 200
 """A secret has to be shorter."""
 CALLBACKS_PER_TOPIC, CALLBACKS_PER_HOST = 10_000, 1_000
-PER_HOST = 2
-"""So many requests are under way at once to one host."""
+AT_ONCE, PER_HOST = 100, 2
+"""So many requests are under way at once, and to one host."""
+
+log = logging.getLogger("graphmatch.broker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +67,8 @@ class Callback:
     ----------
     secret
         What content is signed with, if anything.
+    version
+        Of the topic when it was first asked for.
     until
         When it ends; ``None`` before it was verified.
     pending, wanted, new_secret
@@ -68,6 +79,7 @@ class Callback:
 
     topic: str
     callback: str
+    version: int = 0
     secret: str | None = field(default=None, repr=False)
     until: datetime | None = None
     pending: Mode | None = None
@@ -84,19 +96,47 @@ class Callback:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Content that a callback is to get."""
+    """What a callback was sent, or is to be sent.
+
+    Parameters
+    ----------
+    version
+        Of the topic.
+    due_at
+        When it is to be sent; ``None``: it was.
+    tries
+        How often it was tried.
+    """
 
     topic: str
     callback: str
-    body: bytes = field(repr=False)
-    content_type: str
-    due_at: datetime
+    version: int
+    due_at: datetime | None = None
     tries: int = 0
 
     @property
     def key(self) -> tuple[str, ...]:
         """What it is known by."""
         return (self.topic, self.callback)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a topic says now."""
+
+    body: bytes
+    content_type: str
+    version: int
+
+
+class Topics(Protocol):
+    """Our own topics."""
+
+    async def versions(self, topics: Collection[str]) -> Mapping[str, int]:
+        """Return which versions topics have; one that is none, or has ended, is left out."""
+
+    async def document(self, topic: str) -> Document | None:
+        """Return what a topic says now; ``None`` where it is none, or has ended."""
 
 
 class Hub:
@@ -110,8 +150,8 @@ class Hub:
         The HTTP client; redirects are never followed.
     callbacks, deliveries
         Where they are kept.
-    is_topic
-        Whether an address is a topic of ours.
+    topics
+        Our topics.
     """
 
     def __init__(
@@ -120,17 +160,18 @@ class Hub:
         session: aiohttp.ClientSession,
         callbacks: Records[Callback],
         deliveries: Records[Delivery],
-        is_topic: Callable[[str], Awaitable[bool]],
+        topics: Topics,
         *,
         clock: Clock = utc_now,
         seconds: float = SECONDS,
     ) -> None:
-        self._address, self._session, self._is_topic = address, session, is_topic
+        self._address, self._session, self._topics = address, session, topics
         self._clock = clock
         self._timeout = aiohttp.ClientTimeout(total=seconds)
         self._callbacks, self._deliveries = Kept(callbacks), Kept(deliveries)
         self._all = asyncio.Semaphore(AT_ONCE)
         self._hosts = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(PER_HOST))
+        self._tasks: dict[tuple[str, ...], asyncio.Task[None]] = {}
 
     async def start(self) -> None:
         """Load what is kept."""
@@ -146,10 +187,10 @@ class Hub:
     @property
     def deliveries(self) -> Sequence[Delivery]:
         """Return what waits to be delivered."""
-        return list(self._deliveries)
+        return [one for one in self._deliveries if one.due_at is not None]
 
     async def request(self, form: Mapping[str, str]) -> Response:
-        """Answer a POST to the hub; what it asks for is verified by `work`."""
+        """Answer a POST to the hub; `begin` verifies what it asks for."""
         mode, topic = form.get("hub.mode"), form.get("hub.topic", "")
         callback, secret = form.get("hub.callback", ""), form.get("hub.secret") or None
         lease = form.get("hub.lease_seconds", "")
@@ -161,8 +202,9 @@ class Hub:
             return Response(400, b"hub.secret has to be shorter than 200 bytes")
         if lease and not re.fullmatch(r"[0-9]{1,9}", lease):
             return Response(400, b"hub.lease_seconds has to be a number of seconds")
+        version = (await self._topics.versions([topic])).get(topic)
         known = self._callbacks.get(topic, callback)
-        if mode == "subscribe" and not await self._is_topic(topic):
+        if mode == "subscribe" and version is None:
             return Response(404, b"hub.topic is no topic of this hub")
         if known is None:
             if mode == "unsubscribe":
@@ -172,7 +214,7 @@ class Hub:
         wanted = int(lease) if lease else int(LEASE.total_seconds())
         await self._callbacks.save(
             replace(
-                known or Callback(topic, callback),
+                known or Callback(topic, callback, version or 0),
                 pending="subscribe" if mode == "subscribe" else "unsubscribe",
                 wanted=wanted,
                 new_secret=secret,
@@ -188,37 +230,81 @@ class Hub:
         of_host = sum(_host(c.callback) == host for c in self._callbacks)
         return of_topic >= CALLBACKS_PER_TOPIC or of_host >= CALLBACKS_PER_HOST
 
-    async def publish(self, topic: str, body: bytes, content_type: str) -> int:
-        """Have a topic's document delivered by `work`; return to how many callbacks."""
-        callbacks = self.callbacks(topic)
-        for each in callbacks:
-            delivery = Delivery(topic, each.callback, body, content_type, self._clock())
-            await self._deliveries.save(delivery)
-        return len(callbacks)
+    async def begin(self) -> None:
+        """Begin what is to be done now, without waiting for others: one that is slow holds up none.
 
-    async def close(self, topic: str, reason: str) -> None:
-        """End all subscriptions to a topic, and tell the subscribers that they are denied."""
-        for each in [c for c in self._callbacks if c.topic == topic]:
-            parameters = {"hub.mode": "denied", "hub.topic": topic, "hub.reason": reason}
-            await self._forget(each)
-            await self._get(each.callback, parameters)
-
-    def next_at(self) -> datetime | None:
-        """Return when there is work; ``None`` while there is none."""
-        verify = (c.due_at for c in self._callbacks if c.pending is not None)
-        times = [time for time in verify if time is not None]
-        return min([*times, *(d.due_at for d in self._deliveries)], default=None)
+        What was asked for is verified, and what is new delivered; those whose time is over are
+        dropped, and those whose topic has ended are told so.
+        """
+        keys, now = [each.key for each in self._callbacks], self._clock()
+        versions = await self._topics.versions({topic for topic, _ in keys})
+        for key in keys:
+            if (each := self._callbacks.get(*key)) is None:
+                continue
+            is_over = each.until is None or each.until <= now
+            version = versions.get(each.topic)
+            if version is None:
+                self._do("end", each.key, self._end(each))
+            elif each.pending is None and is_over:
+                await self._forget(each)
+            elif not is_over:
+                await self._compare(each, version, now)
+            if version is not None and each.pending and each.due_at and each.due_at <= now:
+                self._do("verify", each.key, self._verify(each))
+        for delivery in self.deliveries:
+            if delivery.due_at is not None and delivery.due_at <= now:
+                self._do("deliver", delivery.key, self._deliver(delivery))
 
     async def work(self) -> None:
-        """Verify what was asked for, deliver what is due, and drop what has ended."""
-        now = self._clock()
-        for each in list(self._callbacks):
-            if each.pending is None and (each.until is None or each.until <= now):
-                await self._forget(each)
-        asked = [c for c in self._callbacks if c.pending and c.due_at and c.due_at <= now]
-        await asyncio.gather(*map(self._verify, asked))
-        due = [d for d in self._deliveries if d.due_at <= now]
-        await asyncio.gather(*map(self._deliver, due))
+        """Do what is to be done now, and wait until it is done."""
+        await self.begin()
+        if self._tasks:
+            await asyncio.wait(self._tasks.values())
+
+    async def stop(self, seconds: float) -> None:
+        """Let requests end for a while; what is not sent then is sent after the next start."""
+        if self._tasks:
+            await asyncio.wait(self._tasks.values(), timeout=seconds)
+        late = list(self._tasks.values())
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+
+    def _do(self, what: str, key: tuple[str, ...], work: Coroutine[Any, Any, None]) -> None:
+        """Do something in a task of its own, unless it is being done."""
+        name = (what, *key)
+        if name in self._tasks:
+            work.close()
+            return
+
+        async def done() -> None:
+            try:
+                await work
+            except GraphMatchError as error:  # of the store: it is done again
+                log.error("%s", error)  # noqa: TRY400 -- it is said in full
+            finally:
+                del self._tasks[name]
+
+        self._tasks[name] = asyncio.create_task(done())
+
+    async def _compare(self, callback: Callback, version: int, now: datetime) -> None:
+        """Note that a callback is to get what is new; what waits for it keeps its time."""
+        known = self._deliveries.get(*callback.key)
+        if known is None:
+            known = Delivery(callback.topic, callback.callback, callback.version)
+        if known.version < version:
+            due_at = now if known.due_at is None else known.due_at
+            await self._deliveries.save(replace(known, version=version, due_at=due_at))
+
+    async def _end(self, callback: Callback) -> None:
+        """Tell a subscriber that the topic has ended."""
+        parameters = {
+            "hub.mode": "denied",
+            "hub.topic": callback.topic,
+            "hub.reason": "the subscription has ended",
+        }
+        await self._get(callback.callback, parameters)
+        await self._forget(callback)
 
     async def _forget(self, callback: Callback) -> None:
         await self._callbacks.remove(callback)
@@ -272,24 +358,26 @@ class Hub:
             return 0, b""
 
     async def _deliver(self, delivery: Delivery) -> None:
-        """Send content to a callback; what fails waits for its next try."""
+        """Send a topic's document to a callback; what fails waits for its next try."""
         callback = self._callbacks.get(*delivery.key)
         if callback is None or callback.until is None or callback.until <= self._clock():
-            await self._deliveries.remove(delivery)
             return
+        document = await self._topics.document(delivery.topic)
+        if document is None:
+            return  # `begin` says that the topic has ended
         headers = {
-            "Content-Type": delivery.content_type,
+            "Content-Type": document.content_type,
             "Link": hub_links(self._address, delivery.topic),
         }
         if callback.secret is not None:
-            headers["X-Hub-Signature"] = sign(callback.secret, delivery.body)
+            headers["X-Hub-Signature"] = sign(callback.secret, document.body)
         try:
             async with (
                 self._hosts[_host(delivery.callback)],
                 self._all,
                 self._session.post(
                     delivery.callback,
-                    data=delivery.body,
+                    data=BytesIO(document.body),
                     headers=headers,
                     allow_redirects=False,
                     timeout=self._timeout,
@@ -298,16 +386,21 @@ class Hub:
                 status = response.status
         except (aiohttp.ClientError, OSError, ValueError):
             status = 0
+        now, known = self._clock(), self._deliveries.get(*delivery.key)  # of a later version, maybe
+        if known is None:
+            return
         if status == 410:
             await self._forget(callback)
-        elif self._deliveries.get(*delivery.key) != delivery:
-            return  # a newer one waits
-        elif 200 <= status < 300 or delivery.tries >= len(RETRIES):
-            await self._deliveries.remove(delivery)
+        elif 200 <= status < 300:
+            sent = max(document.version, delivery.version)
+            due_at = None if sent >= known.version else now
+            version = max(sent, known.version)
+            await self._deliveries.save(replace(known, version=version, due_at=due_at, tries=0))
+        elif known.tries >= len(RETRIES):
+            await self._deliveries.save(replace(known, due_at=None, tries=0))
         else:
-            due_at = self._clock() + RETRIES[delivery.tries]
-            again = replace(delivery, tries=delivery.tries + 1, due_at=due_at)
-            await self._deliveries.save(again)
+            due_at = now + RETRIES[known.tries]
+            await self._deliveries.save(replace(known, tries=known.tries + 1, due_at=due_at))
 
 
 @lru_cache(maxsize=CALLBACKS_PER_TOPIC)

@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self, get_type_hints
 
@@ -74,6 +75,26 @@ def parse_time(text: str) -> datetime:
     except ValueError as error:
         raise typer.BadParameter(f"{text!r} is no time such as 2026-01-02T03:04:05Z.") from error
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+def networks(texts: Sequence[str] | None) -> list[IPv4Network | IPv6Network]:
+    """Return the networks of `--allow`; raise an `InputError`.
+
+    Examples
+    --------
+    >>> networks(["127.0.0.0/8"])
+    [IPv4Network('127.0.0.0/8')]
+    """
+    from semantic.errors import InputError, Place, Problem
+
+    found = []
+    for text in texts or ():
+        try:
+            found.append(ip_network(text))
+        except ValueError as error:
+            problem = Problem(f"{text!r} is no network", Place("--allow"), "Write 10.0.0.0/8.")
+            raise InputError(problem) from error
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import typer
 
-from graphmatch.command.options import Knowing, Verbosity, grouped, option
+from graphmatch.command.options import Knowing, Verbosity, grouped, networks, option
 
 if TYPE_CHECKING:
     from graphmatch.broker.matching import Matcher
@@ -86,11 +86,7 @@ class Serving:
             if not all(one.partition(":")):
                 what = f"{one!r} does not say what a token is for"
                 raise _wrong(what, "--new-token", "Write OWNER:SCOPE,…")
-        for one in self.allow or ():
-            try:
-                ip_network(one)
-            except ValueError as error:
-                raise _wrong(f"{one!r} is no network", "--allow", "Write 10.0.0.0/8.") from error
+        networks(self.allow)
 
     def mail(self) -> SmtpServer | None:
         """Return what sends email; an `InputError` where it is not said how."""

@@ -23,6 +23,7 @@ from graphmatch.command.options import (
     Subscribing,
     Verbosity,
     grouped,
+    networks,
     option,
 )
 
@@ -67,6 +68,11 @@ class Watching:
     notify: str | None = option(
         None, "The address of a topic of ntfy, which gets each item that matches.", metavar="URL"
     )
+    allow: list[str] | None = option(
+        None,
+        "A network to fetch from and notify though it is not public; repeatable.",
+        metavar="NETWORK",
+    )
 
 
 @app.command()
@@ -108,9 +114,10 @@ def watch(
 
 
 def _check(watching: Watching) -> None:
-    """Check that what is needed is installed, and the address of notifications."""
+    """Check that what is needed is installed, and addresses."""
     from semantic.errors import InputError, Place, Problem
 
+    networks(watching.allow)
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         what = f"it needs {' and '.join(missing)}"
@@ -146,13 +153,13 @@ class _Watch:
 
     async def run(self, listed: dict[str, str], store: FeedStore) -> None:
         """Fetch what is listed until somebody ends it, or once."""
-        import aiohttp
-
         from graphmatch.broker.feeds import Poller
+        from graphmatch.broker.safe_http import HttpClient
         from graphmatch.command.console import plural
 
         subscriptions = plural(len(self.engine), "subscription")
-        async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as self.http:
+        async with HttpClient(networks(self.watching.allow)) as client:
+            self.http = client.session
             poller = Poller(self.http, store, self.take)
             await poller.start(listed)
             for url, title in listed.items():

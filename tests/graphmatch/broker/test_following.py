@@ -37,6 +37,14 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened.close()
 
 
+async def save(
+    followed: BrokerFeeds, feed: Feed, items: list[FeedItem], *, is_whole: bool = False
+) -> None:
+    """Do what the poller does with what it has read."""
+    new = await followed.unknown(feed.url, items)
+    await followed.save(feed, items, new, is_whole=is_whole)
+
+
 def titles(store: Store) -> list[str]:
     chosen = select(publications.c.title).order_by(publications.c.seq)
     return [str(one) for one in store.read_now(lambda db: db.scalars(chosen).all())]
@@ -49,12 +57,13 @@ def test_each_item_once_in_each_version(store: Store) -> None:
     async def come(**titles: str) -> None:
         followed = BrokerFeeds(broker)
         for feed in await followed.load() or [Feed(URL)]:
-            await followed.save(feed, items(**titles), is_whole=True)
+            await save(followed, feed, items(**titles), is_whole=True)
 
     asyncio.run(come(a="one", b="two"))
     asyncio.run(come(a="one", b="two"))
     assert titles(store) == ["one", "two"]
     asyncio.run(come(b="two, mended", c="three"))
+    assert asyncio.run(BrokerFeeds(broker).unknown(URL, items(c="four") * 2)) == items(c="four")
     assert titles(store) == ["one", "two", "two, mended", "three"]
     asyncio.run(come(a="one", b="two", c="three"))
     assert titles(store) == ["one", "two", "two, mended", "three"]
@@ -64,7 +73,7 @@ def test_what_is_seen_is_published(store: Store, monkeypatch: pytest.MonkeyPatch
     """Where the transaction fails, neither is: the items come again."""
     broker = Broker(store, Engine())
     followed = BrokerFeeds(broker)
-    asyncio.run(followed.save(Feed(URL), items(a="one")))
+    asyncio.run(save(followed, Feed(URL), items(a="one")))
 
     def spoilt(db: Connection, *_: object) -> int:
         number = db.scalar(select(feed_items.c.feed))
@@ -75,28 +84,28 @@ def test_what_is_seen_is_published(store: Store, monkeypatch: pytest.MonkeyPatch
     with monkeypatch.context() as patched:
         patched.setattr(following, "_number", spoilt)
         with pytest.raises(IntegrityError, match="UNIQUE"):
-            asyncio.run(followed.save(Feed(URL), items(a="one", b="two")))
+            asyncio.run(save(followed, Feed(URL), items(a="one", b="two")))
     assert titles(store) == ["one"]
     assert asyncio.run(followed.unknown(URL, items(a="one", b="two"))) == items(b="two")
-    asyncio.run(followed.save(Feed(URL), items(a="one", b="two")))
+    asyncio.run(save(followed, Feed(URL), items(a="one", b="two")))
     assert titles(store) == ["one", "two"]
 
 
 def test_a_feed_that_is_followed_no_longer(store: Store) -> None:
     """What it said stays; followed again, its items are new."""
     followed = BrokerFeeds(Broker(store, Engine()))
-    asyncio.run(followed.save(Feed(URL, title="A"), items(a="one")))
+    asyncio.run(save(followed, Feed(URL, title="A"), items(a="one")))
     assert [one.title for one in asyncio.run(followed.load())] == ["A"]
     asyncio.run(followed.forget(URL))
     assert asyncio.run(followed.load()) == []
     assert titles(store) == ["one"]
-    asyncio.run(followed.save(Feed(URL), items(a="one")))
+    asyncio.run(save(followed, Feed(URL), items(a="one")))
     assert titles(store) == ["one", "one"]
 
 
 def test_the_log_says_where_it_comes_from(store: Store) -> None:
     broker = Broker(store, Engine())
-    asyncio.run(BrokerFeeds(broker).save(Feed(URL), items(a="one")))
+    asyncio.run(save(BrokerFeeds(broker), Feed(URL), items(a="one")))
     chosen = select(publications.c.source)
     assert store.read_now(lambda db: db.scalars(chosen).all()) == [URL]
     accepted: Accepted = asyncio.run(broker.take_in([], source="nothing"))

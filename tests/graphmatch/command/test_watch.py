@@ -82,8 +82,11 @@ def feeds(site: Site, tmp_path: Path) -> Path:
     return path
 
 
-def run(*arguments: object) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, ["watch", *map(str, arguments)])
+LOCAL = ("--allow", "127.0.0.0/8")
+
+
+def run(*arguments: object, allow: tuple[str, ...] = LOCAL) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["watch", *allow, *map(str, arguments)])
     return result.exit_code, result.stdout, result.stderr
 
 
@@ -119,6 +122,22 @@ def test_that_a_broken_feed_is_reported_and_the_rest_goes_on(
     assert f"refused  {site.url('/none')}: the server answers 404 Not Found." in err
     assert "'nonsense' is no address of a feed" in err
     assert "2 refused" in err
+
+
+def test_that_nothing_is_sent_into_networks_that_are_not_allowed(site: Site, feeds: Path) -> None:
+    refused = "nothing is sent to 127.0.0.1, which is loopback"
+    status, out, err = run("--feeds", feeds, "--once", *WORDS, allow=())
+    assert (status, out, site.asked) == (1, "", [])
+    assert refused in " ".join(err.split())
+    topic = site.url("/topic").replace("127.0.0.1", "localhost")
+    notify = ("--notify", topic)
+    status, out, err = run(
+        "--feeds", feeds, "--once", *notify, *WORDS, allow=("--allow", "127.0.0.1/32")
+    )
+    assert (status, len(site.notified)) == (0, 1), err
+    status, _, err = run("--feeds", feeds, *WORDS, allow=("--allow", "here"))
+    assert status == 2
+    assert "'here' is no network" in err
 
 
 def test_that_older_items_are_left_out(feeds: Path) -> None:
@@ -188,7 +207,15 @@ def test_that_it_says_what_is_not_installed(feeds: Path, monkeypatch: pytest.Mon
 def test_that_a_signal_ends_it_cleanly(
     site: Site, feeds: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
-    arguments = ["watch", "--feeds", str(feeds), "--state", str(tmp_path / "state.db"), *WORDS]
+    arguments = [
+        "watch",
+        *LOCAL,
+        "--feeds",
+        str(feeds),
+        "--state",
+        str(tmp_path / "state.db"),
+        *WORDS,
+    ]
     process = subprocess.Popen(
         [sys.executable, "-m", "graphmatch.cli", *arguments],
         stdout=subprocess.PIPE,

@@ -40,15 +40,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("host"),
     )
     op.create_table(
-        "hub",
-        sa.Column("topic", sa.Text(), nullable=False),
-        sa.Column("callback", sa.Text(), nullable=False),
-        sa.Column("secret", sa.Text(), nullable=True),
-        sa.Column("until", sa.BigInteger(), nullable=False),
-        sa.Column("sent", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("topic", "callback"),
-    )
-    op.create_table(
         "meta",
         sa.Column("key", sa.Text(), nullable=False),
         sa.Column("value", sa.BigInteger(), nullable=False),
@@ -74,6 +65,13 @@ def upgrade() -> None:
     with op.batch_alter_table("requests", schema=None) as batch_op:
         batch_op.create_index("requests_at", ["at"])
 
+    op.create_table(
+        "websub",
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("key", sa.LargeBinary(), nullable=False),
+        sa.Column("state", sa.JSON(), nullable=False),
+        sa.PrimaryKeyConstraint("kind", "key"),
+    )
     op.create_table(
         "feeds",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),

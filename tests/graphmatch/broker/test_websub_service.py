@@ -1,0 +1,622 @@
+"""WebSub through the running service: real hubs, publishers and subscribers on loopback.
+
+The checks of websub.rocks for subscribers (100, 300 to 302) and hubs (100 to 105) are made here
+against what is served; all of them against the classes are in test_websub.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+from xml.etree import ElementTree
+
+import aiohttp
+import pytest
+from aiohttp import web
+from sqlalchemy import func, select
+
+from graphmatch.broker import websub_service
+from graphmatch.broker.feed_list import ListedFeed
+from graphmatch.broker.feeds import Poller
+from graphmatch.broker.matching import Matcher
+from graphmatch.broker.running import Parts, serve, started
+from graphmatch.broker.service import ANYBODY, Broker, Created, Settings
+from graphmatch.broker.store import Store, StoreError
+from graphmatch.broker.tables import publications
+from graphmatch.broker.websub import METHODS, Lease, discover, header_links, is_signed, sign
+from graphmatch.broker.websub_hub import RETRIES, Callback, Delivery
+from graphmatch.broker.websub_service import StoredRecords, WebSub, is_reachable
+from graphmatch.engine import Engine
+from semantic.errors import Place, Problem
+from semantic.feeds import open_feed
+from tests.graphmatch.broker.rig import LOOPBACK, QUERY, TYPE, Receiver, receivers, until
+from tests.graphmatch.broker.serving import Clock
+
+ITEM = "<item><title>{0}</title><guid isPermaLink='false'>{0}</guid></item>"
+TITLED = "SELECT ?t { ?s <http://purl.org/rss/1.0/title> ?t }"
+ATOM = "{http://www.w3.org/2005/Atom}"
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(websub_service, "EVERY_SECONDS", 0.05)
+    monkeypatch.setattr(websub_service, "PAUSE_SECONDS", 0.02)
+
+
+# --- A service and the other sides ---------------------------------------------------------------
+
+
+@dataclass
+class Service:
+    """A broker that serves."""
+
+    broker: Broker
+    base: str
+    http: aiohttp.ClientSession
+    websub: WebSub
+    poller: Poller
+
+    async def send(
+        self, method: str, url: str, data: Any = None, **headers: str
+    ) -> tuple[int, str, Any]:
+        url = url if url.startswith("http") else self.base + url
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        async with self.http.request(method, url, data=data, headers=named) as answer:
+            return answer.status, await answer.text(), answer.headers
+
+    async def publish(self, *names: str) -> None:
+        text = "".join(f"<urn:{one}> {TYPE} <urn:C> <urn:g-{one}> .\n" for one in names)
+        await self.broker.publish(text.encode(), format="nq")
+
+    async def titles(self) -> list[str]:
+        """Return what is in the log."""
+        chosen = select(publications.c.title).order_by(publications.c.seq)
+        return list(await self.broker.store.read(lambda db: db.scalars(chosen).all()))
+
+    async def topic(self, made: Created) -> str:
+        _, _, headers = await self.send(
+            "GET", f"/v1/subscriptions/{made.id}/feed.atom", Authorization=f"Ticket {made.ticket}"
+        )
+        found = discover(self.base, header_links(headers.getall("Link")))
+        assert found.hubs == (f"{self.base}/websub",)
+        assert found.topic is not None
+        return found.topic
+
+    async def ask(self, topic: str, callback: str, mode: str = "subscribe", **more: str) -> int:
+        form = {"hub.mode": mode, "hub.topic": topic, "hub.callback": callback}
+        form |= {f"hub.{name}": value for name, value in more.items()}
+        return (await self.send("POST", "/websub", form))[0]
+
+
+@asynccontextmanager
+async def running(
+    folder: Path, clock: Clock | None = None, *, port: int = 0, **more: Any
+) -> AsyncIterator[Service]:
+    """Have a broker serve, all parts of it."""
+    store = Store(str(folder / "broker.db"))
+    try:
+        broker = Broker(store, Engine(), clock or Clock())
+        matcher = Matcher(broker)
+        matcher.load()
+        matcher.start()
+        try:
+            listening = socket.create_server(("127.0.0.1", port))
+            base = f"http://127.0.0.1:{listening.getsockname()[1]}"
+            parts = replace(Parts(LOOPBACK, base=base, asks_hubs=True), **more)
+            over = asyncio.Event()
+            async with started(broker, matcher, parts) as app:
+                serving = asyncio.create_task(serve(app, listening, over.is_set))
+                try:
+                    async with aiohttp.ClientSession() as http:
+                        websub = app.state.websub
+                        yield Service(broker, base, http, websub, websub._poller)
+                finally:
+                    over.set()
+                    await serving
+                    listening.close()
+        finally:
+            matcher.stop()
+    finally:
+        store.close()
+
+
+@dataclass
+class Publisher:
+    """A feed and its hub, which verifies at once; and what they were asked."""
+
+    receiver: Receiver
+    items: list[str] = field(default_factory=lambda: ["first"])
+    asked: list[dict[str, str]] = field(default_factory=list)
+    verified: list[tuple[int, str]] = field(default_factory=list)
+    fetched: int = 0
+    agrees: bool = True
+    tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return self.receiver.url("/feed")
+
+    def feed(self) -> str:
+        links = "".join(
+            f"<atom:link rel='{rel}' href='{self.receiver.url(path)}'/>"
+            for rel, path in (("self", "/feed"), ("hub", "/hub"))
+        )
+        items = "".join(map(ITEM.format, self.items))
+        namespace = "xmlns:atom='http://www.w3.org/2005/Atom'"
+        return f"<rss {namespace}><channel><title>T</title>{links}{items}</channel></rss>"
+
+    async def answer(self, request: web.Request) -> web.Response:
+        if request.path == "/feed":
+            self.fetched += 1
+            return web.Response(text=self.feed())
+        form = dict(parse_qsl((await request.read()).decode()))
+        self.asked.append(form)
+        if self.agrees:
+            self.tasks.append(asyncio.create_task(self.verify(form)))
+        return web.Response(status=202)
+
+    async def verify(self, form: dict[str, str], **more: str) -> None:
+        query = {name: form[name] for name in ("hub.mode", "hub.topic")}
+        query |= {"hub.challenge": "c & 1", "hub.lease_seconds": "864000"} | more
+        async with (
+            aiohttp.ClientSession() as http,
+            http.get(form["hub.callback"], params=query) as answer,
+        ):
+            self.verified.append((answer.status, await answer.text()))
+
+    async def push(self, service: Service, *items: str, method: str = "sha256") -> int:
+        """Send what is new to whom it was asked for last."""
+        form = [one for one in self.asked if one["hub.mode"] == "subscribe"][-1]
+        self.items = list(items)
+        body = self.feed().encode()
+        headers = {"X_Hub_Signature": sign(form["hub.secret"], body, method)}
+        return (await service.send("POST", form["hub.callback"], BytesIO(body), **headers))[0]
+
+
+@asynccontextmanager
+async def publisher() -> AsyncIterator[Publisher]:
+    async with receivers() as (receiver,):
+        made = Publisher(receiver)
+        receiver.answer = made.answer
+        yield made
+
+
+@dataclass
+class Reader:
+    """A callback at our hub: what it was asked, and what it got."""
+
+    receiver: Receiver
+    asked: list[dict[str, str]] = field(default_factory=list)
+    got: list[tuple[bytes, Any]] = field(default_factory=list)
+    status: int = 200
+
+    @property
+    def url(self) -> str:
+        return self.receiver.url("/callback?mine=1")
+
+    async def answer(self, request: web.Request) -> web.Response:
+        if request.method == "GET":
+            self.asked.append(dict(request.query))
+            return web.Response(text=request.query.get("hub.challenge", ""))
+        self.got.append((await request.read(), request.headers))
+        return web.Response(status=self.status)
+
+    def entries(self, index: int = -1) -> int:
+        """Return how many entries a document that came has."""
+        return len(ElementTree.fromstring(self.got[index][0]).findall(f"{ATOM}entry"))
+
+
+@asynccontextmanager
+async def reader() -> AsyncIterator[Reader]:
+    async with receivers() as (receiver,):
+        made = Reader(receiver)
+        receiver.answer = made.answer
+        yield made
+
+
+def in_loop(test: Callable[[], Awaitable[None]]) -> None:
+    async def run() -> None:
+        await asyncio.wait_for(test(), 20)
+
+    asyncio.run(run())
+
+
+def is_pushed(service: Service, url: str) -> bool:
+    return service.poller.feeds[url].pushed_until is not None
+
+
+# --- As a subscriber -----------------------------------------------------------------------------
+
+
+def test_what_a_hub_pushes_is_matched_also_after_a_restart(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with publisher() as hub:
+            feeds = [ListedFeed(hub.url)]
+            async with running(tmp_path, feeds=feeds) as service:
+                made = await service.broker.subscribe({"query": TITLED}, Settings())
+                await until(lambda: is_pushed(service, hub.url))
+                assert hub.verified == [(200, "c & 1")]
+                fetched, port = hub.fetched, int(service.base.rpartition(":")[2])
+                for number, method in enumerate(METHODS):  # check 300
+                    assert await hub.push(service, f"pushed {number}", method=method) == 202
+                expected = ["first", *(f"pushed {number}" for number in range(len(METHODS)))]
+                assert await service.titles() == expected
+
+                async def matched() -> bool:
+                    row = await service.broker.subscription(made.id, ANYBODY, made.ticket)
+                    return bool(row["matched"] >= len(METHODS))
+
+                await until(matched)
+            async with running(tmp_path, feeds=feeds, port=port) as service:
+                assert await hub.push(service, "pushed 1", "later") == 202
+                assert (await service.titles())[-1] == "later"
+                await asyncio.sleep(0.2)
+                assert is_pushed(service, hub.url)
+                assert (len(hub.asked), hub.fetched) == (1, fetched)
+
+    in_loop(test)
+
+
+def test_that_what_is_not_signed_is_refused(tmp_path: Path) -> None:
+    """Checks 301 and 302, and what nobody has asked for."""
+
+    async def test() -> None:
+        async with publisher() as hub, running(tmp_path, feeds=[ListedFeed(hub.url)]) as service:
+            await until(lambda: is_pushed(service, hub.url))
+            (form,) = hub.asked
+            callback, secret = form["hub.callback"], form["hub.secret"]
+            right = sign(secret, b"<rss/>")
+            assert (await service.send("POST", callback, b"<rss/>"))[0] == 403
+            for signature in ("sha256=", sign("another", b"<rss/>"), sign(secret, b"other")):
+                headers = {"X_Hub_Signature": signature}
+                assert (await service.send("POST", callback, b"<rss/>", **headers))[0] == 403
+            other = f"{service.base}/websub/callback/gmc_another"
+            assert (await service.send("POST", other, b"", X_Hub_Signature=right))[0] == 410
+            for query in ("", f"?hub.mode=subscribe&hub.topic={hub.url}&hub.challenge=x"):
+                status, text, _ = await service.send("GET", callback + query)
+                assert (status, "x" in text) == (404, False)
+            hub.items = ["a" * 2_000_000]
+            assert await hub.push(service, *hub.items) == 202  # more than other bodies may have
+            assert len(await service.titles()) == 2
+
+    in_loop(test)
+
+
+def test_a_denial_is_shown_and_polling_goes_on(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with publisher() as hub, running(tmp_path, feeds=[ListedFeed(hub.url)]) as service:
+            await until(lambda: is_pushed(service, hub.url))
+            (form,), fetched = hub.asked, hub.fetched
+            hub.items = ["missed"]
+            denied = {"hub.mode": "denied", "hub.reason": "no\nmore"}
+            await hub.verify(form, **denied)
+            await until(lambda: not is_pushed(service, hub.url))
+            await until(lambda: hub.fetched == fetched + 1)
+
+            async def came() -> bool:
+                return await service.titles() == ["first", "missed"]
+
+            await until(came)
+            feed = service.poller.feeds[hub.url]
+            assert feed.push_problem == "the hub denies it: no more"
+            assert feed.errors == 0
+            page = (await service.send("GET", "/feeds", Accept="text/html"))[1]
+            assert "not pushed: the hub denies it: no more" in page
+            assert len(hub.asked) == 1
+
+    in_loop(test)
+
+
+def test_a_hub_that_says_nothing(tmp_path: Path) -> None:
+    """The feed is fetched by its own times, and a lease that was not renewed ends."""
+
+    async def test() -> None:
+        clock = Clock()
+        async with publisher() as hub:
+            hub.agrees = False
+            async with running(tmp_path, clock, feeds=[ListedFeed(hub.url)]) as service:
+                await until(lambda: bool(hub.asked))
+                feed = service.poller.feeds[hub.url]
+                assert feed.next_at is not None
+                assert feed.next_at - clock() < timedelta(hours=1.2)
+                assert not is_pushed(service, hub.url)
+                hub.agrees = True
+                clock.forward += timedelta(hours=1.1)
+                await until(lambda: is_pushed(service, hub.url))
+                hub.agrees, fetched = False, hub.fetched
+                clock.forward += timedelta(days=9)
+                await until(lambda: len(hub.asked) == 3)  # to renew it
+                assert is_pushed(service, hub.url)
+                clock.forward += timedelta(days=2)
+                await until(lambda: not is_pushed(service, hub.url))
+                await until(lambda: hub.fetched > fetched)
+
+    in_loop(test)
+
+
+def test_a_feed_that_is_followed_no_longer_is_unsubscribed(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with publisher() as hub, running(tmp_path, feeds=[ListedFeed(hub.url)]) as service:
+            await until(lambda: is_pushed(service, hub.url))
+            await service.poller.remove(hub.url)
+            await until(lambda: len(hub.verified) == 2)
+            assert [one["hub.mode"] for one in hub.asked] == ["subscribe", "unsubscribe"]
+            assert await hub.push(service, "late") == 410
+            assert await StoredRecords(service.broker.store, Lease).load() == []
+
+    in_loop(test)
+
+
+def test_that_a_feed_cannot_speak_for_another(tmp_path: Path) -> None:
+    """One that names the topic of another, and a hub of its own, has a lease of its own."""
+
+    async def test() -> None:
+        async with publisher() as hub, publisher() as false:
+            topic = hub.url
+            false.feed = lambda: hub.feed().replace(  # type: ignore[method-assign]
+                hub.receiver.url("/hub"), false.receiver.url("/hub")
+            )
+            feeds = [ListedFeed(hub.url), ListedFeed(false.url)]
+            async with running(tmp_path, feeds=feeds) as service:
+                await until(lambda: is_pushed(service, hub.url) and is_pushed(service, false.url))
+                assert false.asked[0]["hub.topic"] == topic
+                assert await false.push(service) == 202
+                sources = select(publications.c.source, func.count()).group_by(
+                    publications.c.source
+                )
+                rows = await service.broker.store.read(lambda db: db.execute(sources).all())
+                assert {source for source, _ in rows} == {hub.url, false.url}
+                hub.items = ["new"]
+                assert await false.push(service) == 202
+                rows = await service.broker.store.read(lambda db: db.execute(sources).all())
+                assert dict(map(tuple, rows))[hub.url] == 1
+                assert (len(hub.asked), len(false.asked)) == (1, 1)
+
+    in_loop(test)
+
+
+def test_that_hubs_are_asked_only_where_they_reach_us(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with publisher() as hub:
+            feeds = [ListedFeed(hub.url)]
+            async with running(tmp_path, feeds=feeds, asks_hubs=None) as service:
+                await until(lambda: service.poller.feeds[hub.url].read_at is not None)
+                await asyncio.sleep(0.2)
+                feed = service.poller.feeds[hub.url]
+                assert feed.hub is not None
+                assert (feed.pushed_until, feed.push_problem, hub.asked) == (None, None, [])
+            async with running(tmp_path) as service:
+                await until(lambda: is_pushed(service, hub.url))
+            async with running(tmp_path, asks_hubs=None) as service:
+                await until(lambda: not is_pushed(service, hub.url))
+                assert len(hub.asked) == 1
+
+    in_loop(test)
+
+
+@pytest.mark.parametrize(
+    ("base", "expected"),
+    [
+        ("https://broker.example.org/path", True),
+        ("http://10.1.2.3:8080", True),
+        ("http://localhost:8080", False),
+        ("http://broker.localhost", False),
+        ("http://[::1]:8080", False),
+        ("http://0.0.0.0:8080", False),
+        ("http://[::]:8080", False),
+    ],
+)
+def test_where_hubs_reach_us(base: str, expected: bool) -> None:
+    assert is_reachable(base) is expected
+
+
+# --- As a hub ------------------------------------------------------------------------------------
+
+
+def test_a_match_feed_is_sent_to_those_who_asked(tmp_path: Path) -> None:
+    """Checks 100 to 105."""
+
+    async def test() -> None:
+        async with reader() as one, running(tmp_path) as service:
+            made = await service.broker.subscribe({"query": QUERY}, Settings())
+            topic = await service.topic(made)
+            more = {"secret": "geheim", "lease_seconds": "3600", "verify": "sync"}
+            assert await service.ask(topic, one.url, **more) == 202
+            await until(lambda: bool(service.websub.hub.callbacks(topic)))
+            (asked,) = one.asked
+            assert (asked["mine"], asked["hub.mode"]) == ("1", "subscribe")
+            assert (asked["hub.topic"], asked["hub.lease_seconds"]) == (topic, "3600")
+            await service.publish("a")
+            await until(lambda: bool(one.got))
+            body, headers = one.got[0]
+            assert headers["Content-Type"] == "application/atom+xml"
+            assert is_signed("geheim", body, headers["X-Hub-Signature"])
+            channel, items = open_feed(body, topic)
+            assert [item.title for item in items] == ["urn:g-a"]
+            assert discover("", header_links(headers.getall("Link"))) == discover("", [], channel)
+            assert (await service.send("GET", topic))[1].encode() == body
+
+            assert await service.ask(topic, one.url, lease_seconds="7200", secret="second") == 202
+            await until(lambda: len(one.asked) == 2)
+            await until(lambda: service.websub.hub.callbacks(topic)[0].secret == "second")
+            await service.publish("b")
+            await until(lambda: len(one.got) == 2)
+            assert one.got[1][1]["X-Hub-Signature"] == sign("second", one.got[1][0])
+            assert await service.ask(topic, one.url, "unsubscribe") == 202
+            await until(lambda: not service.websub.hub.callbacks(topic))
+            await service.publish("c")
+            await asyncio.sleep(0.2)
+            assert len(one.got) == 2
+
+    in_loop(test)
+
+
+def test_what_our_hub_refuses(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with reader() as one, running(tmp_path) as service:
+            made = await service.broker.subscribe({"query": QUERY}, Settings())
+            other = await service.broker.subscribe({"query": QUERY}, Settings())
+            topic, key = (await service.topic(made)), (await service.topic(other))[-40:]
+            wrong = [
+                topic[:-1],
+                topic[:-40] + key,
+                topic.partition("?")[0],
+                topic.replace(service.base, "http://broker.example"),
+                topic.replace(made.id, "sub_0000000000000000"),
+                topic.replace("feed.atom", "events"),
+                f"{topic}&more=1",
+                f"{service.base}/",
+            ]
+            for each in wrong:
+                assert await service.ask(each, one.url) == 404, each
+            assert (await service.send("POST", "/websub", b"{}"))[0] == 415
+            assert (await service.send("POST", "/websub", {"a": "b"}))[0] == 400
+            await service.broker.unsubscribe(made.id, ANYBODY, made.ticket)
+            assert await service.ask(topic, one.url) == 404
+            _, text, headers = await service.send("GET", topic)
+            assert "Link" not in headers
+            assert "rel='hub'" not in text
+            assert one.asked == []
+
+    in_loop(test)
+
+
+def test_many_matches_are_few_deliveries_and_the_end_is_said(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with reader() as one, running(tmp_path) as service:
+            made = await service.broker.subscribe({"query": QUERY}, Settings())
+            topic = await service.topic(made)
+            await service.ask(topic, one.url)
+            await until(lambda: bool(service.websub.hub.callbacks(topic)))
+            await service.publish(*(f"a{number}" for number in range(40)))
+            await until(lambda: bool(one.got) and one.entries() == 40)
+            assert len(one.got) <= 5
+            await service.broker.unsubscribe(made.id, ANYBODY, made.ticket)
+            await until(lambda: one.asked[-1]["hub.mode"] == "denied")
+            assert one.asked[-1]["hub.reason"] == "the subscription has ended"
+            await until(lambda: not service.websub.hub.callbacks())
+
+    in_loop(test)
+
+
+def test_what_matched_while_the_hub_was_down_is_sent(tmp_path: Path) -> None:
+    async def test() -> None:
+        clock = Clock()
+        async with reader() as one:
+            async with running(tmp_path, clock) as service:
+                made = await service.broker.subscribe({"query": QUERY}, Settings())
+                topic = await service.topic(made)
+                await service.ask(topic, one.url, secret="geheim")
+                await until(lambda: bool(service.websub.hub.callbacks(topic)))
+                one.status = 503
+                await service.publish("a")
+                await until(lambda: bool(service.websub.hub.deliveries))
+                port = int(service.base.rpartition(":")[2])
+            store = Store(str(tmp_path / "broker.db"))
+            broker = Broker(store, Engine(), clock)
+            await broker.publish(f"<urn:b> {TYPE} <urn:C> .".encode(), format="nt")
+            matcher = Matcher(broker)
+            matcher.load()
+            while await asyncio.to_thread(matcher.step):
+                pass
+            store.close()
+            one.status = 200
+            clock.forward += RETRIES[0]
+            async with running(tmp_path, clock, port=port) as service:
+                await until(lambda: bool(one.got) and one.entries() == 2)
+                assert is_signed("geheim", one.got[-1][0], one.got[-1][1]["X-Hub-Signature"])
+
+                async def is_sent() -> bool:
+                    (kept,) = await StoredRecords(service.broker.store, Delivery).load()
+                    return kept == Delivery(topic, one.url, 2)
+
+                await until(is_sent)
+
+    in_loop(test)
+
+
+def test_that_nothing_is_sent_to_addresses_that_are_not_public(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with reader() as one, publisher() as hub:
+            async with running(tmp_path, allow=(), feeds=[ListedFeed(hub.url)]) as service:
+                made = await service.broker.subscribe({"query": QUERY}, Settings())
+                assert await service.ask(await service.topic(made), one.url) == 202
+                await until(lambda: service.poller.feeds[hub.url].errors == 1)
+                problem = service.poller.feeds[hub.url].problem
+                assert problem is not None
+                assert "nothing is sent to 127.0.0.1, which is loopback" in problem
+                records = StoredRecords(service.broker.store, Callback)
+
+                async def is_tried() -> bool:
+                    return [each.tries for each in await records.load()] == [1]
+
+                await until(is_tried)
+            assert (one.asked, hub.fetched) == ([], 0)
+
+    in_loop(test)
+
+
+def test_a_store_that_cannot_be_written_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test() -> None:
+        async with publisher() as hub, reader() as one, running(tmp_path) as service:
+            made = await service.broker.subscribe({"query": QUERY}, Settings())
+            topic = await service.topic(made)
+            await service.ask(topic, one.url)
+            await until(lambda: bool(service.websub.hub.callbacks(topic)))
+
+            async def full(*_: object) -> None:
+                raise StoreError(Problem("nothing was written", Place("store"), "Wait."))
+
+            with monkeypatch.context() as broken:
+                broken.setattr(StoredRecords, "save", full)
+                await service.poller.add(hub.url)
+                await service.publish("a")
+                await until(lambda: caplog.text.count("nothing was written") >= 3)
+            await until(lambda: is_pushed(service, hub.url))
+            await until(lambda: bool(one.got))
+
+    in_loop(test)
+
+
+# --- What is kept --------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    is_file = request.param == "sqlite"
+    url = str(tmp_path / "broker.db") if is_file else request.getfixturevalue("database")
+    opened = Store(url)
+    yield opened
+    opened.close()
+
+
+def test_records_are_kept_whole(store: Store) -> None:
+    now = Clock()()
+    lease = Lease("gmc_1", "https://e.org/" + "t" * 2000, "https://h/", "https://me/", "secret")
+    callback = Callback("https://e.org/" + "t" * 1900, "https://c/" + "c" * 1900, 3, "ä\0", now)
+    delivery = Delivery(callback.topic, callback.callback, 3)
+
+    async def test() -> None:
+        async def kept(kind: Any) -> Sequence[Any]:
+            return await StoredRecords(store, kind).load()
+
+        for record in (lease, callback, delivery):
+            records = StoredRecords[Any](store, type(record))
+            await records.save(record)
+            changed = replace(record, tries=2, due_at=now)
+            await records.save(changed)
+            assert await kept(type(record)) == [changed]
+        await StoredRecords(store, Delivery).remove(delivery)
+        assert (len(await kept(Lease)), await kept(Delivery)) == (1, [])
+
+    asyncio.run(test())
