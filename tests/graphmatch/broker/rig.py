@@ -149,9 +149,10 @@ class Rig:
         limits: BrokerLimits | None,
         client: HttpClient,
         smtp: SmtpServer | None = None,
+        engine: Engine | None = None,
     ) -> None:
         self.store = store
-        self.broker = Broker(store, Engine(), clock, limits)
+        self.broker = Broker(store, Engine() if engine is None else engine, clock, limits)
         self.matcher = Matcher(self.broker)
         self.matcher.load()
         senders = NetworkSenders(client, smtp, clock)
@@ -197,12 +198,13 @@ async def rig(
     running: bool = True,
     seconds: float = 20.0,
     smtp: SmtpServer | None = None,
+    engine: Engine | None = None,
 ) -> AsyncIterator[Rig]:
     url = str(place / "broker.db") if isinstance(place, Path) else place
     store = Store(url)
     try:
         async with HttpClient(allow, total_seconds=seconds) as client:
-            made = Rig(store, clock or FakeClock(), limits, client, smtp)
+            made = Rig(store, clock or FakeClock(), limits, client, smtp, engine)
             task = asyncio.create_task(made.dispatcher.run()) if running else None
             try:
                 yield made
