@@ -19,7 +19,8 @@ Cost: finding hosts that something is due for takes a few microseconds for each 
 for, each second and after each commit of matches; a delivery some 1 ms of one core.
 
 Limits: a host is that of the sink; inboxes that several targets name on another host are not
-counted together.
+counted together. Times are the clock's: one that is put back delays what was due by as much, and
+loses nothing.
 """
 
 from __future__ import annotations
@@ -227,10 +228,13 @@ class Dispatcher:
         writing = asyncio.create_task(self._write())
         sweeping = asyncio.create_task(self._sweep())
         try:
-            await self._begin()
+            begun = False
             while not self._stopping:
                 self._woken.clear()
                 try:
+                    if not begun:
+                        await self._begin()
+                        begun = True
                     seconds = await self._round()
                 except StoreError as error:
                     log.error("%s", error)  # noqa: TRY400 -- it is said in full
