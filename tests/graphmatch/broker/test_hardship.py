@@ -580,11 +580,12 @@ def test_ntfy_is_tried_again_and_has_digests(tmp_path: Path) -> None:
 def test_processes_share_a_log_and_take_over(tmp_path: Path, database: str) -> None:
     """Each has an ontology of its own here: so its matches tell whose they are."""
     store = Store(database)
-    whose = select(matches.c.engine, func.count()).group_by(matches.c.engine)
+    whose = select(matches.c.engine, func.count().label("found")).group_by(matches.c.engine)
     waiting = select(func.count()).where(publications.c.matched_at.is_(None))
 
     def shares() -> dict[int, int]:
-        return dict(store.read_now(lambda db: list(db.execute(whose).tuples())))
+        rows = store.read_now(lambda db: db.execute(whose).all())
+        return {row.engine: row.found for row in rows}
 
     def left() -> int:
         return store.read_now(lambda db: db.scalar(waiting)) or 0
