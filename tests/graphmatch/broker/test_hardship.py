@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import pytest
 from aiohttp import web
-from sqlalchemy import func, select, text
+from sqlalchemy import Connection, func, select, text
 
 from graphmatch.broker import matching
 from graphmatch.broker.client import Client
@@ -338,13 +338,41 @@ def test_the_database_is_restarted_under_load(tmp_path: Path, cluster: Cluster) 
                 stopped.set()
                 await asyncio.gather(*publishing)
                 assert statuses == {202, 503}
-                await until(lambda: told(hook).keys() == {f"urn:g-{one}" for one in taken}, 60)
+                await until(lambda: told(hook).keys() == {f"urn:g-{one}" for one in taken}, 90)
                 assert {len(ids) for ids in told(hook).values()} == {1}
                 found = Client(broker.url).matches(made.id, made.ticket)
                 names = [one.publication.removeprefix("urn:g-") for one in found]
                 assert sorted(names) == sorted(taken)
                 assert broker.counted("graphmatch_publications_total") == len(taken)
                 assert broker.runs
+
+    asyncio.run(main())
+
+
+def test_what_was_claimed_is_matched_when_the_database_is_back(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once: nobody waits for the claim to lapse."""
+
+    async def main() -> None:
+        async with rig(database, running=False) as broker:
+            await broker.broker.subscribe({"query": ALL}, Settings())
+            await broker.broker.publish(quad("a").encode(), format="nq")
+            commit = broker.matcher._commit
+
+            def cut(db: Connection, *found: Any) -> tuple[int, ...]:
+                monkeypatch.undo()
+                commit(db, *found)
+                db.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
+                return ()
+
+            monkeypatch.setattr(broker.matcher, "_commit", cut)
+            with pytest.raises(StoreError, match="nothing was written"):
+                broker.matcher.step()
+            assert not await broker.rows(matches)
+            assert broker.matcher.step() == 1
+            assert len(await broker.rows(matches)) == 1
+            assert broker.matcher.step() == 0
 
     asyncio.run(main())
 
