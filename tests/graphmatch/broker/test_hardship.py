@@ -248,7 +248,11 @@ def test_expiry_when_the_clock_jumps(tmp_path: Path) -> None:
             async def after(**length: float) -> list[str]:
                 clock.forward(**length)
                 await broker.dispatcher.sweep()
-                await asyncio.sleep(0.05)
+
+                async def sent() -> bool:
+                    return not await broker_has(broker, "waiting")
+
+                await until(sent)
                 return [json.loads(one.body)["type"] for one in hook.got]
 
             assert await after(hours=22) == ["subscription.expiring"]
@@ -438,7 +442,7 @@ def test_receivers_that_go_and_come_back(tmp_path: Path) -> None:
         clock = FakeClock()
         async with (
             receivers(4) as [good, silent, torn, away],
-            rig(tmp_path, clock, seconds=0.5) as broker,
+            rig(tmp_path, clock, seconds=1.5) as broker,
         ):
             silent.answer, torn.answer = hang, reset
             await away.leave()
@@ -450,7 +454,7 @@ def test_receivers_that_go_and_come_back(tmp_path: Path) -> None:
                 await broker.publish(name)
             await until(lambda: once(*names)(good))
             assert time.perf_counter() - begun < 5
-            assert len(silent.got) <= 2
+            assert len(silent.got) < len(names)
 
             async def failed() -> bool:
                 rows = await broker.rows(deliveries)
@@ -460,13 +464,14 @@ def test_receivers_that_go_and_come_back(tmp_path: Path) -> None:
             await until(failed)
             silent.answer = torn.answer = None
             await away.come_back()
-            for _ in range(4):  # breakers let one through first
+            for _ in range(60):  # breakers let one through first; less time than it is tried for
                 clock.forward(hours=1, minutes=1)
                 broker.dispatcher.wake()
-                await asyncio.sleep(0.1)
-            await until(lambda: all(once(*names)(hook) for hook in (good, silent, torn, away)))
+                with suppress(AssertionError):
+                    await until(broker.all_are("delivered"), 0.3)
+                    break
+            assert all(once(*names)(hook) for hook in (good, silent, torn, away))
             assert max(good.count().values()) == 1
-            await until(broker.all_are("delivered"))
 
     asyncio.run(main())
 
