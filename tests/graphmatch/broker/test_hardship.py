@@ -189,8 +189,8 @@ def test_a_clock_that_jumps(tmp_path: Path) -> None:
             clock.forward(days=2, hours=3)
             broker.dispatcher.wake()
             names = [*(f"a{n}" for n in range(6)), "b", "c", "d"]
+            # what is under way when the clock jumps may be sent again, under the same id
             await until(lambda: all(once(*names)(hook) for hook in (good, bad, digests)))
-            assert max(good.count().values()) == 1
             numbers = [row["seq"] for row in await broker.rows(matches)]
             assert numbers == list(range(1, 28))
 
@@ -459,7 +459,10 @@ def test_receivers_that_go_and_come_back(tmp_path: Path) -> None:
             async def failed() -> bool:
                 rows = await broker.rows(deliveries)
                 tried = Counter(row["host"] for row in rows if row["attempt"])
-                return all(tried[urlsplit(hook.url()).netloc] >= 5 for hook in (torn, away))
+                taken = [row for row in rows if row["state"] == "delivered"]
+                return len(taken) == len(names) and all(
+                    tried[urlsplit(hook.url()).netloc] >= 5 for hook in (torn, away)
+                )
 
             await until(failed)
             silent.answer = torn.answer = None
